@@ -1,0 +1,80 @@
+"""The only bridge from sync to async: one daemon thread with its own event loop per process.
+
+A notebook's kernel already runs a loop in the main thread, where `asyncio.run` raises; this works
+there, in scripts, in threads and in worker processes alike (a forked child gets a loop of its own).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+__all__ = ["loop_thread", "run_sync", "start_task", "wait_for"]
+
+T = TypeVar("T")
+SLICE = 0.1  # seconds between looks at Ctrl-C; a bare Future.result() cannot be interrupted on Windows
+
+
+class LoopThread:
+    """A daemon thread that runs an event loop for as long as the process lives."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, name="mailverdict-loop", daemon=True)
+        self.thread.start()
+
+    def is_usable(self) -> bool:
+        """Whether this is the thread of this process: a fork copies the object, not the thread."""
+        return self.pid == os.getpid() and self.thread.is_alive()
+
+
+HOLDER: list[LoopThread] = []
+LOCK = threading.Lock()
+
+
+def loop_thread() -> LoopThread:
+    """Give the process's loop thread, started at first use."""
+    with LOCK:
+        if not HOLDER or not HOLDER[0].is_usable():
+            HOLDER[:] = [LoopThread()]
+        return HOLDER[0]
+
+
+def start_task(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
+    """Run `coroutine` on the loop thread and give its future at once."""
+    return asyncio.run_coroutine_threadsafe(coroutine, loop_thread().loop)
+
+
+def wait_for(future: concurrent.futures.Future[T], timeout: float | None = None) -> T:
+    """Wait in slices, so that Ctrl-C is felt at once.
+
+    Raises
+    ------
+    TimeoutError
+        If `timeout` seconds passed; the work goes on.
+    """
+    left = timeout
+    while True:
+        piece = SLICE if left is None else min(SLICE, left)
+        done, _ = concurrent.futures.wait([future], timeout=piece)
+        if done:
+            return future.result()
+        if left is not None:
+            left -= piece
+            if left <= 0:
+                raise TimeoutError(f"not finished after {timeout} seconds")
+
+
+def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run `coroutine` to its end from synchronous code; Ctrl-C cancels it and is raised."""
+    future = start_task(coroutine)
+    try:
+        return wait_for(future)
+    except KeyboardInterrupt:
+        future.cancel()
+        raise

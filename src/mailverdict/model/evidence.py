@@ -1,0 +1,173 @@
+"""What the checks saw, by owner: an address, a domain, a mailbox. Evidence never judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from .words import Reason
+
+__all__ = [
+    "BlacklistEvidence",
+    "DnsOutcome",
+    "DomainEvidence",
+    "Evidence",
+    "Exchange",
+    "Flags",
+    "MailboxEvidence",
+    "SyntaxEvidence",
+]
+
+
+class DnsOutcome(StrEnum):
+    """What the DNS says about mail for a domain."""
+
+    MX = "mx"  # an MX RRset with at least one exchange
+    IMPLICIT_MX = "implicit_mx"  # no MX RRset, but an address (RFC 5321 section 5.1)
+    NULL_MX = "null_mx"  # "MX 0 ." (RFC 7505)
+    NXDOMAIN = "nxdomain"  # the name does not exist
+    NODATA = "nodata"  # the name exists, with neither MX nor address
+    UNDETERMINED = "undetermined"  # time-out, SERVFAIL, REFUSED, broken answers: nothing is known
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One mail exchange of a domain.
+
+    Attributes
+    ----------
+    preference : int
+        As in the MX RRset, 0-65535, lowest first; 0 for an implicit MX.
+    host : str
+        Lower-case A-label host name without the final dot.
+    """
+
+    preference: int
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxEvidence:
+    """What the syntax check saw.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether the address is accepted.
+    normalized : str
+        The normal form (NFC local part, lower-case domain in U-labels); empty when not ok.
+    local, ascii_domain : str
+        The normal form's local part, and its domain in A-labels; empty when not ok.
+    message : str
+        Why not, in a sentence; empty when ok.
+    """
+
+    ok: bool
+    normalized: str = ""
+    local: str = ""
+    ascii_domain: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class DomainEvidence:
+    """What the DNS answered for a domain.
+
+    Attributes
+    ----------
+    domain : str
+        A-label domain that was asked.
+    outcome : DnsOutcome
+        What the answers amount to.
+    exchanges : tuple of Exchange
+        By preference, lowest first; the domain itself for an implicit MX; empty otherwise.
+    message : str
+        What was seen, in a sentence; empty when the domain has exchanges.
+    """
+
+    domain: str
+    outcome: DnsOutcome
+    exchanges: tuple[Exchange, ...] = ()
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BlacklistEvidence:
+    """Whether an exchange of the domain is on a configured blacklist.
+
+    Attributes
+    ----------
+    listed : bool or None
+        None: undetermined, a source could not be asked.
+    message : str
+        Which exchange on which list, or what failed; empty when clean.
+    sources : tuple of str
+        The lists that were consulted; empty when none is configured.
+    """
+
+    listed: bool | None
+    message: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxEvidence:
+    """What SMTP told about one mailbox.
+
+    Attributes
+    ----------
+    reason : Reason or None
+        What the deciding reply amounts to; None: the recipient was accepted.
+    host : str
+        The exchange that gave the deciding reply; empty when none was reached.
+    port_open, connected, rcpt_accepted : bool or None
+        TCP connection made; session ready for recipients; RCPT accepted. None: not reached.
+    catch_all : bool or None
+        Reply to a random local part of the domain; None: not established.
+    protected : bool or None
+        True: this client was refused; False: a session completed; None: no session.
+    reply : str
+        The deciding reply, or what the transport saw, shortened to one line.
+    rule : str
+        Identifier of the classification rule that decided.
+    error_code : str
+        Upper-case finer code for `errors`; ``SMTP`` unless the rule knows better.
+    inferred : bool
+        Whether this was concluded from other replies of the exchange, with no network cost.
+    retry_after : float or None
+        Seconds after which asking again makes sense.
+    """
+
+    reason: Reason | None
+    host: str = ""
+    port_open: bool | None = None
+    connected: bool | None = None
+    rcpt_accepted: bool | None = None
+    catch_all: bool | None = None
+    protected: bool | None = None
+    reply: str = ""
+    rule: str = ""
+    error_code: str = "SMTP"
+    inferred: bool = False
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """Facts from lists; None where a flag was never determined."""
+
+    role: bool | None = None
+    spamtrap: bool | None = None
+    disposable: bool | None = None
+    free: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Everything seen about one address; a part that was not reached is None."""
+
+    syntax: SyntaxEvidence
+    dns: DomainEvidence | None = None
+    blacklist: BlacklistEvidence | None = None
+    mailbox: MailboxEvidence | None = None
+    flags: Flags = field(default_factory=Flags)

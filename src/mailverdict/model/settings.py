@@ -1,0 +1,314 @@
+"""Settings of the local engine: frozen values, checked when built, passed down whole."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+from ..errors import SettingsError
+from .duration import Duration, parse_duration
+
+__all__ = ["Blacklist", "Entries", "Lists", "LocalSettings", "Network", "Zone", "parse_networks", "parse_resolver"]
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+Entries = str | Path | Iterable[str]
+HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?")
+ZONE_CODES = ipaddress.ip_network("127.0.0.0/8")
+
+
+def parse_networks(values: Iterable[str | Network], *, name: str) -> tuple[Network, ...]:
+    """Read addresses and CIDR networks; raise `SettingsError` naming the setting and the value.
+
+    >>> parse_networks(["127.0.0.0/8"], name="allow_networks")
+    (IPv4Network('127.0.0.0/8'),)
+    """
+    if isinstance(values, str):
+        raise SettingsError(f"{name}={values!r}: give a list of networks, as [{values!r}]")
+    parsed = []
+    for value in values:
+        try:
+            parsed.append(ipaddress.ip_network(value, strict=False))
+        except ValueError as exc:
+            raise SettingsError(f"{name}: {value!r} is no IP address or CIDR network") from exc
+    return tuple(parsed)
+
+
+def parse_resolver(value: str) -> tuple[str, int]:
+    """Split ``"127.0.0.1:5353"``, ``"9.9.9.9"`` or ``"[::1]:53"`` into address and port.
+
+    >>> parse_resolver("[::1]:5353")
+    ('::1', 5353)
+    """
+    text = value.strip()
+    match = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?|([^:]+)(?::(\d+))?|([0-9A-Fa-f:.]+)", text)
+    address = (match[1] or match[3] or match[5]) if match else ""
+    port = int((match[2] or match[4] or 53) if match else 0)
+    try:
+        return str(ipaddress.ip_address(address)), check_range(port, 1, 65535, "resolver port")
+    except ValueError as exc:
+        raise SettingsError(f"resolver={value!r}: give an IP address with an optional port, as '127.0.0.1:5353'") from exc
+
+
+def check_range(value: int, low: int, high: int, name: str) -> int:
+    """Give `value` back if it is an integer within the bounds, else raise `SettingsError`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise SettingsError(f"{name}={value!r}: give a whole number from {low} to {high}")
+    return value
+
+
+def freeze_entries(value: Entries, name: str) -> Path | tuple[str, ...]:
+    """A path stays a path; anything else becomes a tuple of texts."""
+    if isinstance(value, str | Path):
+        return Path(value)
+    entries = tuple(value)
+    if wrong := [e for e in entries if not isinstance(e, str)]:
+        raise SettingsError(f"{name}: {wrong[0]!r} is not text")
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """A DNS list to ask about the addresses of exchanges (RFC 5782).
+
+    Parameters
+    ----------
+    name : str
+        The zone, as ``zen.spamhaus.org``.
+    codes : iterable of str
+        The answers that mean *listed*: addresses or networks within 127.0.0.0/8. Every other
+        answer means that nothing was established.
+
+    Raises
+    ------
+    SettingsError
+        If the name is no host name, or a code is not within 127.0.0.0/8.
+
+    Examples
+    --------
+    >>> from mailverdict import Zone
+    >>> Zone("bl.example.org", codes=["127.0.0.2"]).name
+    'bl.example.org'
+    """
+
+    name: str
+    codes: tuple[Network, ...] = field(default=())
+
+    def __post_init__(self) -> None:
+        """Check the values and keep them in their parsed form."""
+        if not HOST.fullmatch(self.name):
+            raise SettingsError(f"Zone name {self.name!r} is no host name")
+        codes = parse_networks(self.codes, name=f"codes of {self.name}")
+        if not codes:
+            raise SettingsError(f"Zone {self.name!r}: say which codes mean 'listed', as codes=['127.0.0.2']")
+        if wrong := [c for c in codes if not (c.version == ZONE_CODES.version and c.subnet_of(ZONE_CODES))]:
+            raise SettingsError(f"Zone {self.name!r}: code {wrong[0]} is not within 127.0.0.0/8")
+        object.__setattr__(self, "name", self.name.rstrip(".").lower())
+        object.__setattr__(self, "codes", codes)
+
+
+@dataclass(frozen=True, slots=True)
+class Blacklist:
+    """What `mx_blacklist` holds the exchanges of a domain against.
+
+    Parameters
+    ----------
+    ips : iterable of str
+        Addresses and CIDR networks of exchanges.
+    hosts : iterable of str
+        Exchange host names; a name stands for itself and everything below it.
+    zones : iterable of Zone
+        DNS lists to ask; none by default, since public ones limit who may ask them.
+
+    Raises
+    ------
+    SettingsError
+        If an entry cannot be read; the message names it.
+
+    Examples
+    --------
+    >>> from mailverdict import Blacklist
+    >>> Blacklist(ips=["192.0.2.0/24"], hosts=["mx.bad.example"]).hosts
+    ('mx.bad.example',)
+    """
+
+    ips: tuple[Network, ...] = ()
+    hosts: tuple[str, ...] = ()
+    zones: tuple[Zone, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the values and keep them in their parsed form."""
+        object.__setattr__(self, "ips", parse_networks(self.ips, name="Blacklist.ips"))
+        hosts = (self.hosts,) if isinstance(self.hosts, str) else tuple(self.hosts)
+        if wrong := [h for h in hosts if not isinstance(h, str) or not HOST.fullmatch(h)]:
+            raise SettingsError(f"Blacklist.hosts: {wrong[0]!r} is no host name")
+        object.__setattr__(self, "hosts", tuple(h.rstrip(".").lower() for h in hosts))
+        zones = tuple(self.zones)
+        if wrong := [z for z in zones if not isinstance(z, Zone)]:
+            raise SettingsError(f"Blacklist.zones: {wrong[0]!r}: give Zone(name, codes=...)")
+        object.__setattr__(self, "zones", zones)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to hold an exchange against."""
+        return not (self.ips or self.hosts or self.zones)
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Your own entries for the flags; each takes a path to a text file, or an iterable of texts.
+
+    Allow beats deny, deny beats the packaged list, at the same depth; the deeper label wins.
+
+    Parameters
+    ----------
+    disposable_allow, disposable_deny : path or iterable of str
+        Domains never, or always, flagged `disposable`.
+    free_allow, free_deny : path or iterable of str
+        Domains never, or always, flagged `free`.
+    role_allow, role_deny : path or iterable of str
+        Local parts never, or always, flagged `role`.
+    spamtrap : path or iterable of str, optional
+        Spamtrap domains; without it the flag is never determined.
+    extended_roles : bool
+        Also flag the wider tier of role names.
+
+    Examples
+    --------
+    >>> from mailverdict import Lists
+    >>> Lists(disposable_deny=["throwaway.example"]).disposable_deny
+    ('throwaway.example',)
+    """
+
+    disposable_allow: Path | tuple[str, ...] = ()
+    disposable_deny: Path | tuple[str, ...] = ()
+    free_allow: Path | tuple[str, ...] = ()
+    free_deny: Path | tuple[str, ...] = ()
+    role_allow: Path | tuple[str, ...] = ()
+    role_deny: Path | tuple[str, ...] = ()
+    spamtrap: Path | tuple[str, ...] = ()
+    extended_roles: bool = False
+
+    def __post_init__(self) -> None:
+        """Keep each list as a path or a tuple."""
+        for each in fields(self):
+            if each.name != "extended_roles":
+                object.__setattr__(self, each.name, freeze_entries(getattr(self, each.name), each.name))
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSettings:
+    """Every number and name the local engine goes by. Durations are seconds.
+
+    The keyword arguments of `LocalBackend` are these attributes, with the same defaults.
+    """
+
+    resolver: str | None = None
+    """``"127.0.0.1:5353"``-like text; None: the system's resolvers."""
+    dns_concurrency: int = 1000
+    """Queries in flight; one socket carries them all, so this bounds memory, not sockets."""
+    dns_timeout: float = 3.0
+    """Wait for one answer; a resolver that does recursion may need seconds."""
+    dns_attempts: int = 3
+    """Queries sent before a name is undetermined; each next one goes to the next resolver."""
+    smtp_port: int = 25
+    """RFC 5321 section 4.5.4.2; another one only for test worlds."""
+    helo_name: str | None = None
+    """Our name in EHLO; None: this host's name. Should match the PTR record of our address."""
+    mail_from: str = ""
+    """Sender in MAIL FROM; empty is the null reverse-path that bounces use."""
+    max_sessions: int = 200
+    """SMTP sessions at once over all exchanges."""
+    max_sessions_per_exchange: int = 2
+    """At one exchange set; more is what gets a host blocked."""
+    connect_timeout: float = 15.0
+    """TCP connection and greeting."""
+    command_timeout: float = 30.0
+    """One reply; RFC 5321 section 4.5.3.2 allows minutes, a cleaning run does not."""
+    deadline: float = 180.0
+    """One address over all its exchanges; then `timeout`."""
+    session_deadline: float = 300.0
+    """One SMTP session from connection to QUIT."""
+    rcpt_per_transaction: int = 50
+    """First guess; lowered by what an exchange answers (452, too many recipients)."""
+    rcpt_per_session: int = 500
+    """First guess; lowered by 421 and cuts."""
+    refusal_budget: int = 9
+    """Refused recipients a session; a default Postfix slows down at 10 and cuts at 20."""
+    refusal_budget_max: int = 18
+    """What an exchange that neither slowed nor cut may earn."""
+    protected_after: int = 3
+    """Refusals of this client in a row after which an exchange is left alone for the run."""
+    max_exchange_attempts: int = 3
+    """Exchanges tried for one address, by preference."""
+    backoff_min: float = 1.0
+    """First wait after 421 or a capacity reply; doubles, with jitter."""
+    backoff_max: float = 60.0
+    """Longest such wait."""
+    capacity_attempts: int = 4
+    """Capacity replies (421, too many connections) waited out before `inconclusive`."""
+    retry_greylisted: Duration = "5min"
+    """Wait before greylisted addresses are asked once more in the same run; 0: never."""
+    catch_all_probe: bool = True
+    """Whether a random local part is asked once per domain."""
+    allow_networks: tuple[Network, ...] = ()
+    """Non-global networks that may be contacted all the same: test worlds, intranets."""
+    blacklist: Blacklist = field(default_factory=Blacklist)
+    """What `mx_blacklist` holds exchanges against."""
+    lists: Lists = field(default_factory=Lists)
+    """Your own entries for the flags."""
+
+    def __post_init__(self) -> None:
+        """Check every value; a wrong one is a `SettingsError` that names it."""
+        if self.resolver is not None:
+            parse_resolver(self.resolver)
+        for name, low, high in WHOLE_NUMBERS:
+            check_range(getattr(self, name), low, high, name)
+        for name in DURATIONS:
+            object.__setattr__(self, name, parse_duration(getattr(self, name), name=name))
+        for name in POSITIVE:
+            if getattr(self, name) <= 0:
+                raise SettingsError(f"{name}={getattr(self, name)!r}: give more than 0 seconds")
+        if self.helo_name is not None and not (HOST.fullmatch(self.helo_name) or is_address_literal(self.helo_name)):
+            raise SettingsError(f"helo_name={self.helo_name!r} is neither a host name nor an address literal like '[192.0.2.1]'")
+        if not re.fullmatch(r"[\x21-\x7e]{0,254}", self.mail_from) or re.search(r"[<>]", self.mail_from):
+            raise SettingsError(f"mail_from={self.mail_from!r}: give a plain address in ASCII, or ''")
+        object.__setattr__(self, "allow_networks", parse_networks(self.allow_networks, name="allow_networks"))
+
+
+WHOLE_NUMBERS = (
+    ("dns_concurrency", 1, 20_000),
+    ("dns_attempts", 1, 10),
+    ("smtp_port", 1, 65_535),
+    ("max_sessions", 1, 10_000),
+    ("max_sessions_per_exchange", 1, 100),
+    ("rcpt_per_transaction", 1, 1_000),
+    ("rcpt_per_session", 1, 100_000),
+    ("refusal_budget", 1, 1_000),
+    ("refusal_budget_max", 1, 1_000),
+    ("protected_after", 1, 1_000),
+    ("max_exchange_attempts", 1, 20),
+    ("capacity_attempts", 0, 100),
+)
+DURATIONS = (
+    "dns_timeout",
+    "connect_timeout",
+    "command_timeout",
+    "deadline",
+    "session_deadline",
+    "backoff_min",
+    "backoff_max",
+    "retry_greylisted",
+)
+POSITIVE = ("dns_timeout", "connect_timeout", "command_timeout", "deadline", "session_deadline")
+
+
+def is_address_literal(text: str) -> bool:
+    """Whether `text` is an IP address in brackets (RFC 5321 section 4.1.3)."""
+    inner = re.fullmatch(r"\[(?:IPv6:)?([0-9A-Fa-f:.]+)\]", text)
+    try:
+        return inner is not None and bool(ipaddress.ip_address(inner[1]))
+    except ValueError:
+        return False

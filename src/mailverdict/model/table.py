@@ -1,0 +1,152 @@
+"""The one columnar table: a row per unique address. Every bulk result has this schema.
+
+Repeating texts are dictionary-encoded, so that a million `regex` rows are a few arrays and not a
+million objects. `reasons` is one text, joined by ``;`` in order of precedence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from .verification import Fault, Verification
+from .words import Status
+
+__all__ = ["SCHEMA", "SOURCE_LOCAL", "SOURCE_REMOTE", "complete_table", "empty_table", "rows_to_table", "table_to_rows"]
+
+SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL = "local", "remote", "journal"
+TEXT_CODES = pa.dictionary(pa.int32(), pa.string())
+
+SCHEMA = pa.schema(
+    [
+        pa.field("email", pa.string()),  # as given, stripped
+        pa.field("status", TEXT_CODES),  # done, pending, error, missing
+        pa.field("validation_type", TEXT_CODES),
+        pa.field("result", TEXT_CODES),  # null unless status is done
+        pa.field("reasons", TEXT_CODES),  # ";"-joined; "" when none; null without a verdict
+        pa.field("role", pa.bool_()),
+        pa.field("spamtrap", pa.bool_()),
+        pa.field("disposable", pa.bool_()),
+        pa.field("free", pa.bool_()),
+        pa.field("catch_all", pa.bool_()),
+        pa.field("protected", pa.bool_()),
+        pa.field("suggestion", TEXT_CODES),  # "did you mean", the whole domain-corrected address
+        pa.field("error", TEXT_CODES),  # payload `reason`
+        pa.field("errors", TEXT_CODES),  # payload `errors`, as JSON text
+        pa.field("checks", TEXT_CODES),  # payload `checks`, as JSON text
+        pa.field("metadata", TEXT_CODES),  # payload `metadata` less validated_at, as JSON text
+        pa.field("extra", TEXT_CODES),  # payload keys unknown to the contract, as JSON text
+        pa.field("normalized", pa.string()),
+        pa.field("checked_at", pa.timestamp("us", tz="UTC")),
+        pa.field("source", TEXT_CODES),  # local, remote, journal
+    ]
+)
+
+
+def empty_table() -> pa.Table:
+    """A table of no rows."""
+    return SCHEMA.empty_table()
+
+
+def complete_table(columns: dict[str, Any], rows: int) -> pa.Table:
+    """Make a table of `rows` rows out of some columns; the others are null."""
+    arrays = []
+    for each in SCHEMA:
+        values = columns.get(each.name)
+        if values is None:
+            values = pa.nulls(rows, each.type)
+        elif values.type != each.type:
+            values = values.cast(each.type)
+        arrays.append(values)
+    return pa.table(arrays, schema=SCHEMA)
+
+
+def rows_to_table(
+    verifications: Iterable[Verification],
+    *,
+    source: str,
+    suggestions: Sequence[str | None] | None = None,
+) -> pa.Table:
+    """Put verifications into the table's form; `table_to_rows` gives them back unchanged."""
+    rows = [row_of(v, source) for v in verifications]
+    for row, suggestion in zip(rows, suggestions or (), strict=suggestions is not None):
+        row["suggestion"] = suggestion
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def row_of(v: Verification, source: str) -> dict[str, Any]:
+    """One row as a mapping of column to Python value."""
+    metadata = dict(v.metadata)
+    moment = parse_moment(metadata.get("validated_at"))
+    if moment is not None and metadata["validated_at"] == moment.isoformat():
+        del metadata["validated_at"]
+    normalized = metadata.get("normalized")
+    return {
+        "email": v.email,
+        "status": Status.DONE,
+        "validation_type": v.validation_type,
+        "result": v.result,
+        "reasons": ";".join(v.reasons),
+        "role": v.role,
+        "spamtrap": v.spamtrap,
+        "disposable": v.disposable,
+        "free": v.free,
+        "catch_all": v.catch_all,
+        "protected": v.protected,
+        "error": v.reason,
+        "errors": None if v.errors is None else dump_json([{"code": e.code, "message": e.message} for e in v.errors]),
+        "checks": dump_json(dict(v.checks)),
+        "metadata": dump_json(metadata) if metadata else None,
+        "extra": dump_json(dict(v.extra)) if v.extra else None,
+        "normalized": normalized if isinstance(normalized, str) else None,
+        "checked_at": moment,
+        "source": source,
+    }
+
+
+def table_to_rows(table: pa.Table) -> list[Verification]:
+    """Give the verifications behind the rows whose status is `done`, in order."""
+    return [verification_of(row) for row in table.to_pylist() if row["status"] == Status.DONE]
+
+
+def verification_of(row: dict[str, Any]) -> Verification:
+    """One row back as a value."""
+    metadata = json.loads(row["metadata"]) if row["metadata"] else {}
+    if row["checked_at"] is not None and "validated_at" not in metadata:
+        metadata["validated_at"] = row["checked_at"].astimezone(UTC).isoformat()
+    errors = json.loads(row["errors"]) if row["errors"] is not None else None
+    return Verification(
+        email=row["email"],
+        validation_type=row["validation_type"],
+        result=row["result"],
+        reasons=tuple(row["reasons"].split(";")) if row["reasons"] else (),
+        checks=json.loads(row["checks"]) if row["checks"] else {},
+        role=row["role"],
+        spamtrap=row["spamtrap"],
+        disposable=row["disposable"],
+        free=row["free"],
+        catch_all=row["catch_all"],
+        protected=row["protected"],
+        reason=row["error"],
+        errors=None if errors is None else tuple(Fault(e["code"], e["message"]) for e in errors),
+        metadata=metadata,
+        extra=json.loads(row["extra"]) if row["extra"] else {},
+    )
+
+
+def dump_json(value: Any) -> str:
+    """Compact JSON text with sorted keys, so that equal values are equal texts."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def parse_moment(value: object) -> datetime | None:
+    """Read an ISO 8601 moment with an offset as UTC; None where it is not one."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None

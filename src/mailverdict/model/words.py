@@ -1,0 +1,79 @@
+"""The vocabulary: the members are the strings of the contract."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+__all__ = ["REASON_MEANING", "Reason", "Status", "ValidationType", "Verdict"]
+
+
+class ValidationType(StrEnum):
+    """How deep a verification goes; each type includes the ones before it, except `smtp`."""
+
+    REGEX = "regex"
+    MX = "mx"
+    MX_BLACKLIST = "mx_blacklist"
+    SMTP = "smtp"
+
+
+class Verdict(StrEnum):
+    """What is said of an address."""
+
+    VALID = "valid"
+    RISKY = "risky"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+
+
+class Status(StrEnum):
+    """Where the processing of a row stands; a verdict exists only for `done`."""
+
+    DONE = "done"
+    PENDING = "pending"
+    ERROR = "error"
+    MISSING = "missing"
+
+
+class Reason(StrEnum):
+    """Why a verdict is not `valid`; the order of the members is the order of precedence."""
+
+    SYNTAX_ERROR = "syntax_error"
+    NO_MX_RECORD = "no_mx_record"
+    MAILBOX_NOT_FOUND = "mailbox_not_found"
+    SPAMTRAP = "spamtrap"
+    DISPOSABLE = "disposable"
+    GREYLISTED = "greylisted"
+    SENDER_BLOCKED = "sender_blocked"
+    TIMEOUT = "timeout"
+    CONNECTION_DROPPED = "connection_dropped"
+    PORT_CLOSED = "port_closed"
+    MAILBOX_FULL = "mailbox_full"
+    NO_SMTP_DATA = "no_smtp_data"
+    INCONCLUSIVE = "inconclusive"
+    PROTECTED = "protected"
+    THROTTLED = "throttled"
+    RATE_LIMITED = "rate_limited"
+    CATCH_ALL = "catch_all"
+    ROLE = "role"
+
+
+REASON_MEANING: dict[Reason, str] = {
+    Reason.SYNTAX_ERROR: "the address is not well formed",
+    Reason.NO_MX_RECORD: "the domain does not exist or accepts no mail",
+    Reason.MAILBOX_NOT_FOUND: "the server says that there is no such mailbox",
+    Reason.SPAMTRAP: "the domain is on the spamtrap list that was given",
+    Reason.DISPOSABLE: "the domain belongs to a throw-away provider",
+    Reason.GREYLISTED: "the server asked to come back later",
+    Reason.SENDER_BLOCKED: "the server refuses our sender or HELO name, not the mailbox",
+    Reason.TIMEOUT: "the server did not answer in time",
+    Reason.CONNECTION_DROPPED: "the server ended the session before answering",
+    Reason.PORT_CLOSED: "no exchange of the domain could be connected to",
+    Reason.MAILBOX_FULL: "the mailbox exists but is over its quota",
+    Reason.NO_SMTP_DATA: "something answered that does not speak SMTP",
+    Reason.INCONCLUSIVE: "the server's answer says nothing about the mailbox",
+    Reason.PROTECTED: "the server refuses this machine's address or reputation",
+    Reason.THROTTLED: "the verification queue was full; ask again later",
+    Reason.RATE_LIMITED: "the verification service's limiter refused; ask again later",
+    Reason.CATCH_ALL: "the server accepts every address of the domain",
+    Reason.ROLE: "the local part names a function, not a person",
+}
