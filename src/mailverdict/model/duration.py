@@ -40,7 +40,9 @@ def parse_duration(value: Duration, *, name: str) -> float:
     """
     seconds = seconds_of(value)
     if seconds is None or math.isnan(seconds) or seconds < 0:
-        raise SettingsError(f"{name}={value!r} is no duration; give seconds, or text such as '90s', '5min', '12h', '30D'")
+        raise SettingsError(
+            f"{name}={value!r} is no duration; give seconds, or text such as '90s', '5min', '12h', '30D'"
+        )
     return seconds
 
 

@@ -16,7 +16,7 @@ __all__ = ["Blacklist", "Entries", "Lists", "LocalSettings", "Network", "Zone", 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 Entries = str | Path | Iterable[str]
 HOST = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?:\.[A-Za-z0-9_-]{1,63})*\.?")
-ZONE_CODES = ipaddress.ip_network("127.0.0.0/8")
+ZONE_CODES = ipaddress.IPv4Network("127.0.0.0/8")
 
 
 def parse_networks(values: Iterable[str | Network], *, name: str) -> tuple[Network, ...]:
@@ -49,7 +49,9 @@ def parse_resolver(value: str) -> tuple[str, int]:
     try:
         return str(ipaddress.ip_address(address)), check_range(port, 1, 65535, "resolver port")
     except ValueError as exc:
-        raise SettingsError(f"resolver={value!r}: give an IP address with an optional port, as '127.0.0.1:5353'") from exc
+        raise SettingsError(
+            f"resolver={value!r}: give an IP address with an optional port, as '127.0.0.1:5353'"
+        ) from exc
 
 
 def check_range(value: int, low: int, high: int, name: str) -> int:
@@ -103,7 +105,7 @@ class Zone:
         codes = parse_networks(self.codes, name=f"codes of {self.name}")
         if not codes:
             raise SettingsError(f"Zone {self.name!r}: say which codes mean 'listed', as codes=['127.0.0.2']")
-        if wrong := [c for c in codes if not (c.version == ZONE_CODES.version and c.subnet_of(ZONE_CODES))]:
+        if wrong := [c for c in codes if not (isinstance(c, ipaddress.IPv4Network) and c.subnet_of(ZONE_CODES))]:
             raise SettingsError(f"Zone {self.name!r}: code {wrong[0]} is not within 127.0.0.0/8")
         object.__setattr__(self, "name", self.name.rstrip(".").lower())
         object.__setattr__(self, "codes", codes)
@@ -146,8 +148,8 @@ class Blacklist:
             raise SettingsError(f"Blacklist.hosts: {wrong[0]!r} is no host name")
         object.__setattr__(self, "hosts", tuple(h.rstrip(".").lower() for h in hosts))
         zones = tuple(self.zones)
-        if wrong := [z for z in zones if not isinstance(z, Zone)]:
-            raise SettingsError(f"Blacklist.zones: {wrong[0]!r}: give Zone(name, codes=...)")
+        if strangers := [z for z in zones if not isinstance(z, Zone)]:
+            raise SettingsError(f"Blacklist.zones: {strangers[0]!r}: give Zone(name, codes=...)")
         object.__setattr__(self, "zones", zones)
 
     @property
@@ -272,7 +274,9 @@ class LocalSettings:
             if getattr(self, name) <= 0:
                 raise SettingsError(f"{name}={getattr(self, name)!r}: give more than 0 seconds")
         if self.helo_name is not None and not (HOST.fullmatch(self.helo_name) or is_address_literal(self.helo_name)):
-            raise SettingsError(f"helo_name={self.helo_name!r} is neither a host name nor an address literal like '[192.0.2.1]'")
+            raise SettingsError(
+                f"helo_name={self.helo_name!r} is neither a host name nor an address literal like '[192.0.2.1]'"
+            )
         if not re.fullmatch(r"[\x21-\x7e]{0,254}", self.mail_from) or re.search(r"[<>]", self.mail_from):
             raise SettingsError(f"mail_from={self.mail_from!r}: give a plain address in ASCII, or ''")
         object.__setattr__(self, "allow_networks", parse_networks(self.allow_networks, name="allow_networks"))

@@ -1,0 +1,239 @@
+"""Envelopes and records around the payload: success, both error shapes, quota, entries, jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from ..backend import Quota
+from ..errors import ContractError
+from ..model.verification import Verification
+from .payload import parse_payload
+from .read import shorten, take
+from .revisions import parse_earlier_payload
+
+__all__ = [
+    "BULK_LIMIT",
+    "ERROR_STATUS",
+    "SHORT_STATUS",
+    "VERSION",
+    "BulkEntry",
+    "Failure",
+    "JobRecord",
+    "JobStatus",
+    "Success",
+    "dump_failure",
+    "dump_quota",
+    "dump_short_failure",
+    "dump_success",
+    "parse_entries",
+    "parse_envelope",
+    "parse_job",
+    "parse_quota",
+]
+
+VERSION = "v1"
+BULK_LIMIT = 100  # addresses in one bulk request
+
+# The standard table of errors: code and HTTP status.
+ERROR_STATUS = {
+    "EMAIL_REQUIRED": 400,
+    "INVALID_VALIDATION_TYPE": 400,
+    "BULK_LIMIT_EXCEEDED": 422,
+    "QUOTA_EXCEEDED": 429,
+    "JOB_NOT_FOUND": 404,
+    "UPSTREAM_ERROR": 502,
+    "UPSTREAM_SCHEMA_MISMATCH": 502,
+    "INTERNAL_ERROR": 500,
+}
+# The short envelope's codes; their statuses are ours to choose, the contract does not show them.
+SHORT_STATUS = {"E1001": 500, "E1002": 400, "E1003": 400, "E1004": 502, "E1005": 503, "E1006": 400}
+
+
+class JobStatus(StrEnum):
+    """Where the processing of a job stands; only `done` and `error` are final."""
+
+    QUEUED = "queued"
+    PROCESSING = "processing"
+    DONE = "done"
+    ERROR = "error"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job will not change any more."""
+        return self in (JobStatus.DONE, JobStatus.ERROR)
+
+
+@dataclass(frozen=True, slots=True)
+class Success:
+    """A success envelope's parts."""
+
+    data: Any
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An error envelope's parts, of either shape; `code` may be one that no table knows."""
+
+    code: str
+    message: str
+    status: int
+    details: Mapping[str, Any]
+
+    def whole_number(self, key: str) -> int | None:
+        """A number out of `details`, or None."""
+        value = self.details.get(key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+@dataclass(frozen=True, slots=True)
+class BulkEntry:
+    """One line of a bulk submission's answer."""
+
+    email: str
+    status: str
+    message: str
+    job_id: str
+
+    @property
+    def is_queued(self) -> bool:
+        """Whether a job was made, and paid for."""
+        return self.status == JobStatus.QUEUED
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A poll's answer: `verification` is there exactly when `status` is `done`."""
+
+    email: str
+    status: str
+    verification: Verification | None = None
+    message: str = ""
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the job will not change; an unknown status is not final."""
+        return self.status in (JobStatus.DONE, JobStatus.ERROR)
+
+
+def meta(request_id: str, timestamp: str) -> dict[str, str]:
+    return {"request_id": request_id, "timestamp": timestamp, "version": VERSION}
+
+
+def dump_success(data: Any, *, request_id: str, timestamp: str) -> dict[str, Any]:
+    """A success envelope; `timestamp` is ISO 8601 with an offset."""
+    return {"success": True, "data": data, "meta": meta(request_id, timestamp)}
+
+
+def dump_failure(
+    code: str,
+    message: str,
+    *,
+    request_id: str,
+    timestamp: str,
+    details: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """A standard error envelope; `details` is there only when there is something to add."""
+    error: dict[str, Any] = {"code": code, "message": message}
+    if details:
+        error["details"] = dict(details)
+    return {"success": False, "error": error, "meta": meta(request_id, timestamp)}
+
+
+def dump_short_failure(code: str, message: str) -> dict[str, Any]:
+    """A short error envelope: neither `success` nor `meta`."""
+    return {"error": {"code": code, "message": message}}
+
+
+def dump_quota(quota: Quota) -> dict[str, int]:
+    """The quota record, which has no envelope."""
+    return {"daily_limit": quota.daily_limit, "used": quota.used, "remaining": quota.remaining}
+
+
+def parse_envelope(body: object, status: int) -> Success | Failure:
+    """Tell a success from an error of either shape.
+
+    Raises
+    ------
+    ContractError
+        If `body` is neither.
+    """
+    if not isinstance(body, Mapping):
+        raise ContractError(f"the answer is {shorten(body)}, not an object", path="")
+    if "error" in body and body.get("success") is not True:
+        return parse_failure(body, status)
+    if body.get("success") is True and "data" in body:
+        found = body.get("meta")
+        return Success(body["data"], found if isinstance(found, Mapping) else {})
+    keys = ", ".join(sorted(map(str, body))[:8])
+    raise ContractError(f"the answer has neither 'success' with 'data' nor 'error'; its keys: {shorten(keys)}", path="")
+
+
+def parse_failure(body: Mapping[str, Any], status: int) -> Failure:
+    """Read either error shape; `error.code` is taken as it is."""
+    error = take(body, "error", dict, "")
+    details = error.get("details")
+    return Failure(
+        code=shorten(str(error.get("code") or ""), 80),
+        message=shorten(str(error.get("message") or ""), 500),
+        status=status,
+        details=details if isinstance(details, Mapping) else {},
+    )
+
+
+def parse_quota(body: object) -> Quota:
+    """Read a quota record: no envelope, three whole numbers."""
+    limit, used, remaining = (take(body, key, int, "") for key in ("daily_limit", "used", "remaining"))
+    if min(limit, used, remaining) < 0:
+        raise ContractError(
+            f"a quota of daily_limit={limit}, used={used}, remaining={remaining} makes no sense", path=""
+        )
+    return Quota(limit, used, remaining)
+
+
+def parse_entries(data: object, emails: Sequence[str]) -> list[BulkEntry]:
+    """Read a bulk submission's answer: one entry per address sent, in any case the same count."""
+    results = take(data, "results", list, "data")
+    if len(results) != len(emails):
+        raise ContractError(f"data.results has {len(results)} entries for {len(emails)} addresses", path="data.results")
+    return [parse_entry(each, f"data.results[{i}]") for i, each in enumerate(results)]
+
+
+def parse_entry(entry: object, path: str) -> BulkEntry:
+    email, status = take(entry, "email", str, path), take(entry, "status", str, path)
+    assert isinstance(entry, Mapping)
+    job_id = take(entry, "job_id", str, path) if status == JobStatus.QUEUED else str(entry.get("job_id") or "")
+    return BulkEntry(email, status, shorten(str(entry.get("message") or "")), job_id)
+
+
+def parse_job(data: object) -> JobRecord:
+    """Read `data` of a poll's answer, of either revision.
+
+    Raises
+    ------
+    ContractError
+        If it is no job record, or `done` without a payload.
+    """
+    path = "data.result"
+    record = take(data, "result", dict, "data")
+    email, status = take(record, "email", str, path), take(record, "status", str, path)
+    if "verification" in record or status == JobStatus.DONE:
+        done = status == JobStatus.DONE
+        verification = parse_payload(record.get("verification"), f"{path}.verification") if done else None
+        return JobRecord(email, status, verification)
+    return parse_earlier_job(record, email, status, path)
+
+
+def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
+    """The earlier record: its `status` is the verdict, `details` what else is known."""
+    message = shorten(str(record.get("message") or ""))
+    if status not in ("valid", "invalid"):
+        return JobRecord(email, status, None, message)
+    details = record.get("details")
+    known = dict(details) if isinstance(details, Mapping) else {}
+    payload = {"validation_type": None, **known, "email": email, "valid": status == "valid"}
+    payload.pop("result", None)
+    return JobRecord(email, JobStatus.DONE, parse_earlier_payload(payload, path), message)

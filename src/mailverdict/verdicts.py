@@ -1,0 +1,222 @@
+"""Where verdicts are born, and the only place: evidence in, ordered reasons and a verdict out. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from .model.evidence import DnsOutcome, DomainEvidence, Evidence, Flags, MailboxEvidence
+from .model.verification import Fault
+from .model.words import Reason, ValidationType, Verdict
+
+__all__ = ["PRECEDENCE", "SATURATION", "Decision", "order_reasons", "settle", "settle_saturated", "verdict_of"]
+
+# The whole precedence: the first reason present decides. A reason that is not here (a service may
+# know more than we do) never decides.
+PRECEDENCE: dict[Reason, Verdict] = {
+    # Established refusals come first: nothing can be true of a mailbox that does not exist.
+    Reason.SYNTAX_ERROR: Verdict.INVALID,
+    Reason.NO_MX_RECORD: Verdict.INVALID,
+    Reason.MAILBOX_NOT_FOUND: Verdict.INVALID,
+    # These hold whether or not the mailbox exists, so a session that failed does not hide them.
+    Reason.SPAMTRAP: Verdict.RISKY,
+    Reason.DISPOSABLE: Verdict.RISKY,
+    # Nothing was established, in the order of the contract's table.
+    Reason.GREYLISTED: Verdict.UNKNOWN,
+    Reason.SENDER_BLOCKED: Verdict.UNKNOWN,
+    Reason.TIMEOUT: Verdict.UNKNOWN,
+    Reason.CONNECTION_DROPPED: Verdict.UNKNOWN,
+    Reason.PORT_CLOSED: Verdict.UNKNOWN,
+    Reason.MAILBOX_FULL: Verdict.UNKNOWN,  # may be emptied tomorrow: not an established refusal
+    Reason.NO_SMTP_DATA: Verdict.UNKNOWN,
+    Reason.INCONCLUSIVE: Verdict.UNKNOWN,
+    Reason.PROTECTED: Verdict.UNKNOWN,
+    Reason.THROTTLED: Verdict.UNKNOWN,
+    Reason.RATE_LIMITED: Verdict.UNKNOWN,
+    # These qualify an acceptance, so they need a completed session.
+    Reason.CATCH_ALL: Verdict.RISKY,
+    Reason.ROLE: Verdict.RISKY,
+}
+RANK = {reason: rank for rank, reason in enumerate(PRECEDENCE)}
+SATURATION = {
+    Reason.THROTTLED: "the verification queue stayed full; nothing was asked, ask again later",
+    Reason.RATE_LIMITED: "the limiter refused the request; nothing was asked, ask again later",
+}
+NO_MAIL = {
+    DnsOutcome.NULL_MX: "the domain says that it accepts no mail (null MX)",
+    DnsOutcome.NXDOMAIN: "the domain does not exist",
+    DnsOutcome.NODATA: "the domain has neither an MX record nor an address",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What evidence amounts to.
+
+    Attributes
+    ----------
+    result : Verdict
+        The verdict.
+    reasons : tuple of Reason
+        In order of precedence; empty for types that open no SMTP session.
+    checks : dict of str to bool
+        Sub-checks that were reached and gave an answer.
+    errors : tuple of Fault or None
+        What failed, in sentences.
+    """
+
+    result: Verdict
+    reasons: tuple[Reason, ...] = ()
+    checks: dict[str, bool] = field(default_factory=dict)
+    errors: tuple[Fault, ...] | None = None
+
+    @property
+    def error(self) -> str | None:
+        """Code of the first error: the payload's `reason`."""
+        return self.errors[0].code if self.errors else None
+
+
+def order_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """Put reasons in order of precedence, each once.
+
+    >>> [str(r) for r in order_reasons([Reason.ROLE, Reason.TIMEOUT])]
+    ['timeout', 'role']
+    """
+    return tuple(sorted(set(reasons), key=RANK.__getitem__))
+
+
+def verdict_of(reasons: tuple[Reason, ...]) -> Verdict:
+    """The verdict of the first reason; `valid` when there is none.
+
+    >>> str(verdict_of((Reason.TIMEOUT, Reason.ROLE)))
+    'unknown'
+    """
+    return PRECEDENCE[reasons[0]] if reasons else Verdict.VALID
+
+
+def settle(validation_type: ValidationType, evidence: Evidence) -> Decision:
+    """Judge what the checks of one validation type saw.
+
+    Parameters
+    ----------
+    validation_type : ValidationType
+        What was asked; decides which evidence counts.
+    evidence : Evidence
+        A part that was not reached is None.
+
+    Returns
+    -------
+    Decision
+        For every type but ``smtp`` the reasons are empty, since no session is opened.
+
+    Raises
+    ------
+    ValueError
+        If a part that the type needs is missing although the parts before it passed.
+    """
+    if not evidence.syntax.ok:
+        return settle_malformed(validation_type, evidence.syntax.message)
+    if validation_type is ValidationType.REGEX:
+        return Decision(Verdict.VALID, checks={"syntax": True})
+    if evidence.dns is None:
+        raise ValueError(f"{validation_type} needs DNS evidence")
+    if validation_type is ValidationType.SMTP:
+        return settle_mailbox(evidence.dns, evidence.mailbox, evidence.flags)
+    return settle_domain(validation_type, evidence)
+
+
+def settle_malformed(validation_type: ValidationType, message: str) -> Decision:
+    """An address that is not one: no further check applies."""
+    reasons = (Reason.SYNTAX_ERROR,) if validation_type is ValidationType.SMTP else ()
+    return Decision(Verdict.INVALID, reasons, {"syntax": False}, (Fault("REGEX", message),))
+
+
+def settle_domain(validation_type: ValidationType, evidence: Evidence) -> Decision:
+    """`mx` and `mx_blacklist`: can the domain receive mail, and is its exchange listed."""
+    dns = evidence.dns
+    assert dns is not None
+    if dns.outcome is DnsOutcome.UNDETERMINED:
+        return Decision(Verdict.UNKNOWN, checks={"syntax": True}, errors=(dns_fault(dns),))
+    checks = {"syntax": True, "dns": dns.outcome not in NO_MAIL}
+    if dns.outcome in NO_MAIL:
+        return Decision(Verdict.INVALID, checks=checks, errors=(dns_fault(dns),))
+    if validation_type is ValidationType.MX:
+        return Decision(Verdict.VALID, checks=checks)
+    return settle_blacklist(evidence, checks)
+
+
+def settle_blacklist(evidence: Evidence, checks: dict[str, bool]) -> Decision:
+    """Listed is a refusal, undetermined is unknown; with no list at all the check does not apply."""
+    seen = evidence.blacklist
+    if seen is None:
+        raise ValueError("mx_blacklist needs blacklist evidence")
+    if seen.listed is None:
+        return Decision(Verdict.UNKNOWN, checks=checks, errors=(Fault("BLACKLIST", seen.message),))
+    if not seen.sources:
+        return Decision(Verdict.VALID, checks=checks)
+    checks = {**checks, "blacklist": not seen.listed}
+    if seen.listed:
+        return Decision(Verdict.INVALID, checks=checks, errors=(Fault("BLACKLIST", seen.message),))
+    return Decision(Verdict.VALID, checks=checks)
+
+
+def settle_mailbox(dns: DomainEvidence, mailbox: MailboxEvidence | None, flags: Flags) -> Decision:
+    """`smtp`: every reason counts, those of the flags included."""
+    if mailbox is None and dns.outcome not in NO_MAIL and dns.outcome is not DnsOutcome.UNDETERMINED:
+        raise ValueError("smtp needs mailbox evidence for a domain that has exchanges")
+    seen = flag_reasons(flags)
+    faults: tuple[Fault, ...]
+    if dns.outcome is DnsOutcome.UNDETERMINED:
+        seen.append(Reason.INCONCLUSIVE)
+        checks, faults = {"syntax": True}, (dns_fault(dns),)
+    elif dns.outcome in NO_MAIL or mailbox is None:
+        seen.append(Reason.NO_MX_RECORD)
+        checks, faults = {"syntax": True, "dns": False}, (dns_fault(dns),)
+    else:
+        seen += mailbox_reasons(mailbox)
+        checks, faults = mailbox_checks(mailbox), mailbox_faults(mailbox)
+    reasons = order_reasons(seen)
+    return Decision(verdict_of(reasons), reasons, checks, faults or None)
+
+
+def flag_reasons(flags: Flags) -> list[Reason]:
+    """Reasons that lists give; `free` is a commercial signal and gives none."""
+    by_flag = ((flags.spamtrap, Reason.SPAMTRAP), (flags.disposable, Reason.DISPOSABLE), (flags.role, Reason.ROLE))
+    return [reason for flag, reason in by_flag if flag]
+
+
+def mailbox_reasons(mailbox: MailboxEvidence) -> list[Reason]:
+    """Reasons that the session gave."""
+    reasons = [] if mailbox.reason is None else [mailbox.reason]
+    return [*reasons, Reason.CATCH_ALL] if mailbox.catch_all else reasons
+
+
+def mailbox_checks(mailbox: MailboxEvidence) -> dict[str, bool]:
+    """The contract's keys for a session, those reached; `smtp` sums them up."""
+    steps = {
+        "smtp_port": mailbox.port_open,
+        "smtp_connection": mailbox.connected,
+        "smtp_rcptto": mailbox.rcpt_accepted,
+    }
+    reached = {key: ok for key, ok in steps.items() if ok is not None}
+    whole = {"smtp": mailbox.reason is None} if reached else {}
+    return {"syntax": True, "dns": True, **reached, **whole}
+
+
+def mailbox_faults(mailbox: MailboxEvidence) -> tuple[Fault, ...]:
+    """``SMTP`` first, as the contract's codes have it; then the finer code where there is one."""
+    if mailbox.reason is None:
+        return ()
+    message = f"{mailbox.host}: {mailbox.reply}" if mailbox.host else mailbox.reply
+    finer = () if mailbox.error_code == "SMTP" else (Fault(mailbox.error_code, message),)
+    return (Fault("SMTP", message), *finer)
+
+
+def dns_fault(dns: DomainEvidence) -> Fault:
+    """Say what the DNS answered."""
+    return Fault("DNS", dns.message or NO_MAIL.get(dns.outcome, "the DNS gave no usable answer"))
+
+
+def settle_saturated(reason: Reason) -> Decision:
+    """`throttled` or `rate_limited`: our own queue or limiter refused, the address is untouched."""
+    return Decision(Verdict.UNKNOWN, (reason,), {}, (Fault(reason.upper(), SATURATION[reason]),))
