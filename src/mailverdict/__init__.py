@@ -1,5 +1,115 @@
-"""mailverdict: a verdict, its reasons and flags for every row of an e-mail column."""
+"""mailverdict: a verdict, its reasons and flags for every row of an e-mail column.
 
-from .model.settings import Blacklist, Lists, Zone
-from .model.verification import Verification
-from .backend import Quota
+Begin with `verify`. The house, top to bottom; a line imports only from lines below it::
+
+    cli                     the command line
+    sandbox                 a mail world in a box, for demos, tutorials and your own tests
+    widgets, service, dask  faces
+    reports                 summaries, then pictures and pages
+    frames                  DataFrame in, DataFrame out
+    runs                    many addresses, safely: journal, progress, resume
+    local, remote           the two backends
+    checks, contract        checks observe; contract turns values into JSON and back
+    verdicts                judges: the only place a verdict is born
+    backend                 the door between how and how many
+    model, loop             values; the bridge from sync to async
+    errors                  every exception
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import errors
+from .frames import accessor as _accessor  # registers df.mailverdict and s.mailverdict
+
+if TYPE_CHECKING:
+    from .backend import Quota
+    from .errors import (
+        BackendError,
+        ColumnError,
+        ContractError,
+        InputError,
+        JournalError,
+        MailVerdictError,
+        MissingExtraError,
+        QuotaExceeded,
+        RateLimited,
+        ServiceError,
+        SettingsError,
+        TransportError,
+    )
+    from .frames.clean import clean
+    from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
+    from .frames.verify import averify, check, start, verify
+    from .local.backend import LocalBackend
+    from .model.settings import Blacklist, Lists, LocalSettings, Zone
+    from .model.verification import Fault, Verification
+    from .model.words import Reason, Status, ValidationType, Verdict
+    from .reports.summary import by_domain, summary
+    from .runs.handle import Run
+    from .runs.progress import Progress
+
+__version__ = "0.1.0"
+
+# Public name -> module; imported when first used, so that `import mailverdict` stays light.
+HOME = {
+    "BackendError": "errors",
+    "Blacklist": "model.settings",
+    "ColumnError": "errors",
+    "ContractError": "errors",
+    "Fault": "model.verification",
+    "InputError": "errors",
+    "JournalError": "errors",
+    "Lists": "model.settings",
+    "LocalBackend": "local.backend",
+    "LocalSettings": "model.settings",
+    "MailVerdictError": "errors",
+    "MissingExtraError": "errors",
+    "Progress": "runs.progress",
+    "Quota": "backend",
+    "QuotaExceeded": "errors",
+    "RateLimited": "errors",
+    "Reason": "model.words",
+    "Run": "runs.handle",
+    "STATUS_DTYPE": "frames.columns",
+    "ServiceError": "errors",
+    "SettingsError": "errors",
+    "Status": "model.words",
+    "TransportError": "errors",
+    "VERDICT_DTYPE": "frames.columns",
+    "ValidationType": "model.words",
+    "Verdict": "model.words",
+    "Verification": "model.verification",
+    "Zone": "model.settings",
+    "averify": "frames.verify",
+    "by_domain": "reports.summary",
+    "check": "frames.verify",
+    "clean": "frames.clean",
+    "start": "frames.verify",
+    "summary": "reports.summary",
+    "verify": "frames.verify",
+}
+ROOMS = ("sandbox",)  # sub-packages reached as attributes
+
+__all__ = [*sorted(HOME), "__version__", "errors"]  # noqa: PLE0604 - every key is text
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from its home when it is first used."""
+    if name in ROOMS:
+        return importlib.import_module(f".{name}", __name__)
+    if name not in HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Offer the public names to completion, also those not imported yet."""
+    return sorted({*globals(), *HOME, *ROOMS})
+
+
+del _accessor

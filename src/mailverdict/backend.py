@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 __all__ = [
@@ -125,10 +126,13 @@ class Settled:
         In the schema of `mailverdict.model.table`.
     job_ids : tuple of str
         The jobs that these rows end, if any, row by row.
+    positions : numpy.ndarray of int64, optional
+        Which address of the batch each row answers; None where only `email` tells.
     """
 
     rows: pa.Table
     job_ids: tuple[str, ...] = ()
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

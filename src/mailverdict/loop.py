@@ -13,7 +13,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-__all__ = ["loop_thread", "run_sync", "start_task", "wait_for"]
+__all__ = ["loop_thread", "run_sync", "start_task", "wait_until_done"]
 
 T = TypeVar("T")
 SLICE = 0.1  # seconds between looks at Ctrl-C; a bare Future.result() cannot be interrupted on Windows
@@ -50,8 +50,8 @@ def start_task(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T
     return asyncio.run_coroutine_threadsafe(coroutine, loop_thread().loop)
 
 
-def wait_for(future: concurrent.futures.Future[T], timeout: float | None = None) -> T:
-    """Wait in slices, so that Ctrl-C is felt at once.
+def wait_until_done(future: concurrent.futures.Future[Any], timeout: float | None = None) -> None:
+    """Wait in slices, so that Ctrl-C is felt at once; what came of it is left in the future.
 
     Raises
     ------
@@ -59,12 +59,10 @@ def wait_for(future: concurrent.futures.Future[T], timeout: float | None = None)
         If `timeout` seconds passed; the work goes on.
     """
     left = timeout
-    while True:
+    while not future.done():
         piece = SLICE if left is None else min(SLICE, left)
-        done, _ = concurrent.futures.wait([future], timeout=piece)
-        if done:
-            return future.result()
-        if left is not None:
+        concurrent.futures.wait([future], timeout=piece)
+        if left is not None and not future.done():
             left -= piece
             if left <= 0:
                 raise TimeoutError(f"not finished after {timeout} seconds")
@@ -74,7 +72,8 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run `coroutine` to its end from synchronous code; Ctrl-C cancels it and is raised."""
     future = start_task(coroutine)
     try:
-        return wait_for(future)
+        wait_until_done(future)
     except KeyboardInterrupt:
         future.cancel()
         raise
+    return future.result()

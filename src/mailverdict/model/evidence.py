@@ -90,6 +90,11 @@ class DomainEvidence:
     exchanges: tuple[Exchange, ...] = ()
     message: str = ""
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether it is established that the domain receives no mail."""
+        return self.outcome in (DnsOutcome.NULL_MX, DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
+
 
 @dataclass(frozen=True, slots=True)
 class BlacklistEvidence:

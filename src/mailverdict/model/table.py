@@ -34,7 +34,7 @@ SCHEMA = pa.schema(
         pa.field("free", pa.bool_()),
         pa.field("catch_all", pa.bool_()),
         pa.field("protected", pa.bool_()),
-        pa.field("suggestion", TEXT_CODES),  # "did you mean", the whole domain-corrected address
+        pa.field("suggestion", pa.string()),  # "did you mean", the whole domain-corrected address
         pa.field("error", TEXT_CODES),  # payload `reason`
         pa.field("errors", TEXT_CODES),  # payload `errors`, as JSON text
         pa.field("checks", TEXT_CODES),  # payload `checks`, as JSON text
@@ -84,7 +84,10 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
     moment = parse_moment(metadata.get("validated_at"))
     if moment is not None and metadata["validated_at"] == moment.isoformat():
         del metadata["validated_at"]
-    normalized = metadata.get("normalized")
+    normalized = metadata.pop("normalized", None)
+    if not isinstance(normalized, str):
+        metadata |= {} if normalized is None else {"normalized": normalized}
+        normalized = None
     return {
         "email": v.email,
         "status": Status.DONE,
@@ -102,7 +105,7 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
         "checks": dump_json(dict(v.checks)),
         "metadata": dump_json(metadata) if metadata else None,
         "extra": dump_json(dict(v.extra)) if v.extra else None,
-        "normalized": normalized if isinstance(normalized, str) else None,
+        "normalized": normalized,
         "checked_at": moment,
         "source": source,
     }
@@ -118,6 +121,8 @@ def verification_of(row: dict[str, Any]) -> Verification:
     metadata = json.loads(row["metadata"]) if row["metadata"] else {}
     if row["checked_at"] is not None and "validated_at" not in metadata:
         metadata["validated_at"] = row["checked_at"].astimezone(UTC).isoformat()
+    if row["normalized"] is not None and row["normalized"] != row["email"]:
+        metadata["normalized"] = row["normalized"]
     errors = json.loads(row["errors"]) if row["errors"] is not None else None
     return Verification(
         email=row["email"],

@@ -1,0 +1,186 @@
+"""The output columns: ONE table of name, set, dtype and where each comes from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import SettingsError
+from ..model.words import Status, Verdict
+
+__all__ = ["COLUMNS", "STATUS_DTYPE", "VERDICT_DTYPE", "Column", "choose_columns", "to_arrow", "to_pandas"]
+
+VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
+STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
+
+
+def as_is(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return values
+
+
+def each_distinct(function: Callable[[str], str | None]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+    """Apply `function` to the distinct texts of a dictionary-encoded column only."""
+
+    def convert(values: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pa.chunked_array([convert_chunk(chunk) for chunk in values.chunks], pa.string())
+
+    def convert_chunk(chunk: pa.DictionaryArray) -> pa.StringArray:
+        distinct = [None if text is None else function(text) for text in chunk.dictionary.to_pylist()]
+        return pa.array(distinct, pa.string()).take(chunk.indices)
+
+    return convert
+
+
+def first_reason(reasons: str) -> str | None:
+    return reasons.split(";", 1)[0] or None
+
+
+def first_message(errors: str) -> str | None:
+    return "; ".join(dict.fromkeys(each["message"] for each in json.loads(errors))) or None
+
+
+def passed_checks(checks: str) -> str:
+    """``syntax=true;dns=false``: readable, and splits like `reasons`."""
+    return ";".join(f"{name}={str(ok).lower()}" for name, ok in json.loads(checks).items())
+
+
+def exchange_hosts(metadata: str) -> str | None:
+    hosts = json.loads(metadata).get("mx_records")
+    return ";".join(map(str, hosts)) or None if isinstance(hosts, list) else None
+
+
+def exchange_asked(metadata: str) -> str | None:
+    host = json.loads(metadata).get("smtp_host")
+    return host if isinstance(host, str) else None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One output column.
+
+    Attributes
+    ----------
+    name : str
+        Without the prefix.
+    kind : str
+        ``verdict``, ``status``, ``text``, ``bool`` or ``moment``: decides the dtype.
+    field : str
+        Field of the one table it is made from.
+    in_core : bool
+        Whether it belongs to the ``core`` set.
+    convert : callable
+        Makes the column's values out of the field's.
+    meaning : str
+        One line for documentation.
+    """
+
+    name: str
+    kind: str
+    field: str
+    in_core: bool
+    meaning: str
+    convert: Callable[[pa.ChunkedArray], pa.ChunkedArray] = as_is
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("verdict", "verdict", "result", True, "valid, risky, invalid, unknown; NA unless status is done"),
+    Column("details", "text", "reasons", True, "dominant reason; NA when none", each_distinct(first_reason)),
+    Column("reasons", "text", "reasons", True, "all reasons in order, joined by ';'; NA without a verdict"),
+    Column("role", "bool", "role", True, "the local part names a function; NA: never determined"),
+    Column("spamtrap", "bool", "spamtrap", True, "the domain is on the given spamtrap list; NA: never determined"),
+    Column("disposable", "bool", "disposable", True, "throw-away provider; NA: never determined"),
+    Column("free", "bool", "free", True, "consumer mail provider; NA: never determined"),
+    Column("catch_all", "bool", "catch_all", True, "the server accepts any address; NA: inconclusive or not asked"),
+    Column("protected", "bool", "protected", True, "the server refuses this client; NA: inconclusive or not asked"),
+    Column("status", "status", "status", True, "done, pending, error, missing: where processing stands"),
+    Column("suggestion", "text", "suggestion", True, "did you mean; never applied by itself"),
+    Column("validation_type", "text", "validation_type", False, "the type actually used"),
+    Column("error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
+    Column("error_message", "text", "errors", False, "why, in a sentence", each_distinct(first_message)),
+    Column(
+        "checks",
+        "text",
+        "checks",
+        False,
+        "sub-checks that applied, as 'syntax=true;dns=false'",
+        each_distinct(passed_checks),
+    ),
+    Column(
+        "mx_records", "text", "metadata", False, "exchanges by preference, joined by ';'", each_distinct(exchange_hosts)
+    ),
+    Column("smtp_host", "text", "metadata", False, "the exchange that answered", each_distinct(exchange_asked)),
+    Column("checked_at", "moment", "checked_at", False, "when, UTC"),
+    Column("source", "text", "source", False, "local, remote or journal"),
+    Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
+)
+BY_NAME = {column.name: column for column in COLUMNS}
+SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}
+
+
+def choose_columns(wanted: str | Iterable[str]) -> tuple[Column, ...]:
+    """The columns of a set's name, or of a list of names in the table's order."""
+    if isinstance(wanted, str):
+        if wanted not in SETS:
+            raise SettingsError(f"columns={wanted!r}: give 'core', 'all' or a list of column names")
+        return SETS[wanted]
+    names = list(wanted)
+    if unknown := [name for name in names if name not in BY_NAME]:
+        raise SettingsError(f"columns: {unknown[0]!r} is none of {', '.join(BY_NAME)}")
+    return tuple(c for c in COLUMNS if c.name in names)
+
+
+def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
+    """Values of one output column, as plain Arrow types (text, bool, timestamp)."""
+    values = column.convert(table[column.field])
+    if pa.types.is_dictionary(values.type) and column.kind == "text":
+        return values.cast(pa.string())
+    return values
+
+
+def to_pandas(table: pa.Table, column: Column) -> Any:
+    """Values of one output column as a pandas array of its dtype."""
+    return RENDER[column.kind](to_arrow(table, column))
+
+
+def as_category(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    """Codes by the fixed categories, so that every frame has all of them in the same order."""
+    codes = [category_codes(chunk, list(dtype.categories)) for chunk in values.chunks]
+    joined = np.concatenate(codes) if codes else np.empty(0, np.int8)
+    return pd.Categorical.from_codes(joined, dtype=dtype)  # type: ignore[arg-type]
+
+
+def category_codes(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
+    known = pc.index_in(chunk.dictionary, value_set=pa.array(categories, pa.string())).cast(pa.int8())
+    return known.take(chunk.indices).fill_null(-1).to_numpy(zero_copy_only=False)
+
+
+def as_boolean(values: pa.ChunkedArray) -> Any:
+    flat = values.combine_chunks()
+    mask = flat.is_null().to_numpy(zero_copy_only=False)
+    return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)  # type: ignore[attr-defined]
+
+
+def as_text(values: pa.ChunkedArray) -> Any:
+    return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))  # type: ignore[call-overload]
+
+
+def as_moment(values: pa.ChunkedArray) -> Any:
+    numbers = values.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
+    naive = pd.DatetimeIndex(numbers.view("datetime64[us]"))
+    return naive.tz_localize("UTC").array
+
+
+RENDER: dict[str, Callable[[pa.ChunkedArray], Any]] = {
+    "verdict": lambda values: as_category(values, VERDICT_DTYPE),
+    "status": lambda values: as_category(values, STATUS_DTYPE),
+    "bool": as_boolean,
+    "text": as_text,
+    "moment": as_moment,
+}

@@ -1,0 +1,101 @@
+"""`LocalBackend`: the engine on this machine, for one address or millions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from ..backend import Batch, Event, Job, Settled
+from ..checks.lists import load_lists
+from ..model.settings import LocalSettings
+from ..model.table import SOURCE_LOCAL
+from ..model.words import ValidationType
+from .domains import DomainStage
+from .view import ColumnView, observe_view
+
+__all__ = ["LocalBackend"]
+
+
+def utc_now() -> datetime:
+    """The moment a row is checked at."""
+    return datetime.now(UTC)
+
+
+class LocalBackend:
+    """Verify on this machine: syntax, lists, DNS, blacklists and SMTP.
+
+    ``regex`` needs no network; ``mx`` and ``mx_blacklist`` ask the DNS; ``smtp`` also connects to
+    port 25 of the exchanges. No quota is spent.
+
+    Parameters
+    ----------
+    **settings
+        The attributes of `mailverdict.LocalSettings`, with its defaults: `resolver`, `smtp_port`,
+        `helo_name`, `mail_from`, `dns_concurrency`, `max_sessions_per_exchange`,
+        `connect_timeout`, `command_timeout`, `deadline`, `retry_greylisted`, `allow_networks`,
+        `blacklist`, `lists` and more.
+
+    Raises
+    ------
+    SettingsError
+        If a value cannot work; the message names the setting, the value and what to give.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> backend = mv.LocalBackend(resolver="127.0.0.1:5353", dns_timeout=2)
+    >>> backend.settings.dns_timeout
+    2.0
+    """
+
+    __signature__ = inspect.signature(LocalSettings)
+    source = SOURCE_LOCAL
+
+    def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Any) -> None:
+        self.settings = LocalSettings(**settings)
+        self.clock = clock
+        self.domains = DomainStage(self.settings)
+
+    def __repr__(self) -> str:
+        """Show the settings that differ from the defaults."""
+        default = LocalSettings()
+        names = LocalSettings.__dataclass_fields__
+        changed = [n for n in names if getattr(self.settings, n) != getattr(default, n)]
+        return f"LocalBackend({', '.join(f'{n}={getattr(self.settings, n)!r}' for n in changed)})"
+
+    def is_free(self, validation_type: str) -> bool:
+        """Whether the type needs no network: only ``regex``."""
+        return validation_type == ValidationType.REGEX
+
+    def wants_journal(self, validation_type: str) -> bool:
+        """Whether answers are dear enough to keep by default: only ``smtp``."""
+        return validation_type == ValidationType.SMTP
+
+    def journal_key(self, validation_type: str) -> str:
+        """Local answers are comparable with each other."""
+        return f"{self.source}:{validation_type}"
+
+    async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
+        """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
+        validation_type = ValidationType(batch.validation_type)
+        view = await self.view(batch)
+        if validation_type is ValidationType.REGEX:
+            yield Settled(await asyncio.to_thread(view.regex_rows, self.clock()))
+            return
+        positions, rows = view.malformed_rows(validation_type, self.clock())
+        if len(positions):
+            yield Settled(rows, positions=positions)
+        async for event in self.domains.settle(view, validation_type, self.clock):
+            yield event
+
+    async def view(self, batch: Batch) -> ColumnView:
+        """Look at a batch with the checks that need no network, off the event loop."""
+        lists = load_lists(self.settings.lists)
+        return await asyncio.to_thread(observe_view, batch.addresses, lists)
+
+    async def aclose(self) -> None:
+        """Close the sockets; the backend opens new ones when it is used again."""
+        await self.domains.aclose()

@@ -1,0 +1,130 @@
+"""The DNS part of the local backend: every unique domain once, rows settled as domains answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from ..backend import Event, Settled
+from ..checks.blacklist import BlacklistCheck
+from ..checks.dns import Resolver
+from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
+from ..model.settings import LocalSettings
+from ..model.words import ValidationType
+from ..verdicts import settle
+from .view import Codes, ColumnView, Positions
+
+__all__ = ["DomainRows", "DomainStage"]
+
+FLUSH_DOMAINS = 2000  # settled at once: few enough for a smooth bar, enough to stay columnar
+FLUSH_SECONDS = 0.2  # or after this long, so that a slow resolver's answers show
+Seen = tuple[int, DomainEvidence, BlacklistEvidence | None]
+
+
+class DomainRows:
+    """Which rows of a view belong to which domain."""
+
+    def __init__(self, codes: Codes, domains: int) -> None:
+        self.order: Positions = np.argsort(codes, kind="stable").astype(np.int64)
+        bounds = np.searchsorted(codes[self.order], np.arange(domains + 1))
+        self.starts, self.ends = bounds[:-1], bounds[1:]
+
+    def of(self, wanted: Sequence[int]) -> tuple[Positions, Codes]:
+        """Positions of the rows of some domains, and for each the index into `wanted`."""
+        spans = [self.order[self.starts[code] : self.ends[code]] for code in wanted]
+        codes = np.repeat(np.arange(len(wanted), dtype=np.int32), [len(span) for span in spans])
+        return np.concatenate(spans) if spans else np.empty(0, np.int64), codes
+
+
+class DomainStage:
+    """Asks the DNS, and the blacklists where the type says so, and settles rows by domain."""
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self.settings = settings
+        self.resolver = Resolver(settings)
+        self.blacklist = BlacklistCheck(settings.blacklist, self.resolver)
+
+    async def settle(
+        self, view: ColumnView, validation_type: ValidationType, clock: Callable[[], datetime]
+    ) -> AsyncIterator[Event]:
+        """Yield the rows of every domain once it has answered."""
+        rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
+        async for group in gather_groups(self.observe(view.syntax.domains.to_pylist(), validation_type)):
+            yield self.settle_group(view, validation_type, rows, group, clock())
+
+    def settle_group(
+        self, view: ColumnView, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
+    ) -> Settled:
+        """Judge some domains and hand the decisions to their rows."""
+        decisions = [
+            settle(validation_type, Evidence(SyntaxEvidence(ok=True), dns, blacklist)) for _, dns, blacklist in group
+        ]
+        notes = [domain_notes(dns, blacklist) for _, dns, blacklist in group]
+        positions, codes = rows.of([code for code, _, _ in group])
+        table = view.rows(validation_type, positions, codes, decisions, now, metadata=notes)
+        return Settled(table, positions=positions)
+
+    async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:
+        """What the DNS and, for ``mx_blacklist``, the blacklists say of each domain, as they answer."""
+        if validation_type is not ValidationType.MX_BLACKLIST:
+            async for code, dns in self.resolver.observe_domains(domains):
+                yield code, dns, None
+            return
+        async for seen in self.observe_listed(domains):
+            yield seen
+
+    async def observe_listed(self, domains: Sequence[str]) -> AsyncIterator[Seen]:
+        """The same with the blacklists, asked for each domain as soon as its exchanges are known."""
+        tasks: set[asyncio.Task[Seen]] = set()
+        try:
+            async for code, dns in self.resolver.observe_domains(domains):
+                tasks.add(asyncio.create_task(self.look_up(code, dns)))
+                if len(tasks) >= self.settings.dns_concurrency:
+                    done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                    for task in done:
+                        yield task.result()
+            for finished in asyncio.as_completed(tasks):
+                yield await finished
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def look_up(self, code: int, dns: DomainEvidence) -> Seen:
+        """Add what the blacklists say of one domain's exchanges."""
+        return code, dns, await self.blacklist.observe(dns)
+
+    async def aclose(self) -> None:
+        """Close the resolver's sockets."""
+        await self.resolver.aclose()
+
+
+def domain_notes(dns: DomainEvidence, blacklist: BlacklistEvidence | None) -> dict[str, Any]:
+    """What `metadata` says of a domain."""
+    notes: dict[str, Any] = {"mx_records": [exchange.host for exchange in dns.exchanges]} if dns.exchanges else {}
+    if blacklist is not None:
+        notes["blacklist_sources"] = list(blacklist.sources)
+    return notes
+
+
+async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]]:
+    """Collect a stream into groups by size or time, so that one slow domain holds back no others."""
+    group: list[Seen] = []
+    following = asyncio.ensure_future(anext(stream, None))
+    try:
+        while True:
+            done, _ = await asyncio.wait([following], timeout=FLUSH_SECONDS)
+            seen = following.result() if done else None
+            if seen is not None:
+                group.append(seen)
+                following = asyncio.ensure_future(anext(stream, None))
+            if group and (seen is None or len(group) >= FLUSH_DOMAINS):
+                yield group
+                group = []
+            if done and seen is None:
+                return
+    finally:
+        following.cancel()

@@ -1,0 +1,94 @@
+"""What can be settled on this machine before a paying backend sees anything."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..backend import Settled
+from ..model.words import ValidationType
+from .backend import LocalBackend
+from .domains import DomainRows, gather_groups
+from .view import ColumnView, Positions
+
+__all__ = ["Screener"]
+
+
+class Screener:
+    """Settles malformed addresses, and on request domains without mail; knows suggestions for the rest.
+
+    Parameters
+    ----------
+    backend : LocalBackend
+        Whose lists and resolver are used.
+    with_dns : bool
+        Whether domains are looked up.
+    clock : callable
+        Gives the moment a row is checked at.
+    """
+
+    def __init__(
+        self, backend: LocalBackend, *, with_dns: bool, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self.backend, self.with_dns, self.clock = backend, with_dns, clock
+        self.view: ColumnView | None = None
+        self.seen_at: Positions = np.empty(0, np.int64)
+
+    async def settle(
+        self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
+    ) -> AsyncIterator[Settled]:
+        """Yield what can be settled here; positions are those of the column.
+
+        Parameters
+        ----------
+        addresses : pyarrow.StringArray
+            What is left to settle.
+        positions : array of int64
+            Where each stands in the column, ascending.
+        validation_type : ValidationType
+            What was asked; the rows say it.
+        """
+        self.view = view = await self.backend.view(addresses)
+        self.seen_at = positions
+        found, rows = view.malformed_rows(validation_type, self.clock())
+        if len(found):
+            yield Settled(rows, positions=positions[found])
+        if self.with_dns:
+            async for event in self.settle_domains(view, positions, validation_type):
+                yield event
+            await self.backend.aclose()
+
+    async def settle_domains(
+        self, view: ColumnView, positions: Positions, validation_type: ValidationType
+    ) -> AsyncIterator[Settled]:
+        """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
+        stage = self.backend.domains
+        rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
+        domains = view.syntax.domains.to_pylist()
+        async for group in gather_groups(stage.observe(domains, ValidationType.MX)):
+            dead = [seen for seen in group if seen[1].is_dead]
+            if dead:
+                event = stage.settle_group(view, validation_type, rows, dead, self.clock())
+                assert event.positions is not None
+                yield Settled(event.rows, positions=positions[event.positions])
+
+    def fill(self, rows: pa.Table, positions: Positions) -> pa.Table:
+        """Add suggestion and normal form to a service's rows, which do not have them."""
+        if self.view is None or not len(self.seen_at):
+            return rows
+        at = np.searchsorted(self.seen_at, positions).clip(max=len(self.seen_at) - 1)
+        index = pa.array(np.where(self.seen_at[at] == positions, at, -1))
+        index = pc.if_else(pc.less(index, 0), pa.scalar(None, pa.int64()), index)
+        domains = self.view.syntax.domain_codes.take(index)
+        known = {
+            "suggestion": self.view.suggestions(index, domains),
+            "normalized": self.view.syntax.normalized.take(index),
+        }
+        for name, values in known.items():
+            column = pc.coalesce(rows[name].combine_chunks(), values)
+            rows = rows.set_column(rows.schema.get_field_index(name), rows.schema.field(name), column)
+        return rows

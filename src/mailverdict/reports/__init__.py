@@ -1,0 +1,1 @@
+"""A plain summary first, then everything that shows it."""

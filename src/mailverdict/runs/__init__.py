@@ -1,0 +1,1 @@
+"""Many addresses, safely: what is known already, what to ask, what came back."""

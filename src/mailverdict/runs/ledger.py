@@ -1,0 +1,106 @@
+"""What has been settled of a column of unique addresses so far."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..model.address import identities
+from ..model.table import SCHEMA, complete_table
+from ..model.words import Status
+
+__all__ = ["Ledger"]
+
+UNSETTLED = -1
+FEW = 1_000  # rows up to which one dictionary look-up each beats hashing the whole column
+
+
+class Ledger:
+    """Collects settled rows in any order and gives them back in the order of the addresses.
+
+    Written by the loop's thread and read by any other.
+
+    Parameters
+    ----------
+    addresses : pyarrow.StringArray
+        The unique addresses, n of them.
+    """
+
+    def __init__(self, addresses: pa.StringArray) -> None:
+        self.addresses = addresses
+        self.counts: Counter[str] = Counter()
+        self.tables: list[pa.Table] = []
+        self.size = 0
+        self.positions: dict[str, int] = {}
+        self.row_of: npt.NDArray[np.int64] = np.full(len(addresses), UNSETTLED, np.int64)
+        self.lock = threading.Lock()
+
+    def settle(self, rows: pa.Table, positions: npt.NDArray[np.int64] | None = None) -> None:
+        """Take rows in; `positions` says which address each one answers."""
+        found = self.positions_of(rows["email"]) if positions is None else positions
+        with self.lock:
+            fresh = int((self.row_of[found] == UNSETTLED).sum())
+            self.row_of[found] = self.size + np.arange(len(found))
+            self.tables.append(rows)
+            self.size += len(rows)
+        self.count(rows, fresh)
+
+    def count(self, rows: pa.Table, fresh: int) -> None:
+        """Keep the totals that progress shows."""
+        self.counts["settled"] += fresh
+        for field in ("status", "result", "source"):
+            for entry in pc.value_counts(rows[field].combine_chunks()).to_pylist():
+                if entry["values"] is not None:
+                    self.counts[entry["values"]] += entry["counts"]
+
+    def positions_of(self, emails: pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        """Find addresses by their identity; those that are none of ours are an error of the backend."""
+        keys = identities(emails.combine_chunks() if isinstance(emails, pa.ChunkedArray) else emails)
+        if len(keys) < FEW <= len(self.addresses):
+            return np.array([self.index()[key] for key in keys.to_pylist()], np.int64)
+        found = pc.index_in(keys, value_set=self.addresses)
+        if found.null_count:
+            raise KeyError(keys.filter(pc.is_null(found))[0].as_py())
+        positions: npt.NDArray[np.int64] = found.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        return positions
+
+    def index(self) -> dict[str, int]:
+        """Position by address; built once, since hashing the column for every few rows would be quadratic."""
+        if not self.positions and len(self.addresses):
+            self.positions = {email: i for i, email in enumerate(self.addresses.to_pylist())}
+        return self.positions
+
+    def unsettled(self) -> npt.NDArray[np.int64]:
+        """Positions without a row yet."""
+        with self.lock:
+            return np.flatnonzero(self.row_of == UNSETTLED)
+
+    def table(self, validation_type: str, columns: list[str] | None = None) -> pa.Table:
+        """One row per address, in their order; what is not settled is `pending`."""
+        names = columns or SCHEMA.names
+        with self.lock:
+            tables, row_of, size = [t.select(names) for t in self.tables], self.row_of.copy(), self.size
+        left = np.flatnonzero(row_of == UNSETTLED)
+        if len(left):
+            tables.append(self.pending(left, validation_type).select(names))
+            row_of[left] = size + np.arange(len(left))
+        whole = pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
+        if np.array_equal(row_of, np.arange(len(whole))):
+            return whole
+        return whole.unify_dictionaries().combine_chunks().take(pa.array(row_of))
+
+    def pending(self, positions: npt.NDArray[np.int64], validation_type: str) -> pa.Table:
+        """Rows for addresses that are not settled."""
+        emails = self.addresses.take(pa.array(positions))
+        columns: dict[str, Any] = {
+            "email": emails,
+            "status": pa.repeat(pa.scalar(str(Status.PENDING)), len(emails)).dictionary_encode(),
+            "validation_type": pa.repeat(pa.scalar(str(validation_type)), len(emails)).dictionary_encode(),
+        }
+        return complete_table(columns, len(emails))

@@ -1,0 +1,131 @@
+"""From a caller's arguments to an execution: every argument is checked before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import pyarrow as pa
+
+from ..backend import Backend
+from ..errors import SettingsError
+from ..local.backend import LocalBackend
+from ..local.screen import Screener
+from ..model.duration import Duration, parse_duration
+from ..model.words import ValidationType, Verdict
+from .journal import Journal, open_journal
+from .run import Execution, Request
+
+__all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
+
+ON_QUOTA = ("stop", "raise", "wait")
+SCREENS = (None, "mx")
+
+
+def default_journal() -> Path:
+    """Where ``journal="auto"`` keeps what was paid for: one file per user."""
+    return Path(platformdirs.user_data_dir("mailverdict", appauthor=False)) / "journal.db"
+
+
+def parse_validation_type(value: str) -> ValidationType:
+    """One of the four types, or a `SettingsError` that names them."""
+    try:
+        return ValidationType(value)
+    except ValueError:
+        raise SettingsError(f"validation_type={value!r}: give one of {', '.join(ValidationType)}") from None
+
+
+def pick_backend(backend: Any) -> Backend:
+    """None is this machine, text is the address of a service, anything else must be a backend."""
+    if backend is None:
+        return LocalBackend()
+    if isinstance(backend, str):
+        from ..remote.backend import RemoteBackend  # noqa: PLC0415 - brings httpx, which few calls need
+
+        return RemoteBackend(backend)
+    if isinstance(backend, type) or not hasattr(backend, "verify"):
+        raise SettingsError(f"backend={backend!r}: give None, the URL of a service, or a backend object")
+    picked: Backend = backend
+    return picked
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The arguments that `verify` and its siblings share, checked."""
+
+    validation_type: ValidationType
+    backend: Backend
+    journal: Path | None
+    request: Request
+    screen: str | None
+
+    @classmethod
+    def check(
+        cls,
+        *,
+        validation_type: str = "mx",
+        backend: Any = None,
+        journal: str | Path | None = "auto",
+        max_age: Duration = "30D",
+        refresh: Iterable[str] = (),
+        limit: int | None = None,
+        on_quota: str = "stop",
+        screen: str | None = None,
+        offline: bool = False,
+    ) -> Options:
+        """Check every argument; raise `SettingsError` naming the first that cannot work."""
+        kind = parse_validation_type(validation_type)
+        if on_quota not in ON_QUOTA:
+            raise SettingsError(f"on_quota={on_quota!r}: give one of {', '.join(ON_QUOTA)}")
+        if screen not in SCREENS:
+            raise SettingsError(f"screen={screen!r}: give None or 'mx'")
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+            raise SettingsError(f"limit={limit!r}: give a whole number of addresses, or None")
+        picked = pick_backend(backend)
+        request = Request(
+            validation_type=kind,
+            max_age=parse_duration(max_age, name="max_age"),
+            refresh=parse_refresh(refresh),
+            limit=limit,
+            on_quota=on_quota,
+            offline=offline,
+        )
+        return cls(kind, picked, journal_path(journal, picked, kind), request, screen)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether nothing is asked of a network."""
+        return self.backend.is_free(self.validation_type)
+
+
+def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
+    """Verdicts to ask again."""
+    wanted = frozenset([refresh] if isinstance(refresh, str) else refresh)
+    if unknown := wanted - set(Verdict):
+        raise SettingsError(f"refresh: {sorted(unknown)[0]!r} is none of {', '.join(Verdict)}")
+    return wanted
+
+
+def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationType) -> Path | None:
+    """The journal's file, or None where nothing is kept."""
+    if journal is None or backend.is_free(kind):
+        return None
+    if journal == "auto":
+        return default_journal() if backend.wants_journal(kind) else None
+    return Path(journal)
+
+
+def open_execution(addresses: pa.StringArray, options: Options) -> Execution:
+    """Open the journal and set up the pass; nothing is asked yet."""
+    journal: Journal | None = None if options.journal is None else open_journal(options.journal)
+    return Execution(addresses, options.backend, options.request, journal=journal, screen=pick_screen(options))
+
+
+def pick_screen(options: Options) -> Screener | None:
+    """What is settled here before a service sees anything: malformed addresses always, dead domains on request."""
+    if isinstance(options.backend, LocalBackend):
+        return None
+    return Screener(LocalBackend(), with_dns=options.screen == "mx")

@@ -1,0 +1,95 @@
+"""How far a run is: one value, and the bar that shows it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..backend import Quota
+from ..model.words import Verdict
+
+__all__ = ["Listener", "Progress", "ProgressBar", "wants_bar"]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A snapshot of a run, in unique addresses.
+
+    Attributes
+    ----------
+    state : str
+        ``running``, ``done``, ``stopped`` (quota or `limit`), ``cancelled`` or ``failed``.
+    total : int
+        Unique addresses of the column.
+    settled : int
+        How many have a row.
+    verdicts : dict of str to int
+        Settled addresses by verdict, always all four.
+    from_journal : int
+        How many of the settled ones an earlier run had paid for.
+    submitted : int
+        How many this run has submitted to a service.
+    errors : int
+        How many ended in a technical failure, which is no verdict.
+    message : str
+        What is being waited for, or why the run ended.
+    quota : Quota or None
+        The last that a service told.
+    """
+
+    state: str = "running"
+    total: int = 0
+    settled: int = 0
+    verdicts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(map(str, Verdict), 0))
+    from_journal: int = 0
+    submitted: int = 0
+    errors: int = 0
+    message: str = ""
+    quota: Quota | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the run has ended, well or not."""
+        return self.state != "running"
+
+    def __str__(self) -> str:
+        """One line for a log."""
+        parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
+        tail = f" ({self.message})" if self.message else ""
+        return f"{self.state}: {self.settled:,} of {self.total:,} settled; {', '.join(parts)}{tail}"
+
+
+Listener = Callable[[Progress], None]
+
+
+def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
+    """Whether to show a bar: always or never as told; by itself for work that takes a while and is watched."""
+    if progress != "auto":
+        return bool(progress)
+    return not is_free and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+class ProgressBar:
+    """A tqdm bar that follows a run; the notebook's own where there is one."""
+
+    def __init__(self, description: str) -> None:
+        from tqdm.auto import tqdm  # noqa: PLC0415 - imports IPython where there is one
+
+        self.bar: Any = tqdm(total=0, unit="addr", desc=description, dynamic_ncols=True)
+
+    def __call__(self, progress: Progress) -> None:
+        """Show a snapshot."""
+        if self.bar.total != progress.total:
+            self.bar.reset(total=progress.total)
+        self.bar.n = progress.settled
+        shown = {k: v for k, v in progress.verdicts.items() if v}
+        self.bar.set_postfix(shown, refresh=False)
+        if progress.message:
+            self.bar.set_postfix_str(
+                ", ".join([*(f"{k}={v}" for k, v in shown.items()), progress.message]), refresh=False
+            )
+        self.bar.refresh()
+        if progress.is_over:
+            self.bar.close()

@@ -1,0 +1,295 @@
+"""One pass over a column: journal, screening, backend, and the events in between."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from ..backend import Backend, Batch, Deferred, Event, Job, Noticed, QuotaSeen, Settled, Submitted, Waiting
+from ..errors import QuotaExceeded
+from ..local.screen import Screener
+from ..model.address import identities
+from ..model.words import ValidationType, Verdict
+from .journal import Journal
+from .ledger import Ledger
+from .progress import Listener, Progress
+
+__all__ = ["Execution", "Request"]
+
+logger = logging.getLogger("mailverdict")
+FREE_BATCH = 1_000_000  # rows at once where nothing is asked of a network: bounds memory, keeps the bar moving
+QUOTA_LOOK = 900.0  # seconds between looks at a used-up quota; when its day turns over is not told
+Positions = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a caller wants of a run.
+
+    Attributes
+    ----------
+    validation_type : ValidationType
+        How deep.
+    max_age : float
+        Seconds for which a journalled answer is good.
+    refresh : frozenset of str
+        Verdicts to ask again although they are known.
+    limit : int or None
+        Addresses newly verified at most.
+    on_quota : str
+        ``stop``, ``raise`` or ``wait``.
+    offline : bool
+        Whether the network is out of bounds.
+    """
+
+    validation_type: ValidationType
+    max_age: float = 30 * 86400.0
+    refresh: frozenset[str] = field(default_factory=frozenset)
+    limit: int | None = None
+    on_quota: str = "stop"
+    offline: bool = False
+
+
+class Execution:
+    """Takes unique addresses through journal, screening and backend; tells listeners how far it is.
+
+    Parameters
+    ----------
+    addresses : pyarrow.StringArray
+        Stripped, without nulls; unique unless the type is free.
+    backend : Backend
+        Who answers.
+    request : Request
+        What is wanted.
+    journal : Journal or None
+        Where answers are kept.
+    screen : Screener or None
+        Settles what needs no spending, before the backend sees the rest.
+    clock, sleep : callable
+        Seconds since the epoch, and how to wait.
+    """
+
+    def __init__(
+        self,
+        addresses: pa.StringArray,
+        backend: Backend,
+        request: Request,
+        *,
+        journal: Journal | None = None,
+        screen: Screener | None = None,
+        clock: Callable[[], float] = time.time,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.addresses, self.backend, self.request = addresses, backend, request
+        self.journal, self.screen, self.clock, self.sleep = journal, screen, clock, sleep
+        self.ledger = Ledger(addresses)
+        self.progress = Progress(total=len(addresses))
+        self.listeners: list[Listener] = []
+        self.notices: list[str] = []
+        self.short_of_quota: list[Deferred] = []
+
+    @property
+    def key(self) -> str:
+        """Under which the journal keeps these answers."""
+        return self.backend.journal_key(self.request.validation_type)
+
+    async def run(self) -> None:
+        """Go through to the end; on any way out the state is told."""
+        try:
+            await self.stages()
+        except asyncio.CancelledError:
+            self.tell(state="cancelled", message="stopped; what is settled is kept")
+            raise
+        except Exception as exc:
+            self.tell(state="failed", message=str(exc)[:300])
+            raise
+        finally:
+            if self.journal is not None:
+                self.journal.close()
+
+    async def stages(self) -> None:
+        """Free types need none of the care that paid and polite ones do."""
+        if self.backend.is_free(self.request.validation_type):
+            await self.run_free()
+        else:
+            await self.run_careful()
+        stopped = self.progress.settled < self.progress.total
+        self.tell(state="stopped" if stopped else "done", message=self.why_stopped() if stopped else "")
+
+    async def run_free(self) -> None:
+        """Batch after batch, in order."""
+        for start in range(0, len(self.addresses), FREE_BATCH):
+            piece = self.addresses.slice(start, FREE_BATCH)
+            positions = start + np.arange(len(piece))
+            async for event in self.backend.verify(Batch(piece, self.request.validation_type)):
+                self.apply(self.placed(event, positions))
+
+    async def run_careful(self) -> None:
+        """What is known first, then what can be settled here, then the backend."""
+        self.recall()
+        if self.request.offline:
+            return
+        await self.run_screen()
+        todo = self.ledger.unsettled()
+        jobs, todo = self.split_in_flight(todo)
+        if self.request.limit is not None:
+            todo = todo[: self.request.limit]
+        while len(todo) or jobs:
+            self.short_of_quota = []
+            await self.run_backend(self.claim(todo), jobs)
+            jobs = []
+            if not self.short_of_quota or self.request.on_quota != "wait":
+                break
+            todo = await self.wait_for_quota()
+        self.raise_if_short()
+
+    def recall(self) -> None:
+        """Take what the journal knows."""
+        if self.journal is None:
+            return
+        newer_than = self.clock() - self.request.max_age
+        known = self.journal.settled(self.key, self.addresses, newer_than=newer_than, refresh=self.request.refresh)
+        if len(known):
+            self.ledger.settle(known)
+            self.tell(from_journal=len(known))
+
+    async def run_screen(self) -> None:
+        """Settle here what would only waste quota."""
+        if self.screen is None:
+            return
+        left = self.ledger.unsettled()
+        addresses = self.addresses.take(pa.array(left))
+        async for event in self.screen.settle(addresses, left, self.request.validation_type):
+            if self.journal is not None:
+                self.journal.record(self.key, event)
+            self.apply(event)
+
+    def split_in_flight(self, todo: Positions) -> tuple[list[Job], Positions]:
+        """Jobs an earlier run has paid for are polled on, not submitted again."""
+        if self.journal is None or not len(todo):
+            return [], todo
+        jobs = self.journal.in_flight(self.key, self.addresses.take(pa.array(todo)))
+        if not jobs:
+            return [], todo
+        taken = self.ledger.positions_of(pa.array([job.email for job in jobs], pa.string()))
+        return jobs, np.setdiff1d(todo, taken, assume_unique=True)
+
+    def claim(self, todo: Positions) -> Positions:
+        """Leave out what another process on the same journal is verifying right now."""
+        if self.journal is None or not len(todo):
+            return todo
+        emails = self.addresses.take(pa.array(todo))
+        claimed = self.journal.claim(self.key, emails.to_pylist())
+        if len(claimed) == len(todo):
+            return todo
+        self.notice(f"{len(todo) - len(claimed):,} addresses are being verified by another process on this journal")
+        return np.sort(self.ledger.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
+
+    async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
+        """Feed the backend; each event is journalled before the next is asked for."""
+        batch = Batch(self.addresses.take(pa.array(todo)), self.request.validation_type)
+        async with aclosing(self.backend.verify(batch, jobs)) as events:  # type: ignore[type-var]
+            async for raw in events:
+                event = self.placed(raw, todo)
+                if self.journal is not None:
+                    self.journal.record(self.key, event)
+                self.apply(event)
+
+    def placed(self, event: Event, positions: Positions) -> Event:
+        """Turn positions in the batch into positions in the column, and fill in what is known here."""
+        if not isinstance(event, Settled):
+            return event
+        if event.positions is not None:
+            found = positions[event.positions]
+        elif self.backend.is_free(self.request.validation_type):
+            found = positions
+        else:
+            found = self.ledger.positions_of(event.rows["email"])
+        rows = event.rows if self.screen is None else self.screen.fill(event.rows, found)
+        return replace(event, rows=rows, positions=found)
+
+    def apply(self, event: Event) -> None:
+        """Take an event in and tell the listeners."""
+        match event:
+            case Settled():
+                self.ledger.settle(event.rows, event.positions)
+                self.tell(message="")
+            case Submitted():
+                self.tell(submitted=self.progress.submitted + len(event.jobs), message="")
+            case Deferred(why="quota"):
+                self.short_of_quota.append(event)
+            case QuotaSeen():
+                self.tell(quota=event.quota)
+            case Waiting():
+                self.tell(message=event.why)
+            case Noticed():
+                self.notice(event.message)
+
+    async def wait_for_quota(self) -> Positions:
+        """Sleep until it is worth looking at the quota again."""
+        hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
+        self.tell(message="waiting for the daily quota to turn over")
+        await self.sleep(min(hints, default=QUOTA_LOOK))
+        emails = [email for each in self.short_of_quota for email in each.emails]
+        return np.sort(self.ledger.positions_of(pa.array(emails, pa.string())))
+
+    def raise_if_short(self) -> None:
+        """`on_quota="raise"`: an error instead of pending rows; the partial result travels on it."""
+        if self.short_of_quota and self.request.on_quota == "raise":
+            left = sum(len(each.emails) for each in self.short_of_quota)
+            quota = self.progress.quota
+            raise QuotaExceeded(
+                f"the daily quota ends before the column: {left:,} addresses are left; call again tomorrow to go on, "
+                "or use on_quota='stop' to get them as pending",
+                limit=quota.daily_limit if quota else None,
+                remaining=quota.remaining if quota else None,
+                requested=left,
+            )
+
+    def why_stopped(self) -> str:
+        """Why rows are left, in words."""
+        left = self.progress.total - self.progress.settled
+        if self.short_of_quota:
+            return f"{left:,} left: the daily quota is used up; call again later to go on"
+        if self.request.offline:
+            return f"{left:,} left: offline, and not in the journal"
+        return f"{left:,} left; call again to go on"
+
+    def notice(self, message: str) -> None:
+        """Keep a warning for the caller, once."""
+        if message not in self.notices:
+            self.notices.append(message)
+            logger.info("%s", message)
+
+    def tell(self, **changes: object) -> None:
+        """Update the snapshot and hand it to the listeners; a listener that fails is dropped, not the run."""
+        counts = self.ledger.counts
+        verdicts = {str(verdict): counts[verdict] for verdict in Verdict}
+        self.progress = replace(
+            self.progress,
+            settled=counts["settled"],
+            verdicts=verdicts,
+            errors=counts["error"],
+            **changes,  # type: ignore[arg-type]
+        )
+        for listener in list(self.listeners):
+            try:
+                listener(self.progress)
+            except Exception:
+                logger.exception("a progress listener failed and was dropped")
+                self.listeners.remove(listener)
+
+
+def unique_addresses(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
+    """The distinct addresses of a column without nulls, and per row which one it is."""
+    encoded = identities(texts).dictionary_encode()
+    codes: npt.NDArray[np.int32] = encoded.indices.to_numpy(zero_copy_only=False)
+    return encoded.dictionary, codes
