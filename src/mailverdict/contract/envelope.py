@@ -16,6 +16,7 @@ from .revisions import parse_earlier_payload
 
 __all__ = [
     "BULK_LIMIT",
+    "EARLIER_FINAL",
     "ERROR_STATUS",
     "SHORT_STATUS",
     "VERSION",
@@ -24,11 +25,14 @@ __all__ = [
     "JobRecord",
     "JobStatus",
     "Success",
+    "dump_entry",
     "dump_failure",
+    "dump_job",
     "dump_quota",
     "dump_short_failure",
     "dump_success",
     "parse_entries",
+    "parse_entry",
     "parse_envelope",
     "parse_job",
     "parse_quota",
@@ -36,6 +40,9 @@ __all__ = [
 
 VERSION = "v1"
 BULK_LIMIT = 100  # addresses in one bulk request
+LARGEST = 2**53  # beyond it JSON numbers lose digits (RFC 8259 section 6), and no quota is so large
+EARLIER_FINAL = ("valid", "invalid")  # poll statuses of the earlier revision that are verdicts
+LONGEST_ID = 200  # characters; a UUID has 36, and an identifier becomes a part of a URL
 
 # The standard table of errors: code and HTTP status.
 ERROR_STATUS = {
@@ -76,12 +83,16 @@ class Success:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """An error envelope's parts, of either shape; `code` may be one that no table knows."""
+    """An error envelope's parts, of either shape; `code` may be one that no table knows.
+
+    `retry_after` is the header of that name in seconds, where there was one.
+    """
 
     code: str
     message: str
     status: int
     details: Mapping[str, Any]
+    retry_after: float | None = None
 
     def whole_number(self, key: str) -> int | None:
         """A number out of `details`, or None."""
@@ -100,8 +111,8 @@ class BulkEntry:
 
     @property
     def is_queued(self) -> bool:
-        """Whether a job was made, and paid for."""
-        return self.status == JobStatus.QUEUED
+        """Whether a job was made, and paid for: only ``error`` says that none was."""
+        return self.status != JobStatus.ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +164,16 @@ def dump_quota(quota: Quota) -> dict[str, int]:
     return {"daily_limit": quota.daily_limit, "used": quota.used, "remaining": quota.remaining}
 
 
+def dump_entry(email: str, status: str, message: str, job_id: str) -> dict[str, str]:
+    """An element of a bulk submission's `data.results`; a rejected address has a `job_id` too."""
+    return {"email": email, "status": status, "message": message, "job_id": job_id}
+
+
+def dump_job(email: str, status: str, verification: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A job record: exactly three keys, and a payload only when it is `done`."""
+    return {"email": email, "status": status, "verification": verification if status == JobStatus.DONE else None}
+
+
 def parse_envelope(body: object, status: int) -> Success | Failure:
     """Tell a success from an error of either shape.
 
@@ -187,7 +208,7 @@ def parse_failure(body: Mapping[str, Any], status: int) -> Failure:
 def parse_quota(body: object) -> Quota:
     """Read a quota record: no envelope, three whole numbers."""
     limit, used, remaining = (take(body, key, int, "") for key in ("daily_limit", "used", "remaining"))
-    if min(limit, used, remaining) < 0:
+    if min(limit, used, remaining) < 0 or max(limit, used, remaining) > LARGEST:
         raise ContractError(
             f"a quota of daily_limit={limit}, used={used}, remaining={remaining} makes no sense", path=""
         )
@@ -203,14 +224,25 @@ def parse_entries(data: object, emails: Sequence[str]) -> list[BulkEntry]:
 
 
 def parse_entry(entry: object, path: str) -> BulkEntry:
+    """Read one line of a bulk submission's answer; a job must have an identifier that can be polled."""
     email, status = take(entry, "email", str, path), take(entry, "status", str, path)
     assert isinstance(entry, Mapping)
-    job_id = take(entry, "job_id", str, path) if status == JobStatus.QUEUED else str(entry.get("job_id") or "")
+    is_job = status != JobStatus.ERROR
+    job_id = check_id(take(entry, "job_id", str, path), path) if is_job else str(entry.get("job_id") or "")
     return BulkEntry(email, status, shorten(str(entry.get("message") or "")), job_id)
 
 
-def parse_job(data: object) -> JobRecord:
+def check_id(job_id: str, path: str) -> str:
+    """Give `job_id` back if it can be a segment of a URL path: ``..`` would climb out of it."""
+    if job_id in ("", ".", "..") or len(job_id) > LONGEST_ID or not job_id.isprintable():
+        raise ContractError(f"{path}.job_id is {shorten(job_id)!r}, which cannot be polled", path=f"{path}.job_id")
+    return job_id
+
+
+def parse_job(data: object, validation_type: str = "") -> JobRecord:
     """Read `data` of a poll's answer, of either revision.
+
+    The earlier revision's record does not name the type, so `validation_type` says what was asked.
 
     Raises
     ------
@@ -220,20 +252,19 @@ def parse_job(data: object) -> JobRecord:
     path = "data.result"
     record = take(data, "result", dict, "data")
     email, status = take(record, "email", str, path), take(record, "status", str, path)
-    if "verification" in record or status == JobStatus.DONE:
-        done = status == JobStatus.DONE
-        verification = parse_payload(record.get("verification"), f"{path}.verification") if done else None
-        return JobRecord(email, status, verification)
-    return parse_earlier_job(record, email, status, path)
+    if status in EARLIER_FINAL:
+        return parse_earlier_job({"validation_type": validation_type or None, **record}, email, status, path)
+    done = status == JobStatus.DONE
+    verification = parse_payload(record.get("verification"), f"{path}.verification") if done else None
+    return JobRecord(email, status, verification, shorten(str(record.get("message") or "")))
 
 
 def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
     """The earlier record: its `status` is the verdict, `details` what else is known."""
-    message = shorten(str(record.get("message") or ""))
-    if status not in ("valid", "invalid"):
-        return JobRecord(email, status, None, message)
     details = record.get("details")
     known = dict(details) if isinstance(details, Mapping) else {}
-    payload = {"validation_type": None, **known, "email": email, "valid": status == "valid"}
+    payload = {"validation_type": record["validation_type"], **known, "email": email, "valid": status == "valid"}
     payload.pop("result", None)
-    return JobRecord(email, JobStatus.DONE, parse_earlier_payload(payload, path), message)
+    return JobRecord(
+        email, JobStatus.DONE, parse_earlier_payload(payload, path), shorten(str(record.get("message") or ""))
+    )

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import ContractError
-from ..model.verification import Fault, Verification
+from ..model.verification import Verification
 from ..model.words import Verdict
-from .read import shorten, take, take_optional
+from .read import LONGEST_WORD, parse_checks, parse_errors, shorten, take, take_optional
 from .revisions import is_earlier_payload, parse_earlier_payload
 
 __all__ = ["KEYS", "dump_payload", "parse_payload"]
@@ -76,7 +76,7 @@ def parse_payload(payload: object, path: str = "") -> Verification:
     assert isinstance(payload, Mapping)
     return Verification(
         email=email,
-        validation_type=take(payload, "validation_type", str, path),
+        validation_type=shorten(take(payload, "validation_type", str, path), LONGEST_WORD),
         result=parse_result(payload, path),
         reasons=parse_reasons(payload, path),
         checks=parse_checks(payload.get("checks")),
@@ -86,7 +86,7 @@ def parse_payload(payload: object, path: str = "") -> Verification:
         free=take_optional(payload, "free", bool, path),
         catch_all=take_optional(payload, "catch_all", bool, path),
         protected=take_optional(payload, "protected", bool, path),
-        reason=take_optional(payload, "reason", str, path),
+        reason=clean_code(take_optional(payload, "reason", str, path)),
         errors=parse_errors(payload.get("errors")),
         metadata=dict(take_optional(payload, "metadata", dict, path) or {}),
         extra={key: value for key, value in payload.items() if key not in KEYS},
@@ -104,28 +104,16 @@ def parse_result(payload: object, path: str) -> str:
 
 def parse_reasons(payload: Mapping[str, Any], path: str) -> tuple[str, ...]:
     """The list as it came; a lone `details` stands for a list of one."""
-    reasons = take_optional(payload, "reasons", list, path)
-    if reasons:
-        return tuple(str(reason).replace(";", ",") for reason in reasons)
     details = take_optional(payload, "details", str, path)
-    return (details,) if details else ()
+    reasons = take_optional(payload, "reasons", list, path) or [details]
+    return tuple(clean_reason(reason) for reason in reasons if reason)
 
 
-def parse_checks(checks: object) -> dict[str, bool]:
-    """Booleans by name; anything else is left out, since an absent check was not made."""
-    if not isinstance(checks, Mapping):
-        return {}
-    return {str(key): value for key, value in checks.items() if isinstance(value, bool)}
+def clean_code(code: str | None) -> str | None:
+    """A foreign error code, bounded; null stays null."""
+    return None if code is None else shorten(code, LONGEST_WORD)
 
 
-def parse_errors(errors: object) -> tuple[Fault, ...] | None:
-    """The list of `{code, message}`; texts are kept even where an entry has another shape."""
-    if not isinstance(errors, list):
-        return None
-    return tuple(parse_fault(each) for each in errors)
-
-
-def parse_fault(entry: object) -> Fault:
-    if isinstance(entry, Mapping):
-        return Fault(str(entry.get("code") or ""), str(entry.get("message") or ""))
-    return Fault("", str(entry))
+def clean_reason(reason: object) -> str:
+    """A foreign reason as one bounded word of a ``;``-joined list."""
+    return shorten(str(reason), LONGEST_WORD).replace(";", ",")

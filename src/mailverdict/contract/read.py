@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from ..errors import ContractError
+from ..model.verification import Fault
 
-__all__ = ["shorten", "take", "take_optional"]
+__all__ = ["parse_checks", "parse_errors", "shorten", "take", "take_optional"]
 
 T = TypeVar("T")
 LONGEST = 160  # characters of foreign text in a message
+LONGEST_WORD = 80  # characters of a reason, a code or the name of a check
+LONGEST_SENTENCE = 1_000  # characters of a message that is data
 
 
 def shorten(value: object, limit: int = LONGEST) -> str:
@@ -38,3 +41,23 @@ def take_optional(record: Mapping[str, Any], key: str, kind: type[T], path: str)
 
 
 NAMES: dict[type, str] = {str: "text", int: "a whole number", bool: "true or false", list: "a list", dict: "an object"}
+
+
+def parse_checks(checks: object) -> dict[str, bool]:
+    """Booleans by name; anything else is left out, since an absent check was not made."""
+    if not isinstance(checks, Mapping):
+        return {}
+    return {shorten(str(key), LONGEST_WORD): value for key, value in checks.items() if isinstance(value, bool)}
+
+
+def parse_errors(errors: object) -> tuple[Fault, ...] | None:
+    """The list of `{code, message}`; texts are kept even where an entry has another shape."""
+    if not isinstance(errors, list):
+        return None
+    return tuple(parse_fault(each) for each in errors)
+
+
+def parse_fault(entry: object) -> Fault:
+    """One entry of `errors`; only its text where it is no object."""
+    code, message = (entry.get("code"), entry.get("message")) if isinstance(entry, Mapping) else (None, entry)
+    return Fault(shorten(str(code or ""), LONGEST_WORD), shorten(str(message or ""), LONGEST_SENTENCE))

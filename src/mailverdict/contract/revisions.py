@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, TypeGuard
 
-from ..model.verification import Fault, Verification
+from ..model.verification import Verification
 from ..model.words import ValidationType, Verdict
-from .read import take, take_optional
+from .read import parse_checks, parse_errors, take, take_optional
 
 __all__ = [
     "EARLIER_STATUS",
     "Revision",
+    "dump_earlier_job",
     "dump_earlier_payload",
     "is_earlier_payload",
     "parse_earlier_payload",
@@ -50,20 +51,11 @@ def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verific
         email=take(payload, "email", str, path),
         validation_type=take_optional(payload, "validation_type", str, path) or ValidationType.SMTP,
         result=Verdict.VALID if take(payload, "valid", bool, path) else Verdict.INVALID,
-        checks={str(k): v for k, v in (payload.get("checks") or {}).items() if isinstance(v, bool)}
-        if isinstance(payload.get("checks"), Mapping)
-        else {},
+        checks=parse_checks(payload.get("checks")),
         reason=take_optional(payload, "reason", str, path),
-        errors=tuple(earlier_fault(e) for e in payload.get("errors") or ()) or None,
+        errors=parse_errors(payload.get("errors")) or None,
         extra={key: value for key, value in payload.items() if key not in known},
     )
-
-
-def earlier_fault(entry: object) -> Fault:
-    """The earlier `errors` has no promised entry shape: keep what is there."""
-    if isinstance(entry, Mapping):
-        return Fault(str(entry.get("code") or ""), str(entry.get("message") or ""))
-    return Fault("", str(entry))
 
 
 def dump_earlier_payload(v: Verification) -> dict[str, Any]:
@@ -83,3 +75,31 @@ def earlier_reason(v: Verification) -> str | None:
     if EARLIER_VALID[Verdict(v.result)]:
         return None
     return v.reason if v.reason in EARLIER_REASONS else "SMTP"
+
+
+def dump_earlier_job(
+    email: str,
+    status: str,
+    verification: Verification | None,
+    *,
+    message: str,
+    created_at: str,
+    updated_at: str,
+) -> dict[str, Any]:
+    """Give the earlier job record: its `status` is the verdict, `details` what led to it.
+
+    `status` is where the processing stands as long as there is no verification.
+    """
+    details: dict[str, Any] = {}
+    if verification is not None:
+        status = EARLIER_STATUS[Verdict(verification.result)]
+        payload = dump_earlier_payload(verification)
+        details = {key: payload[key] for key in ("validation_type", "checks", "reason", "errors")}
+    return {
+        "email": email,
+        "status": status,
+        "message": message,
+        "details": details,
+        "created_at": created_at,
+        "updated_at": updated_at,
+    }

@@ -1,0 +1,367 @@
+"""One HTTP request to a verification service; the only file that knows httpx.
+
+Whatever happens comes back as an `Answer`: foreign exceptions, proxies' HTML pages, cut JSON and
+redirects are turned into ours here and nowhere else. A request is repeated, with pauses of
+seconds, only where that can do no harm.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Any
+
+import httpx
+
+from ..contract.envelope import Failure, Success, parse_envelope
+from ..contract.read import shorten
+from ..errors import ContractError, SettingsError, TransportError
+from .steps import Answer, Lost, Request, is_quota_refusal
+
+__all__ = ["Client", "Retries", "check_headers", "parse_base_url"]
+
+LARGEST_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
+LONGEST_PAGE = 120  # characters of a foreign page in a message
+TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
+FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
+SURROGATE = re.compile("[\ud800-\udfff]")
+HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*")  # name, IPv4; IPv6
+CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of a URL that is none
+DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# Every failure of the transport: whether the request may have reached the service, and in words.
+# The first class that fits decides, so the finer ones come first.
+FOREIGN: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
+    (httpx.ConnectTimeout, False, "no connection in time"),
+    (httpx.PoolTimeout, False, "no free connection in time"),
+    (httpx.ConnectError, False, "no connection"),
+    (httpx.ProxyError, False, "the proxy made no connection"),
+    (httpx.UnsupportedProtocol, False, "the URL's scheme cannot be used"),
+    (httpx.ReadTimeout, True, "no answer in time"),
+    (httpx.WriteTimeout, True, "the request could not be sent in time"),
+    (httpx.WriteError, True, "the connection was cut while sending"),
+    (httpx.ReadError, True, "the connection was cut before the answer"),
+    (httpx.CloseError, True, "the connection failed while closing"),
+    (httpx.RemoteProtocolError, True, "the answer broke off or is no HTTP"),
+    (httpx.LocalProtocolError, True, "the request is no HTTP"),
+    (httpx.DecodingError, True, "the answer's compression is damaged"),
+    (httpx.TooManyRedirects, True, "redirected in circles"),
+    (httpx.RequestError, True, "no answer"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """When the same request is sent again.
+
+    Attributes
+    ----------
+    attempts : int
+        Requests at most, the first one counted.
+    first : float
+        Seconds before the second attempt; doubles, with full jitter.
+    longest : float
+        Seconds of one wait at most; a service that asks for more is believed, not waited for.
+    budget : float
+        Seconds after which no further attempt begins.
+    """
+
+    attempts: int = 4
+    first: float = 0.5
+    longest: float = 60.0
+    budget: float = 60.0
+
+    def wait_before(self, attempt: int, answer: Answer, request: Request, jitter: float) -> float | None:
+        """Seconds before attempt number `attempt` (from 2), or None where `answer` stands."""
+        if attempt > self.attempts or not may_repeat(request, answer):
+            return None
+        wait = self.first * 2 ** (attempt - 2) * (0.5 + jitter / 2)
+        asked = answer.retry_after if isinstance(answer, Failure) else None
+        wait = wait if asked is None else max(wait, asked)
+        return wait if wait <= self.longest else None
+
+
+def may_repeat(request: Request, answer: Answer) -> bool:
+    """Whether sending it again can help, and cannot pay twice."""
+    if isinstance(answer, Success):
+        return False
+    if isinstance(answer, Lost):
+        return not answer.is_hopeless and (request.is_repeatable or not answer.was_sent)
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+        return not is_quota_refusal(answer)  # refused before any work: nothing was paid
+    return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def parse_base_url(text: str) -> str:
+    """Give the base URL in its normal form: lower-case host, no default port, no final slash.
+
+    >>> parse_base_url("HTTPS://Verify.Example.ORG:443/v/")
+    'https://verify.example.org/v'
+
+    Raises
+    ------
+    SettingsError
+        If it cannot be a base URL. Credentials are refused, since URLs end up in logs and journals.
+    """
+    example = "give a URL such as 'https://verify.example.org'"
+    if not isinstance(text, str):
+        raise SettingsError(f"base_url={text!r}: {example}")
+    shown = shorten(CREDENTIALS.sub("***@", text))
+    try:
+        url = httpx.URL(text.strip())
+    except (httpx.InvalidURL, ValueError) as exc:
+        raise SettingsError(f"base_url={shown!r} is no URL: {exc}; {example}") from exc
+    if url.userinfo:
+        raise SettingsError("base_url holds credentials; give them as headers={'Authorization': ...} instead")
+    scheme, host, port = url.scheme.lower(), url.raw_host.decode("ascii"), url.port
+    if scheme not in DEFAULT_PORTS or not HOST.fullmatch(host) or not (port is None or 0 < port < 65536):
+        raise SettingsError(f"base_url={shown!r}: {example}")
+    if url.query or url.fragment:
+        raise SettingsError(f"base_url={shown!r}: leave out what begins with '?' or '#'")
+    netloc = f"[{host}]" if ":" in host else host
+    shown_port = "" if port in (None, DEFAULT_PORTS[scheme]) else f":{port}"
+    return f"{scheme}://{netloc}{shown_port}{url.raw_path.decode('ascii').rstrip('/')}"
+
+
+def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
+    """Give the headers as a dict; raise `SettingsError` for one that cannot be sent, never showing its value."""
+    checked = dict(headers or {})
+    for name, value in checked.items():
+        if not isinstance(name, str) or not TOKEN.fullmatch(name):
+            raise SettingsError(f"headers: {shorten(name)!r} is no header name")
+        if not isinstance(value, str) or not FIELD_VALUE.fullmatch(value):
+            raise SettingsError(f"headers: the value of {name!r} is not text that a header can hold")
+    return checked
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What came back for one request, before it is understood."""
+
+    where: str
+    status: int
+    body: bytes
+    content_type: str
+    location: str
+    retry_after: float | None
+
+
+class Borrowed(httpx.AsyncBaseTransport):
+    """Somebody's transport, left open: it serves many clients, one after the other."""
+
+    def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
+        self.transport = transport
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Pass the request on."""
+        return await self.transport.handle_async_request(request)
+
+
+class Client:
+    """Asks one service; an async context manager that belongs to the event loop it was entered in.
+
+    Parameters
+    ----------
+    base_url : str
+        As `parse_base_url` gives it.
+    timeout : float
+        Seconds for one request, from connecting to the last octet of the answer.
+    headers : mapping of str to str, optional
+        Sent along with every request.
+    transport : httpx.AsyncBaseTransport, optional
+        What carries the requests instead of sockets; it is not closed.
+    parallel : int
+        Requests at once; one httpx pool gets slower the larger it is.
+    retries : Retries
+        When the same request is sent again.
+    jitter, clock : callable
+        A number from 0 to 1; seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        timeout: float = 30.0,
+        headers: Mapping[str, str] | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
+        parallel: int = 8,
+        retries: Retries | None = None,
+        jitter: Callable[[], float] = random.random,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.base_url, self.timeout, self.jitter, self.clock = base_url, timeout, jitter, clock
+        self.retries = retries or Retries()
+        self.http = httpx.AsyncClient(
+            headers={"User-Agent": "mailverdict", "Accept": "application/json"} | dict(headers or {}),
+            timeout=timeout,
+            follow_redirects=False,
+            limits=httpx.Limits(max_connections=parallel, max_keepalive_connections=parallel),
+            transport=None if transport is None else Borrowed(transport),
+        )
+
+    async def __aenter__(self) -> Client:
+        await self.http.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.http.aclose()
+
+    async def ask(self, request: Request) -> Answer:
+        """Send `request`, again where that is safe and may help; never raises for what the network does."""
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        for attempt in range(2, self.retries.attempts + 2):
+            answer = await self.ask_once(request)
+            wait = self.retries.wait_before(attempt, answer, request, self.jitter())
+            if wait is None or loop.time() - begun + wait > self.retries.budget:
+                break
+            await asyncio.sleep(wait)
+        return answer
+
+    async def ask_once(self, request: Request) -> Answer:
+        """One request, one answer."""
+        where = f"{request.method} {self.base_url}{request.path}"
+        try:
+            async with asyncio.timeout(self.timeout):
+                reply = await self.exchange(request, where)
+        except httpx.RequestError as exc:
+            return lost_by(exc, where, self.timeout)
+        except TimeoutError:
+            return Lost(TransportError(f"{where}: no complete answer within {self.timeout:g} seconds"), was_sent=True)
+        return read_reply(request, reply)
+
+    async def exchange(self, request: Request, where: str) -> Reply:
+        """Send it and take in at most a little more than `LARGEST_BODY` octets."""
+        url = self.base_url + request.path
+        async with self.http.stream(request.method, url, json=request.body) as response:
+            body = bytearray()
+            async for piece in response.aiter_bytes():
+                body += piece
+                if len(body) > LARGEST_BODY:
+                    break
+        return Reply(
+            where=where,
+            status=response.status_code,
+            body=bytes(body),
+            content_type=shorten(response.headers.get("Content-Type", "no content type"), 60),
+            location=shorten(response.headers.get("Location", "nowhere")),
+            retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
+        )
+
+
+def lost_by(exc: httpx.RequestError, where: str, timeout: float) -> Lost:
+    """What a failed transport amounts to."""
+    was_sent, words = next((sent, words) for kind, sent, words in FOREIGN if isinstance(exc, kind))
+    if isinstance(exc, httpx.TimeoutException):
+        words = f"{words} ({timeout:g} seconds)"
+    is_tls = any(isinstance(cause, ssl.SSLError) for cause in causes(exc))
+    if is_tls:
+        words = "TLS failed"
+    seen = f": {shorten(str(exc))}" if str(exc) else ""
+    is_hopeless = is_tls or isinstance(exc, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
+    return Lost(TransportError(f"{where}: {words}{seen}"), was_sent, is_hopeless)
+
+
+def causes(exc: BaseException | None) -> Iterator[BaseException]:
+    """The exception and what it came of."""
+    while exc is not None:
+        yield exc
+        exc = exc.__cause__ or exc.__context__
+
+
+def read_reply(request: Request, reply: Reply) -> Answer:
+    """Tell a success from a failure of either envelope, and from what is neither."""
+    if HTTPStatus.MULTIPLE_CHOICES <= reply.status < HTTPStatus.BAD_REQUEST:
+        message = f"{reply.where}: {reply.status}, redirected to {reply.location}; give the final URL as base URL"
+        return Failure("", message, reply.status, {})
+    try:
+        answer = open_envelope(decode_json(reply.body), reply.status, is_enveloped=request.is_enveloped)
+    except ContractError as exc:
+        return read_stranger(reply, exc)
+    if isinstance(answer, Success):
+        return answer
+    said = " ".join(filter(None, (answer.code, answer.message)))
+    message = f"{reply.where}: {reply.status} {said}".rstrip()
+    return replace(answer, message=message, retry_after=reply.retry_after)
+
+
+def read_stranger(reply: Reply, why: ContractError) -> Answer:
+    """An answer outside the contract: an error by its status, or a success that says nothing."""
+    start = " ".join(reply.body[: 4 * LONGEST_PAGE].decode("utf-8", "replace").split())
+    seen = (
+        f"{reply.where}: {reply.status} with {len(reply.body)} octets of {reply.content_type}, "
+        f"beginning {shorten(start, LONGEST_PAGE)!r}"
+    )
+    if reply.status >= HTTPStatus.BAD_REQUEST:
+        return Failure("", seen, reply.status, {}, reply.retry_after)
+    error = ContractError(f"{seen}; {why}. Is this the base URL of a verification service?", path=why.path)
+    return Lost(error, was_sent=True)
+
+
+def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> Success | Failure:
+    """The envelope's parts; a record that has none is its own data."""
+    is_bare = not is_enveloped and isinstance(decoded, Mapping) and not {"success", "error"} & decoded.keys()
+    if is_bare and status < HTTPStatus.MULTIPLE_CHOICES:
+        return Success(decoded, {})
+    answer = parse_envelope(decoded, status)
+    if isinstance(answer, Success) and status >= HTTPStatus.BAD_REQUEST:
+        raise ContractError(f"a success envelope with status {status}")
+    return answer
+
+
+def decode_json(body: bytes) -> Any:
+    """Decode an answer; text that no UTF-8 can hold is made harmless.
+
+    Raises
+    ------
+    ContractError
+        If it is no JSON, is cut, too large or nested too deeply.
+    """
+    if len(body) > LARGEST_BODY:
+        raise ContractError(f"the answer is larger than {LARGEST_BODY} octets")
+    try:
+        decoded = json.loads(body, parse_constant=refuse_constant)
+        return scrub(decoded) if b"\\u" in body else decoded
+    except (ValueError, RecursionError) as exc:
+        raise ContractError(f"the answer is no JSON: {shorten(str(exc))}") from exc
+
+
+def refuse_constant(name: str) -> Any:
+    """NaN and Infinity are no JSON (RFC 8259 section 6)."""
+    raise ValueError(f"{name} is no JSON number")
+
+
+def scrub(value: Any) -> Any:
+    """Replace lone surrogates, which JSON can spell and UTF-8 cannot."""
+    if isinstance(value, str):
+        return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, list):
+        return [scrub(each) for each in value]
+    if isinstance(value, dict):
+        return {scrub(key): scrub(each) for key, each in value.items()}
+    return value
+
+
+def parse_retry_after(text: str | None, now: float) -> float | None:
+    """Seconds to wait by a ``Retry-After`` header, a number or a date (RFC 9110 section 10.2.3).
+
+    >>> parse_retry_after("120", now=0.0)
+    120.0
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"[0-9]{1,9}", text.strip()):
+        return float(text)
+    try:
+        return max(0.0, parsedate_to_datetime(text).timestamp() - now)
+    except (ValueError, TypeError, OverflowError):
+        return None
