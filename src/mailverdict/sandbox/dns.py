@@ -1,0 +1,234 @@
+"""A real DNS server on loopback that answers out of a table: over UDP and TCP, with good manners and bad ones.
+
+It plays the recursive resolver of a world in a box. Nothing that it says is true outside of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+import dns.exception
+import dns.flags
+import dns.message
+import dns.rdatatype
+
+from .dns_faults import Fault, fits_datagram, spoil
+from .dns_table import DomainRecords, ZoneTable, plain_name
+
+__all__ = ["DnsServer", "DomainRecords", "Fault"]
+
+NO_QUERY = (dns.exception.DNSException, ValueError)  # what reading octets that are no query raises
+BIND_TRIES = 20  # a free UDP port may be taken for TCP
+
+
+class DnsServer:
+    """Answers DNS queries on one loopback address, over UDP and TCP, out of a table.
+
+    Parameters
+    ----------
+    zones : mapping of str to DomainRecords
+        By name, without final dot; ``*.bl.example`` stands for every name below ``bl.example`` that is
+        not there itself. A name that is not there does not exist.
+    host : str
+        Address to listen on.
+    port : int
+        Port to listen on; 0: any free one.
+
+    Attributes
+    ----------
+    in_flight, most_in_flight : int
+        Queries that have come and are not answered yet: now, and at most.
+
+    Raises
+    ------
+    SettingsError
+        If a record cannot be read.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def serve():
+    ...     async with DnsServer({"ada.example": DomainRecords({"A": ("127.0.0.5",)})}) as server:
+    ...         return server.endpoint.startswith("127.0.0.1:"), server.count("ada.example", "A")
+    >>> asyncio.run(serve())
+    (True, 0)
+    """
+
+    def __init__(self, zones: Mapping[str, DomainRecords], *, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._table = ZoneTable(zones)
+        self._host = host
+        self._port = port
+        self._counts: Counter[tuple[str, str, bool]] = Counter()
+        self._udp: asyncio.DatagramTransport | None = None
+        self._tcp: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self.in_flight = 0
+        self.most_in_flight = 0
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop."""
+        await self.stop()
+
+    @property
+    def endpoint(self) -> str:
+        """Address and port, as the setting `resolver` takes them; known once started."""
+        return f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
+
+    def add(self, name: str, records: DomainRecords) -> None:
+        """Add a name, or replace it; may be done while the server runs.
+
+        Parameters
+        ----------
+        name : str
+            Without final dot.
+        records : DomainRecords
+            What is known about it from now on.
+
+        Raises
+        ------
+        SettingsError
+            If a record cannot be read.
+        """
+        self._table.add(name, records)
+
+    def count(self, name: str | None = None, rdtype: str | None = None, *, tcp: bool | None = None) -> int:
+        """Count the queries that came, all or those asked so.
+
+        Parameters
+        ----------
+        name, rdtype : str, optional
+            Only those about this name, of this type.
+        tcp : bool, optional
+            Only those over TCP, or only those over UDP.
+
+        Returns
+        -------
+        int
+            Repeated queries count each time.
+        """
+        wanted = (None if name is None else plain_name(name), rdtype, tcp)
+        return sum(
+            n for key, n in self._counts.items() if all(w in (None, k) for w, k in zip(wanted, key, strict=True))
+        )
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises
+        ------
+        OSError
+            If the address or the port cannot be had.
+        """
+        for tries_left in reversed(range(BIND_TRIES if self._port == 0 else 1)):
+            try:
+                await self._listen()
+            except OSError:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+    async def _listen(self) -> None:
+        """Bind UDP, then TCP to the same port."""
+        loop = asyncio.get_running_loop()
+        udp, _ = await loop.create_datagram_endpoint(partial(Datagrams, self), local_addr=(self._host, self._port))
+        port = udp.get_extra_info("sockname")[1]
+        try:
+            self._tcp = await asyncio.start_server(self._serve_connection, self._host, port)
+        except OSError:
+            udp.close()
+            raise
+        self._udp, self._port = udp, port
+
+    async def stop(self) -> None:
+        """Close all sockets; starting again listens on the same port."""
+        if self._udp is not None:
+            self._udp.close()
+        if self._tcp is not None:
+            self._tcp.close()
+            for connection in self._connections:
+                connection.cancel()
+            await asyncio.gather(*self._connections, return_exceptions=True)
+            await self._tcp.wait_closed()
+        self._udp = self._tcp = None
+
+    def receive(self, packet: bytes, source: tuple[str, int]) -> None:
+        """Answer a datagram, once its delay is over; one that is no query is dropped."""
+        with contextlib.suppress(*NO_QUERY):
+            query = self._read(packet, tcp=False)
+            self._begin()
+            loop = asyncio.get_running_loop()
+            loop.call_later(self._table.delay_of(query), self._send, query, source)
+
+    def _send(self, query: dns.message.Message, source: tuple[str, int]) -> None:
+        self.in_flight -= 1
+        truth = self._table.answer(query)
+        fault = self._table.fault_of(query)
+        if fault is None and not fits_datagram(query, truth):
+            fault = Fault.TRUNCATED
+        for packet in spoil(fault, query, truth, tcp=False):
+            if self._udp is not None:
+                self._udp.sendto(packet, source)
+
+    async def _serve_connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the queries of one TCP connection."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._connections.add(task)
+        try:
+            with contextlib.suppress(EOFError, OSError, *NO_QUERY):
+                while True:
+                    await self._serve_query(reader, writer)
+        finally:
+            self._connections.discard(task)
+            writer.close()
+
+    async def _serve_query(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        size = int.from_bytes(await reader.readexactly(2), "big")
+        query = self._read(await reader.readexactly(size), tcp=True)
+        self._begin()
+        await asyncio.sleep(self._table.delay_of(query))
+        self.in_flight -= 1
+        packets = spoil(self._table.fault_of(query), query, self._table.answer(query), tcp=True)
+        if not packets:
+            raise EOFError("silence, over TCP, is a closed connection")
+        for packet in packets:
+            writer.write(len(packet).to_bytes(2, "big") + packet)
+        await writer.drain()
+
+    def _read(self, packet: bytes, *, tcp: bool) -> dns.message.Message:
+        """Read and count a query."""
+        query = dns.message.from_wire(packet)
+        if query.flags & dns.flags.QR or len(query.question) != 1:
+            raise ValueError("a query is no answer, and has one question")
+        asked = query.question[0]
+        self._counts[plain_name(asked.name.to_text()), dns.rdatatype.to_text(asked.rdtype), tcp] += 1
+        return query
+
+    def _begin(self) -> None:
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+
+
+class Datagrams(asyncio.DatagramProtocol):
+    """Hands datagrams to the server."""
+
+    def __init__(self, server: DnsServer) -> None:
+        self._server = server
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        """Take one."""
+        self._server.receive(data, addr)
