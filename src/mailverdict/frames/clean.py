@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable
 from typing import Any
 from urllib.parse import unquote
 
@@ -14,10 +14,9 @@ import pyarrow as pa
 
 from ..checks.suggest import suggest_domain
 from ..checks.syntax import observe_syntax
-from ..errors import SettingsError
-from .columns import Column
+from .columns import Column, as_text
 from .intake import Intake, read_values
-from .kinds import Cells, PandasFrame, kind_of_data, noted
+from .kinds import kind_of_data
 
 __all__ = ["clean", "split_address", "tidy_address"]
 
@@ -29,6 +28,11 @@ ANGLE = re.compile(r"^[^<>]*<\s*([^<>\s]+@[^<>\s]+)\s*>[;,.]?$")
 TRAILING = " \t\r\n;,."
 QUOTES = (("'", "'"), ('"', '"'), ("<", ">"), ("(", ")"), ("[", "]"), ("“", "”"), ("‘", "’"), ("«", "»"))
 NO_CHANGE = ""
+MADE = (
+    Column("clean", "text", "clean", in_core=False, meaning="the tidied address; NA where there is none"),
+    Column("suggestion", "text", "suggestion", in_core=False, meaning="did you mean; never applied by itself"),
+    Column("change", "text", "change", in_core=False, meaning="what was done, joined by ';'"),
+)
 
 
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
@@ -41,7 +45,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas frame with `column`, or a Series or list of cells.
+        A pandas, Polars or Arrow frame with `column`, or a Series or list of cells.
     column : hashable, optional
         Which column of a frame.
     prefix : str, optional
@@ -72,32 +76,20 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     2             <NA>           <NA>
     """
     kind = kind_of_data(data, column)
-    if not isinstance(kind, PandasFrame | Cells):
-        raise SettingsError(f"clean takes pandas frames, Series and lists, not {type(data).__name__}; use .to_pandas()")
-    names = new_names(kind, prefix)
+    names = kind.names(prefix, MADE)
     intake = read_values(kind.values())
     distinct = intake.texts.dictionary_encode()
-    parts = list(zip(*map(tidy_address, distinct.dictionary.to_pylist()), strict=True)) or [(), (), ()]
-    source = kind.frame if isinstance(kind, PandasFrame) else pd.DataFrame(index=kind.index)
-    out = source.copy(deep=False)
-    for name, values in zip(names, parts, strict=True):
-        out[name] = spread(values, distinct.indices, intake)
-    out.attrs = noted(source.attrs, column if column is not None else "", names, {})
-    return out
+    tidied = [tidy_address(text) for text in distinct.dictionary.to_pylist()]
+    index = row_index(distinct.indices, intake)
+    table = pa.table({c.field: pa.array([t[i] for t in tidied], pa.string()).take(index) for i, c in enumerate(MADE)})
+    return kind.attach(table, names, MADE, {})
 
 
-def spread(values: Iterable[str | None], codes: pa.Int32Array, intake: Intake) -> Any:
-    """Hand values of distinct texts to their rows; NA where a row holds no text."""
+def row_index(codes: pa.Int32Array, intake: Intake) -> pa.Int64Array:
+    """Per row of the caller's the index of its distinct text; null where it holds no text."""
     rows = np.full(intake.size, -1, np.int64)
     rows[slice(None) if intake.rows is None else intake.rows] = codes.to_numpy(zero_copy_only=False)
-    text = pd.array(pa.array(list(values), pa.large_string()), dtype=pd.StringDtype("pyarrow"))  # type: ignore[call-overload]
-    return text.take(rows, allow_fill=True)
-
-
-def new_names(kind: PandasFrame | Cells, prefix: str | None) -> list[Any]:
-    """Names of the three columns, beside the column they are made from."""
-    made = [Column(name, "text", "email", in_core=False, meaning="") for name in ("clean", "suggestion", "change")]
-    return kind.names(prefix, made)
+    return pa.array(rows, mask=rows < 0)
 
 
 def tidy_address(text: str) -> tuple[str | None, str | None, str]:
@@ -165,5 +157,6 @@ def split_address(series: pd.Series[Any]) -> pd.DataFrame:
         "local": [local if at else None for local, at, _ in parts],
         "domain": [domain.lower() if at else None for _, at, domain in parts],
     }
-    taken = {name: spread(values, distinct.indices, intake) for name, values in columns.items()}
+    index = row_index(distinct.indices, intake)
+    taken = {name: as_text(pa.chunked_array([pa.array(v, pa.string()).take(index)])) for name, v in columns.items()}
     return pd.DataFrame(taken, index=series.index)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..errors import SettingsError
 from ..model.words import Status, Verdict
 
-__all__ = ["COLUMNS", "STATUS_DTYPE", "VERDICT_DTYPE", "Column", "choose_columns", "to_arrow", "to_pandas"]
+__all__ = ["COLUMNS", "STATUS_DTYPE", "VERDICT_DTYPE", "Column", "as_text", "choose_columns", "to_arrow", "to_pandas"]
 
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)

@@ -16,18 +16,7 @@ import pyarrow as pa
 from ..errors import ColumnError, SettingsError
 from .columns import Column, to_arrow, to_pandas
 
-__all__ = [
-    "OURS",
-    "ArrowFrame",
-    "Cells",
-    "DataKind",
-    "PandasFrame",
-    "PolarsFrame",
-    "check_names",
-    "kind_of_data",
-    "noted",
-    "our_notes",
-]
+__all__ = ["DataKind", "check_column", "kind_of_data", "shown"]
 
 OURS = "mailverdict"  # key in `DataFrame.attrs` under which we note which columns are ours
 SHOWN = 20  # column names shown in an error
@@ -58,7 +47,8 @@ class PandasFrame:
 
     def values(self) -> Any:
         """The column as a Series; found by position, since `frame[column]` has meanings of its own."""
-        return self.frame.iloc[:, list(self.frame.columns).index(self.column)]
+        labels: list[Any] = list(self.frame.columns)
+        return self.frame.take([labels.index(self.column)], axis=1).squeeze(axis=1)
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Under a MultiIndex the results go beside the column, below the same upper labels."""

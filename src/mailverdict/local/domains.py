@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..backend import Event, Settled
+from ..backend import Event, Noticed, Settled
 from ..checks.blacklist import BlacklistCheck
 from ..checks.dns import Resolver
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
@@ -55,6 +55,8 @@ class DomainStage:
         rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
         async for group in gather_groups(self.observe(view.syntax.domains.to_pylist(), validation_type)):
             yield self.settle_group(view, validation_type, rows, group, clock())
+        while self.blacklist.notices:
+            yield Noticed(self.blacklist.notices.pop())
 
     def settle_group(
         self, view: ColumnView, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime

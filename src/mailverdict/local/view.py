@@ -170,7 +170,7 @@ def observe_view(texts: pa.StringArray, lists: LoadedLists) -> ColumnView:
     return ColumnView(
         texts=texts,
         syntax=syntax,
-        role=match_locals(syntax.local, lists.role_names),
+        role=match_locals(syntax.local, lists.role_names.to_pylist()),
         flags=lists.domain_flags(domains),
         suggested=suggest_domains(domains),
         lists_version=lists.version,

@@ -152,6 +152,6 @@ def parse_moment(value: object) -> datetime | None:
     """Read an ISO 8601 moment with an offset as UTC; None where it is not one."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
-    except ValueError:
+        return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None
+    except (ValueError, OverflowError):  # the year 1 with an offset has no UTC form
         return None
-    return moment.astimezone(UTC) if moment is not None and moment.tzinfo is not None else None

@@ -16,7 +16,6 @@ from ..local.backend import LocalBackend
 from ..local.screen import Screener
 from ..model.duration import Duration, parse_duration
 from ..model.words import ValidationType, Verdict
-from .journal import Journal, open_journal
 from .run import Execution, Request
 
 __all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
@@ -120,7 +119,11 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
 
 def open_execution(addresses: pa.StringArray, options: Options) -> Execution:
     """Open the journal and set up the pass; nothing is asked yet."""
-    journal: Journal | None = None if options.journal is None else open_journal(options.journal)
+    journal = None
+    if options.journal is not None:
+        from .journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
+
+        journal = open_journal(options.journal)
     return Execution(addresses, options.backend, options.request, journal=journal, screen=pick_screen(options))
 
 

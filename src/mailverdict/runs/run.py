@@ -9,20 +9,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ..backend import Backend, Batch, Deferred, Event, Job, Noticed, QuotaSeen, Settled, Submitted, Waiting
 from ..errors import QuotaExceeded
-from ..local.screen import Screener
 from ..model.address import identities
 from ..model.words import ValidationType, Verdict
-from .journal import Journal
 from .ledger import Ledger
 from .progress import Listener, Progress
 
-__all__ = ["Execution", "Request"]
+if TYPE_CHECKING:
+    from ..local.screen import Screener
+    from .journal import Journal
+
+__all__ = ["Execution", "Request", "unique_addresses"]
 
 logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once where nothing is asked of a network: bounds memory, keeps the bar moving
