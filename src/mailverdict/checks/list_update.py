@@ -42,7 +42,7 @@ DEFAULT_SOURCE = (
     "https://raw.githubusercontent.com/disposable-email-domains/disposable-email-domains/main/"
     "disposable_email_blocklist.conf"
 )
-LICENCE = "CC0-1.0"  # of the default source; another one's terms are between it and the user
+LICENCE = "CC0-1.0"  # of the default source
 MAX_BYTES = 16 * 1024 * 1024  # a hundred times the list of 2026
 MAX_LOSS = 0.05  # the list lost 245 of 10,000 names in the year to 2026-08
 MAX_GAIN = 0.25  # and gained 4,000, in small steps
@@ -118,7 +118,7 @@ class ListUpdate:
 
 
 def shorten(names: Collection[str]) -> str:
-    """The first names of many, after a colon."""
+    """The first names of many, in brackets."""
     shown = ", ".join(list(names)[:SHOWN])
     return f" ({shown}{', ...' if len(names) > SHOWN else ''})"
 
@@ -168,15 +168,16 @@ def update_disposable(
     'The list in use stays in use.'
     """
     where = user_lists_folder() if folder is None else folder
-    old = names_in_use(where)
-    unwanted = {"a typo of a provider": typo_domains(), "on the free list": packaged_names("free")}
+    old, sound = names_in_use(where)
+    protected = protected_domains()
+    unwanted = {"a typo of a provider": typo_domains(), "on the free list": packaged_names("free") - protected}
     new, left_out = clean_domains(parse_source(fetch(source), source), unwanted)
-    refusals = check_update(old, new, protected_domains(), malformed=len(left_out.get("no domain", ())))
+    refusals = check_update(old, new, protected, malformed=len(left_out.get("no domain", ())))
     standing = tuple(each for each in refusals if each.guard not in {*accept} & {*WAIVABLE})
-    changed = new != old
     path = None
-    if changed and not standing and not dry_run:
-        path = write_list(where, "disposable", sorted(new), source=source, licence=LICENCE, day=today())
+    if not (standing or dry_run or (sound and new == old)):
+        licence = LICENCE if source == DEFAULT_SOURCE else "that of its source"
+        path = write_list(where, "disposable", sorted(new), source=source, licence=licence, day=today())
     return ListUpdate(
         source=redact_source(source),
         before=len(old),
@@ -189,12 +190,12 @@ def update_disposable(
     )
 
 
-def names_in_use(folder: Path) -> frozenset[str]:
-    """The names of the edition in use; of the packaged one where the user's copy is damaged, which an update mends."""
+def names_in_use(folder: Path) -> tuple[frozenset[str], bool]:
+    """The names in use, and whether their file is sound; if not, which an update mends, the packaged names."""
     try:
-        return frozenset(read_entries(find_lists(["disposable"], folder)["disposable"]))
+        return frozenset(read_entries(find_lists(["disposable"], folder)["disposable"])), True
     except SettingsError:
-        return packaged_names("disposable")
+        return packaged_names("disposable"), False
 
 
 def packaged_names(*names: str) -> frozenset[str]:
@@ -203,7 +204,11 @@ def packaged_names(*names: str) -> frozenset[str]:
 
 
 def protected_domains() -> frozenset[str]:
-    """Domains that no sound edition lists: relays, the large providers, the free ones chosen by hand."""
+    """Domains that no sound edition lists: relays, the large providers, the free ones chosen by hand.
+
+    The long tail of the free list is not among them: a provider of 2005 may have become a throw-away
+    one, and would then block every update. Such names are left out, and shown.
+    """
     return packaged_names(*PROTECTED_LISTS)
 
 
