@@ -93,7 +93,45 @@ HOME = {
 }
 ROOMS = ("sandbox",)  # sub-packages reached as attributes
 
-__all__ = [*sorted(HOME), "__version__", "errors"]  # noqa: PLE0604 - every key is text
+__all__ = [
+    "BackendError",
+    "Blacklist",
+    "ColumnError",
+    "ContractError",
+    "Fault",
+    "InputError",
+    "JournalError",
+    "Lists",
+    "LocalBackend",
+    "LocalSettings",
+    "MailVerdictError",
+    "MissingExtraError",
+    "Progress",
+    "Quota",
+    "QuotaExceeded",
+    "RateLimited",
+    "Reason",
+    "Run",
+    "STATUS_DTYPE",
+    "ServiceError",
+    "SettingsError",
+    "Status",
+    "TransportError",
+    "VERDICT_DTYPE",
+    "ValidationType",
+    "Verdict",
+    "Verification",
+    "Zone",
+    "__version__",
+    "averify",
+    "by_domain",
+    "check",
+    "clean",
+    "errors",
+    "start",
+    "summary",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> Any:
