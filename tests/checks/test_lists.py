@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -174,15 +173,6 @@ class TestRoles:
         assert lists.flags("info", "example.org").role is False
         assert lists.flags("BÜRO", "example.org").role is True
         assert lists.flags("team", "example.org").role is False  # allow beats deny
-
-    @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
-    def test_column_keeps_missing_apart(self, kind: pa.DataType) -> None:
-        column = pa.array(["info", None, "ada", "sales+x", "+"], kind)
-        assert loaded().role_flags(column).to_pylist() == [True, None, False, True, False]
-
-    def test_empty_and_all_missing_columns(self) -> None:
-        assert loaded().role_flags(pa.array([], pa.string())).to_pylist() == []
-        assert loaded().role_flags(pa.array([None, None], pa.string())).to_pylist() == [None, None]
 
     def test_names_are_the_effective_set(self) -> None:
         names = loaded(role_allow=["info"], role_deny=["chefin"]).role_names.to_pylist()

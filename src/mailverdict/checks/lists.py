@@ -17,11 +17,11 @@ from pathlib import Path
 
 import idna
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import SettingsError
 from ..model.evidence import Flags
 from ..model.settings import Lists
+from .column import match_locals
 from .list_files import MANIFEST, ListFile, find_lists, read_entries, split_entries, user_lists_folder
 
 __all__ = ["DomainFlags", "LoadedLists", "below_any", "load_lists", "normal_domain"]
@@ -93,21 +93,11 @@ class LoadedLists:
         Flags(role=True, spamtrap=None, disposable=True, free=False)
         """
         return Flags(
-            role=self.role_flags(pa.array([local], pa.string()))[0].as_py(),
+            role=match_locals(pa.array([local], pa.string()), self.role_names.to_pylist())[0].as_py(),
             spamtrap=find_mark(ascii_domain, self.spamtrap) or None,
             disposable=bool(find_mark(ascii_domain, self.disposable)),
             free=bool(find_mark(ascii_domain, self.free)),
         )
-
-    def role_flags(self, local_parts: pa.StringArray) -> pa.BooleanArray:
-        """Give `role` for each local part; null stays null."""
-        names = pc.utf8_lower(local_parts)
-        tagged = pc.match_substring(names, "+")
-        if pc.any(tagged).as_py():
-            cut = pc.replace_substring_regex(names.filter(tagged), r"(?s)\+.*", "")
-            names = pc.replace_with_mask(names, pc.fill_null(tagged, False), cut)
-        found = pc.is_in(names, value_set=self.role_names.cast(names.type))
-        return found if not names.null_count else pc.if_else(pc.is_valid(names), found, pa.scalar(None, pa.bool_()))
 
     def domain_flags(self, domains: Sequence[str]) -> DomainFlags:
         """Give the flags of many domains at once.
