@@ -68,7 +68,8 @@ class ColumnView:
 
     def domain_codes(self) -> Codes:
         """Per row the index of its domain; -1 where the address is refused."""
-        return self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes: Codes = self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes
 
     def flags_of(self, position: int) -> Flags:
         """The flags of one well-formed row."""
@@ -236,4 +237,5 @@ def pick(values: pa.Array, positions: pa.Array | None) -> pa.Array:
 
 
 def positions_where(mask: pa.BooleanArray) -> Positions:
-    return pc.indices_nonzero(mask).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    positions: Positions = pc.indices_nonzero(mask).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return positions

@@ -144,8 +144,8 @@ def verification_of(row: dict[str, Any]) -> Verification:
 
 
 def dump_json(value: Any) -> str:
-    """Compact JSON text with sorted keys, so that equal values are equal texts."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    """Compact JSON text, keys in their order."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def parse_moment(value: object) -> datetime | None:
