@@ -21,7 +21,13 @@ OK = SyntaxEvidence(ok=True, normalized="ada@example.org", local="ada", ascii_do
 BAD = SyntaxEvidence(ok=False, message="there is no @")
 MX = DomainEvidence("example.org", DnsOutcome.MX, (Exchange(10, "mx.example.org"),))
 ACCEPTED = MailboxEvidence(
-    reason=None, host="mx.example.org", port_open=True, connected=True, rcpt_accepted=True, catch_all=False, protected=False
+    reason=None,
+    host="mx.example.org",
+    port_open=True,
+    connected=True,
+    rcpt_accepted=True,
+    catch_all=False,
+    protected=False,
 )
 
 
@@ -116,7 +122,11 @@ def test_nothing_established_is_never_invalid(reason):
 
 def test_smtp_without_exchanges_needs_no_session():
     gone = settle(ValidationType.SMTP, Evidence(OK, dns(DnsOutcome.NULL_MX), flags=Flags(role=True)))
-    assert (gone.result, list(gone.reasons), gone.checks) == ("invalid", ["no_mx_record", "role"], {"syntax": True, "dns": False})
+    assert (gone.result, list(gone.reasons), gone.checks) == (
+        "invalid",
+        ["no_mx_record", "role"],
+        {"syntax": True, "dns": False},
+    )
     silent = settle(ValidationType.SMTP, Evidence(OK, dns(DnsOutcome.UNDETERMINED, "SERVFAIL"), flags=Flags()))
     assert (silent.result, list(silent.reasons), silent.checks) == ("unknown", ["inconclusive"], {"syntax": True})
     assert silent.errors[0].message == "SERVFAIL"

@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
+    from .model.explanation import Explanation
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
+    from .reports.explain import explain
     from .reports.summary import by_domain, summary
     from .runs.handle import Run
     from .runs.progress import Progress
@@ -59,6 +61,7 @@ HOME = {
     "Blacklist": "model.settings",
     "ColumnError": "errors",
     "ContractError": "errors",
+    "Explanation": "model.explanation",
     "Fault": "model.verification",
     "InputError": "errors",
     "JournalError": "errors",
@@ -87,6 +90,7 @@ HOME = {
     "by_domain": "reports.summary",
     "check": "frames.verify",
     "clean": "frames.clean",
+    "explain": "reports.explain",
     "start": "frames.verify",
     "summary": "reports.summary",
     "verify": "frames.verify",
@@ -98,6 +102,7 @@ __all__ = [
     "Blacklist",
     "ColumnError",
     "ContractError",
+    "Explanation",
     "Fault",
     "InputError",
     "JournalError",
@@ -128,6 +133,7 @@ __all__ = [
     "check",
     "clean",
     "errors",
+    "explain",
     "start",
     "summary",
     "verify",

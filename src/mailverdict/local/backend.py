@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
+
 from ..backend import Batch, Event, Job, Settled
 from ..checks.lists import load_lists
 from ..model.settings import LocalSettings
@@ -81,7 +83,7 @@ class LocalBackend:
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
         validation_type = ValidationType(batch.validation_type)
-        view = await self.view(batch)
+        view = await self.view(batch.addresses)
         if validation_type is ValidationType.REGEX:
             yield Settled(await asyncio.to_thread(view.regex_rows, self.clock()))
             return
@@ -91,10 +93,10 @@ class LocalBackend:
         async for event in self.domains.settle(view, validation_type, self.clock):
             yield event
 
-    async def view(self, batch: Batch) -> ColumnView:
-        """Look at a batch with the checks that need no network, off the event loop."""
+    async def view(self, addresses: pa.StringArray) -> ColumnView:
+        """Look at addresses with the checks that need no network, off the event loop."""
         lists = load_lists(self.settings.lists)
-        return await asyncio.to_thread(observe_view, batch.addresses, lists)
+        return await asyncio.to_thread(observe_view, addresses, lists)
 
     async def aclose(self) -> None:
         """Close the sockets; the backend opens new ones when it is used again."""

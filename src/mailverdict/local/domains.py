@@ -18,7 +18,7 @@ from ..model.words import ValidationType
 from ..verdicts import settle
 from .view import Codes, ColumnView, Positions
 
-__all__ = ["DomainRows", "DomainStage"]
+__all__ = ["DomainRows", "DomainStage", "domain_notes", "gather_groups"]
 
 FLUSH_DOMAINS = 2000  # settled at once: few enough for a smooth bar, enough to stay columnar
 FLUSH_SECONDS = 0.2  # or after this long, so that a slow resolver's answers show
@@ -97,7 +97,7 @@ class DomainStage:
 
     async def look_up(self, code: int, dns: DomainEvidence) -> Seen:
         """Add what the blacklists say of one domain's exchanges."""
-        return code, dns, await self.blacklist.observe(dns)
+        return code, dns, await self.blacklist.observe(dns) if dns.exchanges else None
 
     async def aclose(self) -> None:
         """Close the resolver's sockets."""

@@ -1,0 +1,165 @@
+"""The local backend against the sandbox's DNS: real packets on loopback."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.backend import Batch, Settled
+from mailverdict.local.screen import Screener
+from mailverdict.model.evidence import DnsOutcome
+from mailverdict.model.table import table_to_rows
+from mailverdict.model.words import ValidationType
+from mailverdict.sandbox import World
+from mailverdict.sandbox.zones import CASES
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+VERDICT_OF = {
+    DnsOutcome.MX: "valid",
+    DnsOutcome.IMPLICIT_MX: "valid",
+    DnsOutcome.NULL_MX: "invalid",
+    DnsOutcome.NXDOMAIN: "invalid",
+    DnsOutcome.NODATA: "invalid",
+    DnsOutcome.UNDETERMINED: "unknown",
+}
+
+
+@pytest.fixture(scope="module")
+def world():
+    with World(dns_timeout=0.3) as opened:
+        yield opened
+
+
+def rows_of(backend, emails, kind):
+    """Every row of a batch, in the order of the batch."""
+
+    async def collect():
+        rows = {}
+        async for event in backend.verify(Batch(pa.array(emails), kind)):
+            if isinstance(event, Settled):
+                positions = range(len(event.rows)) if event.positions is None else event.positions.tolist()
+                rows |= dict(zip(positions, table_to_rows(event.rows), strict=True))
+        await backend.aclose()
+        return [rows[i] for i in range(len(emails))]
+
+    return asyncio.run(collect())
+
+
+@pytest.mark.parametrize("kind", ["mx", "mx_blacklist"])
+def test_every_dns_case_gets_its_verdict(world, kind):
+    emails = [f"ada@{case.domain}" for case in CASES]
+    found = rows_of(world.make_backend(dns_timeout=0.3), emails, kind)
+    wrong = {
+        case.domain: (row.result, case.why)
+        for case, row in zip(CASES, found, strict=True)
+        if row.result != VERDICT_OF[case.outcome]
+    }
+    assert wrong == {}
+
+
+def test_each_domain_is_asked_once_however_many_rows_it_has(world):
+    before = world.dns.count("one.example", "MX")
+    emails = [f"user{i}@one.example" for i in range(500)] + [f"USER{i}@One.Example" for i in range(500)]
+    out = mv.verify(emails, validation_type="mx", backend=world.make_backend())
+    assert set(out["verdict"]) == {"valid"}
+    assert world.dns.count("one.example", "MX") - before == 1
+
+
+def test_rows_carry_exchanges_and_the_moment(world):
+    (row,) = rows_of(world.make_backend(clock=lambda: NOW), ["ada@three.example"], "mx")
+    assert row.metadata["mx_records"] == ["mx1.cases.example", "mx2.cases.example", "mx3.cases.example"]
+    assert row.metadata["validated_at"] == NOW.isoformat()
+    assert row.metadata["lists"].startswith("disposable ")
+    assert row.catch_all is None
+    assert "catch_all" not in row.to_dict()
+
+
+def test_flags_are_determined_for_every_type(world):
+    for kind in ("regex", "mx", "mx_blacklist"):
+        (row,) = rows_of(world.make_backend(), ["info@gmail.com"], kind)
+        assert (row.role, row.free, row.disposable, row.spamtrap) == (True, True, False, None)
+        assert (row.result, row.reasons) == ("valid", ())
+
+
+def test_a_user_given_spamtrap_is_true_or_never_determined(world):
+    backend = world.make_backend(lists=mv.Lists(spamtrap=["one.example"]))
+    hit, miss = rows_of(backend, ["ada@one.example", "ada@three.example"], "regex")
+    assert (hit.spamtrap, miss.spamtrap) == (True, None)
+
+
+def test_malformed_addresses_cost_no_query(world):
+    before = world.dns.count()
+    found = rows_of(world.make_backend(), ["a b@one.example", "ada@", "@one.example"], "mx")
+    assert {row.result for row in found} == {"invalid"}
+    assert {row.reason for row in found} == {"REGEX"}
+    assert world.dns.count() == before
+
+
+def test_a_blacklisted_exchange_is_named(world):
+    backend = world.make_backend(blacklist=mv.Blacklist(hosts=["cases.example"]))
+    listed, other = rows_of(backend, ["ada@one.example", "ada@gmail.com"], "mx_blacklist")
+    assert (listed.result, listed.reason, listed.checks["blacklist"]) == ("invalid", "BLACKLIST", False)
+    assert "mx1.cases.example" in listed.errors[0].message
+    assert (other.result, other.checks["blacklist"]) == ("valid", True)
+
+
+def test_without_any_blacklist_no_check_is_claimed(world):
+    (row,) = rows_of(world.make_backend(), ["ada@one.example"], "mx_blacklist")
+    assert row.metadata["blacklist_sources"] == []
+    assert row.checks == {"syntax": True, "dns": True}
+
+
+def test_a_dns_list_that_gives_no_usable_answer_is_unknown(world):
+    zone = mv.Zone("refusing-bl.sandbox.example", codes=["127.0.0.2"])
+    backend = world.make_backend(blacklist=mv.Blacklist(zones=[zone]))
+    (row,) = rows_of(backend, ["ada@one.example"], "mx_blacklist")
+    assert (row.result, row.reason) == ("unknown", "BLACKLIST")
+
+
+@pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist"])
+def test_the_single_check_is_the_same_as_the_column(world, kind):
+    emails = ["info@gmail.com", "ada@gone.example", "no at sign", "ada@three.example"]
+    column = rows_of(world.make_backend(clock=lambda: NOW), emails, kind)
+    single = [mv.check(e, validation_type=kind, backend=world.make_backend(clock=lambda: NOW)) for e in emails]
+    assert [v.to_dict() for v in single] == [v.to_dict() for v in column]
+
+
+@pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist"])
+@pytest.mark.parametrize("email", ["Info@GMAIL.com", "ada@gone.example", "no at sign", "ada@three.example"])
+def test_explain_reaches_the_verdict_of_the_check(world, kind, email):
+    explained = mv.explain(email, validation_type=kind, backend=world.make_backend(clock=lambda: NOW))
+    checked = mv.check(email, validation_type=kind, backend=world.make_backend(clock=lambda: NOW))
+    assert explained.verification.to_dict() == checked.to_dict()
+
+
+def test_explain_escapes_what_it_shows(world):
+    explained = mv.explain("<script>alert(1)</script>@one.example", validation_type="mx", backend=world.backend)
+    assert "<script>" not in explained._repr_html_()
+    assert "verdict: invalid" in str(explained)
+
+
+def test_screening_settles_only_what_is_established(world):
+    emails = ["ada@one.example", "broken", "ada@gone.example", "ada@gmial.com"]
+
+    async def collect():
+        screener = Screener(world.make_backend(), with_dns=True)
+        positions = pa.array([3, 5, 8, 9]).to_numpy()
+        settled = {}
+        async for event in screener.settle(pa.array(emails), positions, ValidationType.SMTP):
+            settled |= dict(zip(event.positions.tolist(), table_to_rows(event.rows), strict=True))
+        return settled
+
+    settled = asyncio.run(collect())
+    assert {at: list(row.reasons) for at, row in settled.items()} == {
+        5: ["syntax_error"],
+        8: ["no_mx_record"],
+        9: ["no_mx_record"],
+    }
+
+
+def test_the_backend_says_how_it_differs_from_the_defaults():
+    assert repr(mv.LocalBackend(resolver="127.0.0.1:53")) == "LocalBackend(resolver='127.0.0.1:53')"
+    with pytest.raises(mv.SettingsError, match="resolver='nonsense'"):
+        mv.LocalBackend(resolver="nonsense")
