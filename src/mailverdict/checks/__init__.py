@@ -1,0 +1,1 @@
+"""Checks: each observes one thing and judges nothing."""

@@ -1,0 +1,109 @@
+"""Addresses cut at their first @, and how numpy looks into Arrow's buffers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = [
+    "DOMAINS",
+    "LOCAL_PARTS",
+    "Bools",
+    "Cut",
+    "Octets",
+    "Positions",
+    "Rows",
+    "bools",
+    "cut_at",
+    "half",
+    "join_texts",
+    "octets_of",
+    "offsets_of",
+]
+
+Bools = npt.NDArray[np.bool_]
+Octets = npt.NDArray[np.uint8]
+Positions = npt.NDArray[np.int32]
+Rows = npt.NDArray[np.intp]
+
+OFFSET_MAX = np.iinfo(np.int32).max
+LOCAL_PARTS, DOMAINS = 0x55, 0xAA  # validity of the even and of the odd elements, least significant bit first
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where each of some rows starts, has its first @, and ends; positions count from the first of `octets`."""
+
+    texts: pa.StringArray
+    octets: Octets
+    starts: Positions  # of the rows, and the end of the last one
+    ats: Positions  # of the @; the end of the row where there is none
+
+
+def cut_at(texts: pa.StringArray) -> Cut:
+    """Find where each row starts and where its first @ is."""
+    offsets, octets = offsets_of(texts), octets_of(texts)
+    starts = offsets - offsets[0]
+    found = pc.find_substring(texts, "@").to_numpy()
+    ats = np.where(found < 0, starts[1:], starts[:-1] + found)
+    return Cut(texts, octets[offsets[0] : offsets[-1]], starts, ats)
+
+
+def half(cut: Cut, which: int) -> pa.StringArray:
+    """Give the `LOCAL_PARTS`, or the `DOMAINS` with their @: every other element of one array over the same octets."""
+    size = 2 * len(cut.ats)
+    bounds = np.empty(size + 1, np.int32)
+    bounds[0::2], bounds[1::2] = cut.starts, cut.ats
+    valid = pa.py_buffer(bytes([which]) * (size // 8 + 1))
+    return pa.StringArray.from_buffers(size, pa.py_buffer(bounds), pa.py_buffer(cut.octets), valid).drop_null()
+
+
+def offsets_of(texts: pa.StringArray) -> Positions:
+    """View the offsets of a string array, one more than it has rows."""
+    if not len(texts):
+        return np.zeros(1, np.int32)
+    return np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def octets_of(texts: pa.StringArray) -> Octets:
+    """View the whole data buffer of a string array."""
+    data = texts.buffers()[2]
+    return np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
+
+
+def bools(array: pa.BooleanArray) -> Bools:
+    """Give a null-free boolean array one octet a row."""
+    values: Bools = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def join_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> pa.StringArray:
+    """Concatenate string arrays with few of their elements replaced, by position in each."""
+    parts: list[Octets] = []
+    lengths = []
+    for texts, changed in zip(pieces, values, strict=True):
+        offsets, octets = offsets_of(texts), octets_of(texts)
+        sizes = offsets[1:] - offsets[:-1]
+        copied = offsets[0]
+        for row in sorted(changed):
+            value = np.frombuffer(changed[row].encode(), np.uint8)
+            parts += octets[copied : offsets[row]], value
+            sizes[row] = len(value)
+            copied = offsets[row + 1]
+        parts.append(octets[copied : offsets[-1]])
+        lengths.append(sizes)
+    return pack(np.concatenate(parts), np.concatenate(lengths))
+
+
+def pack(data: Octets, lengths: Positions) -> pa.StringArray:
+    """Make a string array of octets without gaps."""
+    if len(data) > OFFSET_MAX:
+        raise ValueError(f"{len(data)} octets of text do not fit into one string array of 2 GiB: slice the column")
+    offsets = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))

@@ -1,0 +1,231 @@
+"""The column as a whole: pieces are observed on threads and joined."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..faults import MAX_OCTETS
+from ..syntax import DomainName
+from .cut import DOMAINS, LOCAL_PARTS, Bools, Cut, Positions, cut_at, half, join_texts
+from .domains import Domains, check_domains
+from .local_parts import check_locals
+
+__all__ = ["SyntaxColumn", "observe_column"]
+
+PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in cache
+REFUSED = np.int32(-1)
+
+
+@dataclass(frozen=True, slots=True)
+class SyntaxColumn:
+    """What the syntax check saw in a column of `n` rows.
+
+    Attributes
+    ----------
+    ok : pyarrow.BooleanArray
+        Whether the row is accepted; no nulls.
+    local : pyarrow.StringArray
+        Local part of the normal form; null where not ok.
+    domain_codes : pyarrow.Int32Array
+        Position of the row's domain in `domains`; null where not ok.
+    domains : pyarrow.StringArray
+        The distinct domains of the accepted rows in order of appearance, lower case, in A-labels.
+    normalized : pyarrow.StringArray
+        The normal form of the address; null where not ok.
+    """
+
+    ok: pa.BooleanArray
+    local: pa.StringArray
+    domain_codes: pa.Int32Array
+    domains: pa.StringArray
+    normalized: pa.StringArray
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some rows, cut."""
+
+    cut: Cut
+    local: pa.StringArray
+    domain: pa.DictionaryArray  # as written, with its @
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers for some rows; where not ok, the texts hold anything and `codes` -1."""
+
+    ok: Bools
+    codes: Positions
+    local: pa.StringArray
+    local_changed: dict[int, str]  # by row: what `local` ought to be
+    normalized: pa.StringArray
+    normalized_changed: dict[int, str]  # by row: what `normalized` ought to be
+
+
+def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | None = None) -> SyntaxColumn:
+    """Check the syntax of a column of addresses; every row comes out as from `observe_syntax`.
+
+    Parameters
+    ----------
+    texts : pyarrow.StringArray or pyarrow.ChunkedArray
+        The addresses, ``string`` or ``large_string``, without nulls and surrounding blanks. The accepted
+        ones together must be shorter than 2 GiB; slice a longer column.
+    threads : int, optional
+        How many threads to use; as many as there are processors by default.
+
+    Returns
+    -------
+    SyntaxColumn
+        The answers, row by row.
+
+    Examples
+    --------
+    >>> seen = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
+    >>> seen.normalized.to_pylist(), seen.domains.to_pylist(), seen.domain_codes.to_pylist()
+    (['Ada@web.de', None, 'ben@web.de'], ['web.de'], [0, None, 0])
+    """
+    slices = list(slice_rows(texts))
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        pieces = list(pool.map(cut_piece, slices))
+        written = pool.submit(join_domains, pieces)
+        locals_seen = pool.map(check_locals, [piece.cut for piece in pieces], [piece.local for piece in pieces])
+        domains, places = written.result()
+        answers = list(pool.map(partial(answer_piece, domains), pieces, places, locals_seen))
+        return join_answers(answers, domains.names, pool)
+
+
+def slice_rows(texts: pa.StringArray | pa.ChunkedArray) -> Iterator[pa.Array]:
+    """Slice into pieces, at least one, without copying."""
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    for chunk in chunks:
+        for start in range(0, len(chunk), PIECE_ROWS):
+            yield chunk.slice(start, PIECE_ROWS)
+    if not len(texts):
+        yield pa.array([], pa.string())
+
+
+def cut_piece(texts: pa.Array) -> Piece:
+    """Cut some rows, and find their distinct domains."""
+    cut = cut_at(empty_long(texts))
+    return Piece(cut, half(cut, LOCAL_PARTS), half(cut, DOMAINS).dictionary_encode())
+
+
+def join_domains(pieces: list[Piece]) -> tuple[Domains, list[Positions]]:
+    """Check the distinct domains of all pieces, and tell where each piece's own ones are among them."""
+    joined = pa.concat_arrays([piece.domain.dictionary for piece in pieces]).dictionary_encode()
+    ends = np.cumsum([len(piece.domain.dictionary) for piece in pieces])
+    return check_domains(joined.dictionary), np.split(joined.indices.to_numpy(), ends[:-1])
+
+
+def answer_piece(domains: Domains, piece: Piece, places: Positions, seen: tuple[Bools, dict[int, str]]) -> Answers:
+    """Put together what is known of both sides of each row."""
+    local_ok, changed = seen
+    written = places[piece.domain.indices.to_numpy()]
+    codes = domains.codes[written]
+    ok = local_ok & (codes >= 0)
+    lines = rewrite_rows(piece, domains, written, changed, ok)
+    ok[[row for row, line in lines.items() if line is None]] = False
+    return Answers(
+        ok=ok,
+        codes=np.where(ok, codes, REFUSED),
+        local=piece.local,
+        local_changed=changed,
+        normalized=lower_domains(piece.cut, domains.lowerable[written] & ok),
+        normalized_changed={row: line for row, line in lines.items() if line is not None},
+    )
+
+
+def empty_long(texts: pa.Array) -> pa.StringArray:
+    """Empty the rows that are too long for any address, so that huge cells cost nothing from here on."""
+    lengths = pc.binary_length(texts)
+    if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:
+        texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, pa.scalar("", texts.type))
+    return texts.cast(pa.string())
+
+
+def rewrite_rows(
+    piece: Piece, domains: Domains, written: Positions, changed: dict[int, str], ok: Bools
+) -> dict[int, str | None]:
+    """Give the normal forms that differ in more than the domain's capitals; None where one is too long."""
+    concerned = np.zeros(len(domains.codes), np.bool_)
+    concerned[list(domains.foreign)] = True
+    concerned = concerned[written]
+    concerned[list(changed)] = True
+    rows = np.flatnonzero(concerned & ok)
+    lines = {}
+    for row, code, text, local in zip(
+        rows.tolist(),
+        written[rows].tolist(),
+        piece.cut.texts.take(pa.array(rows)).to_pylist(),
+        piece.local.take(pa.array(rows)).to_pylist(),
+        strict=True,
+    ):
+        domain = domains.foreign.get(code)
+        line = normal_line(changed.get(row, local), domain or plain_domain(domains, code))
+        if line != text:
+            lines[row] = line
+    return lines
+
+
+def plain_domain(domains: Domains, code: int) -> DomainName:
+    """Give both forms of a plain host name: they are one."""
+    name = domains.names[domains.codes[code].item()].as_py()
+    return DomainName(name, name)
+
+
+def normal_line(local: str, domain: DomainName) -> str | None:
+    """Join both sides of an address, or give None if it is too long with the domain in U-labels or in A-labels."""
+    line = f"{local}@{domain.display}"
+    longest = max(len(line.encode()), len(local.encode()) + 1 + len(domain.ascii))
+    return line if longest <= MAX_OCTETS else None
+
+
+def lower_domains(cut: Cut, concerned: Bools) -> pa.StringArray:
+    """Give the texts with the domain in lower case in the rows `concerned`."""
+    octets = cut.octets.copy()
+    rows = np.flatnonzero(concerned)
+    begins, ends = cut.ats[rows], cut.starts[1:][rows]
+    lengths = ends - begins
+    inside = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+    letters = octets[inside]
+    octets[inside] = np.where(letters - np.uint8(ord("A")) < 26, letters | 0x20, letters)
+    return pa.StringArray.from_buffers(len(cut.ats), pa.py_buffer(cut.starts), pa.py_buffer(octets))
+
+
+def join_answers(answers: list[Answers], names: pa.StringArray, pool: Executor) -> SyntaxColumn:
+    """Put the answers of all pieces together."""
+    normalized = pool.submit(join_texts, [a.normalized for a in answers], [a.normalized_changed for a in answers])
+    local = pool.submit(join_texts, [a.local for a in answers], [a.local_changed for a in answers])
+    ok = pa.array(np.concatenate([each.ok for each in answers]))
+    codes, domains = drop_unused(np.concatenate([each.codes for each in answers]), names)
+    return SyntaxColumn(
+        ok=ok,
+        local=null_where_refused(local.result(), ok),
+        domain_codes=null_where_refused(pa.array(codes), ok),
+        domains=domains,
+        normalized=null_where_refused(normalized.result(), ok),
+    )
+
+
+def drop_unused(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.StringArray]:
+    """Leave out the names that only refused rows have, so that nobody looks them up."""
+    used = np.zeros(len(names) + 1, np.bool_)
+    used[codes] = True  # -1, refused, is the one appended
+    if used[:-1].all():
+        return codes, names
+    renamed = np.cumsum(used, dtype=np.int32) - np.int32(1)
+    renamed[-1] = REFUSED
+    return renamed[codes], names.filter(pa.array(used[:-1]))
+
+
+def null_where_refused(values: pa.Array, ok: pa.BooleanArray) -> pa.Array:
+    """Give the same buffers with the accepted rows as validity bitmap."""
+    return pa.Array.from_buffers(values.type, len(values), [ok.buffers()[1], *values.buffers()[1:]])
