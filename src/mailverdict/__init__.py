@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
+    from .frames.policy import Policy, Split, decide, split
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
     from .model.explanation import Explanation
@@ -70,6 +71,7 @@ HOME = {
     "LocalSettings": "model.settings",
     "MailVerdictError": "errors",
     "MissingExtraError": "errors",
+    "Policy": "frames.policy",
     "Progress": "runs.progress",
     "Quota": "backend",
     "QuotaExceeded": "errors",
@@ -79,6 +81,7 @@ HOME = {
     "STATUS_DTYPE": "frames.columns",
     "ServiceError": "errors",
     "SettingsError": "errors",
+    "Split": "frames.policy",
     "Status": "model.words",
     "TransportError": "errors",
     "VERDICT_DTYPE": "frames.columns",
@@ -90,7 +93,9 @@ HOME = {
     "by_domain": "reports.summary",
     "check": "frames.verify",
     "clean": "frames.clean",
+    "decide": "frames.policy",
     "explain": "reports.explain",
+    "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",
     "verify": "frames.verify",
@@ -111,6 +116,7 @@ __all__ = [
     "LocalSettings",
     "MailVerdictError",
     "MissingExtraError",
+    "Policy",
     "Progress",
     "Quota",
     "QuotaExceeded",
@@ -120,6 +126,7 @@ __all__ = [
     "STATUS_DTYPE",
     "ServiceError",
     "SettingsError",
+    "Split",
     "Status",
     "TransportError",
     "VERDICT_DTYPE",
@@ -132,8 +139,10 @@ __all__ = [
     "by_domain",
     "check",
     "clean",
+    "decide",
     "errors",
     "explain",
+    "split",
     "start",
     "summary",
     "verify",

@@ -49,8 +49,8 @@ def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verific
     known = {"email", "validation_type", "valid", "checks", "reason", "errors"}
     return Verification(
         email=take(payload, "email", str, path),
-        validation_type=take_optional(payload, "validation_type", str, path) or ValidationType.SMTP,
-        result=Verdict.VALID if take(payload, "valid", bool, path) else Verdict.INVALID,
+        validation_type=take_optional(payload, "validation_type", str, path) or str(ValidationType.SMTP),
+        result=str(Verdict.VALID if take(payload, "valid", bool, path) else Verdict.INVALID),
         checks=parse_checks(payload.get("checks")),
         reason=take_optional(payload, "reason", str, path),
         errors=parse_errors(payload.get("errors")) or None,

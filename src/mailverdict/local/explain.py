@@ -118,9 +118,9 @@ def verification(
     flags = evidence.flags
     return Verification(
         email=email[:SHOWN],
-        validation_type=validation_type,
-        result=decision.result,
-        reasons=decision.reasons,
+        validation_type=str(validation_type),
+        result=str(decision.result),
+        reasons=tuple(map(str, decision.reasons)),
         checks=decision.checks,
         role=flags.role,
         spamtrap=flags.spamtrap,

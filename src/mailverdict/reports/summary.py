@@ -7,32 +7,19 @@ from typing import Any
 
 import pandas as pd
 
-from ..errors import ColumnError
 from ..frames.clean import split_address
-from ..frames.kinds import PandasFrame
+from ..frames.labels import result_labels
 from ..model.words import Status, Verdict
 
-__all__ = ["by_domain", "result_columns", "summary"]
+__all__ = ["BUCKETS", "buckets", "by_domain", "summary"]
 
 # The five buckets of the contract, then what has not been processed or was not there.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 
 
-def result_columns(out: pd.DataFrame, column: Hashable, prefix: str | None, names: tuple[str, ...]) -> dict[str, Any]:
-    """Labels of result columns of a verified frame; a `ColumnError` says which one is not there."""
-    if column not in out.columns:
-        PandasFrame(out, column)
-    *upper, last = column if isinstance(column, tuple) else (column,)
-    lead = f"{last}_" if prefix is None else prefix
-    labels = {name: (*upper, lead + name) if upper else lead + name for name in names}
-    if absent := [label for label in labels.values() if label not in out.columns]:
-        raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix= that was used")
-    return labels
-
-
 def buckets(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Series[Any]:
     """Per row the verdict where there is one, else the status."""
-    labels = result_columns(out, column, prefix, ("verdict", "status"))
+    labels = result_labels(out, column, prefix, ("verdict", "status"))
     verdict, status = out[labels["verdict"]].astype(object), out[labels["status"]].astype(object)
     bucket = verdict.where(status == Status.DONE, status)
     return pd.Series(pd.Categorical(bucket, categories=list(BUCKETS)), index=out.index)
@@ -79,7 +66,7 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
     missing     1   0.25
     """
     bucket = buckets(out, column, prefix)
-    details = out[result_columns(out, column, prefix, ("details",))["details"]]
+    details = out[result_labels(out, column, prefix, ("details",))["details"]]
     counts = bucket.value_counts().reindex(list(BUCKETS), fill_value=0)
     keys = address_keys(out[column])
     addresses = keys.groupby(bucket.to_numpy(), observed=False).nunique().reindex(list(BUCKETS), fill_value=0)

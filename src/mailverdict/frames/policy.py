@@ -1,0 +1,324 @@
+"""What to do with each row: policies as data, the decision, and the split by action."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import pandas as pd
+
+from ..errors import SettingsError
+from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from .kinds import noted
+from .labels import result_labels
+
+__all__ = ["ACTIONS", "ACTION_DTYPE", "POLICIES", "Policy", "Split", "decide", "find_policy", "split"]
+
+ACTIONS = ("send", "review", "retry", "drop", "unchecked")
+ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
+FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")
+UNCHECKED = "unchecked"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Which rows are mailed, looked at, asked again or dropped.
+
+    Each field holds selectors: a verdict (``"unknown"``), a verdict with its dominant reason
+    (``"unknown:greylisted"``) or a flag (``"flag:disposable"``, whatever the verdict, since flags
+    move the verdict only for ``smtp``). A flag beats a reason, a reason beats a bare verdict. A
+    row with a verdict that no selector names is reviewed; a row without one is unchecked.
+
+    Parameters
+    ----------
+    name : str
+        For reports.
+    send, review, retry, drop : iterable of str
+        Selectors of each action.
+    review_suggestions : bool
+        Whether a row with a suggestion is reviewed, so that a slip is mended and not dropped.
+
+    Raises
+    ------
+    SettingsError
+        If a selector means nothing, or stands under two actions.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> mine = mv.Policy("mine", send=["valid", "risky:role"], retry=["unknown"], drop=["invalid", "risky"])
+    >>> mine.action_of("risky", "role"), mine.action_of("risky", "catch_all")
+    ('send', 'drop')
+    """
+
+    name: str
+    send: tuple[str, ...] = ("valid",)
+    review: tuple[str, ...] = ()
+    retry: tuple[str, ...] = ("unknown",)
+    drop: tuple[str, ...] = ("invalid",)
+    review_suggestions: bool = True
+    table: dict[str, str] = field(init=False, repr=False, compare=False, hash=False)
+
+    def __post_init__(self) -> None:
+        """Check the selectors and lay them out as one table."""
+        table: dict[str, str] = {}
+        for action in ("send", "review", "retry", "drop"):
+            selectors = freeze_selectors(getattr(self, action), action)
+            object.__setattr__(self, action, selectors)
+            for selector in selectors:
+                if table.setdefault(selector, action) != action:
+                    raise SettingsError(
+                        f"{selector!r} stands under {table[selector]!r} and {action!r} of policy {self.name!r}"
+                    )
+        object.__setattr__(self, "table", table)
+
+    def action_of(self, verdict: str, reason: str | None = None) -> str:
+        """Give the action for a verdict and its dominant reason, flags left aside.
+
+        Parameters
+        ----------
+        verdict : str
+            One of the four.
+        reason : str, optional
+            The dominant one.
+
+        Returns
+        -------
+        str
+            ``send``, ``review``, ``retry`` or ``drop``.
+        """
+        return self.table.get(f"{verdict}:{reason}") or self.table.get(verdict, "review")
+
+    def flag_actions(self) -> Iterator[tuple[str, str]]:
+        """Give the flags that have an action of their own, the most serious first.
+
+        Yields
+        ------
+        tuple of str and str
+            Flag and action.
+        """
+        for flag in FLAGS:
+            if (action := self.table.get(f"flag:{flag}")) is not None:
+                yield flag, action
+
+
+def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
+    """Check each selector; text alone is a list of one."""
+    frozen = (selectors,) if isinstance(selectors, str) else tuple(selectors)
+    for selector in frozen:
+        if not isinstance(selector, str) or not is_selector(selector):
+            raise SettingsError(
+                f"{action}: {selector!r} selects nothing; give a verdict, 'verdict:reason', "
+                f"or 'flag:name' with one of {', '.join(FLAGS)}"
+            )
+    return frozen
+
+
+def is_selector(selector: str) -> bool:
+    head, colon, tail = selector.partition(":")
+    return tail in FLAGS if head == "flag" else head in tuple(Verdict) and (bool(tail) or not colon)
+
+
+# Careful, sensible, daring. What this machine was refused (protected, sender_blocked) will not be
+# answered better by asking again from here, so balanced leaves it to a person.
+POLICIES = {
+    "strict": Policy(
+        "strict",
+        send=("valid",),
+        review=("flag:role", "risky:role"),
+        retry=("unknown",),
+        drop=("invalid", "risky", "flag:spamtrap", "flag:disposable"),
+    ),
+    "balanced": Policy(
+        "balanced",
+        send=("valid",),
+        review=("risky:role", "risky:catch_all", "unknown:mailbox_full", "unknown:protected", "unknown:sender_blocked"),
+        retry=("unknown",),
+        drop=("invalid", "risky:disposable", "risky:spamtrap", "flag:disposable", "flag:spamtrap"),
+    ),
+    "lenient": Policy(
+        "lenient",
+        send=("valid", "risky:role", "risky:catch_all", "unknown:protected", "unknown:sender_blocked"),
+        review=("risky:disposable", "flag:disposable"),
+        retry=("unknown",),
+        drop=("invalid", "risky:spamtrap", "flag:spamtrap"),
+        review_suggestions=False,
+    ),
+}
+
+
+def find_policy(policy: Policy | str) -> Policy:
+    """A policy itself, or one of the built-in ones by name."""
+    if isinstance(policy, Policy):
+        return policy
+    if policy not in POLICIES:
+        raise SettingsError(f"policy={policy!r}: give a Policy, or one of {', '.join(POLICIES)}")
+    return POLICIES[policy]
+
+
+def decide(
+    out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> pd.DataFrame:
+    """Add what to do with each row, and why.
+
+    Parameters
+    ----------
+    out : DataFrame
+        What `verify` gave.
+    column : hashable
+        The column that was verified.
+    policy : Policy or {"strict", "balanced", "lenient"}
+        What is done with which verdict.
+    prefix : str, optional
+        The prefix it was verified with, if not the default.
+
+    Returns
+    -------
+    DataFrame
+        With `{prefix}action` (category: send, review, retry, drop, unchecked) and
+        `{prefix}action_why` (string); the frame given is left untouched.
+
+    Raises
+    ------
+    ColumnError
+        If the frame has no such column, or it has not been verified.
+    SettingsError
+        If there is no such policy.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@gmial.com", "nobody", None]})
+    >>> out = mv.decide(mv.verify(df, "email", validation_type="regex"), "email")
+    >>> out["email_action"].tolist()
+    ['send', 'review', 'drop', 'unchecked']
+    """
+    chosen = find_policy(policy)
+    labels = result_labels(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
+    action, why = decide_rows(out, labels, chosen)
+    made = result_labels(out, column, prefix, ("action", "action_why"), must_exist=False)
+    decided = out.copy(deep=False)
+    decided[made["action"]] = pd.Categorical(action, dtype=ACTION_DTYPE)
+    decided[made["action_why"]] = pd.array(why.to_numpy(), dtype=pd.StringDtype("pyarrow"))
+    decided.attrs = noted(out.attrs, column, list(made.values()), {"policy": chosen.name})
+    return decided
+
+
+def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
+    """Action and reason of each row, by position; later lines below outrank earlier ones."""
+    rows = {name: out[label].reset_index(drop=True) for name, label in labels.items()}
+    status, verdict, details = (rows[name].astype(object) for name in ("status", "verdict", "details"))
+    is_done = status == Status.DONE
+    pairs = pd.MultiIndex.from_arrays([verdict.where(is_done, status), details.where(details.notna(), None)])
+    codes, distinct = pairs.factorize()
+    actions = (
+        pd.Series([row_action(policy, *pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
+    )
+    why = pd.Series([row_why(*pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
+    for flag, action in reversed(list(policy.flag_actions())):
+        hit = rows[flag].fillna(value=False).astype(bool) & is_done & (actions != "drop")
+        actions, why = actions.mask(hit, action), why.mask(hit, f"flagged {flag.replace('_', '-')}")
+    if policy.review_suggestions:
+        hit = rows["suggestion"].notna() & is_done
+        actions = actions.mask(hit, "review")
+        why = why.mask(hit, "probably mistyped: did you mean " + rows["suggestion"].astype(object) + "?")
+    return actions, why
+
+
+def row_action(policy: Policy, bucket: str, details: Any) -> str:
+    return policy.action_of(bucket, details if isinstance(details, str) else None) if bucket in VERDICTS else UNCHECKED
+
+
+def row_why(bucket: str, details: Any) -> str:
+    """In words; a reason that is not ours is shown as it came."""
+    if isinstance(details, str):
+        known = details in tuple(Reason)
+        return f"{bucket}: {REASON_MEANING[Reason(details)] if known else details}"
+    return PLAIN_WHY.get(bucket, bucket)
+
+
+VERDICTS = tuple(map(str, Verdict))
+PLAIN_WHY = {
+    "valid": "nothing speaks against it",
+    "invalid": "cannot receive mail",
+    "unknown": "nothing could be established",
+    "pending": "not verified yet",
+    "error": "the verification failed for a technical reason",
+    "missing": "there is no address",
+}
+
+
+@dataclass(frozen=True)
+class Split:
+    """A verified frame taken apart by action: an exact partition, index and order kept.
+
+    Attributes
+    ----------
+    send, review, retry, drop, unchecked : DataFrame
+        Every row of the frame is in exactly one of them.
+    """
+
+    send: pd.DataFrame
+    review: pd.DataFrame
+    retry: pd.DataFrame
+    drop: pd.DataFrame
+    unchecked: pd.DataFrame
+
+    def counts(self) -> pd.Series[int]:
+        """Give the rows of each part.
+
+        Returns
+        -------
+        Series
+            Index: the actions, always all five; int64.
+        """
+        return pd.Series(
+            {each.name: len(getattr(self, each.name)) for each in fields(self)}, dtype="int64", name="rows"
+        )
+
+    def __repr__(self) -> str:
+        """One line of counts."""
+        return f"Split({', '.join(f'{name}={count:,}' for name, count in self.counts().items())})"
+
+    def _repr_html_(self) -> str:
+        """A small table of counts."""
+        cells = "".join(f"<th>{html.escape(str(name))}</th>" for name in self.counts().index)
+        counts = "".join(f"<td>{count:,}</td>" for count in self.counts())
+        return f"<table><tr>{cells}</tr><tr>{counts}</tr></table>"
+
+
+def split(
+    out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> Split:
+    """Take a verified frame apart by what to do with each row.
+
+    Parameters
+    ----------
+    out, column, policy, prefix
+        As in `decide`.
+
+    Returns
+    -------
+    Split
+        `.send`, `.review`, `.retry`, `.drop`, `.unchecked`: an exact partition with the action
+        columns of `decide`.
+
+    Raises
+    ------
+    ColumnError, SettingsError
+        As `decide`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> out = mv.verify(pd.DataFrame({"email": ["ada@example.org", "nobody"]}), "email", validation_type="regex")
+    >>> mv.split(out, "email")
+    Split(send=1, review=0, retry=0, drop=1, unchecked=0)
+    """
+    decided = decide(out, column, policy=policy, prefix=prefix)
+    action = decided[result_labels(out, column, prefix, ("action",), must_exist=False)["action"]].to_numpy()
+    return Split(**{name: decided[action == name] for name in ACTIONS})
