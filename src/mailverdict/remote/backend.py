@@ -166,7 +166,7 @@ class RemoteBackend:
         )
         async with self.client() as client:
             flow = Flow(client, submission, schedule=self.poll, parallel=self.max_parallel_polls, clock=self.clock)
-            async with aclosing(flow.events(in_flight)) as events:  # type: ignore[type-var]
+            async with aclosing(flow.events(in_flight)) as events:
                 async for event in events:
                     yield event
 

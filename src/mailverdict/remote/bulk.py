@@ -163,7 +163,7 @@ class Submission:
         del self.left[: len(emails)]
 
 
-STAYS = "they stay pending and are not sent again by this run, nor for a day where there is a journal"
+STAYS = "they stay pending and are not sent again by this run, nor for a day by a journal"
 
 
 def is_refusal(answer: Answer) -> TypeGuard[Failure | Lost]:

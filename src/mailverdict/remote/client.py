@@ -179,7 +179,7 @@ class Client:
     transport : httpx.AsyncBaseTransport, optional
         What carries the requests instead of sockets; it is not closed.
     parallel : int
-        Requests at once; one httpx pool gets slower the larger it is.
+        Polls at once, beside one submission; one httpx pool gets slower the larger it is.
     retries : Retries
         When the same request is sent again.
     jitter, clock : callable
@@ -204,7 +204,7 @@ class Client:
             headers={"User-Agent": "mailverdict", "Accept": "application/json"} | dict(headers or {}),
             timeout=timeout,
             follow_redirects=False,
-            limits=httpx.Limits(max_connections=parallel, max_keepalive_connections=parallel),
+            limits=httpx.Limits(max_connections=parallel + 1, max_keepalive_connections=parallel + 1),
             transport=None if transport is None else Borrowed(transport),
         )
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from ..backend import Deferred, Event, Job, Noticed, Settled, Submitted, Waiting
@@ -15,7 +16,7 @@ from .client import Client
 from .polling import Ending, GaveUp, Heard, News, PollSchedule, follow_job, poll_request, read_news
 from .quota import QUOTA_REQUEST
 from .rows import job_row, rows_table
-from .steps import Answer, Pause, Request, Steps, success_of
+from .steps import Answer, Pause, Request, Step, Steps, success_of
 
 __all__ = ["Flow"]
 
@@ -69,7 +70,7 @@ class Flow:
         self.failing_since: float | None = None
         self.let_be: Counter[str] = Counter()
 
-    async def events(self, in_flight: Sequence[Job]) -> AsyncIterator[Event]:
+    async def events(self, in_flight: Sequence[Job]) -> AsyncGenerator[Event, None]:
         """Submit and poll until nothing is left.
 
         Yields
@@ -87,11 +88,12 @@ class Flow:
         try:
             while self.submission.has_work or self.is_watching:
                 if self.may_submit():
-                    async for event in self.submit():
-                        yield event
+                    async with aclosing(self.submit()) as submitting:
+                        async for event in submitting:
+                            yield event
                 for event in self.wait_events():
                     yield event
-                async for event in self.poll():
+                for event in await self.poll():
                     yield event
         finally:
             await self.cancel_polls()
@@ -117,28 +119,11 @@ class Flow:
             follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
             heapq.heappush(self.queue, Watched(next(follower), self.numbers, job, follower))
 
-    async def submit(self) -> AsyncIterator[Event]:
-        """Drive one batch; where the quota cannot be read, what is in flight is still brought home."""
-        try:
-            async for event in self.drive(self.submission.next_batch()):
-                yield event
-                if isinstance(event, Submitted):
-                    self.watch(event.jobs)
-        except BackendError as exc:
-            self.submission.error = exc
-            if self.is_watching:
-                yield Noticed(f"nothing more is submitted: {exc}")
-
-    async def drive(self, steps: Steps[None]) -> AsyncIterator[Event]:
-        """Carry out a generator's steps; its events are passed on and done with before the next step."""
+    async def submit(self) -> AsyncGenerator[Event, None]:
+        """Drive one batch: each event is passed on, and done with, before the next step is taken."""
+        steps = self.submission.next_batch()
         answer: Answer | None = None
-        while True:
-            try:
-                step = steps.send(answer)
-            except StopIteration:
-                return
-            except ContractError as exc:
-                raise ContractError(f"{self.client.base_url}: {exc}", path=exc.path) from exc
+        while (step := self.next_step(steps, answer)) is not None:
             answer = None
             if isinstance(step, Request):
                 answer = await self.client.ask(step)
@@ -147,6 +132,22 @@ class Flow:
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
+                if isinstance(step, Submitted):
+                    self.watch(step.jobs)
+        if self.submission.error is not None and self.is_watching:
+            yield Noticed(f"nothing more is submitted: {self.submission.error}")
+
+    def next_step(self, steps: Steps[None], answer: Answer | None) -> Step | None:
+        """The next step, or None after the last; an error ends the submitting, not the polling."""
+        try:
+            return steps.send(answer)
+        except StopIteration:
+            return None
+        except ContractError as exc:
+            self.submission.error = ContractError(f"{self.client.base_url}: {exc}", path=exc.path)
+        except BackendError as exc:
+            self.submission.error = exc
+        return None
 
     def next_due(self) -> float:
         """When the next poll may start."""
@@ -158,7 +159,7 @@ class Flow:
         if self.queue and not self.polls and not self.may_submit() and wait >= WORTH_TELLING:
             yield Waiting(wait, f"waiting for {len(self.queue)} jobs")
 
-    async def poll(self) -> AsyncIterator[Event]:
+    async def poll(self) -> list[Event]:
         """Start what is due, wait for the first that comes back, tell what ended."""
         self.start_polls()
         done = await self.wait()
@@ -169,9 +170,8 @@ class Flow:
             await self.look_at_health(news)
             if (ending := self.tell(watched, news)) is not None:
                 endings.append((watched.job, ending))
-        for event in ending_events(endings):
-            yield event
-        self.let_be.update(ending.status for _, ending in endings if isinstance(ending, GaveUp))
+        self.let_be.update(ending.why for _, ending in endings if isinstance(ending, GaveUp))
+        return list(ending_events(endings))
 
     def start_polls(self) -> None:
         """Start polls that are due, as far as there is room."""
@@ -219,9 +219,9 @@ class Flow:
 
     def farewell(self) -> Iterator[Event]:
         """Say what stays unfinished."""
-        for status, count in self.let_be.items():
+        for why, count in self.let_be.items():
             yield Noticed(
-                f"{count} jobs were still {status!r} after {self.schedule.give_up:g} seconds; they stay pending, "
+                f"{count} jobs were {why} after {self.schedule.give_up:g} seconds; they stay pending, "
                 "and a later call on the same journal polls them again at no cost"
             )
 

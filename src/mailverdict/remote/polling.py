@@ -104,9 +104,9 @@ def check_steps(steps: Any) -> tuple[tuple[float, float], ...]:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """A job that is not finished and is let be; `status` is the last that was heard."""
+    """A job that is not finished and is let be."""
 
-    status: str
+    why: str
 
 
 # What a poll says: how the job ended; its status where it has not; None, there is no such job; or
@@ -129,7 +129,7 @@ def follow_job(job: Job, schedule: PollSchedule, first: float) -> Generator[floa
     A job is over with `done`, with `error`, with too many answers "no such job" in a row, and, for
     this run, at the age of `give_up`. Trouble with the service changes nothing about the job.
     """
-    at, absences, failures, status = first, 0, 0, JobStatus.QUEUED.value
+    at, absences, failures = first, 0, 0
     while True:
         heard = yield at
         news = heard.news
@@ -137,12 +137,13 @@ def follow_job(job: Job, schedule: PollSchedule, first: float) -> Generator[floa
             return news
         absences = absences + 1 if news is None else 0
         failures = failures + 1 if isinstance(news, BackendError) else 0
-        status = news if isinstance(news, str) else status
         if absences > schedule.tolerated_404:
             return Trouble("JOB_NOT_FOUND", f"the service did not know the job in {absences} polls in a row")
         age = max(0.0, heard.at - job.submitted_at)
-        if age >= schedule.give_up and (isinstance(news, str) or failures >= FAILURES):
-            return GaveUp(status)
+        if age >= schedule.give_up and isinstance(news, str):
+            return GaveUp(f"still {news!r}")
+        if age >= schedule.give_up and failures >= FAILURES:
+            return GaveUp(f"without a usable answer ({type(news).__name__})")
         at = heard.at + max(schedule.interval(age), asked_wait(news))
 
 

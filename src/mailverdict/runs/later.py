@@ -1,0 +1,169 @@
+"""What to ask again, and when: answers that are none, lost submissions, used-up quota. Pure.
+
+Three kinds of "again" exist, each with one owner. The same request in seconds is the client's,
+another exchange is the local engine's; the same address in minutes or on another day is decided
+here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import Enum
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..model.words import Reason, Status, Verdict
+
+__all__ = [
+    "ASK_AGAIN",
+    "ERROR_GOOD_FOR",
+    "GRACE",
+    "HOLD",
+    "Again",
+    "Judgement",
+    "hold_seconds",
+    "is_retryable",
+    "judge_attempt",
+    "plan_again",
+    "reusable",
+]
+
+DAY = 86_400.0
+HOLD = DAY  # seconds: a day's quota is what a second payment is weighed against
+LONGEST_HOLD = 30 * HOLD  # as long as an answer is good for by default
+GRACE = 5.0  # seconds a service gets to count a submission, before an unchanged quota says that it was not
+ERROR_GOOD_FOR = 3_600.0  # seconds for which a technical failure is handed out again, not paid for again
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """When an answer that settles nothing is asked for again.
+
+    Attributes
+    ----------
+    after : float
+        Seconds after which the first further attempt makes sense; doubles with each round.
+    rounds : int
+        Further attempts within one run at most.
+    """
+
+    after: float
+    rounds: int
+
+
+# The unknowns that say "not now": they are never handed out as known. The others (a time-out, a
+# closed port, a full mailbox ...) are answers: asking daily would eat the quota of addresses that
+# were never asked, so they are kept for max_age, and refresh={"unknown"} asks them again.
+ASK_AGAIN: dict[str, Again] = {
+    Reason.THROTTLED: Again(900.0, 2),  # the service itself gave up after about 12 minutes
+    Reason.RATE_LIMITED: Again(60.0, 3),  # a limiter's window; it can hit a whole batch within seconds
+    Reason.GREYLISTED: Again(300.0, 2),  # RFC 6647 section 4.2: the usual wait is 1 to 5 minutes, some ask for more
+}
+
+
+def is_retryable(result: str | None, reasons: str | None) -> bool:
+    """Whether an answer (its reasons ``;``-joined) settles nothing and is to be asked for again.
+
+    >>> is_retryable("unknown", "throttled"), is_retryable("risky", "disposable;throttled")
+    (True, False)
+    """
+    return result == Verdict.UNKNOWN and dominant(reasons) in ASK_AGAIN
+
+
+def dominant(reasons: str | None) -> str:
+    """The first reason; empty when there is none."""
+    return (reasons or "").partition(";")[0]
+
+
+def reusable(rows: pa.Table, ages: pa.DoubleArray, refresh: frozenset[str]) -> pa.BooleanArray:
+    """Which known rows answer for themselves, and which are to be asked again.
+
+    Parameters
+    ----------
+    rows : pyarrow.Table
+        At least the columns `status`, `result` and `reasons` of the one table; n rows.
+    ages : pyarrow.DoubleArray
+        Seconds since each was settled; n.
+    refresh : frozenset of str
+        Verdicts, or the status ``error``, to ask again in any case.
+    """
+    status, result, reasons = (plain(rows[name]) for name in ("status", "result", "reasons"))
+    asked_again = pc.and_(pc.equal(result, Verdict.UNKNOWN), is_not_now(reasons))
+    is_error = pc.equal(status, Status.ERROR)
+    stale_error = pc.and_(is_error, pc.greater_equal(ages, ERROR_GOOD_FOR))
+    wanted = pa.array(sorted(refresh), pa.string())
+    refreshed = pc.or_(pc.is_in(result, value_set=wanted), pc.is_in(status, value_set=wanted))
+    unusable = pc.or_(pc.or_(asked_again.fill_null(False), stale_error.fill_null(False)), refreshed)
+    return pc.invert(unusable)
+
+
+def is_not_now(reasons: pa.StringArray) -> pa.BooleanArray:
+    """Whether the dominant reason of each row is one to ask again for."""
+    words = "|".join(sorted(ASK_AGAIN))
+    return pc.match_substring_regex(reasons, f"^(?:{words})(?:;|$)")
+
+
+def plain(column: pa.ChunkedArray) -> pa.StringArray:
+    """A column as one array of texts."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return whole.cast(pa.string())
+
+
+def plan_again(reasons: Iterable[str | None], rounds_done: int) -> float | None:
+    """Seconds until one more round makes sense within a run; None when there is none left.
+
+    Parameters
+    ----------
+    reasons : iterable of str or None
+        The ``;``-joined reasons of the rows that `is_retryable` picked.
+    rounds_done : int
+        Further rounds this run has made so far.
+
+    Examples
+    --------
+    >>> plan_again(["greylisted", "throttled"], rounds_done=0)
+    300.0
+    >>> plan_again(["greylisted"], rounds_done=2) is None
+    True
+    """
+    entries = [ASK_AGAIN[word] for word in map(dominant, reasons) if word in ASK_AGAIN]
+    waits = [each.after * 2**rounds_done for each in entries if rounds_done < each.rounds]
+    return min(waits, default=None)
+
+
+def hold_seconds(losses: int) -> float:
+    """How long an address whose submission was lost is not sent again.
+
+    It may have been paid for, and its job cannot be found. It is sent again after a day, and where
+    that is lost too after two, four ... up to thirty: this bounds what can be paid twice.
+
+    >>> hold_seconds(0) / HOLD, hold_seconds(1) / HOLD, hold_seconds(9) / HOLD
+    (1.0, 2.0, 30.0)
+    """
+    return float(min(HOLD * 2 ** min(losses, 10), LONGEST_HOLD))
+
+
+class Judgement(Enum):
+    """What a quota reading says of a submission that a dead process left behind."""
+
+    FREE = "it was not counted: its addresses may be sent"
+    HELD = "it may have been counted: its addresses are held"
+    OPEN = "too early to tell"
+
+
+def judge_attempt(*, sent_at: float, used_before: int | None, used: int, now: float) -> Judgement:
+    """Judge a lost submission by the quota's `used` before it and now.
+
+    Only an unchanged reading within the same day (00:00 UTC, where a service's day usually turns
+    over) says that it was not counted; after the turn `used` may be the same by chance.
+
+    >>> judge_attempt(sent_at=0.0, used_before=40, used=40, now=60.0).name
+    'FREE'
+    >>> judge_attempt(sent_at=0.0, used_before=0, used=0, now=90_000.0).name
+    'HELD'
+    """
+    if used_before is None or used != used_before or now // DAY != sent_at // DAY:
+        return Judgement.HELD
+    return Judgement.FREE if now - sent_at >= GRACE else Judgement.OPEN

@@ -1,0 +1,177 @@
+"""`Plan`: what a call would do and cost, worked out without spending anything. Pure."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass, fields
+
+from ..backend import Quota
+from ..errors import SettingsError
+
+__all__ = ["Plan", "plan_run"]
+
+BATCH = 100  # addresses in one bulk request, at most
+
+LABELS = {
+    "rows": "rows",
+    "missing": "missing (empty cells, never sent)",
+    "malformed": "malformed (settled here, never sent)",
+    "unique": "distinct well-formed addresses",
+    "known": "known from the journal",
+    "in_flight": "paid for and in flight",
+    "held": "held (an earlier submission was lost)",
+    "to_submit": "to submit, one unit of quota each",
+    "batches": "bulk requests",
+    "daily_limit": "daily quota",
+    "remaining": "remaining today",
+    "days": "days on which something is submitted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What verifying a column would do and cost.
+
+    Attributes
+    ----------
+    rows : int
+        Rows of the column.
+    missing : int
+        Empty cells.
+    malformed : int
+        Rows that hold no well-formed address; settled here, never sent.
+    unique : int
+        Distinct well-formed addresses.
+    known : int
+        Of those, answered by the journal.
+    in_flight : int
+        Of those, paid for by an earlier call and not over.
+    held : int
+        Of those, not sent because an earlier submission may have been paid for.
+    to_submit : int
+        Of those, to be verified newly; with a `limit`, by this call.
+    batches : int
+        Bulk requests that takes; 0 for a backend without a quota.
+    daily_limit, remaining : int or None
+        The quota, in addresses; None for a backend without one.
+    days : int or None
+        Days on which something is submitted until all is done; None if the quota never allows it.
+
+    Examples
+    --------
+    >>> from mailverdict import Quota
+    >>> from mailverdict.runs.plan import plan_run
+    >>> plan = plan_run(rows=260, missing=5, malformed=5, unique=250, quota=Quota(100, 0, 100))
+    >>> plan.to_submit, plan.batches, plan.days
+    (250, 3, 3)
+    """
+
+    rows: int
+    missing: int
+    malformed: int
+    unique: int
+    known: int
+    in_flight: int
+    held: int
+    to_submit: int
+    batches: int
+    daily_limit: int | None
+    remaining: int | None
+    days: int | None
+
+    def entries(self) -> list[tuple[str, str]]:
+        """Labels and shown values, line by line; what does not apply is left out."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.daily_limit is None:
+            values = {name: value for name, value in values.items() if name not in QUOTA_LINES}
+        if not self.held:
+            del values["held"]
+        return [(LABELS[name], "never" if value is None else f"{value:,}") for name, value in values.items()]
+
+    def __str__(self) -> str:
+        """A small table."""
+        entries = self.entries()
+        width = max(len(label) for label, _ in entries)
+        digits = max(len(value) for _, value in entries)
+        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in entries)
+
+    def __repr__(self) -> str:
+        """The same table: it is what a prompt should show."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """The table for notebooks."""
+        lines = (
+            f'<tr><th style="text-align:left">{html.escape(label)}</th>'
+            f'<td style="text-align:right">{html.escape(value)}</td></tr>'
+            for label, value in self.entries()
+        )
+        return f"<table>{''.join(lines)}</table>"
+
+
+QUOTA_LINES = ("batches", "daily_limit", "remaining", "days")
+
+
+def plan_run(
+    *,
+    rows: int,
+    missing: int,
+    malformed: int,
+    unique: int,
+    known: int = 0,
+    in_flight: int = 0,
+    held: int = 0,
+    quota: Quota | None = None,
+    limit: int | None = None,
+    largest_batch: int = BATCH,
+) -> Plan:
+    """Work out a plan.
+
+    Parameters
+    ----------
+    rows, missing, malformed, unique, known, in_flight, held : int
+        As on `Plan`.
+    quota : Quota or None
+        As the service tells it; None for a backend without one.
+    limit : int or None
+        Addresses newly verified by this call at most.
+    largest_batch : int
+        Addresses in one bulk request.
+
+    Returns
+    -------
+    Plan
+        With the arithmetic done.
+
+    Raises
+    ------
+    SettingsError
+        If the parts do not fit into the whole: a count is negative, or more is known than there is.
+    """
+    counts = {"rows": rows, "missing": missing, "malformed": malformed, "unique": unique}
+    counts |= {"known": known, "in_flight": in_flight, "held": held}
+    left = unique - known - in_flight - held
+    if min(counts.values()) < 0 or left < 0 or missing + malformed + min(unique, 1) > rows:
+        raise SettingsError(f"these counts do not add up: {counts}")
+    to_submit = left if limit is None else min(left, limit)
+    days = [] if quota is None else portions(to_submit, quota)
+    return Plan(
+        **counts,
+        to_submit=to_submit,
+        batches=0 if days is None else sum(math.ceil(day / largest_batch) * times for day, times in days),
+        daily_limit=None if quota is None else quota.daily_limit,
+        remaining=None if quota is None else quota.remaining,
+        days=None if days is None else sum(times for _, times in days),
+    )
+
+
+def portions(to_submit: int, quota: Quota) -> list[tuple[int, int]] | None:
+    """Addresses a day, and on how many days; None if the quota never allows it all."""
+    today = min(to_submit, quota.remaining)
+    left = to_submit - today
+    if left and quota.daily_limit <= 0:
+        return None
+    full, rest = divmod(left, quota.daily_limit) if left else (0, 0)
+    parts = [(today, 1), (quota.daily_limit, full), (rest, 1)]
+    return [(size, times) for size, times in parts if size and times]
