@@ -1,0 +1,18 @@
+"""The verification service: the contract over HTTP, with durable jobs and quota.
+
+Begin with `app.py`, then `routes.py` (the endpoints) and `worker.py` (what becomes of a job).
+"""
+
+from ..errors import MissingExtraError
+
+try:
+    from .app import create_app
+    from .environment import from_environment
+    from .server import run
+    from .settings import ServiceSettings
+except ModuleNotFoundError as exc:
+    if (exc.name or "").startswith("mailverdict"):
+        raise
+    raise MissingExtraError("the verification service", "service") from exc
+
+__all__ = ["ServiceSettings", "create_app", "from_environment", "run"]

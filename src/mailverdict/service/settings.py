@@ -1,0 +1,251 @@
+"""Settings of the service: one frozen value, checked when built, passed down whole."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from ..contract.envelope import BULK_LIMIT
+from ..contract.revisions import Revision
+from ..errors import SettingsError
+from ..model.duration import Duration, parse_duration
+from ..model.settings import LocalSettings, Network, parse_networks
+
+__all__ = ["Clock", "ServiceSettings"]
+
+Clock = Callable[[], float]  # seconds since the epoch
+
+DAY = 86_400
+TURN = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+STORE = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """Every number and name the service goes by. Durations are seconds, or text such as ``"10s"``.
+
+    Parameters
+    ----------
+    store : str
+        Where jobs and quota live: ``sqlite:///file.db`` (a file, four slashes for an absolute path)
+        or ``postgresql://user:password@host/database``. One service process per store.
+    revision : str
+        ``current`` or ``earlier``: which revision of the contract is spoken.
+    daily_limit : int
+        Addresses a client may have verified per day.
+    check_costs_quota : bool
+        Whether a single check takes one unit of the quota.
+    day_turns_at : str
+        UTC time ``HH:MM`` at which the quota starts anew.
+    trusted_proxies : iterable of str
+        Addresses and networks whose ``X-Forwarded-For`` is believed; from anyone else it is ignored.
+    rate_limit : float
+        Addresses per second that one client may ask about in the long run; 0: no limiter.
+    rate_burst : int
+        Addresses it may ask about at once; at least one bulk request.
+    queue_limit : int
+        Addresses waiting or being verified from which on the queue is saturated.
+    saturation_backoff : tuple of float
+        Waits between the attempts of a job that found the queue saturated; then it is ``throttled``.
+    concurrency : int
+        Addresses of bulk jobs in the engine at once.
+    gather : duration
+        How long the worker lets jobs come together, so that they share sessions.
+    check_timeout : duration
+        Longest wait for the engine on a single check; then ``UPSTREAM_ERROR``.
+    job_timeout : duration
+        The same for a batch of jobs; what it has not answered ends in ``error``.
+    result_retention : duration
+        How long an ended job still answers; then it is removed.
+    body_limit : int
+        Largest request body in octets; more is refused before it is read.
+    header_limit : int
+        Largest request head in octets.
+    body_timeout : duration
+        Longest time a request's body may take to arrive.
+    header_timeout : duration
+        The same for its head.
+    access_log : bool
+        Whether each request is logged, as a line of JSON without local parts of addresses.
+    local : LocalSettings
+        The engine's settings, where no other backend is given. Greylisted addresses are not waited
+        for, since a single check is answered while the client waits.
+
+    Raises
+    ------
+    SettingsError
+        If a value cannot work; the message names the setting, the value and what to give.
+
+    Examples
+    --------
+    >>> from mailverdict.service import ServiceSettings
+    >>> ServiceSettings(daily_limit=500, saturation_backoff="30s, 1min").saturation_backoff
+    (30.0, 60.0)
+    """
+
+    store: str = "sqlite:///mailverdict-service.db"
+    revision: str = Revision.CURRENT
+    daily_limit: int = 100
+    check_costs_quota: bool = True
+    day_turns_at: str = "00:00"
+    trusted_proxies: tuple[Network, ...] = ()
+    rate_limit: float = 100.0
+    rate_burst: int = 1000
+    queue_limit: int = 20_000
+    # Twelve minutes in all: what the contract says a saturated queue is waited for.
+    saturation_backoff: tuple[float, ...] = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 180.0)
+    concurrency: int = 1000
+    gather: Duration = 0.05
+    check_timeout: Duration = 200.0
+    job_timeout: Duration = "1h"
+    result_retention: Duration = "7D"
+    # A hundred addresses of 254 octets, each octet escaped as \uXXXX, are 152,400.
+    body_limit: int = 262_144
+    header_limit: int = 32_768
+    body_timeout: Duration = 10.0
+    header_timeout: Duration = 10.0
+    access_log: bool = True
+    local: LocalSettings = field(default_factory=lambda: LocalSettings(retry_greylisted=0))
+    turn: int = field(init=False, repr=False, compare=False)  # seconds after midnight UTC
+
+    def __post_init__(self) -> None:
+        """Check every value and keep it in its parsed form."""
+        for name, low in WHOLE_NUMBERS:
+            check_least(getattr(self, name), low, name)
+        for name in DURATIONS:
+            object.__setattr__(self, name, parse_duration(getattr(self, name), name=name))
+        for name, (parse, hint) in PARSED.items():
+            object.__setattr__(self, name, parse_or_refuse(getattr(self, name), parse, name, hint))
+        object.__setattr__(self, "turn", seconds_after_midnight(self.day_turns_at))
+        object.__setattr__(self, "trusted_proxies", parse_networks(self.trusted_proxies, name="trusted_proxies"))
+        if not isinstance(self.local, LocalSettings):
+            raise SettingsError(f"local={self.local!r}: give LocalSettings(...)")
+
+    def seconds(self, name: str) -> float:
+        """Give a duration in seconds.
+
+        Parameters
+        ----------
+        name : str
+            The attribute.
+
+        Returns
+        -------
+        float
+            Its value, parsed when the settings were built.
+
+        Examples
+        --------
+        >>> from mailverdict.service import ServiceSettings
+        >>> ServiceSettings(result_retention="2D").seconds("result_retention")
+        172800.0
+        """
+        return parse_duration(getattr(self, name), name=name)
+
+    def day_of(self, now: float) -> str:
+        """Name the quota's day of a moment.
+
+        Parameters
+        ----------
+        now : float
+            Seconds since the epoch.
+
+        Returns
+        -------
+        str
+            ISO date of the midnight before the turn.
+
+        Examples
+        --------
+        >>> from mailverdict.service import ServiceSettings
+        >>> ServiceSettings(day_turns_at="06:00").day_of(86400 + 5 * 3600)
+        '1970-01-01'
+        """
+        return iso_date(int(now - self.turn) // DAY)
+
+
+@lru_cache(maxsize=8)
+def iso_date(day: int) -> str:
+    """The date of a day since the epoch; it is asked for with every request."""
+    return datetime.fromtimestamp(day * DAY, UTC).date().isoformat()
+
+
+def seconds_after_midnight(time_of_day: str) -> int:
+    hours, minutes = time_of_day.split(":")
+    return int(hours) * 3600 + int(minutes) * 60
+
+
+def check_least(value: object, low: int, name: str) -> None:
+    """A whole number that is not below `low`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < low:
+        raise SettingsError(f"{name}={value!r}: give a whole number from {low}")
+
+
+def parse_or_refuse(value: object, parse: Callable[[object], object], name: str, hint: str) -> object:
+    """What `parse` makes of a value, or a `SettingsError` that names it."""
+    try:
+        return parse(value)
+    except (TypeError, ValueError) as exc:
+        raise SettingsError(f"{name}={value!r}: give {hint}") from exc
+
+
+def parse_store(value: object) -> str:
+    """A URL of one of the two databases; a store in memory would lose jobs with the process."""
+    text = str(value)
+    if not STORE.fullmatch(text) or ":memory:" in text or text.rstrip("/") == "sqlite:":
+        raise ValueError(text)
+    return text
+
+
+def parse_turn(value: object) -> str:
+    """A time of day."""
+    if not isinstance(value, str) or not TURN.fullmatch(value):
+        raise ValueError(value)
+    return value
+
+
+def parse_flag(value: object) -> bool:
+    """True or False and nothing that only resembles them."""
+    if not isinstance(value, bool):
+        raise TypeError(value)
+    return value
+
+
+def parse_rate(value: object) -> float:
+    """A finite number that is not negative."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(value)
+    return float(value)
+
+
+def parse_backoff(value: object) -> tuple[float, ...]:
+    """Durations, as a list or as text with commas."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not parts:
+        raise TypeError(value)
+    return tuple(parse_duration(part, name="saturation_backoff") for part in parts)
+
+
+# What must be parsed, by what, and what the message says to give instead.
+PARSED: dict[str, tuple[Callable[[object], object], str]] = {
+    "store": (parse_store, "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'"),
+    "revision": (lambda value: Revision(str(value)), "'current' or 'earlier'"),
+    "day_turns_at": (parse_turn, "a UTC time of day such as '00:00'"),
+    "check_costs_quota": (parse_flag, "True or False"),
+    "access_log": (parse_flag, "True or False"),
+    "rate_limit": (parse_rate, "a number from 0 (no limiter)"),
+    "saturation_backoff": (parse_backoff, "durations such as ('15s', '1min')"),
+}
+WHOLE_NUMBERS = (
+    ("daily_limit", 0),
+    ("rate_burst", BULK_LIMIT),
+    ("queue_limit", 1),
+    ("concurrency", 1),
+    ("body_limit", 1024),
+    ("header_limit", 1024),
+)
+DURATIONS = ("gather", "check_timeout", "job_timeout", "result_retention", "body_timeout", "header_timeout")
