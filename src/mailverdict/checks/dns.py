@@ -18,7 +18,8 @@ from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
 from ..model.settings import LocalSettings
 from .cache import AnswerCache
 from .dns_answer import AddressAnswer, Answer, AnswerOutcome, IPAddress, RecordType
-from .dns_ask import Asker
+from .dns_ask import Asker, system_servers
+from .dns_link import Server
 from .dns_name import MAX_NAME, UnaskableNameError, normal_name
 from .dns_wire import make_question
 
@@ -54,6 +55,8 @@ class Resolver:
         Source of the message ids; by default the system's, so that answers are hard to forge.
     cache_size : int
         How many answers are remembered.
+    find_servers : callable
+        Gives the resolvers of the system, for where none is set.
 
     Examples
     --------
@@ -79,9 +82,10 @@ class Resolver:
         clock: Callable[[], float] = time.monotonic,
         randomness: random.Random | None = None,
         cache_size: int = CACHE_SIZE,
+        find_servers: Callable[[], tuple[Server, ...]] = system_servers,
     ) -> None:
         self._concurrency = settings.dns_concurrency
-        self._asker = Asker(settings, randomness or random.SystemRandom())
+        self._asker = Asker(settings, randomness or random.SystemRandom(), find_servers)
         self._cache: AnswerCache[tuple[str, RecordType], Answer] = AnswerCache(lifetime, size=cache_size, clock=clock)
 
     async def observe_domain(self, domain: str) -> DomainEvidence:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import SettingsError
@@ -17,8 +17,13 @@ from .dns_wire import EDNS_REFUSALS, Question, parse_answer, rcode_of
 __all__ = ["Asker", "system_servers"]
 
 
-def system_servers() -> tuple[Server, ...]:
+def system_servers(path: str = "/etc/resolv.conf") -> tuple[Server, ...]:
     """Give the resolvers that this system is set up to ask.
+
+    Parameters
+    ----------
+    path : str
+        The file that says so; Windows does not read it and asks its registry.
 
     Raises
     ------
@@ -28,7 +33,7 @@ def system_servers() -> tuple[Server, ...]:
     import dns.resolver  # noqa: PLC0415 - not needed where a resolver is given
 
     try:
-        found = dns.resolver.Resolver()
+        found = dns.resolver.Resolver(path)
     except dns.resolver.NoResolverConfiguration as exc:
         raise SettingsError("this system has no DNS resolver set up: give one, as resolver='192.0.2.53'") from exc
     return tuple(Server(str(address), found.port) for address in found.nameservers)
@@ -62,11 +67,16 @@ class Asker:
         `resolver`, `dns_concurrency`, `dns_timeout` and `dns_attempts` are used.
     randomness : random.Random
         Source of the message ids.
+    find_servers : callable
+        Gives the resolvers of the system, for where none is set.
     """
 
-    def __init__(self, settings: LocalSettings, randomness: random.Random) -> None:
+    def __init__(
+        self, settings: LocalSettings, randomness: random.Random, find_servers: Callable[[], tuple[Server, ...]]
+    ) -> None:
         self._settings = settings
         self._randomness = randomness
+        self._find_servers = find_servers
         self._servers: tuple[Server, ...] = ()
         self._preferred = 0  # who answered last is asked first, so that a dead resolver costs one time-out
         self._links: Links | None = None
@@ -88,6 +98,7 @@ class Asker:
                 got = await ask_once(links, server, question)
                 if isinstance(got, Answer):
                     self._preferred = self._servers.index(server)
+                    links.widen()
                     return got
                 failures.append(got)
                 if not got.is_final:
@@ -103,7 +114,7 @@ class Asker:
     def _open_links(self) -> Links:
         """Give the sockets of the running loop; those of an earlier loop ended with it."""
         if self._links is None or self._links.loop is not asyncio.get_running_loop():
-            self._servers = self._servers or configured_servers(self._settings)
+            self._servers = self._servers or self._configured_servers()
             self._links = Links(
                 timeout=self._settings.dns_timeout,
                 concurrency=self._settings.dns_concurrency,
@@ -111,10 +122,9 @@ class Asker:
             )
         return self._links
 
-
-def configured_servers(settings: LocalSettings) -> tuple[Server, ...]:
-    """Give the resolver that is set, or those of the system."""
-    return system_servers() if settings.resolver is None else (Server(*parse_resolver(settings.resolver)),)
+    def _configured_servers(self) -> tuple[Server, ...]:
+        given = self._settings.resolver
+        return self._find_servers() if given is None else (Server(*parse_resolver(given)),)
 
 
 async def ask_once(links: Links, server: Server, question: Question) -> Answer | Failure:

@@ -19,6 +19,7 @@ __all__ = ["Links", "Server"]
 # each, none is lost while the loop is busy; and each has a source port of its own, which makes answers
 # harder to forge (RFC 5452 section 9.2).
 QUESTIONS_PER_SOCKET = 250
+FIRST_FLIGHT = 100  # questions at once at the start; each answer makes room for one more, up to what is allowed
 RECEIVE_BUFFER = 1 << 20  # asked for; the system gives what it allows
 LARGEST_DATAGRAM = 4096  # we offer 1232; more than this is cut off, and then cannot be read
 TCP_CONNECTIONS = 50  # at once: a thousand truncated answers must not use up a process's files
@@ -197,7 +198,7 @@ async def ask_tcp(server: Server, question: Question, identifier: int, *, edns: 
         with contextlib.suppress(OSError):
             await writer.wait_closed()
     if answer[:2] != packet[:2] or not question.is_answered_by(answer):
-        raise OSError(errno.EPROTO, "over TCP it answers something else")
+        raise OSError(errno.ECONNABORTED, "over TCP it answers something else")
     return answer
 
 
@@ -216,7 +217,9 @@ class Links:
 
     def __init__(self, *, timeout: float, concurrency: int, randomness: random.Random) -> None:
         self.loop = asyncio.get_running_loop()
-        self.room = asyncio.Semaphore(concurrency)
+        # A thousand questions at once would overflow the buffers of a resolver that is not yet up to speed.
+        self.room = asyncio.Semaphore(min(FIRST_FLIGHT, concurrency))
+        self._more_room = max(0, concurrency - FIRST_FLIGHT)
         self._tcp_room = asyncio.Semaphore(TCP_CONNECTIONS)
         self._timeout = timeout
         self._randomness = randomness
@@ -224,6 +227,12 @@ class Links:
         self._udp: dict[Server, list[UdpLink]] = {}
         self._turn = itertools.count()
         self._is_closed = False
+
+    def widen(self) -> None:
+        """Make room for one more question, since one was answered (as in TCP's slow start, RFC 5681)."""
+        if self._more_room:
+            self._more_room -= 1
+            self.room.release()
 
     async def ask(self, server: Server, question: Question, *, edns: bool = True) -> bytes:
         """Ask over UDP, and again over TCP where the answer was truncated.

@@ -24,7 +24,7 @@ MX, CLASS_IN = 15, 1
 MAX_TTL = 0x7FFFFFFF  # RFC 2181 section 8
 MAX_LABEL = 63
 MAX_POINTERS = 4  # servers write one or two
-HOST = re.compile(rb"(?:[A-Za-z0-9_-]+\.)*[A-Za-z0-9_-]+")
+LABEL = re.compile(rb"[A-Za-z0-9_-]+")
 MAX_HOST = 253
 TAIL = re.compile(rb"\x00\x00\x29..\x00{6}", re.DOTALL)  # OPT (RFC 6891): no extended rcode, no flag, no option
 
@@ -104,6 +104,6 @@ def read_labels(packet: bytes, at: int, labels: list[bytes]) -> tuple[int, int |
 def host_of(labels: list[bytes]) -> str | None:
     """Give labels as a lower-case name; None where one holds an unusual octet."""
     host = b".".join(labels)
-    if len(host) > MAX_HOST or (labels and not HOST.fullmatch(host)):
+    if len(host) > MAX_HOST or not all(map(LABEL.fullmatch, labels)):
         return None
     return host.decode("ascii").lower()

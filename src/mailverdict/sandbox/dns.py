@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections import Counter
 from collections.abc import Mapping
 from functools import partial
@@ -24,6 +25,7 @@ from .dns_table import DomainRecords, ZoneTable, plain_name
 __all__ = ["DnsServer", "DomainRecords", "Fault"]
 
 NO_QUERY = (dns.exception.DNSException, ValueError)  # what reading octets that are no query raises
+RECEIVE_BUFFER = 1 << 20  # asked for; whoever shares this loop may send hundreds of queries before it is our turn
 BIND_TRIES = 20  # a free UDP port may be taken for TCP
 
 
@@ -66,6 +68,7 @@ class DnsServer:
         self._port = port
         self._counts: Counter[tuple[str, str, bool]] = Counter()
         self._udp: asyncio.DatagramTransport | None = None
+        self._udp_closed: asyncio.Future[None] | None = None
         self._tcp: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
         self.in_flight = 0
@@ -144,19 +147,23 @@ class DnsServer:
     async def _listen(self) -> None:
         """Bind UDP, then TCP to the same port."""
         loop = asyncio.get_running_loop()
-        udp, _ = await loop.create_datagram_endpoint(partial(Datagrams, self), local_addr=(self._host, self._port))
+        udp, protocol = await loop.create_datagram_endpoint(
+            partial(Datagrams, self, loop.create_future()), local_addr=(self._host, self._port)
+        )
+        udp.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
         port = udp.get_extra_info("sockname")[1]
         try:
             self._tcp = await asyncio.start_server(self._serve_connection, self._host, port)
         except OSError:
             udp.close()
             raise
-        self._udp, self._port = udp, port
+        self._udp, self._udp_closed, self._port = udp, protocol.closed, port
 
     async def stop(self) -> None:
         """Close all sockets; starting again listens on the same port."""
-        if self._udp is not None:
+        if self._udp is not None and self._udp_closed is not None:
             self._udp.close()
+            await self._udp_closed
         if self._tcp is not None:
             self._tcp.close()
             for connection in self._connections:
@@ -166,7 +173,15 @@ class DnsServer:
         self._udp = self._tcp = None
 
     def receive(self, packet: bytes, source: tuple[str, int]) -> None:
-        """Answer a datagram, once its delay is over; one that is no query is dropped."""
+        """Answer a datagram, once its delay is over; one that is no query is dropped.
+
+        Parameters
+        ----------
+        packet : bytes
+            The datagram.
+        source : tuple of str and int
+            Where it came from, and the answer goes.
+        """
         with contextlib.suppress(*NO_QUERY):
             query = self._read(packet, tcp=False)
             self._begin()
@@ -200,8 +215,10 @@ class DnsServer:
         size = int.from_bytes(await reader.readexactly(2), "big")
         query = self._read(await reader.readexactly(size), tcp=True)
         self._begin()
-        await asyncio.sleep(self._table.delay_of(query))
-        self.in_flight -= 1
+        try:
+            await asyncio.sleep(self._table.delay_of(query))
+        finally:
+            self.in_flight -= 1
         packets = spoil(self._table.fault_of(query), query, self._table.answer(query), tcp=True)
         if not packets:
             raise EOFError("silence, over TCP, is a closed connection")
@@ -226,9 +243,14 @@ class DnsServer:
 class Datagrams(asyncio.DatagramProtocol):
     """Hands datagrams to the server."""
 
-    def __init__(self, server: DnsServer) -> None:
+    def __init__(self, server: DnsServer, closed: asyncio.Future[None]) -> None:
         self._server = server
+        self.closed = closed
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
         """Take one."""
         self._server.receive(data, addr)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell that the socket is closed."""
+        self.closed.set_result(None)

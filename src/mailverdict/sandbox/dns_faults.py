@@ -90,9 +90,10 @@ def with_referral(query: dns.message.Message) -> bytes:
 
 def with_garbage(query: dns.message.Message) -> bytes:
     """Make an answer that says it holds five records, and ends within the first."""
-    packet = bytearray(with_rcode(query, dns.rcode.NOERROR))
-    packet[6:8] = (5).to_bytes(2, "big")
-    return bytes(packet) + b"\xff\x00garbage"
+    response = start_response(query)
+    response.use_edns(False)
+    packet = response.to_wire()
+    return packet[:6] + (5).to_bytes(2, "big") + packet[8:] + b"\x07garbage"
 
 
 def with_truncation(query: dns.message.Message) -> bytes:

@@ -1,0 +1,305 @@
+"""The made-up domains of the sandbox, as tables: every DNS case with its reason to be there.
+
+Names of real providers appear so that realistic columns work offline. They are answered with made-up
+exchanges on loopback addresses; nothing here says anything about the real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ..checks.dns_name import normal_name
+from ..model.evidence import DnsOutcome
+from .dns_faults import Fault
+from .dns_table import DomainRecords
+
+__all__ = ["CASES", "EXCHANGES", "LISTS", "Case", "sandbox_zones", "shared_domains"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A made-up domain.
+
+    Attributes
+    ----------
+    domain : str
+        In A-labels.
+    records : DomainRecords
+        What the server says about it.
+    outcome : DnsOutcome
+        What a resolver should make of that.
+    why : str
+        What it is here for.
+    """
+
+    domain: str
+    records: DomainRecords
+    outcome: DnsOutcome
+    why: str
+
+
+def mx(*exchanges: str, ttl: int = 300, delay: float = 0.0) -> DomainRecords:
+    """Records of a domain with exchanges, as ``10 mx.example``."""
+    return DomainRecords({"MX": exchanges}, ttl=ttl, delay=delay)
+
+
+def faulty(rdtype: str, fault: Fault, *exchanges: str) -> DomainRecords:
+    """Records of a domain that goes wrong when asked for a type."""
+    return DomainRecords({"MX": exchanges} if exchanges else {}, {rdtype: fault})
+
+
+def alias(target: str, fault: Fault | None = None) -> DomainRecords:
+    """Records of an alias."""
+    return DomainRecords({"CNAME": (target,)}, {"*": fault} if fault else {})
+
+
+# Hosts that take mail in the sandbox, each on a loopback address of its own.
+EXCHANGES = {
+    "mx1.bigmail.example": "127.0.10.1",
+    "mx2.bigmail.example": "127.0.10.2",
+    "mx1.skymail.example": "127.0.11.1",
+    "mx2.skymail.example": "127.0.11.2",
+    "mx1.orchardmail.example": "127.0.12.1",
+    "mx1.oldmail.example": "127.0.13.1",
+    "mx1.regionalmail.example": "127.0.14.1",
+    "mx2.regionalmail.example": "127.0.14.2",
+    "mx1.privatemail.example": "127.0.15.1",
+    "mx1.throwaway.example": "127.0.16.1",
+    "mx1.hosting-one.example": "127.0.20.1",
+    "mx2.hosting-one.example": "127.0.20.2",
+    "mx1.hosting-two.example": "127.0.21.1",
+    "mx1.office-suite.example": "127.0.22.1",
+    "mx2.office-suite.example": "127.0.22.2",
+    "mx1.cases.example": "127.0.30.1",
+    "mx2.cases.example": "127.0.30.2",
+    "mx3.cases.example": "127.0.30.3",
+    "mx.listed.example": "127.0.40.1",
+    "mx.pool.example": "127.0.40.2",
+    "mx.refusing-list.example": "127.0.40.3",
+}
+LISTED_ADDRESS = EXCHANGES["mx.listed.example"]
+
+MX, IMPLICIT, NULL = DnsOutcome.MX, DnsOutcome.IMPLICIT_MX, DnsOutcome.NULL_MX
+NXDOMAIN, NODATA, UNDETERMINED = DnsOutcome.NXDOMAIN, DnsOutcome.NODATA, DnsOutcome.UNDETERMINED
+
+CASES = (
+    # A domain with exchanges
+    Case("one.example", mx("10 mx1.cases.example"), MX, "the usual case"),
+    Case(
+        "three.example",
+        mx("30 mx3.cases.example", "10 mx1.cases.example", "20 mx2.cases.example"),
+        MX,
+        "exchanges come in any order and are sorted by preference",
+    ),
+    Case("equal.example", mx("10 mx2.cases.example", "10 mx1.cases.example"), MX, "equal preferences share the load"),
+    Case("twice.example", mx("20 mx1.cases.example", "10 MX1.Cases.Example"), MX, "one host given twice, in two cases"),
+    Case("extreme.example", mx("65535 mx2.cases.example", "0 mx1.cases.example"), MX, "both ends of the preference"),
+    Case("sub.department.one.example", mx("10 mx1.cases.example"), MX, "a deep sub-domain with records of its own"),
+    Case("xn--mller-bau-q9a.example", mx("10 mx1.cases.example"), MX, "an international domain: müller-bau.example"),
+    Case("xn--fiqs8s.example", mx("10 mx1.cases.example"), MX, "one that is not in Latin script: 中国.example"),
+    Case("short-lived.example", mx("10 mx1.cases.example", ttl=0), MX, "a TTL of 0 must not mean a look-up a row"),
+    Case("slow.example", mx("10 mx1.cases.example", delay=0.2), MX, "an answer that takes its time is an answer"),
+    Case(
+        "many.example",
+        mx(*(f"{n} mx{n}.wide-open-exchange-farm.example" for n in range(80))),
+        MX,
+        "an answer too large for a datagram, with more exchanges than are kept",
+    ),
+    Case("loopback.example", mx("10 localhost.cases.example"), MX, "an exchange at 127.0.0.1: it exists, and is us"),
+    Case("private.example", mx("10 intranet.cases.example"), MX, "an exchange at a private address: not contacted"),
+    Case("gone-exchange.example", mx("10 nowhere.cases.example"), MX, "its exchange has no address; the MX stands"),
+    Case("numeric.example", mx("10 192.0.2.25"), MX, "an address where a host name belongs, a common slip"),
+    # Mail without MX, and domains that take none
+    Case("implicit.example", DomainRecords({"A": ("127.0.30.9",)}), IMPLICIT, "no MX but an address (RFC 5321 5.1)"),
+    Case("implicit6.example", DomainRecords({"AAAA": ("::1",)}), IMPLICIT, "the same over IPv6 only"),
+    Case("null.example", mx("0 ."), NULL, "the domain says that it takes no mail (RFC 7505)"),
+    Case("null-slip.example", mx("0 .", "10 mx1.cases.example"), MX, "a null MX beside a real one is a mistake"),
+    Case("parked.example", DomainRecords({"TXT": ("v=spf1 -all",)}), NODATA, "registered, with nothing for mail"),
+    Case("department.one.example", DomainRecords(), NODATA, "exists only because something below it does"),
+    Case("no-such-domain.example", faulty("*", Fault.NXDOMAIN), NXDOMAIN, "does not exist, like all that is not here"),
+    # Aliases
+    Case("alias.example", alias("one.example"), MX, "a CNAME to a domain with exchanges"),
+    Case("alias-of-alias.example", alias("alias.example"), MX, "two of them in a row"),
+    Case("alias-of-host.example", alias("implicit.example"), IMPLICIT, "leads to an address, so to an implicit MX"),
+    Case("alias-of-nothing.example", alias("no-such-domain.example"), NXDOMAIN, "leads to a name that is not there"),
+    Case("alias-half.example", alias("one.example", Fault.ALIAS_ONLY), MX, "the server leaves the second step to us"),
+    Case("loop-a.example", alias("loop-b.example"), UNDETERMINED, "an alias of an alias of itself"),
+    Case("loop-b.example", alias("loop-a.example"), UNDETERMINED, "the other half of the loop"),
+    # Servers in trouble: nothing is known about the domain
+    Case("servfail.example", faulty("*", Fault.SERVFAIL), UNDETERMINED, "its name servers are broken or unsigned"),
+    Case("refused.example", faulty("*", Fault.REFUSED), UNDETERMINED, "the resolver does not want to answer"),
+    Case("silent.example", faulty("*", Fault.SILENCE), UNDETERMINED, "no answer, however often it is asked"),
+    Case("lame.example", faulty("*", Fault.REFERRAL), UNDETERMINED, "passed on to servers that know nothing"),
+    Case("garbage.example", faulty("*", Fault.GARBAGE), UNDETERMINED, "an answer that ends in the middle"),
+    Case("address-servfail.example", faulty("A", Fault.SERVFAIL), UNDETERMINED, "no MX, and the address is not known"),
+    Case(
+        "six-servfail.example",
+        DomainRecords({"A": ("127.0.30.9",)}, {"AAAA": Fault.SERVFAIL}),
+        IMPLICIT,
+        "an address is an address, whatever the other family says",
+    ),
+    Case(
+        "only-six-known.example",
+        DomainRecords({"AAAA": ("::1",)}, {"A": Fault.SERVFAIL}),
+        IMPLICIT,
+        "the same the other way round",
+    ),
+    # Answers that need care
+    Case("truncated.example", faulty("MX", Fault.TRUNCATED, "10 mx1.cases.example"), MX, "has to be asked over TCP"),
+    Case(
+        "truncated-dead.example",
+        faulty("MX", Fault.TCP_SILENCE, "10 mx1.cases.example"),
+        UNDETERMINED,
+        "is to be asked over TCP, where nobody answers",
+    ),
+    Case(
+        "truncated-forged.example",
+        faulty("MX", Fault.TCP_FORGED, "10 mx1.cases.example"),
+        UNDETERMINED,
+        "is to be asked over TCP, where another question is answered",
+    ),
+    Case("old-server.example", faulty("MX", Fault.NO_EDNS, "10 mx1.cases.example"), MX, "its server knows no EDNS0"),
+    Case("wrong-id.example", faulty("*", Fault.WRONG_ID), UNDETERMINED, "only a forger answers, guessing the id"),
+    Case(
+        "wrong-question.example", faulty("*", Fault.WRONG_QUESTION), UNDETERMINED, "a forger answers another question"
+    ),
+    Case(
+        "forged.example", faulty("MX", Fault.FORGED_FIRST, "10 mx1.cases.example"), MX, "forgers come first, truth wins"
+    ),
+    # Blacklists
+    Case("listed.example", mx("10 mx.listed.example"), MX, "its exchange is on bl.sandbox.example"),
+    Case("listed-second.example", mx("10 mx1.cases.example", "20 mx.listed.example"), MX, "one of two exchanges is"),
+    Case("pool.example", mx("10 mx.pool.example"), MX, "listed with a code that does not have to count"),
+    Case("refusing-list.example", mx("10 mx.refusing-list.example"), MX, "the list refuses to say: it is not clean"),
+)
+
+BIGMAIL = ("10 mx1.bigmail.example", "20 mx2.bigmail.example")
+SKYMAIL = ("5 mx1.skymail.example", "10 mx2.skymail.example")
+REGIONAL = ("10 mx1.regionalmail.example", "10 mx2.regionalmail.example")
+OFFICE = ("0 mx1.office-suite.example", "10 mx2.office-suite.example")
+HOSTING_ONE = ("10 mx1.hosting-one.example", "20 mx2.hosting-one.example")
+
+# Exchanges and the domains that share them: thousands of domains share a few exchanges in the real world, too.
+PROVIDERS: dict[tuple[str, ...], str] = {
+    BIGMAIL: "gmail.com googlemail.com",
+    SKYMAIL: (
+        "outlook.com outlook.de outlook.fr outlook.es hotmail.com hotmail.co.uk hotmail.de hotmail.fr "
+        "hotmail.it hotmail.es live.com live.co.uk live.fr live.nl msn.com"
+    ),
+    ("10 mx1.orchardmail.example",): "icloud.com me.com mac.com privaterelay.appleid.com",
+    ("10 mx1.oldmail.example",): (
+        "yahoo.com yahoo.co.uk yahoo.de yahoo.fr yahoo.es yahoo.it yahoo.co.in yahoo.com.br ymail.com "
+        "rocketmail.com aol.com"
+    ),
+    REGIONAL: (
+        "gmx.de gmx.net gmx.com gmx.at gmx.ch web.de t-online.de freenet.de posteo.de mailbox.org orange.fr "
+        "wanadoo.fr free.fr sfr.fr laposte.net libero.it virgilio.it tiscali.it wp.pl o2.pl onet.pl seznam.cz "
+        "centrum.cz bluewin.ch btinternet.com sky.com comcast.net verizon.net att.net bol.com.br uol.com.br "
+        "qq.com 163.com naver.com yandex.ru mail.ru mail.com"
+    ),
+    ("10 mx1.privatemail.example",): (
+        "proton.me protonmail.com pm.me tuta.com tutanota.com fastmail.com hey.com zoho.com duck.com mozmail.com"
+    ),
+}
+
+DISPOSABLE: dict[tuple[str, ...], str] = {
+    ("10 mx1.throwaway.example",): (
+        "mailinator.com yopmail.com guerrillamail.com sharklasers.com 10minutemail.com temp-mail.org "
+        "trashmail.com throwawaymail.com getnada.com maildrop.cc dispostable.com mohmal.com"
+    ),
+}
+
+# Ordinary-looking organisations, made up; that some may be somebody's does not matter on loopback.
+COMPANIES: dict[tuple[str, ...], str] = {
+    OFFICE: (
+        "nordlicht-logistik.de halvorsen-shipping.no brightwater-analytics.com castellan-insurance.co.uk "
+        "vandermeer-bouw.nl meridian-orthopaedics.com kestrel-aerospace.co.uk lindqvist-papper.se "
+        "obermayr-maschinenbau.at quillfeather-press.com solvane-energy.com tamarind-textiles.in "
+        "westmarch-council.org.uk alderbrook-school.org pinewick-dental.com corvallen-biotech.com "
+        "harrow-and-finch.law bluepeak-outdoor.ca"
+    ),
+    BIGMAIL: (
+        "fernhollow-studio.com atelier-lumignon.fr panaderia-solana.es tinkerlane-games.io cafe-zwölfuhr.de "
+        "marlowe-and-daughters.com greenloop-recycling.org openquill.dev sandpiper-travel.com.au "
+        "officina-ferrante.it kinoshita-design.jp mapleforge.ca"
+    ),
+    HOSTING_ONE: (
+        "schreinerei-ackerl.at boulangerie-du-quai.fr garage-lenoir.be autohaus-wendlandt.de "
+        "bloemen-jansma.nl clinica-vereda.pt gasthof-zirbenhof.at hollyhock-vets.co.uk ristorante-dalponte.it "
+        "talleres-mendoza.es tischlerei-brandauer.de vineyard-casals.cat zahnarzt-kuehnel.de "
+        "weingut-rebstoeckl.de pension-alpenrose.ch fotostudio-lindgren.se copyshop-uferstrasse.de"
+    ),
+    ("10 mx1.hosting-two.example",): (
+        "ridgeline-surveyors.com oakmoss-candles.co.uk driftwood-yoga.com lumen-and-larch.com "
+        "copperkettle-brewing.com halfmoon-bakery.co.nz stonebridge-archery.org tallow-and-thread.com "
+        "northfork-cycles.com willowbend-nursery.com firefly-childcare.org hearthside-books.com "
+        "little-otter-press.com saltmarsh-kayaks.com"
+    ),
+}
+
+# DNS lists by their habits (RFC 5782); an address is written backwards below the list's name.
+TEST_ENTRY = {"A": ("127.0.0.2",), "TXT": ("test entry",)}
+LISTS: dict[str, dict[str, DomainRecords]] = {
+    # well kept: the test entry is there, its opposite is not
+    "bl.sandbox.example": {
+        "127.0.0.2": DomainRecords(TEST_ENTRY),
+        LISTED_ADDRESS: DomainRecords({"A": ("127.0.0.2",), "TXT": ("seen sending unwanted mail",)}),
+        EXCHANGES["mx.pool.example"]: DomainRecords({"A": ("127.0.0.10",)}),
+        EXCHANGES["mx.refusing-list.example"]: DomainRecords({"A": ("127.255.255.254",)}),
+    },
+    # given up, and now every name below it has an address
+    "wildcard-bl.sandbox.example": {"*": DomainRecords({"A": ("127.0.0.2",)})},
+    # given up, and empty
+    "empty-bl.sandbox.example": {},
+    # refuses whoever asks through a public resolver
+    "refusing-bl.sandbox.example": {"*": DomainRecords({"A": ("127.255.255.254",)})},
+    # broken servers
+    "broken-bl.sandbox.example": {"*": DomainRecords(faults={"*": Fault.SERVFAIL})},
+    # asked through a resolver that sends every unknown name to an advertisement
+    "hijacked-bl.sandbox.example": {"*": DomainRecords({"A": ("192.0.2.80",)})},
+}
+
+OTHER_HOSTS = {
+    "localhost.cases.example": DomainRecords({"A": ("127.0.0.1",)}),
+    "intranet.cases.example": DomainRecords({"A": ("10.20.30.40",), "AAAA": ("fd00::25",)}),
+}
+
+
+def sandbox_zones() -> dict[str, DomainRecords]:
+    """Give everything that the sandbox's DNS knows, as `DnsServer` takes it.
+
+    Returns
+    -------
+    dict of str to DomainRecords
+        Domains, hosts, reverse names and DNS lists, by name.
+
+    Examples
+    --------
+    >>> sandbox_zones()["gmail.com"].records["MX"]
+    ('10 mx1.bigmail.example', '20 mx2.bigmail.example')
+    """
+    zones = {case.domain: case.records for case in CASES} | OTHER_HOSTS
+    zones |= {domain: mx(*exchanges) for exchanges, domain in shared_domains()}
+    zones |= {host: DomainRecords({"A": (address,)}) for host, address in EXCHANGES.items()}
+    zones |= {reverse(address, "in-addr.arpa"): DomainRecords({"PTR": (host,)}) for host, address in EXCHANGES.items()}
+    for name, entries in LISTS.items():
+        zones[name] = DomainRecords({"TXT": ("a made-up DNS list",)})
+        zones |= {reverse(address, name): records for address, records in entries.items()}
+    return zones
+
+
+def shared_domains() -> Iterator[tuple[tuple[str, ...], str]]:
+    """Give exchanges and domain of everything that shares exchanges with others."""
+    for table in (PROVIDERS, DISPOSABLE, COMPANIES):
+        for exchanges, names in table.items():
+            yield from ((exchanges, normal_name(domain)) for domain in names.split())
+
+
+def reverse(address: str, zone: str) -> str:
+    """Write an IPv4 address, or a star, backwards below a zone.
+
+    >>> reverse("127.0.0.2", "bl.sandbox.example")
+    '2.0.0.127.bl.sandbox.example'
+    """
+    return ".".join([*reversed(address.split(".")), zone])
