@@ -1,0 +1,154 @@
+"""What ``make demo`` shows: a messy CRM export verified against the sandbox, on this machine, in seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+import mailverdict as mv
+from mailverdict.frames.sinks import AtomicTable
+from mailverdict.model.words import ValidationType
+from mailverdict.reports.tally import Tally, render_tally
+
+ROOT = Path(__file__).parents[1]
+EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
+RESULT = ROOT / "out" / "crm_verified.csv"
+SANDBOX = "The mail world of this demo is a sandbox on this machine: made-up domains, no real server is asked."
+MESSY = {
+    "display name": r"\S <\S+@\S+>$",
+    "link": "^mailto:",
+    "no-break space": "\u00a0\\S|\\S\u00a0",
+    "zero-width space": "\u200b",
+    "two addresses": r"@.*[;,] .*@",
+    "list separator": ";$",
+    "phone number": r"^\+49 30",
+    "Excel's number": r"E\+11$",
+    "placeholder": "^-$",
+    "typo": r"@gmial\.com$",
+}
+TELLING = ("NXDOMAIN", "null MX", "neither an MX", "no answer in", "SERVFAIL", "two dots", "There is no @")
+YOURSELF = """\
+Do it yourself, in Python:
+
+    import pandas as pd
+    import mailverdict as mv
+
+    df = pd.read_csv("contacts.csv")
+    out = mv.verify(df, "email")               # asks the DNS, spends nothing
+    mv.summary(out, "email")
+    out.to_csv("verified.csv", index=False)
+
+or on the command line (with --sandbox, as here; leave it out to ask the real DNS):
+
+    .venv/bin/mailverdict verify data/samples/crm_export.csv -c email -t mx -o out/verified.csv --sandbox
+
+README.md says what else can be asked, and what each answer means."""
+
+
+def main() -> None:
+    """Tell the story from the export to the file that holds the verdicts."""
+    print(SANDBOX)
+    df = pd.read_csv(EXPORT)
+    show_mess(df)
+    tidied = tidy(df)
+    with mv.sandbox.World() as world:
+        out = verify(tidied, world)
+        print(f"Without step 2 it would be {count_valid(df, world):,} valid rows.")
+    show_domains(out)
+    show_reasons(out)
+    write(out)
+    print(YOURSELF)
+
+
+def headline(text: str) -> None:
+    print(f"\n== {text} ==\n")
+
+
+def show(table: pd.DataFrame) -> None:
+    """Print a table, texts to the left."""
+    numbers = table.select_dtypes("number").columns
+    shown = {name: table[name].tolist() if name in numbers else to_the_left(table[name]) for name in table}
+    print(pd.DataFrame(shown, index=table.index.tolist()).to_string(justify="left"))
+
+
+def to_the_left(cells: pd.Series[Any]) -> list[str]:
+    """Texts of one length, with what cannot be seen in them as Python would write it."""
+    texts = ["" if pd.isna(cell) else visible(str(cell)) for cell in cells]
+    return [text.ljust(max(map(len, texts))) for text in texts]
+
+
+def visible(text: str) -> str:
+    return text if text.isprintable() and text == text.strip() else repr(text)
+
+
+def show_mess(df: pd.DataFrame) -> None:
+    """One row of each kind of mess."""
+    headline(f"1. A CRM export, {EXPORT.relative_to(ROOT)}: {len(df):,} rows, {len(df.columns)} columns")
+    rows = pd.concat([first(df, df["email"].str.contains(pattern)) for pattern in MESSY.values()])
+    show(rows[["contact_id", "last_name", "email"]].set_axis(list(MESSY), axis="index"))
+    print(f"\n... and {df['email'].isna().sum():,} rows without any address.")
+
+
+def first(df: pd.DataFrame, mask: pd.Series[bool]) -> pd.DataFrame:
+    return df[mask.fillna(value=False).astype(bool)].head(1)
+
+
+def tidy(df: pd.DataFrame) -> pd.DataFrame:
+    """Show what `clean` does, and take it over where it found an address."""
+    headline('2. mv.clean(df, "email"): what people and exports put around an address goes, the address stays')
+    tidied = mv.clean(df, "email")
+    changed = tidied[tidied["email_change"] != ""]
+    show(changed.drop_duplicates("email_change")[["email", "email_clean", "email_change"]].head(6))
+    print(f"\n{len(changed):,} cells tidied. A domain is never rewritten, only suggested.")
+    return df.assign(email=tidied["email_clean"].fillna(df["email"]))
+
+
+def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
+    """Verify the column and show the summary."""
+    headline('3. mv.verify(df, "email", validation_type="mx"): a verdict for every row')
+    began = perf_counter()
+    out: pd.DataFrame = mv.verify(df, "email", validation_type="mx", columns="all", backend=world.backend)
+    took = perf_counter() - began
+    tally = Tally()
+    tally.add(pa.Table.from_pandas(out, preserve_index=False), "email_")
+    print(render_tally(tally, ValidationType.MX))
+    print(f"\n{len(out):,} rows, {world.dns.count():,} DNS queries, {took:.1f} s; one of the servers never answers.")
+    return out
+
+
+def count_valid(df: pd.DataFrame, world: mv.sandbox.World) -> int:
+    out = mv.verify(df, "email", validation_type="mx", backend=world.backend)
+    return int((out["email_verdict"] == "valid").sum())
+
+
+def show_domains(out: pd.DataFrame) -> None:
+    """The domains with the most rows that are not valid."""
+    headline('4. mv.by_domain(out, "email"): where the trouble is')
+    table = mv.by_domain(out, "email", top=len(out))[["rows", "valid", "invalid", "unknown"]]
+    trouble = (table["rows"] - table["valid"]).nlargest(8)
+    show(table.loc[trouble.index])
+
+
+def show_reasons(out: pd.DataFrame) -> None:
+    """A row for each reason."""
+    headline("5. Why, row by row (columns email_verdict, email_error_message, email_suggestion)")
+    message = out["email_error_message"]
+    masks = [out["email_suggestion"].notna(), *(message.str.contains(text, regex=False) for text in TELLING)]
+    rows = pd.concat([first(out, mask) for mask in masks])
+    show(rows[["email", "email_verdict", "email_error_message", "email_suggestion"]])
+
+
+def write(out: pd.DataFrame) -> None:
+    """Write it as the command line does: whole or not at all, and nothing that a spreadsheet would run."""
+    RESULT.parent.mkdir(exist_ok=True)
+    with AtomicTable(RESULT) as table:
+        table.write(pa.Table.from_pandas(out, preserve_index=False))
+    headline(f"Written: {RESULT.relative_to(ROOT)}, {len(out):,} rows, {len(out.columns)} columns")
+
+
+if __name__ == "__main__":
+    main()
