@@ -24,6 +24,7 @@ __all__ = [
     "join_texts",
     "octets_of",
     "offsets_of",
+    "pack",
 ]
 
 Bools = npt.NDArray[np.bool_]
@@ -60,7 +61,7 @@ def half(cut: Cut, which: int) -> pa.StringArray:
     bounds = np.empty(size + 1, np.int32)
     bounds[0::2], bounds[1::2] = cut.starts, cut.ats
     valid = pa.py_buffer(bytes([which]) * (size // 8 + 1))
-    return pa.StringArray.from_buffers(size, pa.py_buffer(bounds), pa.py_buffer(cut.octets), valid).drop_null()
+    return pack(cut.octets, bounds, valid).drop_null()
 
 
 def offsets_of(texts: pa.StringArray) -> Positions:
@@ -82,8 +83,8 @@ def bools(array: pa.BooleanArray) -> Bools:
     return values
 
 
-def join_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> pa.StringArray:
-    """Concatenate string arrays with few of their elements replaced, by position in each."""
+def join_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> tuple[Octets, Positions]:
+    """Concatenate the octets of string arrays with few of their elements replaced, by position in each."""
     parts: list[Octets] = []
     lengths = []
     for texts, changed in zip(pieces, values, strict=True):
@@ -97,13 +98,19 @@ def join_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, s
             copied = offsets[row + 1]
         parts.append(octets[copied : offsets[-1]])
         lengths.append(sizes)
-    return pack(np.concatenate(parts), np.concatenate(lengths))
+    return np.concatenate(parts), stack(np.concatenate(lengths))
 
 
-def pack(data: Octets, lengths: Positions) -> pa.StringArray:
-    """Make a string array of octets without gaps."""
-    if len(data) > OFFSET_MAX:
-        raise ValueError(f"{len(data)} octets of text do not fit into one string array of 2 GiB: slice the column")
+def stack(lengths: Positions) -> Positions:
+    """Give the offsets of elements of these lengths without gaps."""
+    total = int(lengths.sum(dtype=np.int64))
+    if total > OFFSET_MAX:
+        raise ValueError(f"{total:,} octets of text do not fit into one string array of 2 GiB: slice the column")
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
-    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))
+    return offsets
+
+
+def pack(octets: Octets, offsets: Positions, valid: pa.Buffer | None = None) -> pa.StringArray:
+    """Make a string array of octets, offsets and a validity bitmap."""
+    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(octets), valid)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 
 from ..syntax import DomainName, normalize_domain
-from .cut import Bools, Positions, bools, join_texts
+from .cut import Bools, Positions, bools, join_texts, pack
 
 __all__ = ["Domains", "check_domains"]
 
@@ -36,7 +36,7 @@ def check_domains(written: pa.StringArray) -> Domains:
     plain = is_host_name(lowered)
     accepted = plain.copy()
     accepted[list(foreign)] = True
-    names = join_texts([pc.utf8_slice_codeunits(lowered, 1)], [{code: name.ascii for code, name in foreign.items()}])
+    names = pack(*join_texts([pc.utf8_slice_codeunits(lowered, 1)], [{code: f.ascii for code, f in foreign.items()}]))
     encoded = pc.if_else(pa.array(accepted), names, None).dictionary_encode()
     lowerable = plain & bools(pc.not_equal(lowered, written))
     return Domains(encoded.indices.fill_null(-1).to_numpy(), lowerable, foreign, encoded.dictionary)

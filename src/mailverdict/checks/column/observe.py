@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..faults import MAX_OCTETS
 from ..syntax import DomainName
-from .cut import DOMAINS, LOCAL_PARTS, Bools, Cut, Positions, cut_at, half, join_texts
+from .cut import DOMAINS, LOCAL_PARTS, Bools, Cut, Octets, Positions, cut_at, half, join_texts, pack
 from .domains import Domains, check_domains
 from .local_parts import check_locals
 
@@ -60,14 +60,13 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers for some rows; where not ok, the texts hold anything and `codes` -1."""
+    """The answers for some rows."""
 
     ok: Bools
-    codes: Positions
-    local: pa.StringArray
-    local_changed: dict[int, str]  # by row: what `local` ought to be
-    normalized: pa.StringArray
-    normalized_changed: dict[int, str]  # by row: what `normalized` ought to be
+    codes: Positions  # of the names; -1 where not ok
+    local_changes: dict[int, str]  # by row: the normal form of a local part that has another one
+    changes: dict[int, str]  # by row: the normal form of an address that differs in more than the domain's case
+    lowerable: Bools  # whether the domain is to be put in lower case
 
 
 def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | None = None) -> SyntaxColumn:
@@ -99,7 +98,7 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
         locals_seen = pool.map(check_locals, [piece.cut for piece in pieces], [piece.local for piece in pieces])
         domains, places = written.result()
         answers = list(pool.map(partial(answer_piece, domains), pieces, places, locals_seen))
-        return join_answers(answers, domains.names, pool)
+        return join_answers(pieces, answers, domains.names, pool)
 
 
 def slice_rows(texts: pa.StringArray | pa.ChunkedArray) -> Iterator[pa.Array]:
@@ -133,14 +132,8 @@ def answer_piece(domains: Domains, piece: Piece, places: Positions, seen: tuple[
     ok = local_ok & (codes >= 0)
     lines = rewrite_rows(piece, domains, written, changed, ok)
     ok[[row for row, line in lines.items() if line is None]] = False
-    return Answers(
-        ok=ok,
-        codes=np.where(ok, codes, REFUSED),
-        local=piece.local,
-        local_changed=changed,
-        normalized=lower_domains(piece.cut, domains.lowerable[written] & ok),
-        normalized_changed={row: line for row, line in lines.items() if line is not None},
-    )
+    changes = {row: line for row, line in lines.items() if line is not None}
+    return Answers(ok, np.where(ok, codes, REFUSED), changed, changes, domains.lowerable[written])
 
 
 def empty_long(texts: pa.Array) -> pa.StringArray:
@@ -188,31 +181,39 @@ def normal_line(local: str, domain: DomainName) -> str | None:
     return line if longest <= MAX_OCTETS else None
 
 
-def lower_domains(cut: Cut, concerned: Bools) -> pa.StringArray:
-    """Give the texts with the domain in lower case in the rows `concerned`."""
-    octets = cut.octets.copy()
-    rows = np.flatnonzero(concerned)
-    begins, ends = cut.ats[rows], cut.starts[1:][rows]
-    lengths = ends - begins
-    inside = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
-    letters = octets[inside]
-    octets[inside] = np.where(letters - np.uint8(ord("A")) < 26, letters | 0x20, letters)
-    return pa.StringArray.from_buffers(len(cut.ats), pa.py_buffer(cut.starts), pa.py_buffer(octets))
-
-
-def join_answers(answers: list[Answers], names: pa.StringArray, pool: Executor) -> SyntaxColumn:
+def join_answers(pieces: list[Piece], answers: list[Answers], names: pa.StringArray, pool: Executor) -> SyntaxColumn:
     """Put the answers of all pieces together."""
-    normalized = pool.submit(join_texts, [a.normalized for a in answers], [a.normalized_changed for a in answers])
-    local = pool.submit(join_texts, [a.local for a in answers], [a.local_changed for a in answers])
     ok = pa.array(np.concatenate([each.ok for each in answers]))
+    valid = ok.buffers()[1]
+    normalized = pool.submit(join_normalized, pieces, answers)
+    local = pool.submit(join_texts, [each.local for each in pieces], [each.local_changes for each in answers])
     codes, domains = drop_unused(np.concatenate([each.codes for each in answers]), names)
     return SyntaxColumn(
         ok=ok,
-        local=null_where_refused(local.result(), ok),
-        domain_codes=null_where_refused(pa.array(codes), ok),
+        local=pack(*local.result(), valid),
+        domain_codes=pa.Array.from_buffers(pa.int32(), len(codes), [valid, pa.py_buffer(codes)]),
         domains=domains,
-        normalized=null_where_refused(normalized.result(), ok),
+        normalized=pack(*normalized.result(), valid),
     )
+
+
+def join_normalized(pieces: list[Piece], answers: list[Answers]) -> tuple[Octets, Positions]:
+    """Give the octets and offsets of the normal forms."""
+    octets, offsets = join_texts([each.cut.texts for each in pieces], [each.changes for each in answers])
+    start = 0
+    for piece, answer in zip(pieces, answers, strict=True):
+        rows = np.flatnonzero(answer.lowerable)
+        lengths = piece.cut.starts[1:][rows] - piece.cut.ats[rows]
+        lower_endings(octets, offsets[start + 1 + rows], lengths)
+        start += len(answer.ok)
+    return octets, offsets
+
+
+def lower_endings(octets: Octets, ends: Positions, lengths: Positions) -> None:
+    """Put the last octets of some elements in lower case, so many of each, where they are."""
+    inside = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
+    letters = octets[inside]
+    octets[inside] = np.where(letters - np.uint8(ord("A")) < 26, letters | 0x20, letters)
 
 
 def drop_unused(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.StringArray]:
@@ -224,8 +225,3 @@ def drop_unused(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.
     renamed = np.cumsum(used, dtype=np.int32) - np.int32(1)
     renamed[-1] = REFUSED
     return renamed[codes], names.filter(pa.array(used[:-1]))
-
-
-def null_where_refused(values: pa.Array, ok: pa.BooleanArray) -> pa.Array:
-    """Give the same buffers with the accepted rows as validity bitmap."""
-    return pa.Array.from_buffers(values.type, len(values), [ok.buffers()[1], *values.buffers()[1:]])
