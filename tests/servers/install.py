@@ -1,0 +1,107 @@
+"""Bring Debian's Postfix, Exim and postgrey onto this machine, next to whatever mail server it runs.
+
+Two mail servers cannot be installed side by side (both provide ``mail-transport-agent``), and a test must not
+throw out the one that a machine relies on. So their packages are downloaded and unpacked into a folder of their
+own; only the libraries that they need are installed, and PostgreSQL where there is none. Nothing is started here.
+
+Run as root: ``python tests/servers/install.py``. Where that cannot work, it says so and does nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+FOLDER = Path("/var/cache/mailverdict-servers")
+PACKAGES = ("postfix", "exim4-daemon-light", "postgrey")
+UNPACKED = FOLDER / "unpacked"  # written last: it names what is there
+POSTGRESQL = Path("/usr/lib/postgresql")
+APT = ("apt-get", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=120")
+QUIET = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+USERS = ("postfix", "Debian-exim")  # the users that the servers give up root for
+GROUPS = ("postdrop",)  # Postfix does not start without a group for its drop
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    """Run a command; give what it prints."""
+    try:
+        done = subprocess.run(command, cwd=cwd, env=QUIET, check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as exc:
+        sys.exit(f"{' '.join(command)} failed:\n{exc.stdout}{exc.stderr}")
+    return done.stdout
+
+
+def why_not() -> str | None:
+    """Say why nothing can be installed here, if so."""
+    if os.geteuid() != 0:
+        return "only root may install them and listen on port 25"
+    if shutil.which("apt-get", path=QUIET["PATH"]) is None:
+        return "there is no apt-get here"
+    return None
+
+
+def is_unpacked() -> bool:
+    """Whether the folder holds the servers, from a run before."""
+    return UNPACKED.exists() and UNPACKED.read_text().split() == list(PACKAGES)
+
+
+def library_names(depends: str) -> list[str]:
+    """Names of the libraries among a package's dependencies; the first of alternatives.
+
+    >>> library_names("libc6 (>= 2.34), debconf | debconf-2.0, libnet-dns-perl, cron, perl:any")
+    ['libc6', 'libnet-dns-perl']
+    """
+    names = (re.split(r"[\s|(:]", each.strip(), maxsplit=1)[0] for each in depends.split(","))
+    return [name for name in names if name.startswith("lib")]
+
+
+def unpack_servers() -> None:
+    """Download the packages, install their libraries, unpack them."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    with tempfile.TemporaryDirectory() as name:
+        downloads = Path(name)
+        downloads.chmod(0o755)  # apt downloads as a user of its own
+        shutil.chown(downloads, user="_apt")
+        run(*APT, "download", *PACKAGES, cwd=downloads)
+        packages = [str(each) for each in sorted(downloads.glob("*.deb"))]
+        depends = (run("dpkg-deb", "--field", each, "Depends") for each in packages)
+        libraries = {name for each in depends for name in library_names(each)}
+        run(*APT, "install", "--yes", "--no-install-recommends", "openssl", "perl", "adduser", *sorted(libraries))
+        for each in packages:
+            run("dpkg-deb", "--extract", each, str(FOLDER))
+
+
+def add_users() -> None:
+    """Make the users and groups that the packages would make; those that are there stay as they are."""
+    for group in GROUPS:
+        run("addgroup", "--system", "--quiet", group)
+    for user in USERS:
+        run("adduser", "--system", "--group", "--quiet", "--no-create-home", "--home", "/nonexistent",
+            "--force-badname", user)  # fmt: skip
+
+
+def main() -> None:
+    """Install what is missing, and say what was done."""
+    if reason := why_not():
+        print(f"Mail servers are not installed, and their tests will be skipped: {reason}.")
+        return
+    missing = [] if POSTGRESQL.exists() else ["postgresql"]
+    if missing or not is_unpacked():
+        run(*APT, "update")
+    if missing:
+        run(*APT, "install", "--yes", "--no-install-recommends", *missing)
+    if not is_unpacked():
+        unpack_servers()
+        add_users()
+        UNPACKED.write_text("\n".join(PACKAGES))
+    print(f"Postfix, Exim and postgrey are in {FOLDER}, PostgreSQL in {POSTGRESQL}.")
+
+
+if __name__ == "__main__":
+    main()
