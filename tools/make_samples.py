@@ -96,12 +96,12 @@ def make_contact(dice: Dice, number: int, person: Person, email: Cell) -> Contac
         created_at=FIRST_DAY + timedelta(days=dice.below(DAYS)),
         newsletter=dice.pick((True, True, False, None)),
         lifetime_value=dice.below(900_000 if is_business else 60_000) / 100 if dice.chance(0.7) else None,
-        notes=dice.pick(NOTES) if dice.chance(0.24) else None,
+        notes=dice.turn("note", NOTES) if dice.chance(0.24) else None,
     )
 
 
 def billing(dice: Dice, person: Person) -> str:
-    return dice.pick(BILLING).format(domain=person.domain, DOMAIN=person.domain.upper(), email=person.email)
+    return dice.turn("billing", BILLING).format(domain=person.domain, DOMAIN=person.domain.upper(), email=person.email)
 
 
 @dataclass(frozen=True)

@@ -106,17 +106,17 @@ def padded(*around: str) -> MakeCell:
 
 
 def mailto(dice: Dice, person: Person) -> Cell:
-    return dice.pick(("mailto:{}", "mailto:{}", "MAILTO:{}", "mailto:{}?subject=Hello")).format(person.email)
+    return dice.turn("link", ("mailto:{}", "mailto:{}", "MAILTO:{}", "mailto:{}?subject=Hello")).format(person.email)
 
 
 def two_addresses(dice: Dice, person: Person) -> Cell:
     second = f"{dice.word(ROLES)}@{person.domain}"
-    return dice.pick(("{}; {}", "{}, {}", "{} / {}", "{}\n{}")).format(person.email, second)
+    return dice.turn("two", ("{}; {}", "{}, {}", "{} / {}", "{}\n{}")).format(person.email, second)
 
 
 def invisible(dice: Dice, person: Person) -> Cell:
     at = dice.below(len(person.local) + 1)
-    return person.email[:at] + dice.pick(ZERO_WIDTH) + person.email[at:]
+    return person.email[:at] + dice.turn("invisible", ZERO_WIDTH) + person.email[at:]
 
 
 def fictional_number(dice: Dice, country: str) -> str:
@@ -146,14 +146,20 @@ def date_cell(dice: Dice, person: Person) -> Cell:
 MESS: tuple[Mess, ...] = (
     # Nothing is wrong with the cell, but it is worth knowing
     Mess("role account", 60, BUSINESS, lambda d, p: f"{d.word(ROLES)}@{p.domain}", "names a function, not a person"),
-    Mess("disposable", 36, CONSUMER, lambda d, p: p.at(d.word(THROWAWAY)), "a mailbox that is thrown away"),
+    Mess(
+        "disposable",
+        36,
+        CONSUMER,
+        lambda d, p: p.at(d.turn("throwaway", THROWAWAY.split())),
+        "a mailbox that is thrown away",
+    ),
     Mess("plus tag", 16, CONSUMER, lambda d, p: f"{p.local}+crm@{p.domain}", "a sub-address of the same mailbox"),
     Mess("IDN domain", 20, ("international",), as_is, "a domain that is not ASCII"),
     Mess(
         "internationalised local part",
         8,
         ("international",),
-        lambda d, p: d.pick(WORLD_MAILBOXES),
+        lambda d, p: d.turn("mailbox", WORLD_MAILBOXES),
         "a mailbox that needs SMTPUTF8",
     ),
     Mess("unusual DNS", 24, ("unusual",), as_is, "implicit MX, aliases, exchanges nobody can reach, listed ones"),
@@ -163,11 +169,13 @@ MESS: tuple[Mess, ...] = (
     # Nothing there
     Mess("empty", 205, ANYBODY, lambda d, p: None, "never asked for"),
     Mess("only blanks", 14, ANYBODY, lambda d, p: d.pick((" ", "   ", "\u00a0")), "looks empty and is not"),
-    Mess("placeholder", 22, ANYBODY, lambda d, p: d.word(PLACEHOLDERS), "the field was mandatory"),
+    Mess(
+        "placeholder", 22, ANYBODY, lambda d, p: d.turn("placeholder", PLACEHOLDERS.split()), "the field was mandatory"
+    ),
     # An address with something around it: `clean` takes it off
     Mess("blanks around", 34, ANYBODY, padded(" ", "  ", "\t"), "copied with blanks"),
     Mess("no-break space", 12, ANYBODY, padded("\u00a0"), "copied from a web page"),
-    Mess("display name", 30, ANYBODY, lambda d, p: d.pick(WRAPPINGS)(p), "copied from a mail client"),
+    Mess("display name", 30, ANYBODY, lambda d, p: d.turn("wrapping", WRAPPINGS)(p), "copied from a mail client"),
     Mess("mailto", 14, ANYBODY, mailto, "copied from a link"),
     Mess(
         "trailing punctuation",
@@ -180,14 +188,14 @@ MESS: tuple[Mess, ...] = (
     Mess("in quotes", 6, ANYBODY, lambda d, p: d.pick(("'{}'", '"{}"')).format(p.email), "quoted twice on the way"),
     # Not an address
     Mess("two in one", 10, ANYBODY, two_addresses, "two addresses where one belongs"),
-    Mess("malformed", 36, ANYBODY, lambda d, p: d.pick(BROKEN)(p), "typed wrongly, or something else"),
+    Mess("malformed", 36, ANYBODY, lambda d, p: d.turn("broken", BROKEN)(p), "typed wrongly, or something else"),
     Mess("phone number", 8, ANYBODY, lambda d, p: fictional_number(d, "DE"), "typed into the wrong field"),
     Mess("number", 6, ANYBODY, number_cell, "a phone number that a spreadsheet made a number of, 4.93023E+11 in CSV"),
     Mess("date", 3, ANYBODY, date_cell, "something that a spreadsheet made a date of"),
-    Mess("spreadsheet error", 4, ANYBODY, lambda d, p: d.pick(SPREADSHEET_ERRORS), "a formula went wrong"),
+    Mess("spreadsheet error", 4, ANYBODY, lambda d, p: d.turn("error", SPREADSHEET_ERRORS), "a formula went wrong"),
     Mess("formula text", 4, ANYBODY, lambda d, p: f'="{p.email}"', "the way exports keep spreadsheets from guessing"),
     # Well formed, and yet no mail can get there
-    Mess("typo", 46, CONSUMER, lambda d, p: p.at(d.word(SLIPS)), "a slip in a well-known domain"),
+    Mess("typo", 46, CONSUMER, lambda d, p: p.at(d.turn("slip", SLIPS.split())), "a slip in a well-known domain"),
     Mess("closed", 38, ("closed",), as_is, "the organisation's domain is gone"),
     Mess("takes no mail", 14, ("no mail",), as_is, "a null MX (RFC 7505), or a parked domain without any"),
     # Not to be known today

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from random import Random
 from typing import TypeVar
 
@@ -18,6 +20,7 @@ class Dice:
 
     def __init__(self, seed: int) -> None:
         self.roll: Callable[[], float] = Random(seed).random
+        self.turns: defaultdict[str, count[int]] = defaultdict(count)
 
     def below(self, end: int) -> int:
         """A number from 0 to below `end`."""
@@ -30,6 +33,10 @@ class Dice:
     def word(self, words: str) -> str:
         """One of the words of a text."""
         return self.pick(words.split())
+
+    def turn(self, what: str, choices: Sequence[T]) -> T:
+        """The choice whose turn it is, so that all of them come up."""
+        return choices[next(self.turns[what]) % len(choices)]
 
     def chance(self, share: float) -> bool:
         """True that often."""

@@ -1,0 +1,250 @@
+"""The sample files: made by the generator, full of every kind of mess, answered for by the sandbox."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from python_calamine import CalamineWorkbook
+from tools import demo
+from tools.make_samples import COLUMNS, FILES, SAMPLES, Contact, make_contacts
+from tools.sample_mess import MESS, ROWS, SLIPS, THROWAWAY
+from tools.sample_people import AT_HOME, EVERYWHERE, ORGANISATIONS
+
+import mailverdict as mv
+from mailverdict.checks.dns_name import normal_name
+from mailverdict.frames.files import open_table
+from mailverdict.sandbox.zones import sandbox_zones
+
+CSV, SEMICOLON, XLSX, PARQUET = (
+    SAMPLES / name for name in ("crm_export.csv", "crm_export_semicolon.csv", "crm_export.xlsx", "crm_export.parquet")
+)
+BYTES = ("README.md", "crm_export.csv", "crm_export_semicolon.csv")
+
+# What a cell of the e-mail column looks like, how many there are at least, and why there should be any.
+KINDS = (
+    (r"^[^@\s<>;,]+@[^@\s<>;,]+\.[a-z]+$", 1400, "most of an export is fine"),
+    (r"^\s+$", 5, "looks empty and is not"),
+    (r"^(n/a|N/A)$", 1, "pandas takes it for missing, other readers do not"),
+    (r"^(-|none|unknown|keine)$", 4, "placeholders in a mandatory field"),
+    (r"^[ \t]+\S|\S[ \t]+$", 15, "blanks around"),
+    ("\u00a0", 8, "no-break spaces from web pages"),
+    ("[\u200b\u2060\ufeff\u00ad]", 8, "characters that cannot be seen"),
+    (r"^[\w' .-]+ <\S+@\S+>$", 8, "a display name"),
+    (r'^"[^"]+, [^"]+" <\S+@\S+>$', 2, "a display name with a comma, in quotes"),
+    (r"^<\S+@\S+>$", 2, "angle brackets alone"),
+    (r"^(mailto|MAILTO):", 10, "a link"),
+    (r"\?subject=", 1, "a link with more than the address"),
+    (r"\S+@\S+[;,/ \n]+\S+@\S+", 8, "two addresses in one cell"),
+    (r"\n", 1, "a line break inside a cell"),
+    (r"[^@]+@[^@]+;\s?$", 4, "a list's separator"),
+    (r"[^@]+@[^@]+[.,]$", 2, "other trailing punctuation"),
+    (r"^['\"].*@.*['\"]$", 3, "in quotes"),
+    (r'^=".*@.*"$', 3, "the way exports keep spreadsheets from guessing"),
+    (r"^\+49 ", 5, "a phone number in the wrong field"),
+    (r"^#(NAME\?|REF!|N/A)$", 2, "a spreadsheet's error"),
+    (r"@(gmial|gamil|gnail)\.com$", 4, "a slip in the name"),
+    (r"@hotmial\.com$", 1, "a slip in another name"),
+    (r"@(gmail|hotmail)\.con$", 2, "a slip in the end"),
+    (r"@\S*[^\x00-\x7f]", 15, "a domain that is not ASCII"),
+    (r"^\S*[^\x00-\x7f]\S*@\S+\.", 5, "a local part that is not ASCII"),
+    (r"^(info|sales|billing|noreply)@", 20, "role accounts"),
+    (r"@(mailinator|yopmail|guerrillamail)\.com$", 3, "disposable mailboxes"),
+    (r"@(gmail\.com|gmx\.de|web\.de|orange\.fr)$", 200, "consumer providers"),
+    (r"\+crm@", 10, "sub-addresses"),
+    (r"^[A-Z.-]+@|@[A-Z.-]+$", 8, "upper case"),
+    (r"@null\.example$", 2, "a domain that takes no mail (RFC 7505)"),
+    (r"@parked\.example$", 2, "a domain without mail"),
+    (r"@velograf-kurierdienst\.de$", 2, "a domain that is gone"),
+    (r"@silent\.example$", 2, "a domain whose servers do not answer"),
+    (r"@servfail\.example$", 2, "a domain whose servers fail"),
+    (r"@(implicit|alias)\.example$", 2, "mail without an MX of its own"),
+    (r"@(private|loopback|numeric|gone-exchange)\.example$", 2, "exchanges that nobody can reach"),
+    (r"@listed(-second)?\.example$", 1, "an exchange on a blacklist"),
+    (r"@@|\.\.|\(at\)| at |^www\.|^https?:|<a href", 8, "typed wrongly, or something else"),
+)
+FICTION = r"(\+49 30 23125 \d{3}|\+44 7700 900\d{3}|\(212\) 555-01\d\d|\+1 416 555 01\d\d|01 99 00 \d\d \d\d)"
+
+
+@pytest.fixture(scope="module")
+def contacts() -> list[Contact]:
+    return make_contacts()
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """The export with every cell as it is in the file."""
+    return pd.read_csv(CSV, dtype=str, keep_default_na=False)
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[mv.sandbox.World]:
+    with mv.sandbox.World() as world:
+        yield world
+
+
+@pytest.fixture(scope="module")
+def told() -> subprocess.CompletedProcess[str]:
+    """What the demo said."""
+    command = [sys.executable, "-X", "utf8", "-m", "tools.demo"]
+    return subprocess.run(command, cwd=demo.ROOT, capture_output=True, encoding="utf-8", timeout=120)
+
+
+def sheet(content: bytes) -> list[list[Any]]:
+    return CalamineWorkbook.from_filelike(io.BytesIO(content)).get_sheet_by_index(0).to_python()
+
+
+class TestGenerator:
+    @pytest.mark.parametrize("name", BYTES)
+    def test_text_files_are_octet_for_octet_what_is_made(self, contacts: list[Contact], name: str) -> None:
+        assert (SAMPLES / name).read_bytes() == FILES[name](contacts)
+
+    def test_workbook_holds_what_is_made(self, contacts: list[Contact]) -> None:
+        assert sheet(XLSX.read_bytes()) == sheet(FILES[XLSX.name](contacts))
+
+    def test_parquet_holds_what_is_made(self, contacts: list[Contact]) -> None:
+        made = pq.read_table(io.BytesIO(FILES[PARQUET.name](contacts)))
+        assert pq.read_table(PARQUET).equals(made, check_metadata=True)
+
+    def test_the_same_seed_gives_the_same_rows_and_another_one_others(self, contacts: list[Contact]) -> None:
+        assert make_contacts() == contacts
+        assert make_contacts(seed=1) != contacts
+
+    def test_kinds_of_mess_have_names_of_their_own_and_leave_room_for_the_rest(self) -> None:
+        assert len({mess.name for mess in MESS}) == len(MESS)
+        assert sum(mess.rows for mess in MESS) < ROWS / 2
+
+    def test_nothing_else_lies_beside_the_files_that_are_made(self) -> None:
+        assert {path.name for path in SAMPLES.iterdir()} == {*FILES, ".gitattributes"}
+
+
+class TestFiles:
+    def test_size_and_header(self, frame: pd.DataFrame) -> None:
+        assert frame.shape == (ROWS, len(COLUMNS))
+        assert tuple(frame.columns) == COLUMNS
+        assert frame["contact_id"].is_unique
+
+    def test_semicolons_are_the_german_manner_of_the_same(self, frame: pd.DataFrame) -> None:
+        content = SEMICOLON.read_bytes()
+        assert content.startswith(b"\xef\xbb\xbf")
+        assert content.count(b"\r\n") == ROWS + 1
+        german = pd.read_csv(SEMICOLON, sep=";", encoding="utf-8-sig", dtype=str, keep_default_na=False)
+        german["lifetime_value"] = german["lifetime_value"].str.replace(",", ".")
+        german["created_at"] = pd.to_datetime(german["created_at"], format="%d.%m.%Y").dt.strftime("%Y-%m-%d")
+        german["email"] = german["email"].str.replace(r"^(\d),(\d{5}E)", r"\1.\2", regex=True)
+        german["email"] = german["email"].str.replace(r"^(\d\d)\.(\d\d)\.(\d{4})$", r"\3-\2-\1", regex=True)
+        pd.testing.assert_frame_equal(german, frame)
+
+    def test_parquet_has_types_and_the_same_text(self, frame: pd.DataFrame) -> None:
+        table = pq.read_table(PARQUET).to_pandas()
+        assert table["lifetime_value"].dtype == "float64"
+        assert isinstance(table["created_at"][0], date)
+        for name in ("first_name", "company", "email", "billing_email", "notes"):
+            assert table[name].fillna("").tolist() == frame[name].tolist()
+
+    def test_workbook_has_numbers_and_dates_where_addresses_belong(self, frame: pd.DataFrame) -> None:
+        header, *rows = sheet(XLSX.read_bytes())
+        cells = [row[header.index("email")] for row in rows]
+        assert len(rows) == ROWS
+        assert sum(isinstance(cell, int | float) for cell in cells) == 6
+        assert sum(isinstance(cell, date | datetime) for cell in cells) == 3
+        texts = [(ours, theirs) for ours, theirs in zip(cells, frame["email"], strict=True) if isinstance(ours, str)]
+        assert all(ours == theirs for ours, theirs in texts)
+
+    @pytest.mark.parametrize("path", [CSV, SEMICOLON, XLSX, PARQUET], ids=lambda path: path.name)
+    def test_every_file_is_read_whole_without_options(self, path: Path) -> None:
+        opened = open_table(path)
+        assert opened.columns == COLUMNS
+        assert sum(len(piece) for piece in opened.pieces()) == ROWS
+
+    def test_notes_hold_what_must_be_escaped(self, frame: pd.DataFrame) -> None:
+        for start in ("<script>", "<b>", "=", "+", "@", "-"):
+            assert frame["notes"].str.startswith(start).any(), start
+
+
+class TestMess:
+    @pytest.mark.parametrize(("pattern", "at_least", "why"), KINDS, ids=[why for _, _, why in KINDS])
+    def test_kind_is_there(self, frame: pd.DataFrame, pattern: str, at_least: int, why: str) -> None:
+        assert frame["email"].map(lambda cell: bool(re.search(pattern, cell))).sum() >= at_least, why
+
+    def test_empty_cells(self, frame: pd.DataFrame) -> None:
+        assert (frame["email"] == "").sum() == 205
+
+    def test_excel_shows_long_numbers_with_an_exponent(self, frame: pd.DataFrame) -> None:
+        assert frame["email"].str.fullmatch(r"\d\.\d{5}E\+11").sum() == 6
+
+    def test_the_same_mailbox_occurs_again_also_in_another_case(self, frame: pd.DataFrame) -> None:
+        filled = frame["email"][frame["email"].str.contains("@")]
+        assert filled.duplicated().sum() >= 30
+        assert filled.str.lower().duplicated().sum() >= filled.duplicated().sum() + 30
+
+    def test_phone_numbers_are_of_ranges_kept_for_fiction(self, frame: pd.DataFrame) -> None:
+        numbers = frame["phone"][frame["phone"] != ""]
+        assert len(numbers) > 500
+        assert numbers.str.fullmatch(FICTION).all()
+
+
+class TestSandbox:
+    def test_domains_that_should_exist_do(self) -> None:
+        providers = " ".join([EVERYWHERE, THROWAWAY, *AT_HOME.values()]).split()
+        open_for_mail = [each.domain for group, rows in ORGANISATIONS.items() if group != "closed" for each in rows]
+        assert {normal_name(name) for name in [*providers, *open_for_mail]} <= sandbox_zones().keys()
+
+    def test_domains_that_should_not_exist_do_not(self) -> None:
+        gone = [each.domain for each in ORGANISATIONS["closed"]]
+        assert not {*gone, *SLIPS.split()} & sandbox_zones().keys()
+
+    def test_verdicts_are_mixed_as_in_a_real_export(self, world: mv.sandbox.World) -> None:
+        out = mv.verify(pd.read_csv(CSV), "email", validation_type="mx", backend=world.backend)
+        share = mv.summary(out, "email")["share"]
+        assert 0.70 <= share["valid"] <= 0.75
+        assert 0.10 <= share["invalid"] <= 0.15
+        assert 0.01 <= share["unknown"] <= 0.04
+        assert 0.08 <= share["missing"] <= 0.15
+        assert (share[["risky", "error", "pending"]] == 0).all()
+
+    def test_tidying_first_saves_addresses(self, world: mv.sandbox.World) -> None:
+        df = pd.read_csv(CSV)
+        tidied = df.assign(email=mv.clean(df, "email")["email_clean"].fillna(df["email"]))
+        valid = [
+            (mv.verify(each, "email", backend=world.backend)["email_verdict"] == "valid").sum() for each in (df, tidied)
+        ]
+        assert valid[1] >= valid[0] + 50
+
+    def test_slips_come_with_a_suggestion(self, world: mv.sandbox.World) -> None:
+        out = mv.verify(pd.read_csv(CSV), "email", backend=world.backend)
+        slips = out[out["email"].str.endswith(("@gmial.com", "@hotmial.com", "@gmail.con"), na=False)]
+        assert len(slips) > 8
+        assert slips["email_suggestion"].str.endswith(("@gmail.com", "@hotmail.com")).all()
+
+
+class TestDemo:
+    def test_it_runs_without_a_word_on_stderr(self, told: subprocess.CompletedProcess[str]) -> None:
+        assert (told.returncode, told.stderr) == (0, "")
+
+    def test_it_says_first_that_its_world_is_a_sandbox(self, told: subprocess.CompletedProcess[str]) -> None:
+        assert "sandbox on this machine" in told.stdout.splitlines()[0]
+
+    @pytest.mark.parametrize("kind", demo.MESSY)
+    def test_it_shows_the_mess(self, told: subprocess.CompletedProcess[str], kind: str) -> None:
+        assert re.search(rf"^{re.escape(kind)} +\d{{5}} ", told.stdout, re.MULTILINE)
+
+    def test_it_sums_up_in_words(self, told: subprocess.CompletedProcess[str]) -> None:
+        assert re.search(r"^  valid +1,\d{3} +7\d\.\d%", told.stdout, re.MULTILINE)
+        assert "valid means that the domain can receive mail" in told.stdout
+        assert all(reason in told.stdout for reason in demo.TELLING)
+
+    def test_it_writes_every_row(self, told: subprocess.CompletedProcess[str]) -> None:
+        written = pd.read_csv(demo.RESULT, dtype=str)
+        assert len(written) == ROWS
+        assert {"email_verdict", "email_error_message", "email_suggestion"} <= set(written.columns)
+        assert not written["notes"].str.startswith("=", na=False).any()
