@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,6 +17,7 @@ from ..model.settings import LocalSettings
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from .domains import DomainStage
+from .mailboxes import MailboxStage
 from .view import ColumnView, observe_view
 
 __all__ = ["LocalBackend"]
@@ -60,6 +62,7 @@ class LocalBackend:
         self.settings = LocalSettings(**settings)
         self.clock = clock
         self.domains = DomainStage(self.settings)
+        self.mailboxes = MailboxStage(self.settings, self.domains)
 
     def __repr__(self) -> str:
         """Show the settings that differ from the defaults."""
@@ -90,8 +93,15 @@ class LocalBackend:
         positions, rows = view.malformed_rows(validation_type, self.clock())
         if len(positions):
             yield Settled(rows, positions=positions)
-        async for event in self.domains.settle(view, validation_type, self.clock):
-            yield event
+        is_smtp = validation_type is ValidationType.SMTP
+        stage = (
+            self.mailboxes.settle(view, self.clock)
+            if is_smtp
+            else self.domains.settle(view, validation_type, self.clock)
+        )
+        async with aclosing(stage) as events:
+            async for event in events:
+                yield event
 
     async def view(self, addresses: pa.StringArray) -> ColumnView:
         """Look at addresses with the checks that need no network, off the event loop."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -50,7 +50,7 @@ class DomainStage:
 
     async def settle(
         self, view: ColumnView, validation_type: ValidationType, clock: Callable[[], datetime]
-    ) -> AsyncIterator[Event]:
+    ) -> AsyncGenerator[Event, None]:
         """Yield the rows of every domain once it has answered."""
         rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
         async for group in gather_groups(self.observe(view.syntax.domains.to_pylist(), validation_type)):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import pyarrow as pa
+
 from ..checks.lists import load_lists
+from ..checks.smtp.wire import Transcript
 from ..checks.suggest import suggest_domain
 from ..checks.syntax import observe_syntax
-from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, Flags, SyntaxEvidence
+from ..model.evidence import BlacklistEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ..model.explanation import Explanation, Step
 from ..model.verification import Verification
 from ..model.words import REASON_MEANING, ValidationType
 from ..verdicts import Decision, settle
 from .backend import LocalBackend
 from .domains import domain_notes
+from .outbox import mailbox_notes
 
 __all__ = ["explain_here"]
 
@@ -62,7 +66,13 @@ async def ask(
     if validation_type is ValidationType.MX_BLACKLIST and seen.exchanges:
         blacklist = await backend.domains.blacklist.observe(seen)
         steps.append(blacklist_step(blacklist))
-    return Evidence(evidence.syntax, seen, blacklist, flags=evidence.flags)
+    mailbox = None
+    if validation_type is ValidationType.SMTP and seen.exchanges:
+        transcript: Transcript = []
+        view = await backend.view(pa.array([evidence.syntax.normalized]))
+        mailbox = await backend.mailboxes.ask_one(view, seen, transcript)
+        steps.append(mailbox_step(mailbox, transcript))
+    return Evidence(evidence.syntax, seen, blacklist, mailbox, evidence.flags)
 
 
 def syntax_step(seen: SyntaxEvidence) -> Step:
@@ -90,6 +100,19 @@ def blacklist_step(seen: BlacklistEvidence) -> Step:
     return Step("blacklist", outcome, (*lines, *([seen.message] if seen.message else [])))
 
 
+def mailbox_step(seen: MailboxEvidence | None, transcript: Transcript) -> Step:
+    """The dialogue with times, and the rule that read its deciding line."""
+    lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
+    if seen is None:
+        return Step("smtp", "nobody to ask", tuple(lines))
+    outcome = "accepted" if seen.reason is None else str(seen.reason)
+    decided = f"rule {seen.rule!r} reads: {seen.reply}"[:SHOWN] if seen.reason else f"{seen.host} accepts the recipient"
+    catch_all = {True: "accepts any address", False: "refuses a random address", None: "not established"}[
+        seen.catch_all
+    ]
+    return Step("smtp", outcome, (*lines, decided, f"catch-all: {catch_all}"))
+
+
 def verdict_step(decision: Decision) -> Step:
     """The reasons in order of precedence: the first decides."""
     return Step("verdict", str(decision.result), tuple(verdict_lines(decision)))
@@ -111,7 +134,9 @@ def verification(
     backend: LocalBackend,
 ) -> Verification:
     """The value that the payload is made of."""
-    notes = domain_notes(evidence.dns, evidence.blacklist) if isinstance(evidence.dns, DomainEvidence) else {}
+    notes = domain_notes(evidence.dns, evidence.blacklist) if evidence.dns is not None else {}
+    mailbox = evidence.mailbox
+    notes |= mailbox_notes(mailbox) if mailbox is not None else {}
     metadata = {"lists": lists_version, **notes, "validated_at": backend.clock().isoformat()}
     if evidence.syntax.ok and evidence.syntax.normalized != email:
         metadata["normalized"] = evidence.syntax.normalized
@@ -126,6 +151,8 @@ def verification(
         spamtrap=flags.spamtrap,
         disposable=flags.disposable,
         free=flags.free,
+        catch_all=mailbox.catch_all if mailbox else None,
+        protected=mailbox.protected if mailbox else None,
         reason=decision.error,
         errors=decision.errors,
         metadata=metadata,
