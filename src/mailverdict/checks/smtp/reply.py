@@ -146,7 +146,8 @@ class ReplyParser:
             return reply
         match = LINE.fullmatch(line)
         if why := self.objection(line, match):
-            return self.fail(why)
+            self.fail(why)
+            return None
         assert match
         self.heard_smtp = True
         self.code = match[1]

@@ -1,0 +1,72 @@
+"""The commands we send, as bytes: nothing that is not a command's own ever gets into one."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+__all__ = ["QUIT", "RSET", "STARTTLS", "ehlo", "helo", "is_sendable", "mail", "rcpt"]
+
+RSET = b"RSET\r\n"
+QUIT = b"QUIT\r\n"
+STARTTLS = b"STARTTLS\r\n"
+
+MAX_PATH = 254  # RFC 5321 4.5.3.1.3 with erratum 1690: a path of 256 with its brackets
+MAX_LOCAL = 64  # RFC 5321 4.5.3.1.1
+# A Dot-string of visible characters, or a Quoted-string; the domain without anything that ends a path.
+ASCII_PATH = re.compile(r"(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+|\"(?:[ !#-\[\]-~]|\\[ -~])*\")@[A-Za-z0-9._:\[\]-]+")
+NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
+
+
+def is_sendable(address: str) -> bool:
+    """Whether `address` may stand in a path: no CR, LF, NUL, control, blank or bracket that would end it.
+
+    >>> is_sendable("ada@example.org"), is_sendable("ada@example.org>\\r\\nRSET")
+    (True, False)
+    """
+    local, _, _ = address.rpartition("@")
+    if len(encoded(address)) > MAX_PATH or len(encoded(local)) > MAX_LOCAL:
+        return False
+    if address.isascii():
+        return ASCII_PATH.fullmatch(address) is not None
+    return NON_ASCII_PATH.fullmatch(address) is not None and not any(is_control(c) for c in address)
+
+
+def is_control(character: str) -> bool:
+    """Controls, format characters, surrogates, line separators, unassigned."""
+    return unicodedata.category(character) in {"Cc", "Cf", "Cs", "Cn", "Zl", "Zp"}
+
+
+def encoded(text: str) -> bytes:
+    """UTF-8, whatever the text; a lone surrogate makes an address unsendable later."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def ehlo(name: str) -> bytes:
+    """EHLO with our name."""
+    return b"EHLO " + name.encode("ascii") + b"\r\n"
+
+
+def helo(name: str) -> bytes:
+    """HELO with our name, for servers that know no EHLO."""
+    return b"HELO " + name.encode("ascii") + b"\r\n"
+
+
+def mail(sender: str, *, smtputf8: bool = False) -> bytes:
+    """MAIL with the sender, the null reverse-path when it is empty.
+
+    >>> mail("")
+    b'MAIL FROM:<>\\r\\n'
+    """
+    return b"MAIL FROM:<" + sender.encode("ascii") + (b"> SMTPUTF8\r\n" if smtputf8 else b">\r\n")
+
+
+def rcpt(address: str) -> bytes:
+    """RCPT of an address that is sendable; anything else is a fault of the caller.
+
+    >>> rcpt("ada@example.org")
+    b'RCPT TO:<ada@example.org>\\r\\n'
+    """
+    if not is_sendable(address):
+        raise ValueError(f"{address!r} cannot stand in a path")
+    return b"RCPT TO:<" + address.encode("utf-8") + b">\r\n"

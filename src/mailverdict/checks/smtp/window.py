@@ -1,0 +1,101 @@
+"""One window of a session: which commands, in which order, and whether the replies are theirs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Set
+from typing import NamedTuple
+
+from . import command
+from .reply import Reply
+from .steps import Recipient
+
+__all__ = ["Entry", "is_misplaced", "plan_window"]
+
+
+class Entry(NamedTuple):
+    """One command of a window.
+
+    Attributes
+    ----------
+    verb : str
+        ``RSET``, ``MAIL`` or ``RCPT``.
+    data : bytes
+        The command as it is sent.
+    recipient : Recipient or None
+        Of an RCPT.
+    companions : int
+        Recipients of its transaction, itself included.
+    domains : int
+        Domains of its transaction.
+    """
+
+    verb: str
+    data: bytes
+    recipient: Recipient | None = None
+    companions: int = 0
+    domains: int = 0
+
+    @property
+    def phase(self) -> str:
+        """How replies to it are classified."""
+        return "rcpt" if self.verb == "RCPT" else "mail"
+
+
+def plan_window(
+    recipients: Sequence[Recipient],
+    *,
+    mail_from: str,
+    per_transaction: int,
+    one_domain: bool,
+    utf8: Set[Recipient],
+    begins_with_rset: bool,
+) -> list[Entry]:
+    """Lay out the commands that ask about `recipients`; transactions are parted by RSET.
+
+    >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
+    >>> [e.verb for e in plan_window(ask, mail_from="", per_transaction=50, one_domain=False, utf8=set(), begins_with_rset=False)]
+    ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
+    """
+    entries: list[Entry] = []
+    for group, needs_utf8 in transactions(recipients, per_transaction, utf8, one_domain=one_domain):
+        if entries or begins_with_rset:
+            entries.append(Entry("RSET", command.RSET))
+        entries.append(Entry("MAIL", command.mail(mail_from, smtputf8=needs_utf8)))
+        domains = len({recipient.domain for recipient in group})
+        entries += [Entry("RCPT", command.rcpt(r.address), r, len(group), domains) for r in group]
+    return entries
+
+
+def transactions(
+    recipients: Iterable[Recipient], size: int, utf8: Set[Recipient], *, one_domain: bool
+) -> Iterator[tuple[list[Recipient], bool]]:
+    """Group what may share a MAIL command; probes stand alone, since their fate must not touch anyone else's."""
+    groups: dict[tuple[bool, str], list[Recipient]] = {}
+    probes: list[Recipient] = []
+    for recipient in recipients:
+        if recipient.is_probe:
+            probes.append(recipient)
+            continue
+        needs_utf8 = recipient in utf8 or not recipient.address.isascii()
+        groups.setdefault((needs_utf8, recipient.domain if one_domain else ""), []).append(recipient)
+    for (needs_utf8, _), group in groups.items():
+        for start in range(0, len(group), size):
+            yield group[start : start + size], needs_utf8
+    for probe in probes:
+        yield [probe], not probe.address.isascii()
+
+
+def is_misplaced(entries: Sequence[Entry], replies: Sequence[Reply]) -> bool:
+    """Whether a refusal names a recipient of this window other than the one it would be taken for.
+
+    A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
+    wrong `mailbox_not_found`.
+    """
+    asked = [entry.recipient.address.lower() for entry in entries if entry.recipient]
+    for entry, reply in zip(entries, replies, strict=False):
+        if reply.is_positive or entry.recipient is None or "@" not in reply.text or len(asked) == 1:
+            continue
+        text = reply.text.lower()
+        if entry.recipient.address.lower() not in text and any(address in text for address in asked):
+            return True
+    return False

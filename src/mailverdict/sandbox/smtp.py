@@ -1,0 +1,225 @@
+"""A real SMTP server on loopback that plays many exchanges, each on an address of its own, all on one port.
+
+What each of them does is data: see `mailverdict.sandbox.smtp_script`. No message is ever taken.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+import ssl
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .smtp_connection import Connection
+from .smtp_script import EXCHANGES, Exchange, Fault
+
+__all__ = ["Exchange", "Fault", "SmtpServer", "SmtpStats"]
+
+CERTIFICATE = Path(__file__).with_name("starttls.pem")
+BIND_TRIES = 20  # the port that is free on one address may be taken on another
+
+
+@dataclass(slots=True)
+class SmtpStats:
+    """What one exchange counted.
+
+    Attributes
+    ----------
+    sessions, open_now, most_open : int
+        Connections: all of them, now, and at most at any instant.
+    rcpts : Counter of str
+        RCPT commands by address in lower case.
+    quits, datas, secured : int
+        QUIT and DATA commands, and sessions under TLS.
+    commands : Counter of str
+        Commands by verb.
+    """
+
+    sessions: int = 0
+    open_now: int = 0
+    most_open: int = 0
+    rcpts: Counter[str] = field(default_factory=Counter)
+    quits: int = 0
+    datas: int = 0
+    secured: int = 0
+    commands: Counter[str] = field(default_factory=Counter)
+
+    def opened(self) -> None:
+        """Count a connection."""
+        self.sessions += 1
+        self.open_now += 1
+        self.most_open = max(self.most_open, self.open_now)
+
+
+class SmtpServer:
+    """Plays exchanges on loopback addresses.
+
+    Use it as an asynchronous context manager, or `start` and `stop` it.
+
+    Parameters
+    ----------
+    exchanges : iterable of Exchange, optional
+        What to play; all of the sandbox's own by default.
+    port : int
+        Port of all of them; 0: one that is free.
+
+    Raises
+    ------
+    OSError
+        On `start`, if the addresses cannot be bound; outside Linux most of 127.0.0.0/8 cannot.
+
+    Examples
+    --------
+    >>> import asyncio
+    >>> async def greet():
+    ...     async with SmtpServer([Exchange("mx.ada.example", "a mailbox")]) as server:
+    ...         reader, writer = await asyncio.open_connection(server.address_of("mx.ada.example"), server.port)
+    ...         line = await reader.readline()
+    ...         writer.close()
+    ...         return line
+    >>> asyncio.run(greet())
+    b'220 mx.ada.example ESMTP sandbox\\r\\n'
+    """
+
+    def __init__(self, exchanges: Iterable[Exchange] = EXCHANGES, *, port: int = 0) -> None:
+        self.exchanges = {exchange.host: exchange for exchange in exchanges}
+        self.addresses = dict(assign_addresses(self.exchanges.values()))
+        self.port = port
+        self._stats = {host: SmtpStats() for host in self.exchanges}
+        self._tls: ssl.SSLContext | None = None
+        self._servers: list[asyncio.Server] = []
+        self._connections: set[Connection] = set()
+
+    def address_of(self, host: str) -> str:
+        """The IP address of an exchange.
+
+        Parameters
+        ----------
+        host : str
+            Its name.
+
+        Returns
+        -------
+        str
+            A loopback address.
+        """
+        return self.addresses[host]
+
+    def stats(self, host: str) -> SmtpStats:
+        """What an exchange counted so far.
+
+        Parameters
+        ----------
+        host : str
+            Its name.
+
+        Returns
+        -------
+        SmtpStats
+            Live counts.
+        """
+        return self._stats[host]
+
+    async def start(self) -> Self:
+        """Listen on every address.
+
+        Returns
+        -------
+        SmtpServer
+            Itself.
+        """
+        sockets = bind_all(self.listening(), self.port)
+        if sockets:
+            self.port = sockets[0].getsockname()[1]
+        for sock, exchange in zip(sockets, self.playing(), strict=True):
+            self._servers.append(await asyncio.get_running_loop().create_server(self.factory(exchange), sock=sock))
+        return self
+
+    def playing(self) -> list[Exchange]:
+        """Exchanges that listen."""
+        return [exchange for exchange in self.exchanges.values() if exchange.listens]
+
+    def listening(self) -> list[str]:
+        """Addresses that are listened on."""
+        return [self.addresses[exchange.host] for exchange in self.playing()]
+
+    def factory(self, exchange: Exchange) -> partial[Connection]:
+        """What makes connections of an exchange."""
+        first_asked: dict[str, float] = {}
+        return partial(Connection, exchange, self._stats[exchange.host], self._connections, first_asked, self.tls)
+
+    def tls(self) -> ssl.SSLContext:
+        """The TLS context of all connections, made when the first one asks."""
+        if self._tls is None:
+            self._tls = server_tls()
+        return self._tls
+
+    async def stop(self) -> None:
+        """Stop listening and end every connection."""
+        for server in self._servers:
+            server.close()
+        for connection in tuple(self._connections):
+            connection.abort()
+        for server in self._servers:
+            await server.wait_closed()
+        self._servers.clear()
+
+    async def __aenter__(self) -> Self:
+        """Start."""
+        return await self.start()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop."""
+        await self.stop()
+
+
+def assign_addresses(exchanges: Iterable[Exchange]) -> Iterator[tuple[str, str]]:
+    """Give every exchange its address: its own, or the next of 127.25.0.0/16."""
+    for number, exchange in enumerate(exchanges, start=1):
+        yield exchange.host, exchange.address or f"127.25.{number >> 8}.{number & 255}"
+
+
+def bind_all(addresses: list[str], port: int) -> list[socket.socket]:
+    """Bind one port on all addresses; with port 0, whatever port is free on all of them."""
+    for tries_left in reversed(range(BIND_TRIES)):
+        sockets: list[socket.socket] = []
+        try:
+            for address in addresses:
+                wanted = sockets[0].getsockname()[1] if sockets else port
+                sockets.append(bind(address, wanted))
+        except OSError as exc:
+            for sock in sockets:
+                sock.close()
+            if port or exc.errno != errno.EADDRINUSE or not tries_left:
+                raise
+        else:
+            return sockets
+    return []
+
+
+def bind(address: str, port: int) -> socket.socket:
+    """Bind one address."""
+    sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind((address, port))
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def server_tls() -> ssl.SSLContext:
+    """TLS with the sandbox's own certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
