@@ -11,7 +11,7 @@ import argparse
 import os
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -99,11 +99,11 @@ def print_table(times: Times, rows: int) -> None:
         print(f"{name:28} {middle:8.3f} ({spread})  {middle / rows * 1e6:7.3f} us/row  {base / middle:6.0f}x")
 
 
-def main() -> None:
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=ROWS)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    given = parser.parse_args()
+    given = parser.parse_args(argv)
     texts = make_addresses(given.rows)
     column = pa.array(texts)
     memory = peak_above_input(column)

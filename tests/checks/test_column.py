@@ -264,6 +264,16 @@ def test_a_huge_cell_is_refused_and_spoils_no_other_row(kind):
     assert seen.normalized.nbytes < 1_000
 
 
+def test_rows_that_lie_behind_two_gib_of_others():
+    octets = np.zeros(2**31 + 10, np.uint8)  # never touched, so that no memory is taken
+    octets[-10:] = np.frombuffer(b"Ada@WEB.de", np.uint8)
+    offsets = np.array([0, 2**31, 2**31 + 10], np.int64)
+    column = pa.LargeStringArray.from_buffers(2, pa.py_buffer(offsets), pa.py_buffer(octets)).slice(1)
+    seen = observe_column(column)
+    assert seen.normalized.to_pylist() == ["Ada@web.de"]
+    assert fault_messages(column, seen.ok).to_pylist() == [None]
+
+
 def test_the_callers_buffers_stay_as_they_are():
     column = pa.array(["Ada@WEB.de", "INFO@Web.De", "a@XN--BCHER-KVA.de"])
     before = column.to_pylist()

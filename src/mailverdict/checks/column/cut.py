@@ -22,6 +22,7 @@ __all__ = [
     "cut_at",
     "half",
     "join_texts",
+    "narrow",
     "octets_of",
     "offsets_of",
     "pack",
@@ -64,6 +65,14 @@ def half(cut: Cut, which: int) -> pa.StringArray:
     return pack(cut.octets, bounds, valid).drop_null()
 
 
+def narrow(texts: pa.Array) -> pa.StringArray:
+    """Make ``string`` of a piece; Arrow's own cast refuses a slice of more than 2 GiB, however short the slice."""
+    if texts.type != pa.large_string() or not len(texts):
+        return texts.cast(pa.string())
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return pack(octets_of(texts)[offsets[0] : offsets[-1]], (offsets - offsets[0]).astype(np.int32))
+
+
 def offsets_of(texts: pa.StringArray) -> Positions:
     """View the offsets of a string array, one more than it has rows."""
     if not len(texts):
@@ -71,8 +80,8 @@ def offsets_of(texts: pa.StringArray) -> Positions:
     return np.frombuffer(texts.buffers()[1], np.int32)[texts.offset : texts.offset + len(texts) + 1]
 
 
-def octets_of(texts: pa.StringArray) -> Octets:
-    """View the whole data buffer of a string array."""
+def octets_of(texts: pa.Array) -> Octets:
+    """View the whole data buffer of a string array, of either offset width."""
     data = texts.buffers()[2]
     return np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..faults import MAX_OCTETS
 from ..syntax import DomainName
-from .cut import DOMAINS, LOCAL_PARTS, Bools, Cut, Octets, Positions, cut_at, half, join_texts, pack
+from .cut import DOMAINS, LOCAL_PARTS, Bools, Cut, Octets, Positions, cut_at, half, join_texts, narrow, pack
 from .domains import Domains, check_domains
 from .local_parts import check_locals
 
@@ -141,7 +141,7 @@ def empty_long(texts: pa.Array) -> pa.StringArray:
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:
         texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, pa.scalar("", texts.type))
-    return texts.cast(pa.string())
+    return narrow(texts)
 
 
 def rewrite_rows(
