@@ -10,6 +10,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from ..backend import Deferred, Event, Job, Noticed, Settled, Submitted, Waiting
+from ..contract.envelope import BULK_LIMIT
 from ..errors import BackendError, ContractError, RateLimited
 from .bulk import Submission
 from .client import Client
@@ -108,8 +109,8 @@ class Flow:
         return bool(self.queue or self.polls)
 
     def may_submit(self) -> bool:
-        """Whether there is something to submit, and room for its jobs."""
-        return self.submission.has_work and len(self.queue) + len(self.polls) < MAX_IN_FLIGHT
+        """Whether there is something to submit, and room for a whole batch of jobs."""
+        return self.submission.has_work and len(self.queue) + len(self.polls) + BULK_LIMIT <= MAX_IN_FLIGHT
 
     def watch(self, jobs: Sequence[Job]) -> None:
         """Follow jobs from now on, their first polls staggered."""

@@ -1,0 +1,300 @@
+"""Submitting, step by step: no network, no clock."""
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.backend import Deferred, Job, Noticed, QuotaSeen, Settled, Submitted, Submitting
+from mailverdict.contract.envelope import Failure, Success
+from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
+from mailverdict.remote.bulk import GRACE, RESUBMISSIONS, Submission, match_entries
+from mailverdict.remote.steps import Answer, Lost, Pause, Request
+
+from .world import addresses
+
+RESET = Lost(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
+NOT_SENT = Lost(TransportError("POST http://verify.test: no connection"), was_sent=False)
+
+
+def quota(used: int, limit: int = 100) -> Success:
+    return Success({"daily_limit": limit, "used": used, "remaining": limit - used}, {})
+
+
+def queued(emails: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"email": e, "status": "queued", "message": "", "job_id": f"job of {e}"} for e in emails]
+
+
+def accepted(emails: Sequence[str]) -> Success:
+    return Success({"results": queued(emails)}, {})
+
+
+def new_submission(emails: Sequence[str]) -> Submission:
+    numbers = count(1)
+    return Submission(emails, "mx", clock=lambda: 50.0, new_token=lambda: f"t{next(numbers)}")
+
+
+def drive(submission: Submission, answers: Sequence[Answer]) -> list[Any]:
+    """Drive one batch with scripted answers, all of which must be asked for; give the steps that were taken."""
+    steps = submission.next_batch()
+    left, taken, answer = list(answers), [], None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            assert not left, f"never asked for: {left}"
+            return taken
+        taken.append(step)
+        answer = left.pop(0) if isinstance(step, Request) else None
+
+
+def posts(taken: Sequence[Any]) -> list[list[str]]:
+    return [step.body["emails"] for step in taken if isinstance(step, Request) and step.body]
+
+
+def kinds(taken: Sequence[Any]) -> list[str]:
+    return [step.method if isinstance(step, Request) else type(step).__name__ for step in taken]
+
+
+def test_the_quota_is_asked_first_and_the_batch_announced_before_it_is_sent() -> None:
+    submission = new_submission(addresses(3))
+    taken = drive(submission, [quota(0), accepted(addresses(3))])
+    assert kinds(taken) == ["GET", "QuotaSeen", "Submitting", "POST", "Submitted"]
+    assert taken[2] == Submitting("t1", tuple(addresses(3)), used_before=0)
+    first = addresses(1)[0]
+    assert taken[4].jobs[0] == Job(f"job of {first}", first, "mx", submitted_at=50.0)
+    assert taken[4].token == "t1"
+    assert not submission.has_work
+
+
+def test_a_submission_is_never_marked_repeatable() -> None:
+    taken = drive(new_submission(["a@b.org"]), [quota(0), accepted(["a@b.org"])])
+    assert [step.is_repeatable for step in taken if isinstance(step, Request)] == [True, False]
+
+
+def test_batches_have_at_most_100_addresses() -> None:
+    submission = new_submission(addresses(250))
+    sizes = []
+    while submission.has_work:
+        expected = submission.left[:100]
+        sizes += [len(post) for post in posts(drive(submission, [quota(0, 10_000), accepted(expected)]))]
+    assert sizes == [100, 100, 50]
+
+
+def test_a_batch_is_no_larger_than_what_remains_and_the_rest_is_deferred() -> None:
+    submission = new_submission(addresses(250))
+    assert posts(drive(submission, [quota(70), accepted(addresses(30))])) == [addresses(30)]
+    taken = drive(submission, [quota(100)])
+    assert kinds(taken) == ["GET", "QuotaSeen", "Deferred"]
+    assert (taken[2].why, len(taken[2].emails), taken[2].retry_after) == ("quota", 220, 900.0)
+    assert not submission.has_work
+
+
+def test_a_quota_that_cannot_be_read_is_an_error_before_anything_is_sent() -> None:
+    submission = new_submission(addresses(2))
+    with pytest.raises(ServiceError):
+        drive(submission, [Failure("INTERNAL_ERROR", "m", 500, {})])
+    assert submission.left == addresses(2)
+
+
+def refusal(remaining: int | None, code: str = "QUOTA_EXCEEDED") -> Failure:
+    details = {} if remaining is None else {"limit": 100, "remaining": remaining, "requested": 50}
+    return Failure(code, "m", 429, details)
+
+
+def test_a_quota_race_shrinks_the_batch_to_what_the_refusal_says() -> None:
+    submission = new_submission(addresses(50))
+    taken = drive(submission, [quota(0), refusal(7)])
+    assert taken[-1] == Deferred((), "rejected", token="t1")
+    assert posts(drive(submission, [quota(0), accepted(addresses(7))])) == [addresses(7)]
+    assert len(submission.left) == 43
+    assert len(posts(drive(submission, [quota(7), accepted(addresses(50)[7:])]))[0]) == 43, "the shrinking is for once"
+
+
+def test_a_refusal_with_nothing_remaining_defers_the_rest() -> None:
+    submission = new_submission(addresses(5))
+    drive(submission, [quota(0), refusal(0)])
+    assert drive(submission, [quota(0)])[-1].why == "quota"
+
+
+@pytest.mark.parametrize("remaining", [None, 100, -3])
+def test_refusals_that_make_no_sense_end_all_the_same(remaining: int | None) -> None:
+    submission = new_submission(addresses(90))
+    rounds = 0
+    while submission.has_work:
+        rounds += 1
+        taken = drive(submission, [quota(0), refusal(remaining)] if rounds <= 7 else [quota(0)])
+    assert taken[-1].why == "quota"
+    assert rounds == 8
+
+
+def test_a_service_with_a_smaller_limit_is_served_in_smaller_batches() -> None:
+    submission = new_submission(addresses(100))
+    drive(submission, [quota(0), Failure("BULK_LIMIT_EXCEEDED", "m", 422, {"limit": 25, "received": 100})])
+    for _ in range(4):
+        assert len(posts(drive(submission, [quota(0), accepted(submission.left[:25])]))[0]) == 25
+    assert not submission.has_work
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        Failure("INVALID_VALIDATION_TYPE", "m", 400, {"allowed": ["mx"]}),
+        Failure("E1002", "m", 400, {}),
+        Failure("", "HTML", 404, {}),
+        Failure("", "redirected", 308, {}),
+        Failure("WHATEVER", "m", 451, {}),
+    ],
+)
+def test_a_refusal_ends_the_submitting_and_nothing_is_uncertain(failure: Failure) -> None:
+    submission = new_submission(addresses(5))
+    taken = drive(submission, [quota(0), failure])
+    assert taken[-1] == Deferred((), "rejected", token="t1")
+    assert isinstance(submission.error, ServiceError)
+    assert not submission.has_work
+
+
+def test_what_never_left_this_machine_is_not_uncertain() -> None:
+    submission = new_submission(addresses(5))
+    assert drive(submission, [quota(0), NOT_SENT])[-1] == Deferred((), "rejected", token="t1")
+    assert submission.error is NOT_SENT.error
+
+
+UNSURE: list[Answer] = [
+    RESET,
+    Lost(ContractError("cut JSON"), was_sent=True),
+    Failure("INTERNAL_ERROR", "m", 500, {}),
+    Failure("UPSTREAM_ERROR", "m", 502, {}),
+    Failure("", "HTML", 502, {}),
+    Failure("E1005", "m", 400, {}),
+    Failure("", "HTML", 408, {}),
+    Failure("INTERNAL_ERROR", "m", 200, {}),
+    Success({}, {}),
+    Success(None, {}),
+    Success({"results": []}, {}),
+    Success({"results": [None, 3]}, {}),
+]
+
+
+@pytest.mark.parametrize("answer", UNSURE)
+def test_a_lost_submission_that_was_counted_is_uncertain_and_told(answer: Answer) -> None:
+    submission = new_submission(addresses(5))
+    taken = drive(submission, [quota(10), answer, quota(15)])
+    assert kinds(taken)[3:] == ["POST", "Pause", "GET", "QuotaSeen", "Deferred", "Noticed"]
+    assert taken[4] == Pause(GRACE, taken[4].why)
+    assert taken[7] == Deferred(tuple(addresses(5)), "uncertain", token="t1")
+    assert "from 10 to 15" in taken[8].message
+    assert not submission.left
+    assert submission.error is None
+
+
+@pytest.mark.parametrize("answer", UNSURE)
+def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(answer: Answer) -> None:
+    submission = new_submission(addresses(5))
+    taken = drive(submission, [quota(10), answer, quota(10)])
+    assert taken[-1] == Deferred((), "rejected", token="t1")
+    assert submission.has_work
+    taken = drive(submission, [quota(10), answer, quota(10)])
+    assert posts(taken) == [addresses(5)]
+    assert isinstance(submission.error, BackendError)
+    assert not submission.has_work
+    assert RESUBMISSIONS == 1
+
+
+def test_a_turn_of_the_day_after_a_loss_tells_nothing_so_it_is_uncertain() -> None:
+    taken = drive(new_submission(addresses(5)), [quota(10), RESET, quota(0)])
+    assert taken[-2].why == "uncertain"
+
+
+def test_a_quota_that_cannot_be_read_after_a_loss_leaves_it_uncertain_and_ends_the_submitting() -> None:
+    submission = new_submission(addresses(200))
+    taken = drive(submission, [quota(0), RESET, NOT_SENT])
+    assert taken[-2] == Deferred(tuple(addresses(100)), "uncertain", token="t1")
+    assert submission.error is NOT_SENT.error
+
+
+def test_two_losses_in_a_row_end_the_submitting_before_the_quota_is_gone() -> None:
+    submission = new_submission(addresses(300))
+    drive(submission, [quota(0, 1000), RESET, quota(100, 1000)])
+    drive(submission, [quota(100, 1000), RESET, quota(200, 1000)])
+    assert submission.error is RESET.error
+    assert len(submission.left) == 100
+
+
+def test_an_acceptance_in_between_makes_the_next_loss_the_first_again() -> None:
+    submission = new_submission(addresses(300))
+    drive(submission, [quota(0, 1000), RESET, quota(100, 1000)])
+    drive(submission, [quota(100, 1000), accepted(addresses(200)[100:])])
+    drive(submission, [quota(200, 1000), RESET, quota(300, 1000)])
+    assert submission.error is None
+
+
+def test_rejected_lines_are_settled_and_have_no_job() -> None:
+    emails = ["a@b.org", "malformed", "c@d.org"]
+    results = queued(emails)
+    results[1] |= {"status": "error", "message": "Invalid email format"}
+    taken = drive(new_submission(emails), [quota(0), Success({"results": results}, {})])
+    jobs = next(step for step in taken if isinstance(step, Submitted)).jobs
+    assert [job.email for job in jobs] == ["a@b.org", "c@d.org"]
+    settled = next(step for step in taken if isinstance(step, Settled)).rows.to_pylist()
+    assert [(row["email"], row["result"]) for row in settled] == [("malformed", "invalid")]
+
+
+def test_a_job_without_a_usable_id_is_uncertain_and_the_others_are_kept() -> None:
+    emails = ["a@b.org", "c@d.org", "e@f.org"]
+    results = queued(emails)
+    results[1]["job_id"] = ".."
+    taken = drive(new_submission(emails), [quota(0), Success({"results": results}, {})])
+    assert kinds(taken)[-3:] == ["Submitted", "Deferred", "Noticed"]
+    assert taken[-2] == Deferred(("c@d.org",), "uncertain", token="t1")
+    assert isinstance(taken[-1], Noticed)
+
+
+def test_entries_are_matched_by_address_in_any_order_and_number() -> None:
+    emails = ["a@b.org", "c@d.org", "e@f.org"]
+    shuffled = match_entries({"results": [*reversed(queued(emails))]}, emails)
+    assert [entry and entry.job_id for entry in shuffled] == [f"job of {email}" for email in emails]
+    short = match_entries({"results": queued(emails)[:1]}, emails)
+    assert [bool(entry) for entry in short] == [True, False, False]
+
+
+def test_entries_that_spell_the_address_another_way_are_matched_by_their_place() -> None:
+    entries = match_entries({"results": queued(["A@B.org", "c@d.org"])}, ["a@b.org", "c@d.org"])
+    assert [entry and entry.job_id for entry in entries] == ["job of A@B.org", "job of c@d.org"]
+
+
+def test_one_id_for_two_addresses_is_usable_for_neither() -> None:
+    results = queued(["a@b.org", "c@d.org"])
+    results[1]["job_id"] = results[0]["job_id"]
+    assert match_entries({"results": results}, ["a@b.org", "c@d.org"]) == [None, None]
+
+
+def test_a_status_that_no_table_knows_counts_as_paid() -> None:
+    results = queued(["a@b.org"])
+    results[0]["status"] = "accepted"
+    taken = drive(new_submission(["a@b.org"]), [quota(0), Success({"results": results}, {})])
+    assert [len(step.jobs) for step in taken if isinstance(step, Submitted)] == [1]
+
+
+def test_the_quota_is_told_each_time_it_is_seen() -> None:
+    taken = drive(new_submission(["a@b.org"]), [quota(3), RESET, quota(4)])
+    assert [step.quota.used for step in taken if isinstance(step, QuotaSeen)] == [3, 4]
+
+
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.sampled_from(["results", "email", "status", "job_id", "message"]), inner, max_size=5)
+    ),
+    max_leaves=15,
+)
+
+
+@given(ANY)
+def test_matching_never_raises_and_gives_one_entry_per_address(data: Any) -> None:
+    assert len(match_entries(data, ["a@b.org", "c@d.org"])) == 2
+    assert len(match_entries({"results": data}, ["a@b.org", "c@d.org"])) == 2

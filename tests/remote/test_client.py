@@ -1,0 +1,460 @@
+"""One request: every foreign failure becomes ours, and only what is safe is repeated."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.contract.envelope import Failure, Success
+from mailverdict.errors import ContractError, SettingsError, TransportError
+from mailverdict.remote.client import (
+    FOREIGN,
+    LARGEST_BODY,
+    Client,
+    Retries,
+    check_headers,
+    decode_json,
+    parse_base_url,
+    parse_retry_after,
+)
+from mailverdict.remote.steps import Answer, Lost, Request
+
+from .scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
+from .virtual import run_virtual
+
+URL = "http://verify.test"
+GET = Request("GET", "/api/thing")
+BARE = Request("GET", "/api/quota", is_enveloped=False)
+POST = Request("POST", "/api/bulk-check-email", {"emails": []}, is_repeatable=False)
+OK = {"success": True, "data": {"n": 1}, "meta": META}
+
+Handler = Callable[[httpx.Request], httpx.Response]
+
+
+def ask(handler: Handler, request: Request = GET, **options: Any) -> tuple[Answer, int, float]:
+    """Ask once with `handler` as the service; give the answer, the requests it took and the seconds."""
+    calls = []
+
+    async def serve(incoming: httpx.Request) -> httpx.Response:
+        calls.append(incoming)
+        return handler(incoming)
+
+    async def main(loop: Any) -> tuple[Answer, int, float]:
+        async with Client(URL, transport=httpx.MockTransport(serve), jitter=lambda: 1.0, **options) as client:
+            answer = await client.ask(request)
+        return answer, len(calls), loop.time()
+
+    return run_virtual(main)
+
+
+def reply(status: int, body: Any = None, **headers: str) -> Handler:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return lambda _: httpx.Response(status, content=content, headers=headers)
+
+
+def one_by_one(*handlers: Handler) -> Handler:
+    left = iter(handlers)
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        return next(left)(request)
+
+    return handler
+
+
+def raising(kind: type[httpx.RequestError]) -> Handler:
+    def handler(request: httpx.Request) -> httpx.Response:
+        raise kind("seen", request=request)
+
+    return handler
+
+
+def test_a_success_is_its_data() -> None:
+    answer, calls, _ = ask(reply(200, OK))
+    assert answer == Success({"n": 1}, META)
+    assert calls == 1
+
+
+def test_a_record_without_envelope_is_its_own_data() -> None:
+    assert ask(reply(200, {"daily_limit": 1}), BARE)[0] == Success({"daily_limit": 1}, {})
+
+
+def test_both_envelopes_are_errors_with_their_code() -> None:
+    standard, *_ = ask(reply(400, json.loads(envelope("EMAIL_REQUIRED", "say which", a=1))))
+    assert isinstance(standard, Failure)
+    assert (standard.code, standard.status, standard.details) == ("EMAIL_REQUIRED", 400, {"a": 1})
+    assert standard.message == f"GET {URL}/api/thing: 400 EMAIL_REQUIRED say which"
+    short, *_ = ask(reply(400, {"error": {"code": "E1003", "message": "no type"}}))
+    assert isinstance(short, Failure)
+    assert short.code == "E1003"
+
+
+def test_an_error_envelope_is_an_error_whatever_the_status() -> None:
+    assert isinstance(ask(reply(200, {"error": {"code": "E1004"}}), BARE)[0], Failure)
+
+
+def test_a_success_envelope_with_an_error_status_is_none() -> None:
+    answer, *_ = ask(reply(404, OK))
+    assert isinstance(answer, Failure)
+    assert answer.status == 404
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _, _ in FOREIGN])
+def test_every_failure_of_the_transport_is_ours_and_names_the_url(kind: type[httpx.RequestError]) -> None:
+    answer, *_ = ask(raising(kind))
+    assert isinstance(answer, Lost)
+    assert isinstance(answer.error, TransportError)
+    assert f"GET {URL}/api/thing" in str(answer.error)
+    assert "seen" in str(answer.error)
+
+
+def all_subclasses(kind: type) -> set[type]:
+    return {kind}.union(*(all_subclasses(each) for each in kind.__subclasses__()))
+
+
+def test_the_table_knows_every_concrete_failure_of_httpx() -> None:
+    known = [kind for kind, _, _ in FOREIGN]
+    abstract = {httpx.TransportError, httpx.TimeoutException, httpx.NetworkError, httpx.ProtocolError}
+    assert all_subclasses(httpx.RequestError) - abstract == set(known)
+    for i, kind in enumerate(known):
+        assert not any(issubclass(later, kind) for later in known[i + 1 :]), f"{kind.__name__} hides a finer one"
+
+
+@pytest.mark.parametrize(
+    ("kind", "was_sent"),
+    [(httpx.ConnectError, False), (httpx.ConnectTimeout, False), (httpx.ReadError, True), (httpx.WriteError, True)],
+)
+def test_it_is_known_whether_a_request_may_have_arrived(kind: type[httpx.RequestError], was_sent: bool) -> None:
+    answer, *_ = ask(raising(kind), POST)
+    assert isinstance(answer, Lost)
+    assert answer.was_sent is was_sent
+
+
+def test_what_is_safe_is_repeated_with_growing_pauses() -> None:
+    _, calls, seconds = ask(raising(httpx.ReadError), GET)
+    assert calls == 4
+    assert seconds == pytest.approx(0.5 + 1 + 2)
+
+
+def test_a_submission_is_not_repeated_once_it_was_sent() -> None:
+    assert ask(raising(httpx.ReadError), POST)[1] == 1
+    assert ask(reply(500, json.loads(envelope("INTERNAL_ERROR"))), POST)[1] == 1
+    assert ask(reply(502, HTML), POST)[1] == 1
+    assert ask(reply(202, b'{"success": tr'), POST)[1] == 1
+
+
+def test_a_submission_that_never_left_is_repeated() -> None:
+    assert ask(raising(httpx.ConnectError), POST)[1] == 4
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 405, 422])
+def test_a_refusal_is_not_repeated(status: int) -> None:
+    assert ask(reply(status, json.loads(envelope("X"))))[1] == 1
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_server_error_is_repeated_where_that_is_safe(status: int) -> None:
+    assert ask(reply(status, HTML))[1] == 4
+
+
+def test_it_stops_repeating_when_it_is_answered() -> None:
+    answer, calls, _ = ask(one_by_one(reply(500, HTML), raising(httpx.ReadError), reply(200, OK)))
+    assert isinstance(answer, Success)
+    assert calls == 3
+
+
+def test_retry_after_is_respected_for_a_limiter_also_by_a_submission() -> None:
+    slow = reply(429, json.loads(envelope("SLOW")), **{"Retry-After": "7"})
+    answer, calls, seconds = ask(one_by_one(slow, reply(202, OK)), POST)
+    assert isinstance(answer, Success)
+    assert (calls, seconds) == (2, 7.0)
+
+
+def test_a_limiter_that_asks_for_more_than_seconds_is_told_not_waited_for() -> None:
+    answer, calls, seconds = ask(reply(429, b"", **{"Retry-After": "3600"}))
+    assert isinstance(answer, Failure)
+    assert (answer.retry_after, calls, seconds) == (3600.0, 1, 0.0)
+
+
+def test_an_exhausted_quota_is_not_repeated() -> None:
+    body = json.loads(envelope("QUOTA_EXCEEDED", remaining=0, limit=100, requested=5))
+    assert ask(reply(429, body), POST)[1] == 1
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed_and_says_where_to(status: int) -> None:
+    answer, calls, _ = ask(reply(status, b"", Location="https://elsewhere.test/x"), POST)
+    assert isinstance(answer, Failure)
+    assert "https://elsewhere.test/x" in answer.message
+    assert calls == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"<html>hello",
+        b'{"success": true, "da',
+        b"null",
+        b"[]",
+        b'"text"',
+        b"{}",
+        b'{"success": true}',
+        b"\xff\xfe",
+        b"NaN",
+    ],
+)
+def test_a_success_that_says_nothing_is_lost_and_shows_what_was_seen(body: bytes) -> None:
+    answer, *_ = ask(reply(200, body))
+    assert isinstance(answer, Lost)
+    assert isinstance(answer.error, ContractError)
+    assert answer.was_sent
+    assert f"{len(body)} octets" in str(answer.error)
+    assert URL in str(answer.error)
+
+
+def test_a_proxy_s_page_is_shown_shortened_on_one_line() -> None:
+    page = b"<html>\x1b[2J\r\n" + b"x" * 10_000
+    answer, *_ = ask(reply(502, page, **{"Content-Type": "text/html"}))
+    assert isinstance(answer, Failure)
+    assert (answer.code, answer.status) == ("", 502)
+    assert "text/html" in answer.message
+    assert len(answer.message) < 400
+    assert answer.message.isprintable()
+
+
+def test_an_answer_too_large_is_not_taken_in() -> None:
+    answer, *_ = ask(reply(200, b'{"success": true, "data": "' + b"x" * LARGEST_BODY + b'"}'))
+    assert isinstance(answer, Lost)
+    assert "larger than" in str(answer.error)
+
+
+def test_a_small_answer_that_unpacks_to_a_large_one_is_not_taken_in() -> None:
+    bomb = gzip.compress(b" " * (8 * LARGEST_BODY))
+    answer, *_ = ask(reply(200, bomb, **{"Content-Encoding": "gzip"}))
+    assert isinstance(answer, Lost)
+    assert "larger than" in str(answer.error)
+
+
+def test_an_answer_nested_too_deeply_is_no_answer() -> None:
+    assert isinstance(ask(reply(200, b"[" * 100_000))[0], Lost)
+
+
+def test_lone_surrogates_are_made_harmless() -> None:
+    answer, *_ = ask(reply(200, b'{"success": true, "data": {"\\ud800": ["a\\udfffb", 1]}, "meta": {}}'))
+    assert answer == Success({"\ufffd": ["a\ufffdb", 1]}, {})
+
+
+def test_proper_pairs_survive() -> None:
+    assert decode_json(b'"\\ud83d\\ude00"') == "\N{GRINNING FACE}"
+
+
+@given(st.binary(max_size=40) | st.text(max_size=20).map(lambda t: json.dumps(t).encode()))
+def test_decoding_raises_nothing_but_a_contract_error(body: bytes) -> None:
+    try:
+        decoded = decode_json(body)
+    except ContractError:
+        return
+    json.dumps(decoded, ensure_ascii=False).encode()
+
+
+def test_a_service_that_never_answers_is_left_in_time() -> None:
+    async def main(loop: Any) -> tuple[Answer, float]:
+        service = ScriptedService(loop.wall_clock)
+        service.always["quota"] = FAULTS["never answers"]
+        async with Client(URL, transport=Wire(service, asyncio.sleep), timeout=20.0, jitter=lambda: 1.0) as client:
+            return await client.ask(BARE), loop.time()
+
+    answer, seconds = run_virtual(main)
+    assert isinstance(answer, Lost)
+    assert "within 20 seconds" in str(answer.error)
+    assert seconds < 90, "the budget of retries bounds the whole"
+
+
+def test_the_client_sends_json_and_the_headers_it_was_given() -> None:
+    seen = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(202, json=OK)
+
+    ask(handler, POST, headers={"Authorization": "Bearer x"})
+    assert seen[0].headers["authorization"] == "Bearer x"
+    assert seen[0].headers["content-type"] == "application/json"
+    assert str(seen[0].url) == f"{URL}/api/bulk-check-email"
+
+
+@pytest.mark.parametrize(
+    ("text", "url", "why"),
+    [
+        ("https://verify.example.org", "https://verify.example.org", "as it is"),
+        ("HTTPS://Verify.Example.ORG:443/", "https://verify.example.org", "case, default port, slash"),
+        ("http://h:80/a/b//", "http://h/a/b", "a path is kept"),
+        ("http://h:8000", "http://h:8000", "another port is kept"),
+        ("http://[::1]:8000", "http://[::1]:8000", "IPv6"),
+        ("http://müller.example", "http://xn--mller-kva.example", "an internationalised host"),
+        (" http://h ", "http://h", "blanks around it"),
+    ],
+)
+def test_base_urls_have_one_normal_form(text: str, url: str, why: str) -> None:
+    assert parse_base_url(text) == url, why
+    assert parse_base_url(url) == url
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "verify.example.org",
+        "ftp://h",
+        "file:///etc/passwd",
+        "http://",
+        "http://h:0",
+        "http://h:70000",
+        "http://h:x",
+        "http://a b",
+        "http://a..b",
+        "http://-a-",
+        "http://h?x=1",
+        "http://h#x",
+        "http://h\r\nX: y",
+        "http://256.1.1.1",
+        None,
+        7,
+        b"http://h",
+    ],
+)
+def test_what_is_no_base_url_is_refused(text: Any) -> None:
+    with pytest.raises(SettingsError, match="base_url"):
+        parse_base_url(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["http://user:secret@h", "http://user:secret@h:x", "http://user:secret@h h", "user:secret@h"]
+)
+def test_credentials_in_a_url_are_refused_and_never_shown(text: str) -> None:
+    with pytest.raises(SettingsError) as raised:
+        parse_base_url(text)
+    assert "secret" not in str(raised.value)
+
+
+@given(st.text(max_size=30))
+def test_parsing_a_url_raises_nothing_but_settings_errors(text: str) -> None:
+    try:
+        url = parse_base_url(f"http://{text}")
+    except SettingsError:
+        return
+    assert parse_base_url(url) == url
+    assert url.isascii()
+
+
+@pytest.mark.parametrize(
+    "headers", [{"A\r\nB": "x"}, {"A": "x\r\ny"}, {"A": "x\0"}, {"": "x"}, {"A": 5}, {5: "x"}, {"A": "\u20ac"}]
+)
+def test_headers_that_cannot_be_sent_are_refused_without_their_value(headers: Any) -> None:
+    with pytest.raises(SettingsError, match="headers"):
+        check_headers(headers)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        (None, None),
+        ("0", 0.0),
+        (" 12 ", 12.0),
+        ("-1", None),
+        ("soon", None),
+        ("1e9", None),
+        ("99999999999", None),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 60.0),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+    ],
+)
+def test_retry_after(text: str | None, seconds: float | None) -> None:
+    assert parse_retry_after(text, now=40.0) == seconds
+
+
+@given(st.text(max_size=40))
+def test_retry_after_never_raises(text: str) -> None:
+    assert (parse_retry_after(text, 0.0) or 0.0) >= 0.0
+
+
+def test_retries_end_with_their_number() -> None:
+    lost = Lost(TransportError("x"), was_sent=True)
+    assert Retries(attempts=2).wait_before(2, lost, GET, 0.0) == 0.25
+    assert Retries(attempts=2).wait_before(3, lost, GET, 0.0) is None
+
+
+@asynccontextmanager
+async def raw_server(handle: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]) -> AsyncIterator[int]:
+    """A loopback server that speaks whatever `handle` writes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            await handle(reader, writer)
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+def ask_raw(answer: bytes | None, scheme: str = "http", request: Request = BARE) -> Answer:
+    """Ask a real socket that answers these octets and closes; None: nobody listens there."""
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(answer or b"")
+        await writer.drain()
+
+    async def main() -> Answer:
+        async with raw_server(handle) as port:
+            if answer is not None:
+                return await send(port)
+        return await send(port)
+
+    async def send(port: int) -> Answer:
+        transport = httpx.AsyncHTTPTransport()
+        url = f"{scheme}://127.0.0.1:{port}"
+        async with transport, Client(url, transport=transport, retries=Retries(attempts=1), timeout=10) as client:
+            return await client.ask(request)
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("answer", "scheme", "was_sent", "words"),
+    [
+        (None, "http", False, "no connection"),
+        (b"HTTP/1.1 400 no\r\n\r\n", "https", False, "TLS failed"),
+        (b"", "http", True, "broke off"),
+        (b"220 mail.example.org ESMTP\r\n", "http", True, "broke off or is no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "http", True, "broke off"),
+        (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nxyz", "http", True, "compression"),
+    ],
+)
+def test_real_sockets_that_misbehave(answer: bytes | None, scheme: str, was_sent: bool, words: str) -> None:
+    lost = ask_raw(answer, scheme)
+    assert isinstance(lost, Lost)
+    assert words in str(lost.error)
+    assert f"{scheme}://127.0.0.1" in str(lost.error)
+    assert lost.was_sent is was_sent
+
+
+def test_a_tls_failure_is_hopeless() -> None:
+    lost = ask_raw(b"HTTP/1.1 400 no\r\n\r\n", "https")
+    assert isinstance(lost, Lost)
+    assert lost.is_hopeless
+
+
+def test_a_real_socket_that_behaves() -> None:
+    body = json.dumps({"daily_limit": 1, "used": 0, "remaining": 1}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    assert isinstance(ask_raw(head + body), Success)

@@ -1,0 +1,64 @@
+"""Answers as exceptions."""
+
+from typing import Any
+
+import pytest
+
+from mailverdict.contract.envelope import Failure, Success
+from mailverdict.errors import QuotaExceeded, RateLimited, ServiceError, TransportError
+from mailverdict.remote.steps import Lost, error_of, is_quota_refusal, success_of
+
+DETAILS = {"limit": 100, "remaining": 3, "requested": 50}
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "details", "kind"),
+    [
+        ("QUOTA_EXCEEDED", 429, DETAILS, QuotaExceeded),
+        ("QUOTA_EXCEEDED", 429, {}, QuotaExceeded),
+        ("NEVER_HEARD_OF", 429, DETAILS, QuotaExceeded),
+        ("NEVER_HEARD_OF", 429, {}, RateLimited),
+        ("", 429, {}, RateLimited),
+        ("INTERNAL_ERROR", 500, {}, ServiceError),
+        ("E1003", 400, {}, ServiceError),
+        ("NEVER_HEARD_OF", 418, {}, ServiceError),
+    ],
+)
+def test_error_by_status_and_details_never_by_a_known_code_alone(
+    code: str, status: int, details: dict[str, Any], kind: type[Exception]
+) -> None:
+    assert type(error_of(Failure(code, "m", status, details))) is kind
+
+
+def test_errors_carry_what_was_said() -> None:
+    quota = error_of(Failure("QUOTA_EXCEEDED", "m", 429, DETAILS))
+    assert isinstance(quota, QuotaExceeded)
+    assert (quota.limit, quota.remaining, quota.requested) == (100, 3, 50)
+    limited = error_of(Failure("", "m", 429, {}, retry_after=7.0))
+    assert isinstance(limited, RateLimited)
+    assert limited.retry_after == 7.0
+    service = error_of(Failure("ODD", "m", 418, {}))
+    assert isinstance(service, ServiceError)
+    assert (service.code, service.status, str(service)) == ("ODD", 418, "m")
+
+
+def test_a_lost_answer_is_its_own_error() -> None:
+    error = TransportError("gone")
+    assert error_of(Lost(error, was_sent=True)) is error
+
+
+def test_odd_details_are_no_numbers() -> None:
+    refusal = error_of(Failure("QUOTA_EXCEEDED", "m", 429, {"limit": "100", "remaining": True, "requested": None}))
+    assert isinstance(refusal, QuotaExceeded)
+    assert (refusal.limit, refusal.remaining, refusal.requested) == (None, None, None)
+
+
+def test_success_is_handed_on_and_failure_raised() -> None:
+    answer = Success({}, {})
+    assert success_of(answer) is answer
+    with pytest.raises(ServiceError):
+        success_of(Failure("X", "m", 500, {}))
+
+
+def test_a_limiter_is_no_quota() -> None:
+    assert not is_quota_refusal(Failure("RATE_LIMITED", "m", 429, {}))
