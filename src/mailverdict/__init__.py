@@ -45,10 +45,12 @@ if TYPE_CHECKING:
     from .frames.policy import Policy, Split, decide, split
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
+    from .model.audit import HostAudit
     from .model.explanation import Explanation
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
+    from .reports.audit import audit_host
     from .reports.explain import explain
     from .reports.summary import by_domain, summary
     from .runs.handle import Run
@@ -64,6 +66,7 @@ HOME = {
     "ContractError": "errors",
     "Explanation": "model.explanation",
     "Fault": "model.verification",
+    "HostAudit": "model.audit",
     "InputError": "errors",
     "JournalError": "errors",
     "Lists": "model.settings",
@@ -89,6 +92,7 @@ HOME = {
     "Verdict": "model.words",
     "Verification": "model.verification",
     "Zone": "model.settings",
+    "audit_host": "reports.audit",
     "averify": "frames.verify",
     "by_domain": "reports.summary",
     "check": "frames.verify",
@@ -109,6 +113,7 @@ __all__ = [
     "ContractError",
     "Explanation",
     "Fault",
+    "HostAudit",
     "InputError",
     "JournalError",
     "Lists",
@@ -135,6 +140,7 @@ __all__ = [
     "Verification",
     "Zone",
     "__version__",
+    "audit_host",
     "averify",
     "by_domain",
     "check",

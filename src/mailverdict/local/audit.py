@@ -1,0 +1,173 @@
+"""Is this host fit to ask? Port 25 out, the PTR record against the HELO name, our own address on DNS lists.
+
+Servers refuse clients that fail these, and then nothing is learned about any mailbox; better one
+clear warning before than a column of `port_closed` after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+from collections.abc import Sequence
+
+from ..checks.blacklist import BlacklistCheck
+from ..checks.dns import Resolver
+from ..checks.dns_answer import AddressAnswer, Answer, AnswerOutcome, RecordType
+from ..checks.smtp.dial import may_dial
+from ..checks.smtp.session import Session
+from ..checks.smtp.steps import SessionPlan
+from ..checks.smtp.wire import Transcript, WireLimits, converse
+from ..model.audit import Finding, HostAudit
+from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
+from ..model.settings import Blacklist
+from .backend import LocalBackend
+from .engine import default_helo_name
+
+__all__ = ["PROBED_DOMAINS", "audit_here"]
+
+# Large providers that answer anyone on port 25; only EHLO and QUIT are said. Seen to answer, 2026-08.
+PROBED_DOMAINS = ("gmail.com", "outlook.com", "yahoo.com")
+OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
+
+
+async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str | None) -> HostAudit:
+    """Look at this host with a backend's own settings.
+
+    Parameters
+    ----------
+    backend : LocalBackend
+        Whose resolver, port, HELO name and DNS lists are used.
+    domains : sequence of str
+        Whose exchanges are connected to.
+    address : str or None
+        Our address as servers see it; None: found out from what they say.
+    """
+    helo_name = backend.settings.helo_name or default_helo_name()
+    port, told = await knock(backend, domains, helo_name)
+    seen = address or told
+    findings = [port, *await look_back(backend, seen, helo_name), await own_listing(backend, seen)]
+    return HostAudit(seen, helo_name, tuple(findings))
+
+
+async def knock(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
+    """Connect to some exchanges and say EHLO; they often tell our address."""
+    tries = await asyncio.gather(*(greet(backend, domain, helo_name) for domain in domains))
+    told = next((own for _, own, _ in tries if own), None)
+    reached = [text for ok, _, text in tries if ok]
+    port = backend.settings.smtp_port
+    if reached:
+        return Finding("port_25", True, f"port {port} answers: {reached[0]}"), told
+    failed = "; ".join(text for _, _, text in tries) or "no exchange to try"
+    advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
+    return Finding("port_25", False, f"no connection to port {port} ({failed}): {advice}"), told
+
+
+async def greet(backend: LocalBackend, domain: str, helo_name: str) -> tuple[bool, str | None, str]:
+    """One session that asks nothing."""
+    seen = await backend.domains.resolver.observe_domain(domain)
+    if not seen.exchanges:
+        return False, None, f"{domain}: {seen.message or seen.outcome}"
+    exchange = seen.exchanges[0].host
+    answer = await backend.domains.resolver.addresses(exchange)
+    allowed = backend.settings.allow_networks
+    dialled = [str(a) for a in answer.addresses if may_dial(str(a), allowed)][:2]
+    transcript: Transcript = []
+    limits = WireLimits(connect=backend.settings.connect_timeout, command=backend.settings.command_timeout)
+    end = await converse(
+        Session(SessionPlan(helo_name), lambda count: []),
+        dialled,
+        port=backend.settings.smtp_port,
+        limits=limits,
+        allow_networks=allowed,
+        transcript=transcript,
+    )
+    if end.phase == "connect":
+        return False, None, f"{exchange}: {end.detail}"
+    return True, own_address(transcript), f"{exchange}: {end.detail or 'EHLO accepted'}"
+
+
+def own_address(transcript: Transcript) -> str | None:
+    """Our address, as servers put it in brackets into their reply to EHLO."""
+    for _, who, line in transcript:
+        if who == "S" and (match := OWN_ADDRESS.search(line)) and is_address(match[1]):
+            return match[1]
+    return None
+
+
+def is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
+
+
+async def look_back(backend: LocalBackend, address: str | None, helo_name: str) -> list[Finding]:
+    """The PTR record of our address, its confirmation, and the HELO name against it."""
+    if address is None:
+        unknown = "our own address was not told by any server; give address= to look at its PTR record"
+        return [Finding("ptr", None, unknown), Finding("helo", None, "needs our own address")]
+    resolver = backend.domains.resolver
+    names = await pointer_names(backend, address)
+    if not names:
+        advice = "many servers refuse clients without one: ask who runs the network for a PTR record"
+        return [Finding("ptr", False, f"{address} has no PTR record; {advice}"), helo_finding(helo_name, [])]
+    confirmed = [n for n in names if address in map(str, (await resolver.addresses(n)).addresses)]
+    shown = ", ".join(names[:3])
+    if not confirmed:
+        return [
+            Finding("ptr", False, f"{address} points to {shown}, which does not point back"),
+            helo_finding(helo_name, names),
+        ]
+    return [Finding("ptr", True, f"{address} is {confirmed[0]}, and back"), helo_finding(helo_name, confirmed)]
+
+
+async def pointer_names(backend: LocalBackend, address: str) -> list[str]:
+    """Names that our address points to."""
+    answer = await backend.domains.resolver.pointer_names(address)
+    return list(answer.texts)
+
+
+def helo_finding(helo_name: str, names: Sequence[str]) -> Finding:
+    """Whether we call ourselves what the DNS calls us."""
+    if helo_name.rstrip(".").lower() in names:
+        return Finding("helo", True, f"{helo_name} is what the PTR record says")
+    wanted = names[0] if names else "the name of the PTR record, once there is one"
+    return Finding("helo", False, f"{helo_name} is not the name of our address; set helo_name={wanted!r}")
+
+
+async def own_listing(backend: LocalBackend, address: str | None) -> Finding:
+    """Our own address on the DNS lists that are configured."""
+    zones = backend.settings.blacklist.zones
+    if not zones:
+        return Finding("listed", None, "no DNS list is configured; give blacklist=Blacklist(zones=...) to look")
+    if address is None:
+        return Finding("listed", None, "needs our own address")
+    check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
+    seen = await check.observe(DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (Exchange(0, address),)))
+    if seen.listed is None:
+        return Finding("listed", None, seen.message)
+    return Finding("listed", not seen.listed, seen.message or f"{address} is on none of {', '.join(seen.sources)}")
+
+
+class OwnAddress:
+    """Lets the blacklist check look at one address that needs no looking up.
+
+    Parameters
+    ----------
+    resolver : Resolver
+        Who asks the DNS lists.
+    address : str
+        Our own.
+    """
+
+    def __init__(self, resolver: Resolver, address: str) -> None:
+        self.resolver, self.address = resolver, address
+
+    async def addresses(self, host: str) -> AddressAnswer:
+        """Give our own address, whatever is asked."""
+        return AddressAnswer(host, (ipaddress.ip_address(self.address),), AnswerOutcome.DATA)
+
+    async def query(self, name: str, rdtype: RecordType) -> Answer:
+        """Ask the DNS."""
+        return await self.resolver.query(name, rdtype)
