@@ -15,7 +15,7 @@ __all__ = ["APPLICATION_ID", "VERSION", "open_file", "own_errors"]
 APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
 VERSION = 1
 MAGIC = b"SQLite format 3\x00"
-HEADER = 100  # octets of a SQLite header: user_version at 60, application_id at 68
+HEADER = 100  # octets of a SQLite header: page size at 16, pages at 28, user_version at 60, application_id at 68
 BUSY = 30.0  # seconds to wait for another process's transaction
 WAL_TRIES = 50
 WAL_PAUSE = 0.05
@@ -95,7 +95,19 @@ def recognise(path: Path) -> bool:
         raise JournalError(f"{path} is a SQLite file of something else; it was left as it is")
     if version > VERSION:
         raise JournalError(f"{path} was made by a later version of mailverdict (format {version}, known: {VERSION})")
+    if is_cut(path, head):
+        raise JournalError(f"journal {path} is damaged (its end is missing); it was left as it is")
     return True
+
+
+def is_cut(path: Path, head: bytes) -> bool:
+    """Whether pages are missing at the end; a log beside the file may still hold them."""
+    log = path.with_name(f"{path.name}-wal")
+    if log.exists() and log.stat().st_size:
+        return False
+    page_size = int.from_bytes(head[16:18], "big")  # never 1, which would stand for 65,536: ours has the default
+    pages = int.from_bytes(head[28:32], "big")
+    return path.stat().st_size < page_size * pages
 
 
 def connect(path: Path) -> sqlite3.Connection:

@@ -56,7 +56,8 @@ class Plan:
     daily_limit, remaining : int or None
         The quota, in addresses; None for a backend without one.
     days : int or None
-        Days on which something is submitted until all is done; None if the quota never allows it.
+        Days on which something is submitted until all is done; None without a quota, or with one
+        that never allows it.
 
     Examples
     --------
@@ -162,7 +163,7 @@ def plan_run(
         batches=0 if days is None else sum(math.ceil(day / largest_batch) * times for day, times in days),
         daily_limit=None if quota is None else quota.daily_limit,
         remaining=None if quota is None else quota.remaining,
-        days=None if days is None else sum(times for _, times in days),
+        days=None if quota is None or days is None else sum(times for _, times in days),
     )
 
 

@@ -1,0 +1,42 @@
+"""Reading decoded JSON."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.contract.read import shorten, take, take_optional
+from mailverdict.errors import ContractError
+
+
+def test_a_value_of_the_right_kind_is_given() -> None:
+    assert take({"n": 5}, "n", int, "") == 5
+    assert take_optional({"n": None}, "n", int, "") is None
+    assert take_optional({}, "n", int, "") is None
+
+
+@pytest.mark.parametrize(
+    ("record", "kind", "path", "message"),
+    [
+        ({}, int, "", "n is absent, not a whole number"),
+        ({"n": True}, int, "", "n is True, not a whole number"),
+        ({"n": "x"}, bool, "data", "data.n is x, not true or false"),
+        ({"n": {}}, list, "data", "data.n is {}, not a list"),
+        ([], int, "data", "data is [], not an object"),
+        (None, int, "", "the answer is None, not an object"),
+    ],
+)
+def test_anything_else_is_an_error_that_says_where_and_what(record: Any, kind: type, path: str, message: str) -> None:
+    with pytest.raises(ContractError) as raised:
+        take(record, "n", kind, path)
+    assert str(raised.value) == message
+
+
+@given(st.text(), st.integers(1, 50))
+def test_shortened_text_is_one_bounded_line(text: str, limit: int) -> None:
+    short = shorten(text, limit)
+    assert len(short) <= limit + 1
+    assert short.isprintable()
+    if text.isprintable() and len(text) <= limit:
+        assert short == text

@@ -1,0 +1,103 @@
+"""What to ask again, and when."""
+
+import pyarrow as pa
+import pytest
+
+from mailverdict.model.words import Reason
+from mailverdict.runs.later import (
+    ASK_AGAIN,
+    ERROR_GOOD_FOR,
+    HOLD,
+    Judgement,
+    hold_seconds,
+    is_retryable,
+    judge_attempt,
+    plan_again,
+    reusable,
+)
+
+CASES = [
+    ("valid", "", False, "an answer"),
+    ("unknown", "throttled", True, "the queue was full"),
+    ("unknown", "rate_limited;role", True, "the dominant reason decides"),
+    ("unknown", "greylisted", True, "the server said: later"),
+    ("unknown", "timeout;throttled", False, "the dominant reason decides"),
+    ("risky", "disposable;throttled", False, "the verdict holds whatever a session would say"),
+    ("unknown", "throttled_forever", False, "another word that begins the same"),
+    ("unknown", "mailbox_full", False, "an answer that may change, but not now"),
+    ("unknown", "", False, "no reason is given for mx"),
+    ("unknown", "on_holiday", False, "a reason that no table knows"),
+    (None, None, False, "no verdict at all"),
+]
+
+
+@pytest.mark.parametrize(("result", "reasons", "again", "why"), CASES)
+def test_is_retryable(result: str | None, reasons: str | None, again: bool, why: str) -> None:
+    assert is_retryable(result, reasons) is again, why
+
+
+def rows(*entries: tuple[str, str | None, str | None]) -> pa.Table:
+    names = ("status", "result", "reasons")
+    return pa.table({name: pa.array([e[i] for e in entries], pa.string()) for i, name in enumerate(names)})
+
+
+def usable(table: pa.Table, age: float = 0.0, refresh: frozenset[str] = frozenset()) -> list[bool]:
+    return reusable(table, pa.array([age] * len(table)), refresh).to_pylist()
+
+
+def test_the_column_form_agrees_with_the_single_one() -> None:
+    done = rows(*(("done" if result else "error", result, reasons) for result, reasons, *_ in CASES))
+    assert usable(done) == [not again for *_, again, _ in CASES]
+
+
+def test_refresh_asks_a_verdict_again() -> None:
+    table = rows(("done", "valid", ""), ("done", "unknown", "timeout"), ("error", None, None))
+    assert usable(table, refresh=frozenset({"unknown"})) == [True, False, True]
+    assert usable(table, refresh=frozenset({"error", "valid"})) == [False, True, False]
+
+
+def test_a_technical_failure_is_asked_again_after_its_time_only() -> None:
+    table = rows(("error", None, None))
+    assert usable(table, age=ERROR_GOOD_FOR - 1) == [True]
+    assert usable(table, age=ERROR_GOOD_FOR) == [False]
+
+
+def test_dictionary_columns_and_no_rows_do() -> None:
+    table = rows(("done", "unknown", "throttled"))
+    encoded = pa.table({name: table[name].dictionary_encode() for name in table.column_names})
+    assert usable(encoded) == [False]
+    assert usable(table.slice(0, 0)) == []
+
+
+def test_every_reason_asked_again_is_one_of_the_contract_s_unknowns() -> None:
+    assert set(ASK_AGAIN) <= set(Reason)
+    assert all(entry.after > 0 and entry.rounds > 0 for entry in ASK_AGAIN.values())
+
+
+def test_rounds_wait_longer_and_end() -> None:
+    assert [plan_again(["rate_limited"], n) for n in range(4)] == [60.0, 120.0, 240.0, None]
+
+
+def test_the_first_that_makes_sense_sets_the_wait() -> None:
+    assert plan_again(["throttled", "rate_limited;role", None, "valid"], 0) == 60.0
+    assert plan_again([], 0) is None
+
+
+def test_a_hold_doubles_up_to_a_month() -> None:
+    assert [hold_seconds(n) / HOLD for n in range(7)] == [1, 2, 4, 8, 16, 30, 30]
+    assert hold_seconds(10**6) == 30 * HOLD
+
+
+@pytest.mark.parametrize(
+    ("used_before", "used", "now", "judgement"),
+    [
+        (5, 5, 100.0, Judgement.FREE),
+        (5, 5, 1.0, Judgement.OPEN),
+        (5, 6, 100.0, Judgement.HELD),
+        (5, 4, 100.0, Judgement.HELD),
+        (None, 5, 100.0, Judgement.HELD),
+        (5, 5, 86_400.0, Judgement.HELD),
+    ],
+)
+def test_judging_a_lost_submission(used_before: int | None, used: int, now: float, judgement: Judgement) -> None:
+    assert judge_attempt(sent_at=0.0, used_before=used_before, used=used, now=now) is judgement
