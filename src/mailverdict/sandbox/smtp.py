@@ -1,6 +1,6 @@
 """A real SMTP server on loopback that plays many exchanges, each on an address of its own, all on one port.
 
-What each of them does is data: see `mailverdict.sandbox.smtp_script`. No message is ever taken.
+What each of them does is data: see `mailverdict.sandbox.smtp_table`. No message is ever taken.
 """
 
 from __future__ import annotations
@@ -9,16 +9,15 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .smtp_connection import Connection
-from .smtp_script import EXCHANGES, Exchange, Fault
+from .smtp_connection import Connection, SmtpStats
+from .smtp_script import Exchange, Fault
+from .smtp_table import EXCHANGES
 
 __all__ = ["Exchange", "Fault", "SmtpServer", "SmtpStats"]
 
@@ -26,40 +25,8 @@ CERTIFICATE = Path(__file__).with_name("starttls.pem")
 BIND_TRIES = 20  # the port that is free on one address may be taken on another
 
 
-@dataclass(slots=True)
-class SmtpStats:
-    """What one exchange counted.
-
-    Attributes
-    ----------
-    sessions, open_now, most_open : int
-        Connections: all of them, now, and at most at any instant.
-    rcpts : Counter of str
-        RCPT commands by address in lower case.
-    quits, datas, secured : int
-        QUIT and DATA commands, and sessions under TLS.
-    commands : Counter of str
-        Commands by verb.
-    """
-
-    sessions: int = 0
-    open_now: int = 0
-    most_open: int = 0
-    rcpts: Counter[str] = field(default_factory=Counter)
-    quits: int = 0
-    datas: int = 0
-    secured: int = 0
-    commands: Counter[str] = field(default_factory=Counter)
-
-    def opened(self) -> None:
-        """Count a connection."""
-        self.sessions += 1
-        self.open_now += 1
-        self.most_open = max(self.most_open, self.open_now)
-
-
 class SmtpServer:
-    """Plays exchanges on loopback addresses.
+    r"""Plays exchanges on loopback addresses.
 
     Use it as an asynchronous context manager, or `start` and `stop` it.
 
@@ -85,7 +52,7 @@ class SmtpServer:
     ...         writer.close()
     ...         return line
     >>> asyncio.run(greet())
-    b'220 mx.ada.example ESMTP sandbox\\r\\n'
+    b'220 mx.ada.example ESMTP sandbox\r\n'
     """
 
     def __init__(self, exchanges: Iterable[Exchange] = EXCHANGES, *, port: int = 0) -> None:

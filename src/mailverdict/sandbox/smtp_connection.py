@@ -9,19 +9,49 @@ import ssl
 import struct
 from collections import Counter
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
 
+from .smtp_outbox import Outbox
 from .smtp_script import GREYLISTED, Exchange, Fault
 
-if TYPE_CHECKING:
-    from .smtp import SmtpStats
-
-__all__ = ["Connection"]
+__all__ = ["Connection", "SmtpStats"]
 
 FLOOD = b"a" * 65536
 FLOOD_PIECES = 160  # 10 MB
 TRICKLE = 0.02  # seconds from one byte to the next
 MAX_COMMAND = 4096
+
+
+@dataclass(slots=True)
+class SmtpStats:
+    """What one exchange counted.
+
+    Attributes
+    ----------
+    sessions, open_now, most_open : int
+        Connections: all of them, now, and at most at any instant.
+    rcpts : Counter of str
+        RCPT commands by address in lower case.
+    quits, datas, secured : int
+        QUIT and DATA commands, and sessions under TLS.
+    commands : Counter of str
+        Commands by verb.
+    """
+
+    sessions: int = 0
+    open_now: int = 0
+    most_open: int = 0
+    rcpts: Counter[str] = field(default_factory=Counter)
+    quits: int = 0
+    datas: int = 0
+    secured: int = 0
+    commands: Counter[str] = field(default_factory=Counter)
+
+    def opened(self) -> None:
+        """Count a connection."""
+        self.sessions += 1
+        self.open_now += 1
+        self.most_open = max(self.most_open, self.open_now)
 
 
 class Connection(asyncio.Protocol):
@@ -55,7 +85,7 @@ class Connection(asyncio.Protocol):
         self.first_asked = first_asked
         self.make_tls = make_tls
         self.loop = asyncio.get_running_loop()
-        self.transport: asyncio.Transport | None = None
+        self.outbox = Outbox(exchange.delay)
         self.buffer = b""
         self.seen: Counter[str] = Counter()
         self.refused = 0
@@ -64,8 +94,6 @@ class Connection(asyncio.Protocol):
         self.has_transaction = False
         self.is_secure = False
         self.is_over = False
-        self.due = 0.0  # when the last reply goes out
-        self.pending: list[bytes] = []
         self.upgrading: asyncio.Task[None] | None = None
 
     # --- from asyncio ------------------------------------------------------------------------------
@@ -73,14 +101,14 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count, and greet."""
         assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.outbox.transport = transport
         self.connections.add(self)
         self.stats.opened()
         if not self.go_wrong("connect"):
             self.reply(self.exchange.greeting)
-            if not self.exchange.greeting.startswith("220"):
-                self.is_over = self.exchange.greeting.startswith("421")
-        self.flush()
+            if self.exchange.greeting.startswith("421"):
+                self.end()
+        self.outbox.flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Count."""
@@ -101,7 +129,7 @@ class Connection(asyncio.Protocol):
         for line in lines:
             if not self.is_over:
                 self.handle(line.removesuffix(b"\r").decode("utf-8", "replace")[:MAX_COMMAND])
-        self.flush()
+        self.outbox.flush()
 
     # --- commands ------------------------------------------------------------------------------------
 
@@ -221,61 +249,42 @@ class Connection(asyncio.Protocol):
             return
         self.reply("220 2.0.0 Ready to start TLS")
         if self.exchange.starttls == "broken":
-            self.later(b"this is not TLS\r\n" * 8)
+            self.outbox.put(b"this is not TLS\r\n" * 8)
             self.end()
             return
-        self.flush()
+        self.outbox.flush()
         self.upgrading = self.loop.create_task(self.upgrade())
 
     async def upgrade(self) -> None:
         """Handshake as the server; a client that fails it is gone."""
-        assert self.transport
-        await asyncio.sleep(max(0.0, self.due - self.loop.time()))
+        assert self.outbox.transport
+        await asyncio.sleep(max(0.0, self.outbox.due - self.loop.time()))
         try:
-            transport = await self.loop.start_tls(self.transport, self, self.make_tls(), server_side=True)
+            transport = await self.loop.start_tls(self.outbox.transport, self, self.make_tls(), server_side=True)
         except (OSError, ssl.SSLError):
             transport = None
         self.upgrading = None
         if transport is None:
             self.abort()
             return
-        self.transport, self.is_secure, self.has_transaction = transport, True, False
+        self.outbox.transport, self.is_secure, self.has_transaction = transport, True, False
         self.stats.secured += 1
         self.handle_buffer()
 
     # --- replies ---------------------------------------------------------------------------------------
 
     def reply(self, text: str) -> None:
-        """Send a reply when it is due."""
-        peer = self.transport.get_extra_info("peername") if self.transport else None
-        filled = text.replace("{host}", self.exchange.host).replace("{client}", peer[0] if peer else "")
-        self.later(filled.encode() + b"\r\n")
+        """Send a reply when it is due: later, if the client has been refused too often."""
+        exchange = self.exchange
+        peer = self.outbox.transport.get_extra_info("peername") if self.outbox.transport else None
+        filled = text.replace("{host}", exchange.host).replace("{client}", peer[0] if peer else "")
+        is_punished = exchange.slow_after and self.refused >= exchange.slow_after
+        self.outbox.put(filled.encode() + b"\r\n", penalty=exchange.slow_by if is_punished else 0.0)
 
     def refuse(self, text: str) -> None:
         """Send a reply that counts as an error of the client's."""
         self.refused += 1
         self.reply(text)
-
-    def later(self, data: bytes) -> None:
-        """Put bytes behind all others: at once, or when the exchange's delays are over."""
-        exchange = self.exchange
-        is_slow = exchange.slow_after and self.refused >= exchange.slow_after
-        if not exchange.delay and not is_slow and self.due <= self.loop.time():
-            self.pending.append(data)
-            return
-        self.due = max(self.due, self.loop.time() + exchange.delay) + (exchange.slow_by if is_slow else 0.0)
-        self.loop.call_at(self.due, self.write, data)
-
-    def flush(self) -> None:
-        """Write what is due at once, in one piece."""
-        if self.pending:
-            data, self.pending = b"".join(self.pending), []
-            self.write(data)
-
-    def write(self, data: bytes) -> None:
-        """Write, if anybody is there."""
-        if self.transport and not self.transport.is_closing():
-            self.transport.write(data)
 
     def shut(self, text: str) -> None:
         """421 and end."""
@@ -285,21 +294,14 @@ class Connection(asyncio.Protocol):
     def end(self) -> None:
         """End the connection once everything is sent."""
         self.is_over = True
-        self.flush()
-        self.loop.call_at(max(self.due, self.loop.time()), self.close)
-
-    def close(self) -> None:
-        """Close."""
-        if self.transport:
-            self.transport.close()
+        self.outbox.close()
 
     def abort(self) -> None:
         """Drop the connection."""
         self.is_over = True
         if self.upgrading:
             self.upgrading.cancel()
-        if self.transport:
-            self.transport.abort()
+        self.outbox.abort()
 
     # --- going wrong -------------------------------------------------------------------------------------
 
@@ -326,13 +328,15 @@ class Connection(asyncio.Protocol):
 
     def reset(self, fault: Fault) -> None:
         """Have the kernel send RST."""
-        assert self.transport
-        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        assert self.outbox.transport
+        self.outbox.transport.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
+        )
         self.abort()
 
     def say(self, fault: Fault) -> None:
         """Send bytes that are no reply."""
-        self.later(fault.text.encode("latin-1"))
+        self.outbox.put(fault.text.encode("latin-1"))
 
     def shut_down(self, fault: Fault) -> None:
         """421 and end."""
@@ -341,24 +345,20 @@ class Connection(asyncio.Protocol):
     def go_on(self, fault: Fault) -> None:
         """Lines of a reply without a last one."""
         self.is_over = True
-        self.repeat(b"250-and there is more\r\n" if fault.at != "connect" else b"220-and there is more\r\n", 0.001)
+        self.outbox.repeat(
+            b"250-and there is more\r\n" if fault.at != "connect" else b"220-and there is more\r\n", 0.001
+        )
 
     def trickle(self, fault: Fault) -> None:
         """A byte now and then."""
         self.is_over = True
-        self.repeat(b"2", TRICKLE)
-
-    def repeat(self, data: bytes, every: float) -> None:
-        """Send the same again and again."""
-        if self.transport and not self.transport.is_closing():
-            self.transport.write(data)
-            self.loop.call_later(every, self.repeat, data, every)
+        self.outbox.repeat(b"2", TRICKLE)
 
     def flood(self, fault: Fault) -> None:
         """10 MB without a line end."""
         self.is_over = True
         for _ in range(FLOOD_PIECES):
-            self.write(FLOOD)
+            self.outbox.write(FLOOD)
 
 
 COMMANDS: dict[str, Callable[[Connection, str], None]] = {

@@ -118,7 +118,8 @@ CLOCK = re.compile(r"\b(\d{1,2}):([0-5]\d):([0-5]\d)\b")
 WAIT = re.compile(
     r"\b(?:in|after|for|within|wait|least|dans|apres|en|tra|dopo|nach|em|retry|another|next)\b"
     r"(?: (?:a|about|further|at least|next|approximately|the))*:? ?(\d{1,5}) ?"
-    r"(seconds?|secs?|secondes?|segundos?|secondi|sekunden|s|minutes?|mins?|minutos?|minuti|minuten|m|hours?|heures?|horas?|ore|stunden|h)\b"
+    r"(seconds?|secs?|secondes?|segundos?|secondi|sekunden|s|minutes?|mins?|minutos?|minuti|minuten|m"
+    r"|hours?|heures?|horas?|ore|stunden|h)\b"
 )
 UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "o": 3600.0}
 LONGEST_WAIT = 86400.0

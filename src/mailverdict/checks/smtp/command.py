@@ -19,9 +19,9 @@ NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
 
 
 def is_sendable(address: str) -> bool:
-    """Whether `address` may stand in a path: no CR, LF, NUL, control, blank or bracket that would end it.
+    r"""Whether `address` may stand in a path: no CR, LF, NUL, control, blank or bracket that would end it.
 
-    >>> is_sendable("ada@example.org"), is_sendable("ada@example.org>\\r\\nRSET")
+    >>> is_sendable("ada@example.org"), is_sendable("ada@example.org>\r\nRSET")
     (True, False)
     """
     local, _, _ = address.rpartition("@")
@@ -53,19 +53,19 @@ def helo(name: str) -> bytes:
 
 
 def mail(sender: str, *, smtputf8: bool = False) -> bytes:
-    """MAIL with the sender, the null reverse-path when it is empty.
+    r"""MAIL with the sender, the null reverse-path when it is empty.
 
     >>> mail("")
-    b'MAIL FROM:<>\\r\\n'
+    b'MAIL FROM:<>\r\n'
     """
     return b"MAIL FROM:<" + sender.encode("ascii") + (b"> SMTPUTF8\r\n" if smtputf8 else b">\r\n")
 
 
 def rcpt(address: str) -> bytes:
-    """RCPT of an address that is sendable; anything else is a fault of the caller.
+    r"""RCPT of an address that is sendable; anything else is a fault of the caller.
 
     >>> rcpt("ada@example.org")
-    b'RCPT TO:<ada@example.org>\\r\\n'
+    b'RCPT TO:<ada@example.org>\r\n'
     """
     if not is_sendable(address):
         raise ValueError(f"{address!r} cannot stand in a path")

@@ -10,8 +10,11 @@ from ...model.words import Reason
 from .finding import Action
 from .rule import Rule, Sample
 from .rules_mailbox import MAILBOX_RULES
+from .rules_special import SPECIAL_RULES
 from .rules_us import US_RULES
-from .wording import ABSENT, CLOSED, LATER, SERVER_TROUBLE, US
+from .vocabulary_later import LATER, SERVER_TROUBLE
+from .vocabulary_mailbox import ABSENT, CLOSED
+from .vocabulary_us import US
 
 __all__ = ["RULES"]
 
@@ -102,7 +105,7 @@ TRANSIENT_RULES = (
     Rule(
         "soft_unknown",
         Reason.INCONCLUSIVE,
-        Sample("rcpt", 450, "4.1.1", "<x@example.org>: Recipient address rejected: User unknown in virtual alias table"),
+        Sample("rcpt", 450, "4.1.1", "<x@example.org>: Recipient address rejected: User unknown in alias table"),
         "Postfix with soft_bounce: a transient reply establishes no refusal",
         code=TRANSIENT,
         enhanced=r"4\.[126]\.[1-9]\d*",
@@ -209,4 +212,4 @@ DEFAULT_RULES = (
     ),
 )
 
-RULES: tuple[Rule, ...] = (*FIRST_RULES, *US_RULES, *MAILBOX_RULES, *TRANSIENT_RULES, *DEFAULT_RULES)
+RULES: tuple[Rule, ...] = (*FIRST_RULES, *SPECIAL_RULES, *US_RULES, *MAILBOX_RULES, *TRANSIENT_RULES, *DEFAULT_RULES)

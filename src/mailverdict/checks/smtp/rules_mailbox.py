@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from ...model.words import Reason
 from .rule import Rule, Sample
-from .wording import ABSENT, CLOSED, DOMAIN_TROUBLE, FULL, NO_MAILBOX, US
+from .vocabulary_mailbox import ABSENT, CLOSED, DOMAIN_TROUBLE, FULL, NO_MAILBOX
+from .vocabulary_us import US
 
 __all__ = ["MAILBOX_RULES"]
 
@@ -32,7 +33,8 @@ MAILBOX_RULES: tuple[Rule, ...] = (
         "GMX and everyone without enhanced codes",
         phases="rcpt",
         says=FULL,
-        unless=r"\bsend(?:ing|er)|\bip\b|xipx|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound|message size|queue|polic|system",
+        unless=r"\bsend(?:ing|er)|\bip\b|xipx|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
+        r"|message size|queue|polic|system",
     ),
     Rule(
         "yandex_target_policy",
@@ -57,7 +59,7 @@ MAILBOX_RULES: tuple[Rule, ...] = (
     Rule(
         "directory_edge_block",
         Reason.MAILBOX_NOT_FOUND,
-        Sample("rcpt", 550, "5.4.1", "All recipient addresses rejected : Access denied [MN1PEPF0000F0E2.prod.protection.outlook.com]"),
+        Sample("rcpt", 550, "5.4.1", "All recipient addresses rejected : Access denied [MN1PEPF.prod.outlook.com]"),
         "Exchange Online with directory-based edge blocking",
         code=PERMANENT,
         enhanced=r"5\.4\.1",

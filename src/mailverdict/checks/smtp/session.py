@@ -25,45 +25,35 @@ from ...model.words import Reason
 from . import command
 from .capability import parse_extensions, parse_limits
 from .classify import explain_reply
-from .failure import Failure, FailureKind, explain_failure
+from .failure import Failure, explain_failure
 from .finding import Action, Finding
+from .over import Over, is_silence, lost_connection, mistrust, refusal, shut
 from .reply import Reply
-from .steps import Answered, Dialogue, Ended, Heard, Learned, Read, Recipient, Send, Sent, SessionPlan, StartTls, Step, Supply
+from .steps import (
+    Answered,
+    Dialogue,
+    Ended,
+    Heard,
+    Learned,
+    Read,
+    Recipient,
+    Send,
+    Sent,
+    SessionPlan,
+    StartTls,
+    Step,
+    Supply,
+)
 from .window import Entry, is_misplaced, plan_window
 
 __all__ = ["Session"]
 
 SHUT = 421
 UNPUNISHED = 2  # refusals before which a slow RCPT reply is the server's own pace, as with callouts
-SILENCE = frozenset({"reply_timeout", "session_timeout", "no_reply"})  # a reply may be missing in the middle
-STILL_OPEN = frozenset(
-    {
-        FailureKind.BANNER_TIMEOUT,
-        FailureKind.REPLY_TIMEOUT,
-        FailureKind.SESSION_TIMEOUT,
-        FailureKind.NOT_SMTP,
-        FailureKind.NO_REPLY,
-    }
-)
 MALFORMED = Finding(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
 NO_SMTPUTF8 = Finding(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
-OUT_OF_STEP = Finding(Reason.INCONCLUSIVE, "out_of_step")
 
 ReplyTo = Generator[Step, Sent, Reply]
-
-
-class Over(Exception):
-    """The session cannot go on; never leaves this module."""
-
-    def __init__(self, finding: Finding, phase: str, detail: str, *, says_quit: bool, waits: bool = False) -> None:
-        super().__init__(detail)
-        self.finding = finding
-        self.phase = phase
-        self.detail = detail
-        self.says_quit = says_quit
-        self.waits = waits
-        self.is_cut = False
-        self.recipient: Recipient | None = None
 
 
 class Session:
@@ -153,20 +143,13 @@ class Session:
             yield Learned(slowed_after=self.refused)
         self.refused += phase == "rcpt" and not heard.reply.is_positive
 
-    def refusal(self, reply: Reply, phase: str) -> Over:
-        """End the session because of a reply that is no way to go on."""
-        finding = explain_reply(reply, phase=phase)
-        if finding.reason is None:  # as 250 for a greeting
-            finding = OUT_OF_STEP
-        return Over(finding, phase, str(reply), says_quit=True, waits=True)
-
     # --- until recipients can be asked -------------------------------------------------------
 
     def greet(self) -> Dialogue:
         """Wait for the greeting, then say who we are."""
         banner = yield from self.read("banner")
         if banner.code != 220:
-            raise self.refusal(banner, "banner")
+            raise refusal(banner, "banner")
         self.reached = "banner"
         yield from self.hello()
 
@@ -179,7 +162,7 @@ class Session:
         elif reply.code >= 500:
             yield from self.old_hello(reply)
         else:
-            raise self.refusal(reply, "ehlo")
+            raise refusal(reply, "ehlo")
         self.reached = "ehlo"
         self.keep_to_limits()
 
@@ -193,7 +176,7 @@ class Session:
             finding = explain_reply(refused, phase="ehlo")
             raise Over(finding, "ehlo", str(refused), says_quit=over.says_quit) from over
         if reply.code != 250:
-            raise self.refusal(refused, "ehlo")
+            raise refusal(refused, "ehlo")
 
     def keep_to_limits(self) -> None:
         """Adopt what the server announces (RFC 9422)."""
@@ -283,10 +266,11 @@ class Session:
         lost: Over | None = None
         try:
             for entry in entries:
-                replies.append((yield from self.read(entry.phase, entry.recipient)))
+                reply = yield from self.read(entry.phase, entry.recipient)
+                replies.append(reply)
         except Over as over:
             lost = over
-        if is_misplaced(entries, replies) or (lost and lost.finding.rule in SILENCE):
+        if is_misplaced(entries, replies) or (lost and is_silence(lost)):
             yield Learned(loses_replies=True)
             raise mistrust(lost)
         for entry, reply in zip(entries, replies, strict=False):
@@ -301,7 +285,7 @@ class Session:
         elif entry.verb == "MAIL":
             self.take_mail(reply)
         elif not reply.is_positive:
-            raise self.refusal(reply, "mail")
+            raise refusal(reply, "mail")
 
     def take_mail(self, reply: Reply) -> None:
         """A transaction begins; where it does not, nothing can be asked, except after an upgrade to TLS."""
@@ -310,7 +294,7 @@ class Session:
         if reply.is_positive:
             self.reached = "mail"
             return
-        over = self.refusal(reply, "mail")
+        over = refusal(reply, "mail")
         if over.finding.action is not Action.USE_TLS or not self.can_secure():
             raise over
         self.wants_tls = True
@@ -376,27 +360,3 @@ AGAIN = {
     Action.USE_SMTPUTF8: Session.again_with_utf8,
     Action.BACK_OFF: Session.again_later,
 }
-
-
-def lost_connection(failure: Failure, phase: str, recipient: Recipient | None) -> Over:
-    """The end by a failure of the transport."""
-    detail = failure.detail or failure.kind.value
-    over = Over(explain_failure(failure), phase, detail, says_quit=failure.kind in STILL_OPEN)
-    over.is_cut, over.recipient = failure.kind is FailureKind.DROPPED, recipient
-    return over
-
-
-def shut(reply: Reply, phase: str, recipient: Recipient | None) -> Over:
-    """The end by 421: the server is closing the connection."""
-    over = Over(explain_reply(reply, phase=phase), phase, str(reply), says_quit=True)
-    over.is_cut, over.recipient = True, recipient
-    return over
-
-
-def mistrust(lost: Over | None) -> Over:
-    """The end of a window whose replies may not be in order: nothing of it counts."""
-    if lost is None:
-        detail = "a reply names another recipient than the one that was asked"
-        return Over(Finding(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP), "rcpt", detail, says_quit=True)
-    finding = Finding(lost.finding.reason, lost.finding.rule, action=Action.IN_STEP)
-    return Over(finding, lost.phase, lost.detail, says_quit=lost.says_quit)

@@ -53,7 +53,8 @@ def plan_window(
     """Lay out the commands that ask about `recipients`; transactions are parted by RSET.
 
     >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
-    >>> [e.verb for e in plan_window(ask, mail_from="", per_transaction=50, one_domain=False, utf8=set(), begins_with_rset=False)]
+    >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set(), "begins_with_rset": False}
+    >>> [entry.verb for entry in plan_window(ask, **how)]
     ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
     """
     entries: list[Entry] = []

@@ -189,13 +189,19 @@ class Wire(asyncio.Protocol):
         self.has_bytes = True
         self.replies.extend(self.parser.feed(data))
         if self.parser.fault and not self.failure:
-            self.failure = Failure(FailureKind.NO_REPLY if self.parser.heard_smtp else FailureKind.NOT_SMTP, self.parser.fault)
+            kind = FailureKind.NO_REPLY if self.parser.heard_smtp else FailureKind.NOT_SMTP
+            self.failure = Failure(kind, self.parser.fault)
         self.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The server, or the way to it, ended the connection."""
-        kind = FailureKind.DROPPED if self.parser.heard_smtp else FailureKind.NOT_SMTP if self.has_bytes else FailureKind.NO_DATA
-        self.fail(kind, f"the connection ended: {exc or 'closed by the server'}")
+        self.fail(self.kind_of_end(), f"the connection ended: {exc or 'closed by the server'}")
+
+    def kind_of_end(self) -> FailureKind:
+        """What an end of the connection means now."""
+        if self.parser.heard_smtp:
+            return FailureKind.DROPPED
+        return FailureKind.NOT_SMTP if self.has_bytes else FailureKind.NO_DATA
 
     # --- stepping the session ------------------------------------------------------------------------
 
@@ -289,7 +295,7 @@ class Wire(asyncio.Protocol):
         self.timer = self.loop.call_at(self.deadline, self.look)
 
     def look(self) -> None:
-        """Is the deadline of the moment over?"""
+        """See whether the deadline of the moment is over."""
         self.timer = None
         if self.done.done() or not self.waiting:
             return
