@@ -7,8 +7,9 @@ Exit status: 0 done, 2 usage, 3 stopped by quota (partial file written), 4 servi
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, NoReturn
 
@@ -21,10 +22,13 @@ import mailverdict as mv
 from .backend import Backend
 from .errors import BackendError, MailVerdictError, QuotaExceeded
 from .frames.columns import choose_columns
-from .frames.files import STDIN, TableFile, open_table
+from .frames.files import STDIN, open_table
 from .frames.guess import guess_column
+from .frames.kinds import label_of
 from .frames.sinks import AtomicTable
-from .frames.stream import verify_pieces
+from .frames.stream import PieceStream, Stopper
+from .frames.table_file import TableFile
+from .loop import run_sync
 from .model.words import ValidationType
 from .reports.tally import MEANING_OF_VALID, Tally, render_tally
 
@@ -42,7 +46,9 @@ app = typer.Typer(
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or XLSX file; '-' is CSV on standard input.")]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
-Kind = Annotated[str, typer.Option("--type", "-t", help="regex, mx, mx_blacklist or smtp.", envvar="MAILVERDICT_TYPE")]
+Kind = Annotated[
+    ValidationType, typer.Option("--type", "-t", help="How deep; see the documentation.", envvar="MAILVERDICT_TYPE")
+]
 Output = Annotated[
     str | None,
     typer.Option("--output", "-o", help="File to write, its ending says the kind; '-' is CSV on standard output."),
@@ -66,10 +72,16 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
 
 
-def main() -> NoReturn:
-    """Run the command line; every expected error is one line on stderr."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line; every expected error is one line on stderr.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process, when not given.
+    """
     try:
-        app(standalone_mode=True)
+        app(arguments, standalone_mode=True)
     except KeyboardInterrupt:
         fail("interrupted", INTERRUPTED)
     except QuotaExceeded as exc:
@@ -106,14 +118,18 @@ def chosen_backend(url: str | None, *, sandbox: bool, resolver: str | None) -> I
     elif url:
         yield url
     else:
-        yield mv.LocalBackend(resolver=resolver)
+        own = mv.LocalBackend(resolver=resolver)
+        try:
+            yield own
+        finally:
+            run_sync(own.aclose())
 
 
 @app.command()
 def verify(
     file: File,
     column: ColumnName = None,
-    validation_type: Kind = "mx",
+    validation_type: Kind = ValidationType.MX,
     output: Output = None,
     backend: Service = None,
     sandbox: Sandbox = False,
@@ -135,40 +151,67 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Verify a column of a table file: a verdict, its reasons and flags for every row."""
-    source = open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet)
-    name = pick_column(source, column)
-    lead = f"{name}_" if prefix is None else prefix
-    tally, notices, states = Tally(), list[str](), set[str]()
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked:
-        pieces = verify_pieces(
-            source.pieces(),
-            name,
-            notices=notices,
-            validation_type=validation_type,
-            backend=asked,
-            columns=[*wanted_columns(columns), "verdict", "details", "status", "error"],
-            prefix=prefix,
-            limit=limit,
-            journal=None if journal == "none" else journal,
-            max_age=max_age,
-            refresh=[each for each in refresh.split(",") if each],
-            on_quota=on_quota,
-            screen=screen,
-            offline=offline,
-            progress=False if quiet else "auto",
-        )
-        kept = {lead + each for each in wanted_columns(columns)} | set(source.columns)
-        with open_output(output, source, raw=raw) as write:
-            for piece, progress in pieces:
-                tally.add(piece, lead)
-                states.add(progress.message)
-                write(piece.select([each for each in piece.column_names if each in kept]))
-    for notice in notices:
+    if as_json and output == STDIN:
+        raise mv.SettingsError("--json and -o - both want standard output: write the table to a file")
+    asked_columns = wanted_columns(columns)
+    options = {
+        "validation_type": validation_type,
+        "columns": [*asked_columns, *TALLIED],
+        "prefix": prefix,
+        "limit": limit,
+        "journal": None if journal == "none" else journal,
+        "max_age": max_age,
+        "refresh": [each for each in refresh.split(",") if each],
+        "on_quota": on_quota,
+        "screen": screen,
+        "offline": offline,
+        "progress": False if quiet else "auto",
+    }
+    with (
+        open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source,
+        chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked,
+        Stopper(tell_stopping) as stopper,
+    ):
+        name = pick_column(source, column)
+        stream = PieceStream(name, stopper, backend=asked, **options)
+        kept = {str(label_of(name, prefix, each)) for each in asked_columns}
+        tally = write_verified(stream, source, output, kept, raw=raw)
+    for notice in stream.notices:
         tell(f"note: {notice}")
     show_tally(tally, validation_type, as_json=as_json, quiet=quiet)
     tell_written(output, quiet=quiet)
-    if tally.buckets["pending"] and any("quota" in state for state in states):
-        fail(f"stopped by the daily quota: {tally.buckets['pending']:,} rows are pending; call again to go on", QUOTA)
+    tell_end(stream, tally.buckets["pending"])
+
+
+# What the summary counts, whatever is written.
+TALLIED = ("verdict", "details", "status", "error")
+
+
+def write_verified(stream: PieceStream, source: TableFile, output: str | None, kept: set[str], *, raw: bool) -> Tally:
+    """Write the caller's columns and those that were asked for; count them all."""
+    tally = Tally()
+    with open_output(output, source, raw=raw) as write:
+        for piece, _ in stream.verify(source.pieces()):
+            tally.add(piece, str(label_of(stream.column, stream.options["prefix"], "")))
+            shown = [i for i, n in enumerate(piece.column_names) if i < len(source.columns) or n in kept]
+            write(piece.select(shown))
+    return tally
+
+
+def tell_stopping() -> None:
+    """Say what Ctrl-C does; written past Python's buffers, since it may fall into the middle of a write."""
+    os.write(sys.stderr.fileno(), b"\nstopping: what is not settled stays pending; Ctrl-C again leaves at once\n")
+
+
+def tell_end(stream: PieceStream, pending: int) -> None:
+    """Leave with the status of whatever ended the verifying early."""
+    if stream.stopper.is_asked:
+        fail(f"interrupted: {pending:,} rows are pending; call again to go on", INTERRUPTED)
+    if stream.failure is not None:
+        tell(f"{pending:,} rows are pending; call again to go on")
+        raise stream.failure
+    if stream.is_short_of_quota:
+        fail(f"stopped by the daily quota: {pending:,} rows are pending; call again to go on", QUOTA)
 
 
 @app.command()
@@ -184,24 +227,24 @@ def clean(
     quiet: Quiet = False,
 ) -> None:
     """Tidy a column of a table file: unwrap, strip, lower-case domains, suggest. Asks no network."""
-    source = open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet)
-    name = pick_column(source, column)
     rows = changed = 0
-    with open_output(output, source, raw=raw) as write:
-        for piece in source.pieces():
-            tidied = mv.clean(piece, name, prefix=prefix)
-            change = tidied.column(len(piece.column_names) + 2)
-            rows, changed = rows + len(piece), changed + int(pc.sum(pc.not_equal(change, "")).as_py() or 0)
-            write(tidied)
+    with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
+        name = pick_column(source, column)
+        with open_output(output, source, raw=raw) as write:
+            for piece in source.pieces():
+                tidied = mv.clean(piece, name, prefix=prefix)
+                change = tidied[label_of(name, prefix, "change")]
+                rows, changed = rows + len(piece), changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0)
+                write(tidied)
     if not quiet:
-        tell(f"{rows:,} rows, {changed:,} addresses tidied")
+        tell(f"{rows:,} rows; addresses tidied: {changed:,}")
     tell_written(output, quiet=quiet)
 
 
 @app.command()
 def check(
     email: Annotated[str, typer.Argument(help="The address.")],
-    validation_type: Kind = "smtp",
+    validation_type: Kind = ValidationType.SMTP,
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
@@ -216,7 +259,7 @@ def check(
 @app.command()
 def explain(
     email: Annotated[str, typer.Argument(help="The address.")],
-    validation_type: Kind = "smtp",
+    validation_type: Kind = ValidationType.SMTP,
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
@@ -231,9 +274,8 @@ def pick_column(source: TableFile, column: str | None) -> str:
     if column is not None:
         source.check_column(column)
         return column
-    first = next(iter(source.pieces()), None)
-    cells = {} if first is None else {n: first.column(i) for i, n in enumerate(source.columns)}
-    found = str(guess_column(cells))
+    first = next(source.pieces())
+    found = str(guess_column({n: first.column(i) for i, n in enumerate(source.columns)}))
     source.check_column(found)
     tell(f"column {found!r} looks like the addresses; name another with --column")
     return found
@@ -249,18 +291,12 @@ def wanted_columns(text: str) -> list[str]:
 
 @contextmanager
 def open_output(output: str | None, source: TableFile, *, raw: bool) -> Iterator[Callable[[pa.Table], None]]:
-    """Where pieces go: a file that appears whole, also after an interruption; or nowhere."""
+    """Where pieces go: a file that appears whole, or nowhere."""
     if output is None:
         yield lambda piece: None
         return
-    delimiter = source.delimiter if source.kind == "csv" else ","
-    with AtomicTable(output, delimiter=delimiter, is_for_people=not raw) as table:
-        try:
-            yield table.write
-        except (KeyboardInterrupt, BackendError):
-            table.keep_partial()
-            tell(f"interrupted: {output} holds every row, with what was settled")
-            raise
+    with AtomicTable(output, delimiter=source.delimiter, is_for_people=not raw, has_mark=source.has_mark) as table:
+        yield table.write
 
 
 def tell_written(output: str | None, *, quiet: bool) -> None:

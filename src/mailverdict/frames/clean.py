@@ -11,14 +11,16 @@ from urllib.parse import unquote
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from ..checks.suggest import suggest_domain
-from ..checks.syntax import observe_syntax
-from .columns import Column, as_text
+from ..checks.column import observe_column
+from ..checks.suggest import suggest_domains
+from ..model.address import identity, lower_domain
+from .columns import CLEAN_COLUMNS, as_text
 from .intake import Intake, read_values
 from .kinds import kind_of_data
 
-__all__ = ["clean", "split_address", "tidy_address"]
+__all__ = ["clean", "split_address", "tidy_text"]
 
 INVISIBLE = dict.fromkeys(
     map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u202d\u202e"), None
@@ -28,11 +30,8 @@ ANGLE = re.compile(r"^[^<>]*<\s*([^<>\s]+@[^<>\s]+)\s*>[;,.]?$")
 TRAILING = " \t\r\n;,."
 QUOTES = (("'", "'"), ('"', '"'), ("<", ">"), ("(", ")"), ("[", "]"), ("“", "”"), ("‘", "’"), ("«", "»"))
 NO_CHANGE = ""
-MADE = (
-    Column("clean", "text", "clean", in_core=False, meaning="the tidied address; NA where there is none"),
-    Column("suggestion", "text", "suggestion", in_core=False, meaning="did you mean; never applied by itself"),
-    Column("change", "text", "change", in_core=False, meaning="what was done, joined by ';'"),
-)
+# What no step changes: most rows of most columns.
+PLAIN = r"\A[A-Za-z0-9_][A-Za-z0-9._+\-]*@[a-z0-9.\-]*[a-z0-9]\z"
 
 
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
@@ -76,13 +75,12 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     2             <NA>           <NA>
     """
     kind = kind_of_data(data, column)
-    names = kind.names(prefix, MADE)
-    intake = read_values(kind.values())
+    names = kind.names(prefix, CLEAN_COLUMNS)
+    intake = read_values(kind.values(), keep_blanks=True)
     distinct = intake.texts.dictionary_encode()
-    tidied = [tidy_address(text) for text in distinct.dictionary.to_pylist()]
     index = row_index(distinct.indices, intake)
-    table = pa.table({c.field: pa.array([t[i] for t in tidied], pa.string()).take(index) for i, c in enumerate(MADE)})
-    return kind.attach(table, names, MADE, {})
+    tidied = {name: values.take(index) for name, values in tidy_column(distinct.dictionary).items()}
+    return kind.attach(pa.table(tidied), names, CLEAN_COLUMNS, {})
 
 
 def row_index(codes: pa.Int32Array, intake: Intake) -> pa.Int64Array:
@@ -92,24 +90,36 @@ def row_index(codes: pa.Int32Array, intake: Intake) -> pa.Int64Array:
     return pa.array(rows, mask=rows < 0)
 
 
-def tidy_address(text: str) -> tuple[str | None, str | None, str]:
-    """Give the tidied address, a suggestion, and what was done.
+def tidy_column(texts: pa.StringArray) -> dict[str, pa.StringArray]:
+    """The three columns for distinct texts; only those that a step could change are looked at one by one."""
+    rough = pc.invert(pc.match_substring_regex(texts, PLAIN))
+    tidied = [tidy_text(text) for text in texts.filter(rough).to_pylist()]
+    addresses = pc.replace_with_mask(texts, rough, pa.array([address for address, _ in tidied], pa.string()))
+    changes = pc.replace_with_mask(
+        pa.repeat(pa.scalar(NO_CHANGE), len(texts)), rough, pa.array([change for _, change in tidied], pa.string())
+    )
+    seen = observe_column(addresses)
+    meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string()).take(seen.domain_codes)
+    return {
+        "clean": pc.if_else(seen.ok, addresses, None),
+        "suggestion": pc.binary_join_element_wise(seen.local, meant, "@"),
+        "change": pc.if_else(seen.ok, changes, NO_CHANGE),
+    }
 
-    >>> tidy_address("<ada@example.org>;")
-    ('ada@example.org', None, 'unwrapped')
+
+def tidy_text(text: str) -> tuple[str, str]:
+    """Go through the steps; give what is left, an address or not, and what was done.
+
+    >>> tidy_text("<Ada@Example.ORG>;")
+    ('Ada@example.org', 'unwrapped;case')
     """
-    done: list[str] = []
-    address = text
+    done = {}
     for name, step in STEPS:
-        changed = step(address)
-        if changed != address and name not in done:
-            done.append(name)
-        address = changed
-    seen = observe_syntax(address)
-    if not seen.ok:
-        return None, None, NO_CHANGE
-    meant = suggest_domain(seen.ascii_domain)
-    return address, (f"{seen.local}@{meant}" if meant else None), ";".join(done)
+        changed = step(text)
+        if changed != text:
+            done[name] = text
+        text = changed
+    return text, ";".join(done)
 
 
 def drop_invisible(text: str) -> str:
@@ -120,7 +130,7 @@ def unwrap(text: str) -> str:
     """Take the address out of a display name, a link, quotes or a list's punctuation."""
     link = SCHEME.sub("", text)
     if link != text:
-        link = unquote(link.partition("?")[0])
+        link = decode_link(link)
     match = ANGLE.match(link)
     bare = match[1] if match else link
     bare = SCHEME.sub("", bare).strip(TRAILING)
@@ -130,13 +140,16 @@ def unwrap(text: str) -> str:
     return bare
 
 
+def decode_link(link: str) -> str:
+    """The address of a ``mailto:`` link (RFC 6068), or nothing if its octets are no UTF-8."""
+    try:
+        return unquote(link.partition("?")[0], errors="strict")
+    except UnicodeDecodeError:
+        return ""
+
+
 def normalize(text: str) -> str:
     return unicodedata.normalize("NFC", text)
-
-
-def lower_domain(text: str) -> str:
-    local, at, domain = text.rpartition("@")
-    return local + at + domain.lower()
 
 
 # In order; each says in `change` that it did something.
@@ -144,7 +157,7 @@ STEPS = (
     ("blanks", drop_invisible),
     ("unwrapped", unwrap),
     ("unicode", normalize),
-    ("case", lower_domain),
+    ("case", identity),
 )
 
 
@@ -155,7 +168,7 @@ def split_address(series: pd.Series[Any]) -> pd.DataFrame:
     parts = [text.rpartition("@") for text in distinct.dictionary.to_pylist()]
     columns = {
         "local": [local if at else None for local, at, _ in parts],
-        "domain": [domain.lower() if at else None for _, at, domain in parts],
+        "domain": [lower_domain(domain) if at else None for _, at, domain in parts],
     }
     index = row_index(distinct.indices, intake)
     taken = {name: as_text(pa.chunked_array([pa.array(v, pa.string()).take(index)])) for name, v in columns.items()}

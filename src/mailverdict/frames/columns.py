@@ -15,7 +15,17 @@ import pyarrow.compute as pc
 from ..errors import SettingsError
 from ..model.words import Status, Verdict
 
-__all__ = ["COLUMNS", "STATUS_DTYPE", "VERDICT_DTYPE", "Column", "as_text", "choose_columns", "to_arrow", "to_pandas"]
+__all__ = [
+    "CLEAN_COLUMNS",
+    "COLUMNS",
+    "STATUS_DTYPE",
+    "VERDICT_DTYPE",
+    "Column",
+    "as_text",
+    "choose_columns",
+    "to_arrow",
+    "to_pandas",
+]
 
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
@@ -120,6 +130,11 @@ COLUMNS: tuple[Column, ...] = (
     Column("source", "text", "source", False, "local, remote or journal"),
     Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
 )
+CLEAN_COLUMNS: tuple[Column, ...] = (
+    Column("clean", "text", "clean", False, "the tidied address; NA where there is none"),
+    Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
+    Column("change", "text", "change", False, "what was done, joined by ';'"),
+)
 BY_NAME = {column.name: column for column in COLUMNS}
 SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}
 
@@ -153,7 +168,7 @@ def as_category(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categ
     """Codes by the fixed categories, so that every frame has all of them in the same order."""
     codes = [category_codes(chunk, list(dtype.categories)) for chunk in values.chunks]
     joined = np.concatenate(codes) if codes else np.empty(0, np.int8)
-    return pd.Categorical.from_codes(joined, dtype=dtype)  # type: ignore[arg-type]
+    return pd.Categorical.from_codes(joined, dtype=dtype)
 
 
 def category_codes(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
@@ -164,11 +179,11 @@ def category_codes(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
 def as_boolean(values: pa.ChunkedArray) -> Any:
     flat = values.combine_chunks()
     mask = flat.is_null().to_numpy(zero_copy_only=False)
-    return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)  # type: ignore[attr-defined]
+    return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)
 
 
 def as_text(values: pa.ChunkedArray) -> Any:
-    return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))  # type: ignore[call-overload]
+    return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))
 
 
 def as_moment(values: pa.ChunkedArray) -> Any:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import numbers
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -11,12 +16,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Intake", "read_values"]
+from ..errors import InputError
+
+__all__ = ["LONGEST_TEXT", "Intake", "read_values"]
 
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
 LONGEST_TEXT = 1_000
+OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
 SURROGATES = "text with lone surrogates, which are no characters"
+NOT_UTF8 = "text that is not UTF-8"
+
+Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -38,123 +49,202 @@ class Intake:
     """
 
     texts: pa.StringArray
-    rows: npt.NDArray[np.int64] | None
-    foreign_rows: npt.NDArray[np.int64]
+    rows: Rows | None
+    foreign_rows: Rows
     foreign_kinds: pa.DictionaryArray
     size: int
 
 
-def read_values(values: Any) -> Intake:
-    """Take in a Series, an Arrow array, or any list-like of cells."""
+@dataclass(frozen=True)
+class Foreign:
+    """Cells that hold something other than text: their rows, ascending, and what it is."""
+
+    rows: Rows
+    kinds: pa.DictionaryArray
+
+
+def read_values(values: Any, *, keep_blanks: bool = False) -> Intake:
+    """Take in a Series, an Arrow array, or any list-like of cells.
+
+    Parameters
+    ----------
+    values : Series, pyarrow array or list-like
+        The cells.
+    keep_blanks : bool
+        Whether texts keep what surrounds them, unless they are far too long; one of blanks alone is missing anyway.
+
+    Raises
+    ------
+    InputError
+        If the texts together are longer than 2 GiB.
+    """
     array, foreign = arrow_text(values)
     stripped = strip(array)
-    present = pc.and_(stripped.is_valid(), pc.greater(pc.binary_length(stripped), 0)).fill_null(False)
+    present = pc.greater(pc.binary_length(stripped), 0).fill_null(False)
     rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
-    texts = stripped if rows is None else stripped.filter(present)
-    kinds = pa.array(list(foreign.values()), pa.string()).dictionary_encode()
-    return Intake(texts, rows, np.fromiter(foreign, np.int64, len(foreign)), kinds, len(stripped))
+    wanted = pc.if_else(pc.less(pc.binary_length(array), LONGEST_TEXT), array, stripped) if keep_blanks else stripped
+    texts = wanted if rows is None else wanted.filter(present)
+    return Intake(texts, rows, foreign.rows, foreign.kinds, len(stripped))
 
 
 def strip(array: pa.StringArray) -> pa.StringArray:
-    """Cut surrounding blanks, and what is far too long."""
-    if len(array) and (pc.max(pc.binary_length(array)).as_py() or 0) > LONGEST_TEXT:
-        array = pc.utf8_slice_codeunits(array, 0, LONGEST_TEXT)
-    return pc.utf8_trim_whitespace(array)
+    """Cut surrounding blanks, then what is far too long: the other way round would forget the far end."""
+    stripped = pc.utf8_trim_whitespace(array)
+    if (pc.max(pc.binary_length(stripped)).as_py() or 0) > LONGEST_TEXT:
+        stripped = pc.utf8_slice_codeunits(stripped, 0, LONGEST_TEXT)
+    return stripped
 
 
-def arrow_text(values: Any) -> tuple[pa.StringArray, dict[int, str]]:
-    """Arrow text with nulls for whatever is not text, and what those cells hold by row."""
+def arrow_text(values: Any) -> tuple[pa.StringArray, Foreign]:
+    """Arrow text with nulls for whatever is not text, and what those cells hold."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return from_arrow(values)
     series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
-    if isinstance(series.dtype, pd.CategoricalDtype):
-        series = series.astype(series.dtype.categories.dtype)
-    if series.dtype == object:
-        return from_objects(series.to_numpy())
-    return from_arrow(pa.array(series, from_pandas=True))
-
-
-def from_arrow(array: Any) -> tuple[pa.StringArray, dict[int, str]]:
-    """An Arrow column: text as it is, any other type is foreign where it is not null."""
-    flat = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    if pa.types.is_dictionary(flat.type):
-        flat = flat.dictionary_decode()
-    if pa.types.is_large_string(flat.type) or pa.types.is_string_view(flat.type):
-        flat = narrow(flat)
-    if pa.types.is_string(flat.type):
-        return flat, {}
-    valid = np.flatnonzero(flat.is_valid().to_numpy(zero_copy_only=False))
-    values = flat.to_numpy(zero_copy_only=False)
-    held = {int(row): kind for row in valid if (kind := kind_of(values[row])) is not None}
-    return pa.nulls(len(flat), pa.string()), held
-
-
-def narrow(array: pa.Array) -> pa.StringArray:
-    """Text with 32-bit offsets; cells are cut first where the whole would not fit them."""
-    if array.nbytes > np.iinfo(np.int32).max // 2 and pa.types.is_large_string(array.type):
-        array = pc.utf8_slice_codeunits(array, 0, LONGEST_TEXT)
-    return array.cast(pa.string())
-
-
-def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, dict[int, str]]:
-    """Python objects: in one go when all are text or missing, cell by cell when not."""
+    if holds_objects(series.dtype):
+        return from_objects(series.astype(object).to_numpy())
     try:
-        array = pa.array(values, pa.large_string(), from_pandas=True)
-    except (pa.ArrowException, TypeError, ValueError, UnicodeEncodeError):
-        return from_cells(values)
-    return narrow(array), {}
+        return from_arrow(pa.array(series, from_pandas=True))
+    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):  # complex, sparse: dtypes that Arrow does not have
+        return from_objects(series.astype(object).to_numpy())
 
 
-def from_cells(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, dict[int, str]]:
+def holds_objects(dtype: Any) -> bool:
+    """Whether the cells are Python objects, of which each may be something else."""
+    inner = dtype.categories.dtype if isinstance(dtype, pd.CategoricalDtype) else dtype
+    return bool(inner == np.dtype(object))
+
+
+def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, Foreign]:
+    """An Arrow column: text as it is, any other type is foreign where it is not null."""
+    values = plain(array)
+    if not is_text(values.type):
+        return pa.nulls(len(values), pa.string()), foreign_column(values)
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:  # Arrow takes octets on trust, when reading Parquet for one
+        return from_cells(octets_of(values), is_octets=True)
+    return narrow(values), NO_FOREIGN
+
+
+def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The values themselves, without a dictionary, run ends or an extension type around them."""
+    if isinstance(array.type, pa.BaseExtensionType):
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+        return plain(pa.chunked_array([chunk.storage for chunk in chunks], array.type.storage_type))
+    if pa.types.is_dictionary(array.type):
+        return plain(array.cast(array.type.value_type))
+    if pa.types.is_run_end_encoded(array.type):
+        return plain(pc.run_end_decode(array))
+    return array
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def narrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+    """One array with 32-bit offsets; cells are cut first where the whole might not fit."""
+    if array.nbytes > OFFSET_MAX // 2:
+        array = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(array.cast(pa.large_string())), 0, LONGEST_TEXT)
+        if (pc.sum(pc.binary_length(array)).as_py() or 0) > OFFSET_MAX:
+            raise InputError("the column holds more than 2 GiB of text; verify it in pieces, as df.iloc[:10_000_000]")
+    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return whole.cast(pa.string())
+
+
+def octets_of(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
+    """Cells of a text column as they are, since they cannot be read as text."""
+    octets: list[bytes | None] = array.cast(pa.large_binary()).to_pylist()
+    return octets
+
+
+def foreign_column(values: pa.Array | pa.ChunkedArray) -> Foreign:
+    """Every cell that is not null, of a type that is not text."""
+    held = pc.invert(pc.is_null(values, nan_is_null=pa.types.is_floating(values.type)))
+    rows = np.flatnonzero(held.to_numpy(zero_copy_only=False) if isinstance(held, pa.Array) else held.to_numpy())
+    word = next((word for is_kind, word in COLUMN_KINDS if is_kind(values.type)), a_value_of(values.type))
+    return Foreign(rows, pa.repeat(pa.scalar(word), len(rows)).dictionary_encode())
+
+
+def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, Foreign]:
+    """Python objects: in one go when all are text or missing, cell by cell when not."""
+    if pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty"):
+        with contextlib.suppress(UnicodeEncodeError):  # lone surrogates
+            return narrow(pa.array(values, pa.large_string(), from_pandas=True)), NO_FOREIGN
+    return from_cells(values)
+
+
+def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray, Foreign]:
     """Cell by cell, for columns that hold more than text."""
     texts: list[str | None] = [None] * len(values)
-    foreign: dict[int, str] = {}
+    held: dict[int, str] = {}
     for row, value in enumerate(values):
-        if isinstance(value, str) and is_encodable(value):
-            texts[row] = value[: LONGEST_TEXT + 1]
-        elif (kind := kind_of(value)) is not None:
-            foreign[row] = kind
-    return pa.array(texts, pa.string()), foreign
+        text, kind = read_octets(value) if is_octets else read_cell(value)
+        texts[row] = text
+        if kind is not None:
+            held[row] = kind
+    kinds = pa.array(list(held.values()), pa.string()).dictionary_encode()
+    return narrow(pa.array(texts, pa.large_string())), Foreign(np.fromiter(held, np.int64, len(held)), kinds)
 
 
-def is_encodable(text: str) -> bool:
+def read_cell(value: object) -> tuple[str | None, str | None]:
+    """The text of a cell, or else what it holds; neither where it is missing."""
+    if not isinstance(value, str):
+        return None, kind_of(value)
     try:
-        text[: LONGEST_TEXT + 1].encode()
+        value.encode()
     except UnicodeEncodeError:
-        return False
-    return True
+        return None, SURROGATES
+    return str(value), None
+
+
+def read_octets(value: bytes | None) -> tuple[str | None, str | None]:
+    """The same for a cell of which only the octets are known."""
+    try:
+        return None if value is None else value.decode(), None
+    except UnicodeDecodeError:
+        return None, NOT_UTF8
 
 
 def kind_of(value: object) -> str | None:
     """What a cell holds, in words; None where it is missing."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
-    if isinstance(value, str):
-        return SURROGATES
-    if isinstance(value, float | np.floating) and np.isnan(value):
+    if isinstance(value, numbers.Number | Decimal | np.generic) and pd.isna(value):  # type: ignore[call-overload]
         return None
-    if isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value):
-        return None
-    return KINDS.get(type(value), f"a value of type {type(value).__name__[:40]}")
+    return next((word for kinds, word in CELL_KINDS if isinstance(value, kinds)), a_value_of(type(value).__name__))
 
 
-KINDS: dict[type, str] = {
-    int: "a number",
-    float: "a number",
-    complex: "a number",
-    bool: "true or false",
-    bytes: "bytes",
-    bytearray: "bytes",
-    list: "a list",
-    tuple: "a tuple",
-    dict: "a mapping",
-    set: "a set",
-    np.ndarray: "an array",
-    np.int64: "a number",
-    np.int32: "a number",
-    np.float64: "a number",
-    np.float32: "a number",
-    np.bool_: "true or false",
-    pd.Timestamp: "a date",
-    pd.Timedelta: "a duration",
-}
+def a_value_of(kind: object) -> str:
+    return f"a value of type {str(kind)[:40]}"
+
+
+# What is no text, in words: of a cell by its class, of a typed column by its type. First match wins.
+CELL_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    ((bool, np.bool_), "true or false"),
+    ((numbers.Number, Decimal), "a number"),
+    ((bytes, bytearray, memoryview), "bytes"),
+    ((datetime.datetime, datetime.date, np.datetime64), "a date"),
+    ((datetime.timedelta, np.timedelta64), "a duration"),
+    (list, "a list"),
+    (tuple, "a tuple"),
+    (Mapping, "a mapping"),
+    ((set, frozenset), "a set"),
+    ((np.ndarray, pd.api.extensions.ExtensionArray, pd.Series, pd.Index), "an array"),
+)
+COLUMN_KINDS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
+    (pa.types.is_boolean, "true or false"),
+    (pa.types.is_integer, "a number"),
+    (pa.types.is_floating, "a number"),
+    (pa.types.is_decimal, "a number"),
+    (pa.types.is_duration, "a duration"),
+    (pa.types.is_temporal, "a date"),
+    (pa.types.is_binary, "bytes"),
+    (pa.types.is_large_binary, "bytes"),
+    (pa.types.is_fixed_size_binary, "bytes"),
+    (pa.types.is_binary_view, "bytes"),
+    (pa.types.is_map, "a mapping"),
+    (pa.types.is_struct, "a mapping"),
+    (pa.types.is_nested, "a list"),
+)
+NO_FOREIGN = Foreign(np.empty(0, np.int64), pa.array([], pa.string()).dictionary_encode())

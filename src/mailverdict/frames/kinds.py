@@ -6,6 +6,7 @@ library that the caller has not imported.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -14,12 +15,19 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, SettingsError
-from .columns import Column, to_arrow, to_pandas
+from .columns import CLEAN_COLUMNS, COLUMNS, Column, to_arrow, to_pandas
 
-__all__ = ["DataKind", "check_column", "kind_of_data", "shown"]
+__all__ = ["DataKind", "check_column", "kind_of_data", "label_of", "shown"]
 
 OURS = "mailverdict"  # key in `DataFrame.attrs` under which we note which columns are ours
 SHOWN = 20  # column names shown in an error
+CORE = tuple(c.name for c in COLUMNS if c.in_core)
+WRITTEN_TOGETHER = (
+    tuple(c.name for c in CLEAN_COLUMNS),
+    CORE,
+    (*CORE, "error_message"),  # what the command line writes
+    tuple(c.name for c in COLUMNS),
+)
 
 
 class DataKind(Protocol):
@@ -51,20 +59,31 @@ class PandasFrame:
         return self.frame.take([labels.index(self.column)], axis=1).squeeze(axis=1)
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """Under a MultiIndex the results go beside the column, below the same upper labels."""
-        *upper, last = self.column if isinstance(self.column, tuple) else (self.column,)
-        lead = f"{last}_" if prefix is None else prefix
-        names = [(*upper, lead + c.name) if upper else lead + c.name for c in columns]
-        mine = {name for note in our_notes(self.frame.attrs).values() for name in note.get("columns", ())}
-        check_names([n for n in names if str(n) not in mine], list(self.frame.columns))
+        """The caller's own columns are those that neither a note nor their company shows to be ours."""
+        names = [label_of(self.column, prefix, c.name) for c in columns]
+        noted_names = {name for note in our_notes(self.frame.attrs).values() for name in note.get("columns", ())}
+        existing = list(self.frame.columns)
+        mine = ours_among(existing, self.column, prefix)
+        check_names([n for n in names if n not in mine and str(n) not in noted_names], existing)
         return names
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """Columns are set by position of the row, so a duplicated index neither raises nor multiplies."""
-        out = self.frame.copy(deep=False)
-        for name, column in zip(names, columns, strict=True):
-            out[name] = to_pandas(table, column)
-        out.attrs = noted(self.frame.attrs, self.column, names, note)
+        """The rows keep their index, whatever is in it: results go beside them by position."""
+        results = dict(zip(names, (to_pandas(table, column) for column in columns), strict=True))
+        existing = set(self.frame.columns)
+        out = self.beside({name: values for name, values in results.items() if name not in existing})
+        for name in existing.intersection(results):
+            out[name] = results[name]
+        out.attrs = noted(out.attrs, self.column, names, note)
+        return out
+
+    def beside(self, new: dict[Any, Any]) -> pd.DataFrame:
+        """A frame that shares nothing with the caller's; all columns at once, since one by one would fragment it."""
+        added = pd.DataFrame(dict(enumerate(new.values())), index=self.frame.index)
+        added.columns = pd.Index(list(new), tupleize_cols=self.frame.columns.nlevels > 1)
+        added.columns.names = self.frame.columns.names
+        out = pd.concat([self.frame, added], axis=1) if new else self.frame.copy()
+        out.attrs = copy.deepcopy(self.frame.attrs)
         return out
 
 
@@ -103,15 +122,15 @@ class ArrowFrame:
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name."""
-        names = [(f"{self.column}_" if prefix is None else prefix) + c.name for c in columns]
-        check_names(names, self.frame.column_names)
-        return names
+        return plain_names(self.frame.column_names, self.column, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
         out = self.frame
         for name, column in zip(names, columns, strict=True):
-            out = out.append_column(name, to_arrow(table, column))
+            values = to_arrow(table, column)
+            at = out.schema.get_field_index(name)
+            out = out.append_column(name, values) if at < 0 else out.set_column(at, name, values)
         return out
 
 
@@ -123,22 +142,51 @@ class PolarsFrame:
         check_column(column, frame.columns)
 
     def values(self) -> Any:
-        """The column in Arrow's form, or as Python objects where it has none."""
-        series = self.frame[self.column]
-        return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
+        """The column in a form that can be read."""
+        return polars_cells(self.frame[self.column])
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name."""
-        names = [(f"{self.column}_" if prefix is None else prefix) + c.name for c in columns]
-        check_names(names, self.frame.columns)
-        return names
+        return plain_names(self.frame.columns, self.column, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame with the result columns appended; verdict and status are categorical."""
         import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
 
         arrays = [to_arrow(table, column).unify_dictionaries() for column in columns]
-        return self.frame.hstack(polars.from_arrow(pa.table(dict(zip(names, arrays, strict=True)))))
+        made: Any = polars.from_arrow(pa.table(dict(zip(names, arrays, strict=True))))
+        return self.frame.with_columns(made.get_columns())
+
+
+def polars_cells(series: Any) -> Any:
+    """A Polars Series in Arrow's form, or as Python objects where it has none."""
+    return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
+
+
+def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
+    """How a result column is called; under a MultiIndex it goes below the same upper labels as its column.
+
+    >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
+    ('email_verdict', ('work', 'email_verdict'), 'role')
+    """
+    *upper, last = column if isinstance(column, tuple) else (column,)
+    lead = prefix if prefix is not None else f"{last}_" if last != "" else ""
+    return (*upper, lead + name) if upper else lead + name
+
+
+def plain_names(existing: Sequence[str], column: str, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
+    """Names for kinds of frames that keep no notes."""
+    names = [label_of(column, prefix, c.name) for c in columns]
+    mine = ours_among(existing, column, prefix)
+    check_names([name for name in names if name not in mine], existing)
+    return names
+
+
+def ours_among(existing: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
+    """Columns that are plainly ours: all of a set that is written together, after a way that kept no note."""
+    there = set(existing)
+    sets = ({label_of(column, prefix, name) for name in each} for each in WRITTEN_TOGETHER)
+    return set().union(*(each for each in sets if each <= there))
 
 
 def our_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
@@ -162,9 +210,9 @@ def kind_of_data(data: Any, column: Hashable | None) -> DataKind:
         return PandasFrame(data, needed(column, list(data.columns)))
     if isinstance(data, pa.Table):
         return ArrowFrame(data, str(needed(column, data.column_names)))
-    if module == "polars" and hasattr(data, "columns"):
-        if not hasattr(data, "hstack"):
-            raise SettingsError("data is a lazy Polars frame: call .collect() first")
+    if module == "polars" and type(data).__name__ == "LazyFrame":
+        raise SettingsError("data is a lazy Polars frame: call .collect() first")
+    if module == "polars" and type(data).__name__ == "DataFrame":
         return PolarsFrame(data, str(needed(column, data.columns)))
     if column is not None:
         raise SettingsError(f"column={column!r} goes with a frame, but data is a {type(data).__name__}")
@@ -173,18 +221,29 @@ def kind_of_data(data: Any, column: Hashable | None) -> DataKind:
 
 def as_cells(data: Any, module: str) -> Any:
     """A Series, an Arrow array, or a list of whatever can be iterated; text alone is no column."""
-    if isinstance(data, str | bytes | dict) or not hasattr(data, "__iter__"):
-        raise SettingsError(
-            f"data is a {type(data).__name__}; give a DataFrame with a column name, a Series or a list of addresses"
-            + (" (for one address there is mailverdict.check)" if isinstance(data, str) else "")
-        )
+    if problem := why_no_column(data):
+        raise SettingsError(f"data is {problem}")
     if isinstance(data, pd.Series | pa.Array | pa.ChunkedArray | list):
         return data
     if module == "polars":
-        return data.to_arrow()
-    if isinstance(data, pd.Index | np.ndarray):
-        return pd.Series(data).reset_index(drop=True)
-    return list(data)
+        return polars_cells(data)
+    is_typed = isinstance(data, pd.api.extensions.ExtensionArray | np.ndarray) and data.dtype.names is None
+    is_plain_index = isinstance(data, pd.Index) and data.nlevels == 1
+    return pd.Series(data).reset_index(drop=True) if is_typed or is_plain_index else list(data)
+
+
+def why_no_column(data: Any) -> str | None:
+    """What is wrong with data that is no column of cells, or None."""
+    what = f"of type {type(data).__name__}"
+    if isinstance(data, str):
+        return f"{what}; give a list of addresses, or call mailverdict.check for one address"
+    if isinstance(data, np.ndarray) and data.ndim != 1:
+        return f"an array of {data.ndim} dimensions; give one column of it"
+    if isinstance(data, set | frozenset):
+        return f"{what}, which has no order to give rows back in; give sorted(data)"
+    if isinstance(data, bytes | Mapping) or not hasattr(data, "__iter__") or hasattr(data, "columns"):
+        return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
+    return None
 
 
 def needed(column: Hashable | None, names: Sequence[Any]) -> Hashable:
@@ -206,7 +265,7 @@ def check_names(names: Sequence[Any], existing: Sequence[Any]) -> None:
     """Never overwrite a column that is not ours."""
     if taken := [name for name in names if name in existing]:
         raise SettingsError(
-            f"the frame already has a column {taken[0]!r} that is not ours; give another prefix=, or drop it"
+            f"the frame already has a column {taken[0]!r} that is not ours; give another prefix, or drop it"
         )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from ..errors import ColumnError
-from .kinds import check_column
+from .kinds import check_column, label_of
 
 __all__ = ["result_labels"]
 
@@ -18,9 +18,7 @@ def result_labels(
 ) -> dict[str, Any]:
     """Labels of result columns by name; a `ColumnError` says which one is not there."""
     check_column(column, list(out.columns))
-    *upper, last = column if isinstance(column, tuple) else (column,)
-    lead = f"{last}_" if prefix is None else prefix
-    labels: dict[str, Any] = {name: (*upper, lead + name) if upper else lead + name for name in names}
+    labels = {name: label_of(column, prefix, name) for name in names}
     absent = [label for label in labels.values() if label not in out.columns]
     if must_exist and absent:
         raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix= that was used")

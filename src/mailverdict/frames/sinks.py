@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import datetime
+import io
 import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet
 
 from ..errors import InputError, MissingExtraError
@@ -20,22 +25,31 @@ from .files import KINDS, STDIN
 
 __all__ = ["AtomicTable", "neutralize"]
 
-# A spreadsheet takes a cell that starts like this for a formula; plain numbers are none.
+# A spreadsheet takes a cell that starts like this for a formula; numbers, of telephones too, call nothing.
 FORMULA = r"^[=+\-@\t\r]"
-NUMBER = r"^[+\-]?[0-9]+([.,][0-9]+)?$"
+HARMLESS = r"^[+\-]?[0-9 ().,/\-]*[0-9][0-9 ().,/\-]*$"
+WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which would need a macro in it
 XLSX_ROWS = 1_048_576
+XLSX_CELL = 32_767  # characters that one cell can hold
 
 
 def neutralize(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Put an apostrophe before text that a spreadsheet would run as a formula.
 
-    >>> neutralize(pa.chunked_array([["=1+1", "-5", "ada"]])).to_pylist()
-    ["'=1+1", '-5', 'ada']
+    >>> neutralize(pa.chunked_array([["=1+1", "-5", "+49 30 1234", "ada"]])).to_pylist()
+    ["'=1+1", '-5', '+49 30 1234', 'ada']
     """
-    risky = pc.and_not(pc.match_substring_regex(values, FORMULA), pc.match_substring_regex(values, NUMBER))
+    risky = pc.and_not(pc.match_substring_regex(values, FORMULA), pc.match_substring_regex(values, HARMLESS))
     if not pc.any(risky).as_py():
         return values
-    return pc.if_else(risky, pc.binary_join_element_wise("'", values, ""), values)
+    return pc.if_else(risky, join("'", values), values)
+
+
+def join(*parts: Any, between: str = "") -> Any:
+    """Texts beside each other, row by row; a missing one is nothing."""
+    kind = next(part.type for part in parts if not isinstance(part, str))
+    whole = [pa.scalar(part, kind) if isinstance(part, str) else part for part in (*parts, between)]
+    return pc.binary_join_element_wise(*whole, null_handling="replace")
 
 
 class Sink(Protocol):
@@ -51,37 +65,78 @@ class Sink(Protocol):
 
 
 class CsvSink:
-    """UTF-8 text; the header once."""
+    """UTF-8 text; the header once, quotes only where needed.
 
-    def __init__(self, path: Path, delimiter: str, *, is_for_people: bool) -> None:
+    Parameters
+    ----------
+    path : Path
+        The file.
+    delimiter : str
+        One character.
+    is_for_people : bool
+        Whether what a spreadsheet would run is neutralised.
+    has_mark : bool
+        Whether it begins with a byte order mark, as the file it is made from.
+    """
+
+    def __init__(self, path: Path, delimiter: str, *, is_for_people: bool, has_mark: bool = False) -> None:
         self.file = path.open("wb")
+        self.file.write(codecs.BOM_UTF8 if has_mark else b"")
         self.delimiter, self.is_for_people = delimiter, is_for_people
         self.has_header = False
 
     def write(self, piece: pa.Table) -> None:
-        """Append rows; quotes only where needed."""
-        plain = pa.table([self.plain(column) for column in piece.columns], names=piece.column_names)
-        options = pyarrow.csv.WriteOptions(
-            include_header=not self.has_header,
-            delimiter=self.delimiter,
-            quoting_style="needed",
-            quoting_header="needed",
-        )
-        pyarrow.csv.write_csv(plain, self.file, options)
-        self.has_header = True
+        """Append rows: cells are joined to lines by column, so that millions of rows are a few arrays."""
+        if not self.has_header:
+            self.file.write(self.header(piece.column_names))
+            self.has_header = True
+        for batch in piece.to_batches(max_chunksize=CSV_ROWS):
+            cells = [self.cell_texts(column) for column in batch.columns]
+            self.file.write(data_of(join(join(*cells, between=self.delimiter), "\n")))
 
-    def plain(self, column: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Types that CSV can hold; for people, nothing that a spreadsheet would run."""
-        column = as_plain(column)
-        return neutralize(column) if self.is_for_people and pa.types.is_string(column.type) else column
+    def header(self, names: Sequence[str]) -> bytes:
+        """The first line."""
+        plain = pa.chunked_array([pa.array(names, pa.large_string())])
+        text = io.StringIO(newline="")
+        cells = neutralize(plain) if self.is_for_people else plain
+        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerow(cells.to_pylist())
+        return text.getvalue().encode()
+
+    def cell_texts(self, column: pa.Array) -> pa.Array:
+        """Cells as they stand in the file; a missing one is nothing."""
+        is_text = pa.types.is_string(as_plain(column).type)
+        texts = as_plain(column).cast(pa.large_string())
+        if not is_text:
+            return texts
+        if self.is_for_people:
+            texts = neutralize(texts)
+        needs_quotes = pc.match_substring_regex(texts, f'[{self.delimiter}"\r\n]|^ | $')
+        if not pc.any(needs_quotes).as_py():
+            return texts
+        return pc.if_else(needs_quotes, join('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
 
 
+CSV_ROWS = 65_536  # lines made at once: bounds memory
+
+
+def data_of(texts: pa.Array) -> memoryview:
+    """The octets of all texts, one after the other, without copying."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    return memoryview(texts.buffers()[2])[offsets[0] : offsets[-1]]
+
+
 class ParquetSink:
-    """Arrow's own types, verdict and status dictionary-encoded."""
+    """Arrow's own types, verdict and status dictionary-encoded.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -100,15 +155,20 @@ class ParquetSink:
 
 
 class XlsxSink:
-    """A workbook; every text is written as text, so that no cell is a formula."""
+    """A workbook; every text is written as text, so that no cell is a formula.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    """
 
     def __init__(self, path: Path) -> None:
         try:
             import xlsxwriter  # noqa: PLC0415 - an extra
         except ImportError as exc:
             raise MissingExtraError("writing XLSX", "excel") from exc
-        options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-        self.book = xlsxwriter.Workbook(str(path), options)
+        self.book = xlsxwriter.Workbook(str(path), XLSX_OPTIONS)
         self.sheet = self.book.add_worksheet("verified")
         self.row = 0
 
@@ -118,7 +178,7 @@ class XlsxSink:
             self.put(piece.column_names)
             self.sheet.freeze_panes(1, 0)
         if self.row + len(piece) > XLSX_ROWS:
-            raise InputError(f"more than {XLSX_ROWS:,} rows do not fit a workbook; write CSV or Parquet")
+            raise InputError(f"more than {XLSX_ROWS - 1:,} rows do not fit a workbook; write CSV or Parquet")
         for row in zip(*(as_plain(column).to_pylist() for column in piece.columns), strict=True):
             self.put(row)
 
@@ -134,24 +194,47 @@ class XlsxSink:
         self.book.close()
 
 
+XLSX_OPTIONS = {
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+    "nan_inf_to_errors": True,
+    "remove_timezone": True,  # which a workbook does not have; ours are UTC
+    "default_date_format": "yyyy-mm-dd hh:mm:ss",
+}
+
+
 def write_text(sheet: Any, row: int, column: int, cell: Any) -> None:
-    sheet.write_string(row, column, str(cell)[:32_767])  # what one cell can hold
+    sheet.write_string(row, column, str(cell)[:XLSX_CELL])
+
+
+def write_number(sheet: Any, row: int, column: int, cell: Any) -> None:
+    sheet.write_number(row, column, cell)
+
+
+def write_moment(sheet: Any, row: int, column: int, cell: Any) -> None:
+    """A date, unless it lies before those that a workbook knows."""
+    write = sheet.write_datetime if cell.year >= 1900 else lambda *where: write_text(sheet, *where)
+    write(row, column, cell)
 
 
 WRITE: dict[type, Any] = {
     bool: lambda sheet, row, column, cell: sheet.write_boolean(row, column, cell),
-    int: lambda sheet, row, column, cell: sheet.write_number(row, column, cell),
-    float: lambda sheet, row, column, cell: sheet.write_number(row, column, cell),
+    int: write_number,
+    float: write_number,
+    datetime.date: write_moment,
+    datetime.datetime: write_moment,
 }
 
 
-def as_plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def as_plain(column: Any) -> Any:
     """Dictionaries and long texts as text, nested values as text, the rest as it is."""
     kind = column.type
     if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string())
     if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return pa.chunked_array([[None if v is None else str(v) for v in column.to_pylist()]], pa.string())
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
     return column
 
 
@@ -166,27 +249,44 @@ class AtomicTable:
         For CSV.
     is_for_people : bool
         Whether formulas in CSV cells are neutralised.
+    has_mark : bool
+        Whether a CSV begins with a byte order mark.
+
+    Raises
+    ------
+    InputError
+        If the ending is not known, or there is no such directory.
     """
 
-    def __init__(self, path: Path | str, *, delimiter: str = ",", is_for_people: bool = True) -> None:
+    def __init__(
+        self, path: Path | str, *, delimiter: str = ",", is_for_people: bool = True, has_mark: bool = False
+    ) -> None:
         self.path = Path(path)
         self.is_stdout = str(path) == STDIN
-        self.kind = "csv" if self.is_stdout else KINDS.get(self.path.suffix.lower(), "")
+        self.kind = "csv" if self.is_stdout else WRITABLE.get(self.path.suffix.lower(), "")
+        if self.path.is_dir():
+            raise InputError(f"{path} is a directory; name a file to write")
         if not self.kind:
-            raise InputError(f"{path}: cannot tell what kind of table to write; known endings: {', '.join(KINDS)}")
-        if self.path.is_dir() or not self.path.parent.is_dir():
-            raise InputError(f"{path} cannot be written: {'it is' if self.path.is_dir() else 'there is no'} directory")
+            raise InputError(f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}")
+        if not self.path.parent.is_dir():
+            raise InputError(f"{path} cannot be written: there is no directory {self.path.parent}")
         self.delimiter = "\t" if self.kind == "tsv" else delimiter
-        self.is_for_people = is_for_people
-        self.keep = False
+        self.is_for_people, self.has_mark = is_for_people, has_mark
 
     def __enter__(self) -> AtomicTable:
         """Open the temporary file beside the target, so that renaming is atomic."""
         where = tempfile.gettempdir() if self.is_stdout else self.path.parent
-        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}-", suffix=".part", dir=where)
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{self.path.name[:50]}-", suffix=".part", dir=where)
+        except OSError as exc:
+            raise InputError(f"{self.path} cannot be written: {exc.strerror}") from exc
         os.close(handle)
         self.part = Path(name)
-        self.sink: Sink = self.open_sink()
+        try:
+            self.sink = self.open_sink()
+        except BaseException:
+            self.part.unlink()
+            raise
         return self
 
     def open_sink(self) -> Sink:
@@ -195,15 +295,11 @@ class AtomicTable:
             return ParquetSink(self.part)
         if self.kind == "xlsx":
             return XlsxSink(self.part)
-        return CsvSink(self.part, self.delimiter, is_for_people=self.is_for_people)
+        return CsvSink(self.part, self.delimiter, is_for_people=self.is_for_people, has_mark=self.has_mark)
 
     def write(self, piece: pa.Table) -> None:
         """Append a piece."""
         self.sink.write(piece)
-
-    def keep_partial(self) -> None:
-        """Let the file appear although the work is interrupted."""
-        self.keep = True
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
@@ -211,7 +307,7 @@ class AtomicTable:
         """Rename when all went well, remove otherwise."""
         try:
             self.sink.close()
-            if kind is None or self.keep:
+            if kind is None:
                 self.publish()
         finally:
             self.part.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,20 +18,21 @@ from ..backend import Backend
 from ..errors import BackendError, SettingsError
 from ..local.view import foreign_rows
 from ..model.duration import Duration
-from ..model.table import SCHEMA, complete_table, table_to_rows
+from ..model.table import SCHEMA, complete_table, verification_of
 from ..model.verification import Verification
 from ..model.words import Status
 from ..runs.handle import Run
 from ..runs.opening import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import unique_addresses
-from .columns import Column, choose_columns
+from .columns import Column, choose_columns, first_message
 from .intake import LONGEST_TEXT, Intake, read_values
 from .kinds import DataKind, kind_of_data
 
 __all__ = ["averify", "check", "start", "verify"]
 
 Index = npt.NDArray[np.int64]
+PRESENTATION = ("columns", "prefix", "progress")  # arguments about the frame that comes back, not about the run
 
 
 @dataclass(frozen=True)
@@ -134,28 +136,36 @@ def start(
         screen=screen,
         offline=offline,
     )
+    return prepare(data, column, options, columns=columns, prefix=prefix, progress=progress).start()
+
+
+def prepare(
+    data: Any,
+    column: Hashable | None,
+    options: Options,
+    *,
+    columns: str | Iterable[str] = "core",
+    prefix: str | None = None,
+    progress: bool | str | Listener = False,
+) -> Run[Any]:
+    """Take the column in and set the run up; nothing is asked before it is started."""
     kind = kind_of_data(data, column)
     chosen = choose_columns(columns)
     names = kind.names(prefix, chosen)
+    check_progress(progress)
     intake = read_values(kind.values())
     texts, codes = (intake.texts, None) if options.is_free else unique_addresses(intake.texts)
-    execution = open_execution(texts, options)
-    assembly = Assembly(kind, names, chosen, intake, codes, options)
-    run: Run[Any] = Run(execution, assembly)
-    if (listener := pick_listener(progress=progress, options=options, column=column)) is not None:
-        run.subscribe(listener)
-    return run.start()
-
-
-def pick_listener(*, progress: bool | str | Listener, options: Options, column: Hashable | None) -> Listener | None:
-    """A bar, the caller's own function, or nobody."""
+    run: Run[Any] = Run(open_execution(texts, options), Assembly(kind, names, chosen, intake, codes, options))
     if callable(progress):
-        return progress
-    if progress not in (True, False, "auto"):
+        run.subscribe(progress)
+    elif wants_bar(progress=progress, is_free=options.is_free):
+        run.subscribe(ProgressBar(f"verify {column}" if column is not None else "verify"))
+    return run
+
+
+def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
+    if not callable(progress) and progress not in (True, False, "auto"):
         raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")
-    if not wants_bar(progress=progress, is_free=options.is_free):
-        return None
-    return ProgressBar(f"verify {column}" if column is not None else "verify")
 
 
 def verify(
@@ -270,18 +280,26 @@ def verify(
         offline=offline,
         progress=progress,
     )
+    return collect(run)
+
+
+def collect(run: Run[Any]) -> Any:
+    """The result of a run; Ctrl-C ends the run first, and takes what was settled along."""
     try:
-        out = run.result()
+        return run.result()
     except KeyboardInterrupt as interrupt:
-        run.cancel()
-        run.wait()
+        run.interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
         interrupt.add_note("what was settled is on this exception's .partial, and in the journal if there is one")
         raise
     finally:
-        for notice in run.notices:
-            warnings.warn(notice, UserWarning, stacklevel=2)
-    return out
+        warn_of(run, stacklevel=4)
+
+
+def warn_of(run: Run[Any], stacklevel: int) -> None:
+    """Pass the run's notices on, as of the line that called for the run."""
+    for notice in run.notices:
+        warnings.warn(notice, UserWarning, stacklevel=stacklevel)
 
 
 async def averify(data: Any, column: Hashable | None = None, **options: Any) -> Any:
@@ -311,11 +329,12 @@ async def averify(data: Any, column: Hashable | None = None, **options: Any) -> 
     >>> asyncio.run(mv.averify(["ada@example.org"], validation_type="regex"))["verdict"].tolist()
     ['valid']
     """
-    run = start(data, column, **{"progress": "auto", **options})
-    out = await run
-    for notice in run.notices:
-        warnings.warn(notice, UserWarning, stacklevel=2)
-    return out
+    shown = {"progress": "auto"} | {name: options.pop(name) for name in PRESENTATION if name in options}
+    run = await asyncio.to_thread(prepare, data, column, Options.check(**options), **shown)
+    try:
+        return await run
+    finally:
+        warn_of(run, stacklevel=3)
 
 
 def check(
@@ -354,17 +373,17 @@ def check(
     'invalid'
     """
     if not isinstance(email, str) or not email.strip():
-        raise SettingsError(f"email={email!r}: give one address as text")
+        raise SettingsError(f"email={email!r:.80}: give one address as text")
     run = start([email], validation_type=validation_type, backend=backend, journal=None)
-    run.result()
+    collect(run)
     assembly = run.finish
     assert isinstance(assembly, Assembly)
     table = assembly.rows(run.execution.ledger.table(validation_type), SCHEMA.names)
-    rows = table_to_rows(table.set_column(0, SCHEMA.field(0), pa.array([readable(email)])))
-    if rows:
-        return rows[0]
-    state = run.progress.message or "the backend did not settle it"
-    raise BackendError(f"{email.strip()!r} could not be verified: {state}")
+    row = {**table.to_pylist()[0], "email": readable(email)}
+    if row["status"] == Status.DONE:
+        return verification_of(row)
+    why = first_message(row["errors"] or "[]") or run.progress.message or "the backend did not settle it"
+    raise BackendError(f"{row['email']!r:.80} could not be verified: {why}")
 
 
 def readable(email: str) -> str:

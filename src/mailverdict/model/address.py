@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["identities", "identity"]
+__all__ = ["identities", "identity", "lower_domain"]
 
 # A domain that may change when lower-cased: anything after the last "@" that is not plainly lower case.
 UPPER_DOMAIN = r"@[^@]*[^\x00-@\[-\x7f][^@]*$"
@@ -18,7 +18,18 @@ def identity(email: str) -> str:
     'Ada.L@example.org'
     """
     local, at, domain = email.strip().rpartition("@")
-    return f"{local}{at}{domain.lower()}"
+    return f"{local}{at}{lower_domain(domain)}" if at else domain
+
+
+def lower_domain(domain: str) -> str:
+    """A domain in lower case, letter by letter.
+
+    `str.lower` turns a sigma at the end of a word into another letter, which IDNA 2008 tells apart.
+
+    >>> lower_domain("ΝΈΟΣ.GR") == "νέοσ.gr"
+    True
+    """
+    return domain.lower() if domain.isascii() else "".join(map(str.lower, domain))
 
 
 def identities(emails: pa.StringArray) -> pa.StringArray:

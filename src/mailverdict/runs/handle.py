@@ -58,6 +58,7 @@ class Run(Generic[T]):
         """Run as a task of its own, so that the future ends only when sessions are closed."""
         self.task = asyncio.ensure_future(self.execution.run())
         if self.is_cancelled:
+            await asyncio.sleep(0)  # a task that never began would not tell its end, nor close its journal
             self.task.cancel()
         await asyncio.wait([self.task])
         if not self.task.cancelled():
@@ -91,10 +92,9 @@ class Run(Generic[T]):
         Parameters
         ----------
         callback : callable
-            Takes a `Progress`; one that raises is dropped, the run goes on.
+            Takes a `Progress`, at once the present one; one that raises is dropped, the run goes on.
         """
-        self.execution.listeners.append(callback)
-        callback(self.progress)
+        self.execution.listen(callback)
 
     def cancel(self) -> None:
         """Stop; sessions are closed and what is settled is kept."""
@@ -194,14 +194,12 @@ class Run(Generic[T]):
 
     async def await_result(self) -> T:
         """Wait without blocking the caller's event loop."""
-        future = self.running()
         try:
-            await asyncio.wait([asyncio.wrap_future(future)])
+            await asyncio.wait([asyncio.wrap_future(self.running())])
         except asyncio.CancelledError:
             self.cancel()
             raise
-        self.raise_error(future)
-        return self.partial()
+        return await asyncio.to_thread(self.result)
 
     def __repr__(self) -> str:
         """One line: state and counts."""

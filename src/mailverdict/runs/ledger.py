@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import BackendError
 from ..model.address import identities
 from ..model.table import SCHEMA, complete_table
 from ..model.words import Status
@@ -63,11 +64,14 @@ class Ledger:
         """Find addresses by their identity; those that are none of ours are an error of the backend."""
         keys = identities(emails.combine_chunks() if isinstance(emails, pa.ChunkedArray) else emails)
         if len(keys) < FEW <= len(self.addresses):
-            return np.array([self.index()[key] for key in keys.to_pylist()], np.int64)
-        found = pc.index_in(keys, value_set=self.addresses)
+            index = self.index()
+            found = pa.array([index.get(key) for key in keys.to_pylist()], pa.int64())
+        else:
+            found = pc.index_in(keys, value_set=self.addresses).cast(pa.int64())
         if found.null_count:
-            raise KeyError(keys.filter(pc.is_null(found))[0].as_py())
-        positions: npt.NDArray[np.int64] = found.cast(pa.int64()).to_numpy(zero_copy_only=False)
+            stranger = keys.filter(found.is_null())[0].as_py()
+            raise BackendError(f"the backend answered about {stranger!r:.100}, which it was not asked about")
+        positions: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False)
         return positions
 
     def index(self) -> dict[str, int]:

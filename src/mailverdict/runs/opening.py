@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,6 +61,7 @@ class Options:
     journal: Path | None
     request: Request
     screen: str | None
+    owns_backend: bool
 
     @classmethod
     def check(
@@ -81,18 +83,17 @@ class Options:
             raise SettingsError(f"on_quota={on_quota!r}: give one of {', '.join(ON_QUOTA)}")
         if screen not in SCREENS:
             raise SettingsError(f"screen={screen!r}: give None or 'mx'")
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise SettingsError(f"limit={limit!r}: give a whole number of addresses, or None")
+        wanted = parse_limit(limit)
         picked = pick_backend(backend)
         request = Request(
             validation_type=kind,
             max_age=parse_duration(max_age, name="max_age"),
             refresh=parse_refresh(refresh),
-            limit=limit,
+            limit=wanted,
             on_quota=on_quota,
             offline=offline,
         )
-        return cls(kind, picked, journal_path(journal, picked, kind), request, screen)
+        return cls(kind, picked, journal_path(journal, picked, kind), request, screen, picked is not backend)
 
     @property
     def is_free(self) -> bool:
@@ -100,11 +101,25 @@ class Options:
         return self.backend.is_free(self.validation_type)
 
 
+def parse_limit(limit: Any) -> int | None:
+    """A whole number of addresses, NumPy's too."""
+    try:
+        number = None if limit is None else operator.index(limit)
+    except TypeError:
+        number = -1
+    if isinstance(limit, bool) or (number is not None and number < 0):
+        raise SettingsError(f"limit={limit!r}: give a whole number of addresses, or None")
+    return number
+
+
 def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
     """Verdicts to ask again."""
-    wanted = frozenset([refresh] if isinstance(refresh, str) else refresh)
+    try:
+        wanted = frozenset([refresh] if isinstance(refresh, str) else refresh)
+    except TypeError:
+        raise SettingsError(f"refresh={refresh!r}: give verdicts, as {{'unknown'}}") from None
     if unknown := wanted - set(Verdict):
-        raise SettingsError(f"refresh: {sorted(unknown)[0]!r} is none of {', '.join(Verdict)}")
+        raise SettingsError(f"refresh: {sorted(map(str, unknown))[0]!r} is none of {', '.join(Verdict)}")
     return wanted
 
 
@@ -114,7 +129,10 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
         return None
     if journal == "auto":
         return default_journal() if backend.wants_journal(kind) else None
-    return Path(journal)
+    try:
+        return Path(journal)
+    except TypeError:
+        raise SettingsError(f"journal={journal!r}: give 'auto', the path of a file, or None") from None
 
 
 def open_execution(addresses: pa.StringArray, options: Options) -> Execution:
@@ -124,11 +142,22 @@ def open_execution(addresses: pa.StringArray, options: Options) -> Execution:
         from .journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
 
         journal = open_journal(options.journal)
-    return Execution(addresses, options.backend, options.request, journal=journal, screen=pick_screen(options))
+    return Execution(
+        addresses,
+        options.backend,
+        options.request,
+        journal=journal,
+        screen=pick_screen(options),
+        owns_backend=options.owns_backend,
+    )
 
 
 def pick_screen(options: Options) -> Screener | None:
-    """What is settled here before a service sees anything: malformed addresses always, dead domains on request."""
-    if isinstance(options.backend, LocalBackend):
-        return None
-    return Screener(LocalBackend(), with_dns=options.screen == "mx")
+    """What is settled here before a service sees anything: malformed addresses always, dead domains on request.
+
+    This machine's own backend settles the malformed itself, unless it is not to be asked at all.
+    """
+    offline, backend = options.request.offline, options.backend
+    if isinstance(backend, LocalBackend):
+        return Screener(backend, with_dns=False) if offline else None
+    return Screener(LocalBackend(), with_dns=options.screen == "mx" and not offline)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +30,7 @@ __all__ = ["Execution", "Request", "unique_addresses"]
 logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once where nothing is asked of a network: bounds memory, keeps the bar moving
 QUOTA_LOOK = 900.0  # seconds between looks at a used-up quota; when its day turns over is not told
+SHORTEST_LOOK = 10.0  # whatever a service hints at: a run that waits for hours must not hammer it
 Positions = npt.NDArray[np.int64]
 
 
@@ -77,6 +77,8 @@ class Execution:
         Where answers are kept.
     screen : Screener or None
         Settles what needs no spending, before the backend sees the rest.
+    owns_backend : bool
+        Whether the backend serves this run alone, so that its sockets are closed at the end.
     clock, sleep : callable
         Seconds since the epoch, and how to wait.
     """
@@ -89,16 +91,19 @@ class Execution:
         *,
         journal: Journal | None = None,
         screen: Screener | None = None,
+        owns_backend: bool = False,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.addresses, self.backend, self.request = addresses, backend, request
-        self.journal, self.screen, self.clock, self.sleep = journal, screen, clock, sleep
+        self.journal, self.screen, self.owns_backend = journal, screen, owns_backend
+        self.clock, self.sleep = clock, sleep
         self.ledger = Ledger(addresses)
         self.progress = Progress(total=len(addresses))
         self.listeners: list[Listener] = []
         self.notices: list[str] = []
         self.short_of_quota: list[Deferred] = []
+        self.asked = 0  # addresses handed to the backend; what `limit` counts
 
     @property
     def key(self) -> str:
@@ -118,6 +123,8 @@ class Execution:
         finally:
             if self.journal is not None:
                 self.journal.close()
+            if self.owns_backend:
+                await self.backend.aclose()
 
     async def stages(self) -> None:
         """Free types need none of the care that paid and polite ones do."""
@@ -130,22 +137,25 @@ class Execution:
 
     async def run_free(self) -> None:
         """Batch after batch, in order."""
-        for start in range(0, len(self.addresses), FREE_BATCH):
-            piece = self.addresses.slice(start, FREE_BATCH)
-            positions = start + np.arange(len(piece))
-            async for event in self.backend.verify(Batch(piece, self.request.validation_type)):
-                self.apply(self.placed(event, positions))
+        self.asked = self.within_limit(len(self.addresses))
+        for start in range(0, self.asked, FREE_BATCH):
+            size = min(FREE_BATCH, self.asked - start)
+            batch = Batch(self.addresses.slice(start, size), self.request.validation_type)
+            await self.follow(self.backend.verify(batch), start + np.arange(size))
+
+    def within_limit(self, wanted: int) -> int:
+        """How many of so many addresses may be asked about."""
+        return wanted if self.request.limit is None else min(wanted, self.request.limit)
 
     async def run_careful(self) -> None:
         """What is known first, then what can be settled here, then the backend."""
         self.recall()
+        await self.run_screen()
         if self.request.offline:
             return
-        await self.run_screen()
-        todo = self.ledger.unsettled()
-        jobs, todo = self.split_in_flight(todo)
-        if self.request.limit is not None:
-            todo = todo[: self.request.limit]
+        jobs, todo = self.split_in_flight(self.ledger.unsettled())
+        todo = todo[: self.within_limit(len(todo))]
+        self.asked = len(todo)
         while len(todo) or jobs:
             self.short_of_quota = []
             await self.run_backend(self.claim(todo), jobs)
@@ -170,11 +180,10 @@ class Execution:
         if self.screen is None:
             return
         left = self.ledger.unsettled()
-        addresses = self.addresses.take(pa.array(left))
-        async for event in self.screen.settle(addresses, left, self.request.validation_type):
-            if self.journal is not None:
-                self.journal.record(self.key, event)
-            self.apply(event)
+        events = self.screen.settle(self.addresses.take(pa.array(left)), left, self.request.validation_type)
+        async with aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                self.take(event)
 
     def split_in_flight(self, todo: Positions) -> tuple[list[Job], Positions]:
         """Jobs an earlier run has paid for are polled on, not submitted again."""
@@ -198,14 +207,21 @@ class Execution:
         return np.sort(self.ledger.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
 
     async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
-        """Feed the backend; each event is journalled before the next is asked for."""
+        """Feed the backend; the addresses keep their positions in the column."""
         batch = Batch(self.addresses.take(pa.array(todo)), self.request.validation_type)
-        async with aclosing(self.backend.verify(batch, jobs)) as events:  # type: ignore[type-var]
-            async for raw in events:
-                event = self.placed(raw, todo)
-                if self.journal is not None:
-                    self.journal.record(self.key, event)
-                self.apply(event)
+        await self.follow(self.backend.verify(batch, jobs), todo)
+
+    async def follow(self, events: AsyncIterator[Event], positions: Positions) -> None:
+        """Take event after event; whatever ends this, the backend's sessions are closed."""
+        async with aclosing(events) as stream:  # type: ignore[type-var]
+            async for event in stream:
+                self.take(self.placed(event, positions))
+
+    def take(self, event: Event) -> None:
+        """Write an event down before anything comes of it, and before the next is asked for."""
+        if self.journal is not None:
+            self.journal.record(self.key, event)
+        self.apply(event)
 
     def placed(self, event: Event, positions: Positions) -> Event:
         """Turn positions in the batch into positions in the column, and fill in what is known here."""
@@ -241,7 +257,7 @@ class Execution:
         """Sleep until it is worth looking at the quota again."""
         hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
         self.tell(message="waiting for the daily quota to turn over")
-        await self.sleep(min(hints, default=QUOTA_LOOK))
+        await self.sleep(max(min(hints, default=QUOTA_LOOK), SHORTEST_LOOK))
         emails = [email for each in self.short_of_quota for email in each.emails]
         return np.sort(self.ledger.positions_of(pa.array(emails, pa.string())))
 
@@ -274,7 +290,7 @@ class Execution:
             logger.info("%s", message)
 
     def tell(self, **changes: object) -> None:
-        """Update the snapshot and hand it to the listeners; a listener that fails is dropped, not the run."""
+        """Update the snapshot and hand it to the listeners."""
         counts = self.ledger.counts
         verdicts = {str(verdict): counts[verdict] for verdict in Verdict}
         self.progress = replace(
@@ -285,11 +301,20 @@ class Execution:
             **changes,  # type: ignore[arg-type]
         )
         for listener in list(self.listeners):
-            try:
-                listener(self.progress)
-            except Exception:
-                logger.exception("a progress listener failed and was dropped")
-                self.listeners.remove(listener)
+            self.notify(listener)
+
+    def listen(self, listener: Listener) -> None:
+        """Tell `listener` the present state, and each that follows."""
+        self.listeners.append(listener)
+        self.notify(listener)
+
+    def notify(self, listener: Listener) -> None:
+        """Hand over the snapshot; a listener that fails is dropped, not the run."""
+        try:
+            listener(self.progress)
+        except Exception:
+            logger.exception("a progress listener failed and was dropped")
+            self.listeners.remove(listener)
 
 
 def unique_addresses(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
