@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ __all__ = [
     "Deferred",
     "Event",
     "Job",
+    "Metered",
     "Noticed",
     "Quota",
     "QuotaSeen",
@@ -229,4 +230,13 @@ class Backend(Protocol):
 
     async def aclose(self) -> None:
         """Let go of sockets."""
+        ...
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A backend that counts addresses against a daily quota."""
+
+    async def quota(self) -> Quota:
+        """Ask how much is left; costs nothing."""
         ...

@@ -12,8 +12,8 @@ from mailverdict.runs.later import (
     hold_seconds,
     is_retryable,
     judge_attempt,
-    plan_again,
     reusable,
+    say_not_now,
 )
 
 CASES = [
@@ -71,16 +71,26 @@ def test_dictionary_columns_and_no_rows_do() -> None:
 
 def test_every_reason_asked_again_is_one_of_the_contract_s_unknowns() -> None:
     assert set(ASK_AGAIN) <= set(Reason)
-    assert all(entry.after > 0 and entry.rounds > 0 for entry in ASK_AGAIN.values())
+    assert all(seconds > 0 for seconds in ASK_AGAIN.values())
 
 
-def test_rounds_wait_longer_and_end() -> None:
-    assert [plan_again(["rate_limited"], n) for n in range(4)] == [60.0, 120.0, 240.0, None]
+def test_not_now_is_told_with_the_time_to_call_again() -> None:
+    table = rows(
+        ("done", "unknown", "greylisted"),
+        ("done", "unknown", "rate_limited;role"),
+        ("done", "unknown", "rate_limited"),
+        ("done", "unknown", "timeout"),
+        ("done", "risky", "disposable;greylisted"),
+        ("error", None, None),
+    )
+    assert say_not_now(table) == (
+        "some answers say 'not now' (2 rate_limited, 1 greylisted); call again in 5 minutes or later to ask those again"
+    )
 
 
-def test_the_first_that_makes_sense_sets_the_wait() -> None:
-    assert plan_again(["throttled", "rate_limited;role", None, "valid"], 0) == 60.0
-    assert plan_again([], 0) is None
+def test_nothing_is_told_where_every_answer_is_one() -> None:
+    assert say_not_now(rows(("done", "unknown", "timeout"), ("done", "valid", ""), ("error", None, None))) is None
+    assert say_not_now(rows().slice(0, 0)) is None
 
 
 def test_a_hold_doubles_up_to_a_month() -> None:

@@ -31,7 +31,7 @@ from ..model.address import identities
 from ..model.table import SOURCE_JOURNAL, complete_table
 from .inventory import Entry, export_settled, list_entries
 from .journal_file import open_file, own_errors
-from .later import reusable
+from .later import GRACE, reusable
 from .outcomes import unpack
 from .owners import Owner, this_process
 from .recording import Page, record_event
@@ -55,6 +55,9 @@ KNOWN = """
 SELECT asked.position, s.outcome, s.normalized, s.checked_at, s.settled_at
 FROM asked JOIN settled s ON s.key = ? AND s.address = asked.address WHERE s.settled_at >= ?
 """
+UNCERTAIN = """
+SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY sent_at, email
+"""
 FOUND = pa.schema(
     [
         pa.field("position", pa.int64()),
@@ -73,8 +76,8 @@ class Attempt:
 
     Attributes
     ----------
-    email : str
-        The address as it was sent.
+    email, address : str
+        The address as it was sent, and as the journal knows it.
     sent_at : float
         Seconds since the epoch.
     used_before : int or None
@@ -84,6 +87,7 @@ class Attempt:
     """
 
     email: str
+    address: str
     sent_at: float
     used_before: int | None
     free_at: float
@@ -295,9 +299,33 @@ class Journal:
         JournalError
             If the file cannot be read.
         """
-        query = "SELECT email, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY 2, 1"
         with self.transaction("DEFERRED"):
-            return [Attempt(*row) for row in self.connection.execute(query, (self.key_id(key), self.clock()))]
+            return [Attempt(*row) for row in self.connection.execute(UNCERTAIN, (self.key_id(key), self.clock()))]
+
+    def judge_in(self, key: str) -> float | None:
+        """When a reading of the quota can tell whether submissions of dead runs were counted.
+
+        Parameters
+        ----------
+        key : str
+            As `Backend.journal_key` gives it.
+
+        Returns
+        -------
+        float or None
+            Seconds from now; None where there is nothing to judge.
+
+        Raises
+        ------
+        JournalError
+            If the file cannot be read.
+        """
+        query = "SELECT owner, max(sent_at) FROM attempts WHERE key = ? AND judged = 0 GROUP BY owner"
+        with self.transaction("DEFERRED"):
+            unjudged = self.connection.execute(query, (self.key_id(key),)).fetchall()
+            living = self.living()
+        moments = [sent_at for owner, sent_at in unjudged if owner not in living]
+        return max(0.0, max(moments) + GRACE - self.clock()) if moments else None
 
     def claim(self, key: str, emails: Sequence[str] | pa.StringArray) -> list[str]:
         """Lease addresses that are about to be submitted.

@@ -7,8 +7,8 @@ here.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+import math
+from collections import Counter
 from enum import Enum
 
 import pyarrow as pa
@@ -21,13 +21,12 @@ __all__ = [
     "ERROR_GOOD_FOR",
     "GRACE",
     "HOLD",
-    "Again",
     "Judgement",
     "hold_seconds",
     "is_retryable",
     "judge_attempt",
-    "plan_again",
     "reusable",
+    "say_not_now",
 ]
 
 DAY = 86_400.0
@@ -37,29 +36,14 @@ GRACE = 5.0  # seconds a service gets to count a submission, before an unchanged
 ERROR_GOOD_FOR = 3_600.0  # seconds for which a technical failure is handed out again, not paid for again
 
 
-@dataclass(frozen=True, slots=True)
-class Again:
-    """When an answer that settles nothing is asked for again.
-
-    Attributes
-    ----------
-    after : float
-        Seconds after which the first further attempt makes sense; doubles with each round.
-    rounds : int
-        Further attempts within one run at most.
-    """
-
-    after: float
-    rounds: int
-
-
 # The unknowns that say "not now": they are never handed out as known. The others (a time-out, a
 # closed port, a full mailbox ...) are answers: asking daily would eat the quota of addresses that
 # were never asked, so they are kept for max_age, and refresh={"unknown"} asks them again.
-ASK_AGAIN: dict[str, Again] = {
-    Reason.THROTTLED: Again(900.0, 2),  # the service itself gave up after about 12 minutes
-    Reason.RATE_LIMITED: Again(60.0, 3),  # a limiter's window; it can hit a whole batch within seconds
-    Reason.GREYLISTED: Again(300.0, 2),  # RFC 6647 section 4.2: the usual wait is 1 to 5 minutes, some ask for more
+# Seconds after which asking again makes sense.
+ASK_AGAIN: dict[str, float] = {
+    Reason.THROTTLED: 900.0,  # the service itself went on trying for about 12 minutes
+    Reason.RATE_LIMITED: 60.0,  # a limiter's window; it can hit a whole batch within seconds
+    Reason.GREYLISTED: 300.0,  # the usual wait is minutes (RFC 6647 section 4.5)
 }
 
 
@@ -111,26 +95,25 @@ def plain(column: pa.ChunkedArray) -> pa.StringArray:
     return whole.cast(pa.string())
 
 
-def plan_again(reasons: Iterable[str | None], rounds_done: int) -> float | None:
-    """Seconds until one more round makes sense within a run; None when there is none left.
+def say_not_now(rows: pa.Table) -> str | None:
+    """Tell how many answers say "not now", and when to call again; None where there are none.
 
     Parameters
     ----------
-    reasons : iterable of str or None
-        The ``;``-joined reasons of the rows that `is_retryable` picked.
-    rounds_done : int
-        Further rounds this run has made so far.
-
-    Examples
-    --------
-    >>> plan_again(["greylisted", "throttled"], rounds_done=0)
-    300.0
-    >>> plan_again(["greylisted"], rounds_done=2) is None
-    True
+    rows : pyarrow.Table
+        At least the columns `result` and `reasons` of the one table.
     """
-    entries = [ASK_AGAIN[word] for word in map(dominant, reasons) if word in ASK_AGAIN]
-    waits = [each.after * 2**rounds_done for each in entries if rounds_done < each.rounds]
-    return min(waits, default=None)
+    unknown = pc.equal(plain(rows["result"]), Verdict.UNKNOWN).fill_null(False)
+    tally = pc.value_counts(plain(rows["reasons"]).filter(unknown)).to_pylist()
+    counts = Counter[str]()
+    for entry in tally:
+        counts[dominant(entry["values"])] += entry["counts"]
+    found = {word: counts[word] for word in ASK_AGAIN if counts[word]}
+    if not found:
+        return None
+    words = ", ".join(f"{count:,} {word}" for word, count in found.items())
+    minutes = math.ceil(max(ASK_AGAIN[word] for word in found) / 60)
+    return f"some answers say 'not now' ({words}); call again in {minutes} minutes or later to ask those again"
 
 
 def hold_seconds(losses: int) -> float:

@@ -18,6 +18,7 @@ from ..backend import Backend, Batch, Deferred, Event, Job, Noticed, QuotaSeen, 
 from ..errors import QuotaExceeded
 from ..model.address import identities
 from ..model.words import ValidationType, Verdict
+from .later import say_not_now
 from .ledger import Ledger
 from .progress import Listener, Progress
 
@@ -149,31 +150,44 @@ class Execution:
 
     async def run_careful(self) -> None:
         """What is known first, then what can be settled here, then the backend."""
-        self.recall()
+        self.recall(self.addresses)
         await self.run_screen()
         if self.request.offline:
             return
+        await self.judge_lost()
         jobs, todo = self.split_in_flight(self.ledger.unsettled())
         todo = todo[: self.within_limit(len(todo))]
         self.asked = len(todo)
         while len(todo) or jobs:
             self.short_of_quota = []
-            await self.run_backend(self.claim(todo), jobs)
+            claimed, others = self.claim(todo)
+            await self.run_backend(claimed, [*jobs, *others])
             jobs = []
             if not self.short_of_quota or self.request.on_quota != "wait":
                 break
             todo = await self.wait_for_quota()
+        self.tell_not_now()
         self.raise_if_short()
 
-    def recall(self) -> None:
+    def recall(self, addresses: pa.StringArray) -> None:
         """Take what the journal knows."""
         if self.journal is None:
             return
         newer_than = self.clock() - self.request.max_age
-        known = self.journal.settled(self.key, self.addresses, newer_than=newer_than, refresh=self.request.refresh)
+        known = self.journal.settled(self.key, addresses, newer_than=newer_than, refresh=self.request.refresh)
         if len(known):
             self.ledger.settle(known)
-            self.tell(from_journal=len(known))
+            self.tell(from_journal=self.progress.from_journal + len(known))
+
+    async def judge_lost(self) -> None:
+        """See whether submissions that an earlier run left behind were counted; else they would be held for long."""
+        if self.journal is None:
+            return
+        from .resume import judge_lost  # noqa: PLC0415 - brings SQLite, which few calls need
+
+        seen = await judge_lost(self.journal, self.key, self.backend, self.sleep)
+        if seen is not None:
+            self.apply(seen)
 
     async def run_screen(self) -> None:
         """Settle here what would only waste quota."""
@@ -195,16 +209,27 @@ class Execution:
         taken = self.ledger.positions_of(pa.array([job.email for job in jobs], pa.string()))
         return jobs, np.setdiff1d(todo, taken, assume_unique=True)
 
-    def claim(self, todo: Positions) -> Positions:
-        """Leave out what another process on the same journal is verifying right now."""
+    def claim(self, todo: Positions) -> tuple[Positions, list[Job]]:
+        """What this run may submit, and jobs that another process has submitted meanwhile."""
         if self.journal is None or not len(todo):
-            return todo
-        emails = self.addresses.take(pa.array(todo))
-        claimed = self.journal.claim(self.key, emails.to_pylist())
+            return todo, []
+        claimed = self.journal.claim(self.key, self.addresses.take(pa.array(todo)))
         if len(claimed) == len(todo):
-            return todo
-        self.notice(f"{len(todo) - len(claimed):,} addresses are being verified by another process on this journal")
-        return np.sort(self.ledger.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
+            return todo, []
+        mine = np.sort(self.ledger.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
+        return mine, self.take_unclaimed(np.setdiff1d(todo, mine, assume_unique=True))
+
+    def take_unclaimed(self, left: Positions) -> list[Job]:
+        """What others did meanwhile is an answer, or a job to poll; the rest is told."""
+        from .resume import look_at_unclaimed  # noqa: PLC0415 - brings SQLite, which few calls need
+
+        assert self.journal is not None
+        self.recall(self.addresses.take(pa.array(left)))
+        still = np.intersect1d(left, self.ledger.unsettled(), assume_unique=True)
+        unclaimed = look_at_unclaimed(self.journal, self.key, self.addresses.take(pa.array(still)))
+        for notice in unclaimed.notices():
+            self.notice(notice)
+        return unclaimed.jobs
 
     async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
         """Feed the backend; the addresses keep their positions in the column."""
@@ -260,6 +285,12 @@ class Execution:
         await self.sleep(max(min(hints, default=QUOTA_LOOK), SHORTEST_LOOK))
         emails = [email for each in self.short_of_quota for email in each.emails]
         return np.sort(self.ledger.positions_of(pa.array(emails, pa.string())))
+
+    def tell_not_now(self) -> None:
+        """Say that some answers are none, and when to ask again."""
+        notice = say_not_now(self.ledger.table(self.request.validation_type, ["result", "reasons"]))
+        if notice is not None:
+            self.notice(notice)
 
     def raise_if_short(self) -> None:
         """`on_quota="raise"`: an error instead of pending rows; the partial result travels on it."""
