@@ -1,7 +1,7 @@
 """DNS messages (RFC 1035, RFC 6891): questions to octets, octets to answers. No I/O.
 
 Questions are written by hand, since they are all alike; answers are parsed by dnspython, apart from
-the plain ones of `dns_plain`.
+the usual ones to MX questions, which `dns_plain` reads.
 """
 
 from __future__ import annotations
@@ -87,10 +87,8 @@ def rcode_of(packet: bytes) -> int:
 
 def parse_answer(packet: bytes, question: Question) -> Answer:
     """Say what a message, already matched to its question, amounts to; never raises."""
-    plain = read_plain_mx(packet, len(question.section)) if question.rdtype == "MX" else None
-    if plain is not None:
-        return Answer(AnswerOutcome.DATA, exchanges=plain[0], ttl=float(plain[1]))
-    return parse_message(packet, question.rdtype)
+    plain = read_plain_mx(packet) if question.rdtype == "MX" else None
+    return plain or parse_message(packet, question.rdtype)
 
 
 def parse_message(packet: bytes, rdtype: RecordType) -> Answer:
