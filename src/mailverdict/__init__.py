@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from .model.words import Reason, Status, ValidationType, Verdict
     from .reports.audit import audit_host
     from .reports.explain import explain
+    from .reports.report import Report, report
     from .reports.summary import by_domain, summary
     from .runs.handle import Run
     from .runs.progress import Progress
@@ -80,6 +81,7 @@ HOME = {
     "QuotaExceeded": "errors",
     "RateLimited": "errors",
     "Reason": "model.words",
+    "Report": "reports.report",
     "Run": "runs.handle",
     "STATUS_DTYPE": "frames.columns",
     "ServiceError": "errors",
@@ -99,6 +101,7 @@ HOME = {
     "clean": "frames.clean",
     "decide": "frames.policy",
     "explain": "reports.explain",
+    "report": "reports.report",
     "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",
@@ -127,6 +130,7 @@ __all__ = [
     "QuotaExceeded",
     "RateLimited",
     "Reason",
+    "Report",
     "Run",
     "STATUS_DTYPE",
     "ServiceError",
@@ -148,6 +152,7 @@ __all__ = [
     "decide",
     "errors",
     "explain",
+    "report",
     "split",
     "start",
     "summary",

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -23,7 +23,7 @@ import pyarrow.parquet
 from ..errors import InputError, MissingExtraError
 from .files import KINDS, STDIN
 
-__all__ = ["AtomicTable", "neutralize"]
+__all__ = ["XLSX_OPTIONS", "AtomicTable", "neutralize", "put_rows"]
 
 # A spreadsheet takes a cell that starts like this for a formula; numbers, of telephones too, call nothing.
 FORMULA = r"^[=+\-@\t\r]"
@@ -184,9 +184,7 @@ class XlsxSink:
 
     def put(self, cells: Any) -> None:
         """Write one row."""
-        for i, cell in enumerate(cells):
-            if cell is not None and cell != "":
-                WRITE.get(type(cell), write_text)(self.sheet, self.row, i, cell)
+        put_row(self.sheet, self.row, cells)
         self.row += 1
 
     def close(self) -> None:
@@ -203,6 +201,19 @@ XLSX_OPTIONS = {
     "remove_timezone": True,  # which a workbook does not have; ours are UTC
     "default_date_format": "yyyy-mm-dd hh:mm:ss",
 }
+
+
+def put_rows(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
+    """Fill a worksheet from its top; texts are written as text, so that no cell is a formula."""
+    for row, cells in enumerate(rows):
+        put_row(sheet, row, cells)
+
+
+def put_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
+    """Write one row; empty cells stay empty."""
+    for column, cell in enumerate(cells):
+        if cell is not None and cell != "":
+            WRITE.get(type(cell), write_text)(sheet, row, column, cell)
 
 
 def write_text(sheet: Any, row: int, column: int, cell: Any) -> None:

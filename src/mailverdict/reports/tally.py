@@ -16,7 +16,7 @@ __all__ = ["MEANING_OF_VALID", "Tally", "render_tally"]
 MEANING_OF_VALID = {
     ValidationType.REGEX: "valid means well formed; nothing was asked of any network",
     ValidationType.MX: "valid means that the domain can receive mail, not that the mailbox exists",
-    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail and its exchanges are on none of the lists",
+    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, through exchanges on none of the lists",
     ValidationType.SMTP: "valid means that the mailbox exists and nothing speaks against it",
 }
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")

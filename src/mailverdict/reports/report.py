@@ -1,0 +1,172 @@
+"""`report`: the page for people who decide, as HTML or as a workbook with a sheet per action."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Hashable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import InputError
+from ..frames.policy import ACTIONS, Policy, find_policy, split
+from .facts import ReportFacts, gather_facts
+from .page import render_page, render_section
+from .workbook import write_workbook
+
+__all__ = ["Report", "report"]
+
+
+class Report:
+    """A report on one verified column; made by `mailverdict.report`.
+
+    Parameters
+    ----------
+    facts : ReportFacts
+        What it says.
+    out : DataFrame
+        The verified frame, for the sheets of a workbook.
+    column : hashable
+        The column.
+    policy : Policy
+        What decides the actions.
+    prefix : str, optional
+        The prefix of the result columns.
+    """
+
+    def __init__(
+        self, facts: ReportFacts, out: pd.DataFrame, column: Hashable, policy: Policy, prefix: str | None
+    ) -> None:
+        self.facts, self.out, self.column, self.policy, self.prefix = facts, out, column, policy, prefix
+
+    def to_html(self) -> str:
+        """Give the page.
+
+        Returns
+        -------
+        str
+            One self-contained HTML document.
+        """
+        return render_page(self.facts)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the report.
+
+        Parameters
+        ----------
+        path : path
+            Ending in ``.html`` for the page, ``.xlsx`` for a workbook with a sheet per action.
+
+        Returns
+        -------
+        Path
+            Where it was written; it appears whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If the ending is another one.
+        """
+        target = Path(path)
+        writer = WRITERS.get(target.suffix.lower())
+        if writer is None:
+            raise InputError(f"{target}: a report is .html or .xlsx")
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent)
+        os.close(handle)
+        part = Path(name)
+        try:
+            writer(self, part)
+            umask = os.umask(0)
+            os.umask(umask)
+            part.chmod(0o666 & ~umask)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+        return target
+
+    def __repr__(self) -> str:
+        """One line."""
+        facts = self.facts
+        return f"<mailverdict.Report of {facts.column!r}: {facts.mailable:.1%} of {facts.rows:,} rows can be mailed>"
+
+    def _repr_html_(self) -> str:
+        """The page inline."""
+        return render_section(self.facts)
+
+
+def write_page(report: Report, path: Path) -> None:
+    path.write_text(report.to_html(), encoding="utf-8")
+
+
+def write_sheets(report: Report, path: Path) -> None:
+    """A sheet of facts, then one per action."""
+    parts = split(report.out, report.column, policy=report.policy, prefix=report.prefix)
+    sheets: dict[str, Any] = {}
+    for action in ACTIONS:
+        sheets[action] = pa.Table.from_pandas(as_text_labels(getattr(parts, action)), preserve_index=False)
+    write_workbook(path, report.facts, sheets)
+
+
+def as_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
+    """Column labels as a sheet can hold them; a duplicated one gets its position."""
+    labels = ["/".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
+    out = frame.copy(deep=False)
+    out.columns = pd.Index([n if labels.count(n) == 1 else f"{n}.{i}" for i, n in enumerate(labels)])
+    return out
+
+
+WRITERS: dict[str, Callable[[Report, Path], None]] = {".html": write_page, ".htm": write_page, ".xlsx": write_sheets}
+
+
+def report(
+    out: pd.DataFrame,
+    column: Hashable,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> Report:
+    """Sum a verified column up for people who decide: what can be mailed, why not the rest, what to do next.
+
+    Parameters
+    ----------
+    out : DataFrame
+        What `verify` gave.
+    column : hashable
+        The column that was verified.
+    path : path, optional
+        Where to save it: ``.html`` or ``.xlsx``.
+    policy : Policy or {"strict", "balanced", "lenient"}, optional
+        What decides the actions; balanced when not given.
+    prefix : str, optional
+        The prefix it was verified with, if not the default.
+
+    Returns
+    -------
+    Report
+        Shows as a page in a notebook; `save` writes it.
+
+    Raises
+    ------
+    ColumnError
+        If the frame has no such column, or it has not been verified.
+    SettingsError, InputError
+        If there is no such policy, or the path has another ending.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@example.org", "nobody", None]})
+    >>> mv.report(mv.verify(df, "email", validation_type="regex"), "email")
+    <mailverdict.Report of 'email': 66.7% of 4 rows can be mailed>
+    """
+    chosen = find_policy(policy or "balanced")
+    made = Report(gather_facts(out, column, chosen, datetime.now(UTC), prefix), out, column, chosen, prefix)
+    if path is not None:
+        made.save(path)
+    return made
