@@ -164,7 +164,7 @@ DEFAULT_RULES = (
     Rule(
         "banner_refused",
         Reason.PROTECTED,
-        Sample("banner", 554, "", "st11p00im-smtpin013.me.com ESMTP not accepting connections"),
+        Sample("banner", 554, "", "Transaction failed"),
         "a server that refuses before it knows more than our address",
         code=PERMANENT,
         phases="banner",

@@ -13,7 +13,7 @@ from .vocabulary_us import US
 
 __all__ = ["MAILBOX_RULES"]
 
-PERMANENT = "5.."
+PERMANENT = r"5(?!0[0234])\d\d"  # 500, 502-504 are about the command (RFC 5321 4.2.2), whatever they say
 NOT_ABOUT_US = f"{US}|{DOMAIN_TROUBLE}"
 NOT_ABOUT_MAIL = f"{NOT_ABOUT_US}|{NO_MAILBOX}"
 
@@ -164,7 +164,7 @@ MAILBOX_RULES: tuple[Rule, ...] = (
         Reason.INCONCLUSIVE,
         Sample("rcpt", 524, "5.2.4", "Mailing list expansion problem: <x@example.org>"),
         "RFC 3463 x.2.4, x.3 mail system, x.4 network, x.5 protocol",
-        code=PERMANENT,
+        code="5..",
         enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
         phases="rcpt",
     ),

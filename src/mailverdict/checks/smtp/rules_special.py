@@ -52,6 +52,21 @@ QUESTION_RULES = (
         unless=rf"your|xipx|{CLIENT}",
     ),
     Rule(
+        "postfix_unknown",
+        Reason.MAILBOX_NOT_FOUND,
+        Sample(
+            "rcpt",
+            550,
+            "5.1.1",
+            "<x@example.org>: Recipient address rejected: User unknown in virtual mailbox table. "
+            "For assistance please provide: client (192.0.2.7). See the user policy.",
+        ),
+        "Postfix, whose own words come first; smtpd_reject_footer adds advice that may speak of us",
+        code=PERMANENT,
+        phases="rcpt",
+        says=r"^xaddrx: recipient address rejected: user unknown in (?:[\w-]+ ){0,3}table\b",
+    ),
+    Rule(
         "recipient_rate",
         None,
         Sample("rcpt", 450, "4.2.1", "The user you are trying to contact is receiving mail at a rate that prevents it"),

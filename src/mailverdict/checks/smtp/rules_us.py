@@ -38,7 +38,7 @@ CLIENT_RULES = (
     Rule(
         "listed_domain_zone",
         Reason.SENDER_BLOCKED,
-        Sample("rcpt", 554, "5.7.1", "Service unavailable; Sender address [v@example.com] blocked using dbl.example"),
+        Sample("rcpt", 554, "5.7.1", "Service unavailable; v@example.com blocked using dbl.example"),
         "zones that hold domains only",
         names=r"\bdbl\.|rhsbl|\bsurbl|\buribl|\bmulti\.uribl|\bspamhaus dbl",
     ),
@@ -67,7 +67,7 @@ CLIENT_RULES = (
     Rule(
         "dynamic_address",
         Reason.PROTECTED,
-        Sample("mail", 550, "", "We do not accept mail from hosts with dynamic IP or generic DNS PTR-records."),
+        Sample("mail", 550, "", "Dynamic and residential addresses are not served here"),
         "Mail.ru and others: access networks",
         says=ACCESS_NETWORK,
     ),
@@ -135,7 +135,7 @@ CLIENT_RULES = (
     Rule(
         "refused_place",
         Reason.PROTECTED,
-        Sample("rcpt", 554, "5.7.1", "Connections from your country are not accepted"),
+        Sample("rcpt", 554, "5.7.1", "Mail from your country is not accepted"),
         "filters by geography",
         says=PLACE_REFUSED,
     ),
@@ -151,7 +151,7 @@ CLIENT_RULES = (
     Rule(
         "abuse_from_client",
         Reason.PROTECTED,
-        Sample("mail", 550, "", "Client host blocked for spamming issues, 192.0.2.7"),
+        Sample("mail", 550, "", "Too much spam seen from 192.0.2.7"),
         "Orange, Gmail: spam seen from our address",
         says=ABUSE,
     ),

@@ -47,7 +47,7 @@ US = phrases(rf"""
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  used to send  \bto send\b
     you are sending
     \byou (?:claim|send|use)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter  \bdsns?\b  \bbounce
-    \bhelo\b  \behlo\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forged?\b
+    \bhelo\b  \behlo\b  \barguments?\b  \bparameters?\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forged?\b
     \brelay  relais  \bgateway  \bconnecting  \bremote (?!server (?:returned|said))  \bhost \(?xipx
     \bips?\b  \bipv[46]\b  \bclient\b  \brdns\b  \bptr\b  host ?name  \baddr\w*:? \(?xipx
     \b(?:server|host|machine|network|system)'?s? (?:address|name|ip)\b
