@@ -107,9 +107,7 @@ def gather_facts(
         rows=len(out),
         validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in kinds},  # type: ignore[call-overload]
         sources=counts_of(optional(out, column, prefix, "source")),
-        buckets={
-            name: int(count) for name, count in bucket.value_counts().reindex(list(BUCKETS), fill_value=0).items()
-        },
+        buckets={name: int((bucket == name).sum()) for name in BUCKETS},
         policy=policy.name,
         actions={name: int((action == name).sum()) for name in ACTIONS},
         why=list(why_not(out, labels, bucket, optional(out, column, prefix, "error"))),

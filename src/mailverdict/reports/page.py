@@ -74,11 +74,12 @@ def render_section(facts: ReportFacts) -> str:
 def head(facts: ReportFacts) -> str:
     """The one number that decides, and the picture of all rows."""
     addressed = facts.rows - facts.buckets["missing"]
+    of_all = f"{facts.actions['send']:,} of {addressed:,} rows with an address"
     return (
         f"<h1>E-mail audit: {text(facts.column)}</h1>"
         f'<p class="soft">{facts.rows:,} rows, {addressed:,} with an address; {facts.made_at:%Y-%m-%d %H:%M} UTC</p>'
         f'<p class="big">{facts.mailable:.1%} can be mailed</p>'
-        f"<p>{facts.actions['send']:,} of {addressed:,} rows with an address, under the policy “{text(facts.policy)}”.</p>"
+        f"<p>{of_all}, under the policy “{text(facts.policy)}”.</p>"
         f"{stacked_bar(facts.buckets, 'rows by verdict')}{legend(facts.buckets, facts.rows)}"
     )
 
