@@ -1,0 +1,64 @@
+"""What holds for every test: loopback only, the same examples each time, nobody's own files."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import sys
+import tempfile
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
+
+STRANGERS: list[str] = []  # whom this process tried to reach, other than itself
+
+
+def is_loopback(host: object) -> bool:
+    """Whether a host, as sockets take it, is this machine."""
+    if host in (None, "", "localhost", b"localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(str(host).partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def watch_sockets(event: str, arguments: tuple[object, ...]) -> None:
+    """Refuse to leave this machine; an audit hook sees what asyncio and every library do."""
+    if event in ("socket.connect", "socket.sendto") and isinstance(arguments[1], tuple):
+        target: object = arguments[1][0]
+    elif event == "socket.getaddrinfo":
+        target = arguments[0]
+    else:
+        return
+    if not is_loopback(target):
+        STRANGERS.append(f"{event} {target!r}")
+        raise PermissionError(f"tests talk to loopback only, not to {target!r}")
+
+
+sys.addaudithook(watch_sockets)
+
+
+@pytest.fixture(autouse=True)
+def stay_on_loopback():
+    """Fail a test that tried to leave this machine, also where its error was swallowed."""
+    STRANGERS.clear()
+    yield
+    assert STRANGERS == []
+
+
+@pytest.fixture(autouse=True, scope="session")
+def nobody_home():
+    """Keep journals and updated lists of whoever runs the tests out of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        given = {name: value for name, value in os.environ.items() if name.startswith("MAILVERDICT_")}
+        for name in given:
+            del os.environ[name]
+        earlier = os.environ.get("XDG_DATA_HOME")
+        os.environ["XDG_DATA_HOME"] = folder
+        yield
+        os.environ.pop("XDG_DATA_HOME")
+        os.environ.update(given if earlier is None else {**given, "XDG_DATA_HOME": earlier})
