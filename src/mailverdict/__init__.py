@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
+    from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
@@ -50,11 +51,15 @@ if TYPE_CHECKING:
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
+    from .remote.backend import RemoteBackend
+    from .remote.polling import PollSchedule
     from .reports.audit import audit_host
+    from .reports.diff import diff
     from .reports.explain import explain
     from .reports.report import Report, report
     from .reports.summary import by_domain, summary
     from .runs.handle import Run
+    from .runs.plan import Plan
     from .runs.progress import Progress
 
 __version__ = "0.1.0"
@@ -75,12 +80,15 @@ HOME = {
     "LocalSettings": "model.settings",
     "MailVerdictError": "errors",
     "MissingExtraError": "errors",
+    "Plan": "runs.plan",
     "Policy": "frames.policy",
+    "PollSchedule": "remote.polling",
     "Progress": "runs.progress",
     "Quota": "backend",
     "QuotaExceeded": "errors",
     "RateLimited": "errors",
     "Reason": "model.words",
+    "RemoteBackend": "remote.backend",
     "Report": "reports.report",
     "Run": "runs.handle",
     "STATUS_DTYPE": "frames.columns",
@@ -100,7 +108,10 @@ HOME = {
     "check": "frames.verify",
     "clean": "frames.clean",
     "decide": "frames.policy",
+    "diff": "reports.diff",
     "explain": "reports.explain",
+    "plan": "frames.planning",
+    "quota": "frames.planning",
     "report": "reports.report",
     "split": "frames.policy",
     "start": "frames.verify",
@@ -124,12 +135,15 @@ __all__ = [
     "LocalSettings",
     "MailVerdictError",
     "MissingExtraError",
+    "Plan",
     "Policy",
+    "PollSchedule",
     "Progress",
     "Quota",
     "QuotaExceeded",
     "RateLimited",
     "Reason",
+    "RemoteBackend",
     "Report",
     "Run",
     "STATUS_DTYPE",
@@ -150,8 +164,11 @@ __all__ = [
     "check",
     "clean",
     "decide",
+    "diff",
     "errors",
     "explain",
+    "plan",
+    "quota",
     "report",
     "split",
     "start",

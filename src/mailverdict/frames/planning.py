@@ -1,0 +1,163 @@
+"""`plan` and `quota`: what a call would do and cost, before it does."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..backend import Backend, Quota
+from ..checks.column import observe_column
+from ..errors import SettingsError
+from ..loop import run_sync
+from ..model.duration import Duration
+from ..runs.opening import Options, pick_backend
+from ..runs.plan import Plan, plan_run
+from ..runs.run import unique_addresses
+from .intake import read_values
+from .kinds import kind_of_data
+
+__all__ = ["plan", "quota"]
+
+
+def quota(backend: Backend | str) -> Quota:
+    """Ask a service how much of today's quota is left; costs nothing.
+
+    Parameters
+    ----------
+    backend : RemoteBackend or str
+        The backend, or the URL of the service.
+
+    Returns
+    -------
+    Quota
+        `daily_limit`, `used` and `remaining`, in addresses.
+
+    Raises
+    ------
+    SettingsError
+        If the backend has no quota, as this machine has none.
+    BackendError
+        If the service cannot be used.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> mv.quota(mv.LocalBackend())
+    Traceback (most recent call last):
+    mailverdict.errors.SettingsError: LocalBackend() has no quota; give the URL of a verification service
+    """
+    asked = pick_backend(backend)
+    found = quota_of(asked)
+    if found is None:
+        raise SettingsError(f"{asked!r} has no quota; give the URL of a verification service")
+    return found
+
+
+def quota_of(backend: Any) -> Quota | None:
+    """A backend's quota; None for one that has none."""
+    if not hasattr(backend, "quota"):
+        return None
+
+    async def ask() -> Quota:
+        try:
+            found: Quota = await backend.quota()
+            return found
+        finally:
+            await backend.aclose()
+
+    return run_sync(ask())
+
+
+def plan(
+    data: Any,
+    column: Hashable | None = None,
+    *,
+    validation_type: str = "mx",
+    backend: Backend | str | None = None,
+    journal: str | Path | None = "auto",
+    max_age: Duration = "30D",
+    refresh: Iterable[str] = (),
+    limit: int | None = None,
+    on_quota: str = "stop",
+    screen: str | None = None,
+    offline: bool = False,
+    columns: str | Iterable[str] = "core",
+    prefix: str | None = None,
+    progress: Any = "auto",
+) -> Plan:
+    """Work out what `verify` with the same arguments would do and cost. Spends nothing.
+
+    Asks a service for its quota, and the journal for what is known; nothing else. What
+    ``screen="mx"`` would settle is not looked up, so the plan is an upper bound then.
+
+    Parameters
+    ----------
+    data, column, validation_type, backend, journal, max_age, refresh, limit, on_quota, screen, offline
+        As in `verify`.
+    columns, prefix, progress
+        Accepted so that the same arguments serve both; they cost nothing.
+
+    Returns
+    -------
+    Plan
+        `rows`, `missing`, `malformed`, `unique`, `known`, `in_flight`, `to_submit`, `batches`,
+        `daily_limit`, `remaining`, `days`; prints as a small table.
+
+    Raises
+    ------
+    ColumnError, SettingsError, JournalError, BackendError
+        As `verify`.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> found = mv.plan(["ada@example.org", "ADA@Example.org", "ada@example.ORG", "nobody", None])
+    >>> found.rows, found.missing, found.malformed, found.unique
+    (5, 1, 1, 2)
+    """
+    options = Options.check(
+        validation_type=validation_type,
+        backend=backend,
+        journal=journal,
+        max_age=max_age,
+        refresh=refresh,
+        limit=limit,
+        on_quota=on_quota,
+        screen=screen,
+        offline=offline,
+    )
+    intake = read_values(kind_of_data(data, column).values())
+    accepted = intake.texts.filter(observe_column(intake.texts).ok)
+    unique, _ = unique_addresses(accepted)
+    known, in_flight, held = look_up(unique, options)
+    return plan_run(
+        rows=intake.size,
+        missing=intake.size - len(intake.texts) - len(intake.foreign_rows),
+        malformed=len(intake.texts) - len(accepted) + len(intake.foreign_rows),
+        unique=len(unique),
+        known=known,
+        in_flight=in_flight,
+        held=held,
+        quota=None if offline else quota_of(options.backend),
+        limit=0 if offline else limit,
+    )
+
+
+def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
+    """What the journal knows: settled, in flight, held; a journal that is not there is not made."""
+    if options.journal is None or not options.journal.exists():
+        return 0, 0, 0
+    from ..runs.journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
+
+    with open_journal(options.journal) as journal:
+        key = options.backend.journal_key(options.validation_type)
+        newer_than = journal.clock() - options.request.max_age
+        known = journal.settled(key, unique, newer_than=newer_than, refresh=options.request.refresh)
+        settled = set(known["email"].to_pylist())
+        in_flight = {job.email for job in journal.in_flight(key, unique)} - settled
+        lost = {attempt.email for attempt in journal.uncertain(key)}
+        held = (lost & set(unique.to_pylist() if lost else ())) - settled - in_flight
+    return len(known), len(in_flight), len(held)
