@@ -56,7 +56,7 @@ def attributes(owner: type, skipped: tuple[str, ...] = ()) -> Iterator[tuple[str
     """The plain attributes of a settings value, each with its reader."""
     default = owner()
     for each in fields(owner):
-        if each.name not in skipped:
+        if each.init and each.name not in skipped:
             yield each.name, reader_of(each.name, getattr(default, each.name))
 
 

@@ -7,8 +7,6 @@ from typing import TextIO
 
 __all__ = ["Lines"]
 
-PAUSE = 0.2  # seconds that a line waits for others at most
-
 
 class Lines:
     """Writes lines to a stream; a call costs next to nothing.
@@ -17,6 +15,8 @@ class Lines:
     ----------
     stream : text file
         Where they go.
+    pause : float
+        Seconds that a line waits for others at most.
 
     Examples
     --------
@@ -28,8 +28,9 @@ class Lines:
     ['one']
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, *, pause: float = 0.2) -> None:
         self.stream = stream
+        self.pause = pause
         self.waiting: list[str] = []
 
     def __call__(self, line: str) -> None:
@@ -37,7 +38,7 @@ class Lines:
         self.waiting.append(line)
         if len(self.waiting) == 1:
             try:
-                asyncio.get_running_loop().call_later(PAUSE, self.flush)
+                asyncio.get_running_loop().call_later(self.pause, self.flush)
             except RuntimeError:
                 self.flush()
 

@@ -32,7 +32,6 @@ __all__ = [
 
 Row = dict[str, Any]
 Key = tuple[str, str]  # client and day
-MOST_KNOWN = 50_000  # clients whose use is remembered between commits
 USED = select(quota.c.client, quota.c.day, quota.c.used).where(
     quota.c.client.in_(bindparam("clients", expanding=True)), quota.c.day.in_(bindparam("days", expanding=True))
 )
@@ -145,15 +144,16 @@ class Store:
     def __init__(self, url: str) -> None:
         parsed = parse_url(url)
         self.disown = own(parsed)
+        self.writer = connect(parsed, writes=True)
+        self.reader = connect(parsed, writes=False)
         try:
-            self.writer = connect(parsed, writes=True)
             prepare(self.writer)
         except BaseException:
-            self.disown()
+            self.close()
             raise
-        self.reader = connect(parsed, writes=False)
         self.set_used = upsert_quota(parsed.get_backend_name())
         self.known: dict[Key, int] = {}
+        self.most_known = 50_000  # clients whose use is remembered between commits
 
     def close(self) -> None:
         """Let go of the connections and of the store."""
@@ -200,7 +200,7 @@ class Store:
         unknown = keys - self.known.keys()
         if not unknown:
             return
-        if len(self.known) > MOST_KNOWN:
+        if len(self.known) > self.most_known:
             self.known = {key: self.known[key] for key in keys & self.known.keys()}
         values = {"clients": sorted({c for c, _ in unknown}), "days": sorted({d for _, d in unknown})}
         found = {(client, day): used for client, day, used in connection.execute(USED, values)}

@@ -26,7 +26,6 @@ __all__ = ["Depth", "Worker", "dump_verification"]
 LOG = logging.getLogger(__name__)
 TICK = 1.0  # seconds between looks at retries that may be due
 MOST = 1000  # jobs in one look, and addresses in one batch
-WRITE_AGAIN = 1.0  # seconds until what could not be written is tried again
 Ended = Callable[[str, Verification | None], None]
 
 
@@ -78,6 +77,7 @@ class Worker:
         self.clock = clock
         self.on_end = on_end
         self.depth = Depth()
+        self.pause = 1.0  # seconds until what could not be written is tried again
         self.changed = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
 
@@ -187,7 +187,7 @@ class Worker:
                 return
             except SQLAlchemyError:
                 LOG.exception("the worker could not write; it tries again")
-                await asyncio.sleep(WRITE_AGAIN)
+                await asyncio.sleep(self.pause)
 
     async def put_off(self, jobs: Iterable[StoredJob]) -> None:
         """Back off; a job whose schedule is over is `throttled`."""

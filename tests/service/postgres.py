@@ -1,0 +1,67 @@
+"""A PostgreSQL cluster of Debian's package, for as long as the tests run."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+SERVER = "postgres"
+USER = "postgres"  # the server refuses to run as root
+
+
+def binaries() -> Path | None:
+    """Where the server's programs are, or None where it is not installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
+    return found[-1].parent if found else None
+
+
+def as_server(command: list[str]) -> list[str]:
+    """The command under an account that the server accepts."""
+    return ["runuser", "-u", USER, "--", *command] if os.geteuid() == 0 else command
+
+
+@dataclass
+class Cluster:
+    """A running cluster that is reached by a socket in its own directory."""
+
+    folder: Path
+    programs: Path
+    numbers: itertools.count = field(default_factory=itertools.count)
+
+    def start(self) -> None:
+        self.folder.mkdir(parents=True)
+        if os.geteuid() == 0:
+            owner = pwd.getpwnam(USER)
+            os.chown(self.folder, owner.pw_uid, owner.pw_gid)
+        self.run("initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
+
+    @property
+    def data(self) -> Path:
+        return self.folder / "data"
+
+    def run(self, program: str, *arguments: str) -> None:
+        command = as_server([str(self.programs / program), *arguments])
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+    def url(self, database: str) -> str:
+        return f"postgresql+psycopg://{USER}@/{database}?host={self.folder}"
+
+    def empty_database(self) -> str:
+        """The URL of a new database."""
+        name = f"test{next(self.numbers)}"
+        engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
+        with engine.connect() as connection:
+            connection.execute(text(f"CREATE DATABASE {name}"))
+        engine.dispose()
+        return self.url(name)

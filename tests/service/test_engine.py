@@ -1,0 +1,130 @@
+"""The service's side of the backend: one answer for each address, whatever the backend does."""
+
+import asyncio
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mailverdict.backend import Deferred, Noticed, Settled, Waiting
+from mailverdict.errors import ContractError, QuotaExceeded, RateLimited, TransportError
+from mailverdict.model.table import complete_table, rows_to_table
+from mailverdict.service.engine import Answer, Engine, Fault
+
+from .scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, valid
+from .world import asynchronous
+
+
+def engine_of(backend, timeout: float = 10.0) -> Engine:
+    return Engine(backend, check_timeout=timeout)
+
+
+async def faults_of(engine: Engine, *emails: str, validation_type: str = "mx") -> dict[str, Fault | None]:
+    """Every answer; an address that is answered twice or not at all fails here."""
+    answers = [answer async for batch in engine.answers(list(emails), validation_type) for answer in batch]
+    assert sorted(answer.email for answer in answers) == sorted(emails)
+    assert all((answer.verification is None) is (answer.fault is not None) for answer in answers)
+    return {answer.email: answer.fault for answer in answers}
+
+
+class Playing(ScriptedBackend):
+    """A backend that plays events, then may raise."""
+
+    def __init__(self, *events, error: Exception | None = None) -> None:
+        super().__init__()
+        self.events = events
+        self.error = error
+
+    async def verify(self, batch, in_flight=()):
+        for event in self.events:
+            yield event
+        if self.error:
+            raise self.error
+
+
+def settled(*emails: str, positions=None) -> Settled:
+    return Settled(rows_to_table([valid(e, "mx") for e in emails], source="local"), positions=positions)
+
+
+@asynchronous
+async def test_each_kind_of_act_is_an_answer() -> None:
+    script = {"bad": failed, "odd": no_verdict, "lost": forgotten, "later": deferred}
+    found = await faults_of(engine_of(ScriptedBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
+    assert found == {
+        "ada@x.org": None,
+        "bad@x.org": Fault.ERROR,
+        "odd@x.org": Fault.MISMATCH,
+        "lost@x.org": Fault.MISMATCH,
+        "later@x.org": Fault.SATURATED,
+    }
+
+
+@pytest.mark.parametrize(
+    ("error", "fault"),
+    [
+        (RateLimited("later"), Fault.SATURATED),
+        (ContractError("what?"), Fault.MISMATCH),
+        (TransportError("gone"), Fault.ERROR),
+        (QuotaExceeded("spent"), Fault.ERROR),
+        (KeyError("bug"), Fault.ERROR),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+@asynchronous
+async def test_error_half_way_keeps_what_was_answered(error: Exception, fault: Fault) -> None:
+    backend = Playing(settled("a@x.org"), error=error)
+    assert await faults_of(engine_of(backend), "a@x.org", "b@x.org") == {"a@x.org": None, "b@x.org": fault}
+
+
+@asynchronous
+async def test_events_without_rows_are_passed_over() -> None:
+    backend = Playing(Noticed("hello"), Waiting(1.0, "soon"), settled("a@x.org"))
+    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
+
+
+@asynchronous
+async def test_positions_tell_which_address_a_row_answers() -> None:
+    rows = settled("B@x.org", "A@x.org", positions=np.array([1, 0]))
+    answers = [a async for batch in engine_of(Playing(rows)).answers(["a@x.org", "b@x.org"], "mx") for a in batch]
+    assert {a.email: a.verification.email for a in answers} == {"a@x.org": "A@x.org", "b@x.org": "B@x.org"}
+
+
+@asynchronous
+async def test_rows_that_were_not_asked_for_or_come_twice_are_dropped() -> None:
+    backend = Playing(settled("a@x.org", "stranger@x.org"), settled("a@x.org"), Deferred(("a@x.org",), "quota"))
+    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
+
+
+@asynchronous
+async def test_table_of_no_rows_answers_nothing() -> None:
+    backend = Playing(Settled(complete_table({"email": pa.array([], pa.string())}, 0)))
+    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": Fault.MISMATCH}
+
+
+@asynchronous
+async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> None:
+    engine = engine_of(ScriptedBackend(gate=asyncio.Event()), timeout=0.01)
+    assert await engine.check("ada@x.org", "mx") == Answer("ada@x.org", fault=Fault.ERROR)
+    assert engine.checking == 0
+
+
+@asynchronous
+async def test_checks_of_one_moment_are_a_batch_of_each_type() -> None:
+    backend = ScriptedBackend()
+    engine = engine_of(backend)
+    asked = [("a@x.org", "mx"), ("b@x.org", "mx"), ("a@x.org", "smtp"), ("a@x.org", "mx")]
+    answers = await asyncio.gather(*(engine.check(*each) for each in asked))
+    assert [(a.email, a.verification.validation_type) for a in answers] == asked
+    assert sorted(backend.batches) == [("mx", ["a@x.org", "b@x.org"]), ("smtp", ["a@x.org"])]
+
+
+@asynchronous
+async def test_close_answers_those_who_wait() -> None:
+    backend = ScriptedBackend(gate=asyncio.Event())
+    engine = engine_of(backend)
+    waiting = asyncio.create_task(engine.check("ada@x.org", "mx"))
+    while not backend.batches:
+        await asyncio.sleep(0)
+    await engine.aclose()
+    assert (await waiting).fault is Fault.ERROR
+    assert backend.closed

@@ -1,0 +1,100 @@
+"""Group commit."""
+
+import asyncio
+import threading
+
+import pytest
+
+from mailverdict.service.groups import Closed, Grouped
+
+from .world import asynchronous
+
+
+class Recorder:
+    """A blocking function that remembers its calls."""
+
+    def __init__(self) -> None:
+        self.calls: list[list[int]] = []
+        self.may_go = threading.Event()
+        self.may_go.set()
+
+    def __call__(self, numbers: list[int]) -> list[int]:
+        self.calls.append(numbers)
+        self.may_go.wait(10)
+        return [10 * n for n in numbers]
+
+
+@asynchronous
+async def test_questions_of_one_moment_are_one_call() -> None:
+    recorder = Recorder()
+    group = Grouped(recorder, name="test")
+    assert await asyncio.gather(*(group.ask(n) for n in range(20))) == [10 * n for n in range(20)]
+    assert len(recorder.calls) == 1
+    assert (group.calls, group.asked) == (1, 20)
+    await group.aclose()
+
+
+@asynchronous
+async def test_questions_gather_while_a_call_is_under_way() -> None:
+    recorder = Recorder()
+    recorder.may_go.clear()
+    group = Grouped(recorder, name="test")
+    first = asyncio.create_task(group.ask(0))
+    while not recorder.calls:
+        await asyncio.sleep(0)
+    rest = [asyncio.create_task(group.ask(n)) for n in range(1, 8)]
+    await asyncio.sleep(0)
+    recorder.may_go.set()
+    assert [await first, *[await each for each in rest]] == [10 * n for n in range(8)]
+    assert recorder.calls == [[0], list(range(1, 8))]
+    await group.aclose()
+
+
+@asynchronous
+async def test_call_is_no_larger_than_allowed() -> None:
+    recorder = Recorder()
+    group = Grouped(recorder, name="test", largest=3)
+    await asyncio.gather(*(group.ask(n) for n in range(8)))
+    assert [len(call) for call in recorder.calls] == [3, 3, 2]
+    await group.aclose()
+
+
+@asynchronous
+async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
+    healthy = False
+
+    def serve(numbers: list[int]) -> list[int]:
+        if not healthy:
+            raise OSError("no space left")
+        return numbers
+
+    group = Grouped(serve, name="test")
+    outcomes = await asyncio.gather(*(group.ask(n) for n in range(3)), return_exceptions=True)
+    assert [type(each) for each in outcomes] == [OSError] * 3
+    healthy = True
+    assert await group.ask(7) == 7
+    await group.aclose()
+
+
+@asynchronous
+async def test_asker_that_went_away_holds_nobody_up() -> None:
+    recorder = Recorder()
+    group = Grouped(recorder, name="test")
+    gone = asyncio.create_task(group.ask(1))
+    stays = asyncio.create_task(group.ask(2))
+    await asyncio.sleep(0)
+    gone.cancel()
+    assert await stays == 20
+    await group.aclose()
+
+
+@asynchronous
+async def test_close_serves_what_is_waiting_and_takes_nothing_more() -> None:
+    recorder = Recorder()
+    group = Grouped(recorder, name="test")
+    waiting = asyncio.create_task(group.ask(1))
+    await asyncio.sleep(0)
+    await group.aclose()
+    assert await waiting == 10
+    with pytest.raises(Closed):
+        await group.ask(2)

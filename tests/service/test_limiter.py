@@ -1,0 +1,61 @@
+"""The per-client limiter."""
+
+from mailverdict.service import limiter as module
+from mailverdict.service.limiter import Limiter
+
+
+class Hand:
+    """A clock's hand that is moved."""
+
+    at = 0.0
+
+    def __call__(self) -> float:
+        return self.at
+
+
+def test_burst_then_rate() -> None:
+    hand = Hand()
+    limiter = Limiter(2.0, 100, clock=hand)
+    assert limiter.grants("a", 100)
+    assert not limiter.grants("a", 1)
+    hand.at += 0.5
+    assert limiter.grants("a", 1)
+    assert not limiter.grants("a", 1)
+
+
+def test_bucket_holds_no_more_than_the_burst() -> None:
+    hand = Hand()
+    limiter = Limiter(10.0, 100, clock=hand)
+    limiter.grants("a", 50)
+    hand.at += 3600
+    assert limiter.grants("a", 100)
+    assert not limiter.grants("a", 1)
+
+
+def test_refusal_costs_nothing() -> None:
+    limiter = Limiter(1.0, 100, clock=Hand())
+    limiter.grants("a", 60)
+    assert not limiter.grants("a", 50)
+    assert limiter.grants("a", 40)
+
+
+def test_clients_do_not_share() -> None:
+    limiter = Limiter(1.0, 100, clock=Hand())
+    limiter.grants("a", 100)
+    assert limiter.grants("b", 100)
+
+
+def test_zero_rate_grants_everything() -> None:
+    limiter = Limiter(0.0, 100, clock=Hand())
+    assert all(limiter.grants("a", 100) for _ in range(50))
+    assert limiter.buckets == {}
+
+
+def test_memory_is_bounded_however_many_clients_come() -> None:
+    hand = Hand()
+    limiter = Limiter(1.0, 100, clock=hand)
+    for client in range(module.MOST_CLIENTS + 2):
+        hand.at += 0.001
+        limiter.grants(str(client), 100)
+    assert len(limiter.buckets) <= module.MOST_CLIENTS
+    assert not limiter.grants(str(module.MOST_CLIENTS + 1), 100)  # the newest are remembered

@@ -1,0 +1,132 @@
+"""The bounds on what arrives before there is a request."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from uvicorn.server import ServerState
+
+from mailverdict.errors import SettingsError
+from mailverdict.service import create_app, run
+from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
+from mailverdict.service.store import Store
+
+from .scripted import ScriptedBackend
+from .world import asynchronous, settings_for
+
+START = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: "
+
+
+class Wire(asyncio.Transport):
+    """A transport that keeps what is written to it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.written = b""
+        self.closed = False
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def close(self) -> None:
+        self.closed = True
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def get_extra_info(self, name: str, default: object = None) -> object:
+        return default
+
+    def pause_reading(self) -> None:
+        """Nothing arrives on its own."""
+
+    def resume_reading(self) -> None:
+        """Nothing arrives on its own."""
+
+
+def connection(folder: Path, **changed: object) -> tuple[BoundedProtocol, Wire]:
+    """A connection as the server makes it, on a wire of ours."""
+    settings = settings_for(folder, **changed)
+    config = configure(create_app(settings, ScriptedBackend()), settings, "127.0.0.1", 0)
+    config.load()
+    protocol = bounded_protocol(settings)(config, ServerState(), {})
+    wire = Wire()
+    protocol.connection_made(wire)
+    return protocol, wire
+
+
+@asynchronous
+async def test_head_without_end_is_cut_off_at_the_limit(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path, header_limit=5000)
+    protocol.data_received(START)
+    for _ in range(5):
+        assert not wire.closed
+        protocol.data_received(b"y" * 1000)
+    protocol.data_received(b"y")
+    assert wire.closed
+    assert wire.written.startswith(b"HTTP/1.1 431 ")
+    assert b"HEADERS_TOO_LARGE" in wire.written
+
+
+@asynchronous
+async def test_first_piece_of_a_head_is_not_counted_twice(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path, header_limit=2000)
+    protocol.data_received(START + b"y" * 1900)
+    protocol.data_received(b"y" * 100)
+    assert not wire.closed
+
+
+@asynchronous
+async def test_patience_ends_with_an_answer_only_where_something_came(tmp_path: Path) -> None:
+    silent, silence = connection(tmp_path)
+    silent.give_up()
+    assert (silence.closed, silence.written) == (True, b"")
+    begun, wire = connection(tmp_path)
+    begun.data_received(START)
+    begun.give_up()
+    assert wire.closed
+    assert wire.written.startswith(b"HTTP/1.1 408 ")
+
+
+@asynchronous
+async def test_clock_runs_while_a_head_is_awaited_and_no_longer(tmp_path: Path) -> None:
+    protocol, _ = connection(tmp_path)
+    assert protocol.head_timer is not None
+    protocol.data_received(START)
+    assert protocol.head_timer is not None
+    protocol.data_received(b"\r\n\r\n")
+    assert protocol.head_timer is None
+    protocol.cycle.response_complete = True
+    protocol.data_received(b"\r\n")  # blank lines between requests are allowed, and must not stop the clock for ever
+    assert protocol.head_timer is not None
+    protocol.connection_lost(None)
+    assert protocol.head_timer is None
+    await asyncio.gather(*protocol.tasks, return_exceptions=True)
+
+
+@asynchronous
+async def test_refusal_does_not_break_into_another_answer(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    protocol.data_received(START + b"\r\n\r\n")
+    assert protocol.is_busy()
+    protocol.data_received(b"\x00\x01 nonsense\r\n\r\n")
+    assert (wire.closed, wire.written) == (True, b"")
+    protocol.connection_lost(None)
+    await asyncio.gather(*protocol.tasks, return_exceptions=True)
+
+
+def test_proxies_are_not_believed_by_the_server_itself(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    config = configure(create_app(settings, ScriptedBackend()), settings, "127.0.0.1", 0)
+    assert config.proxy_headers is False
+    assert config.server_header is False
+
+
+def test_run_refuses_a_store_that_another_service_has(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    store = Store(settings.store)
+    try:
+        with pytest.raises(SettingsError, match="another service"):
+            run(settings, port=0)
+    finally:
+        store.close()

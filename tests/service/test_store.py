@@ -1,0 +1,239 @@
+"""Jobs and quota in the database; the same on SQLite and, marked `servers`, on PostgreSQL."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, update
+
+from mailverdict.errors import SettingsError
+from mailverdict.service.lookup import Counts, Due, FindJob, Ping, StoredJob, Used, Waiting, answer_all
+from mailverdict.service.schema import about
+from mailverdict.service.store import (
+    Account,
+    Claim,
+    Debit,
+    Ending,
+    NewJob,
+    Postpone,
+    Purge,
+    Release,
+    Settle,
+    Store,
+)
+
+from .postgres import Cluster
+
+DAY = "2027-01-15"
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.servers)])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'jobs.db'}"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.empty_database()
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[Store]:
+    opened = Store(url)
+    yield opened
+    opened.close()
+
+
+def debit(client: str, cost: int, *job_ids: str, limit: int = 100, day: str = DAY, **changed) -> Debit:
+    jobs = tuple(NewJob(each, f"{each}@example.org", "mx", **changed) for each in job_ids)
+    return Debit(client, day, cost, limit, 1000.0, jobs)
+
+
+def ask(store: Store, *questions):
+    return answer_all(store.reader, questions)
+
+
+def find(store: Store, job_id: str) -> StoredJob | None:
+    return ask(store, FindJob(job_id))[0]
+
+
+def test_debit_counts_and_queues(store: Store) -> None:
+    assert store.commit([debit("a", 2, "j1", "j2")]) == [Account(granted=True, remaining=98)]
+    assert ask(store, Used("a", DAY), Used("b", DAY), Used("a", "2027-01-16")) == [2, 0, 0]
+    found = find(store, "j1")
+    assert (found.email, found.validation_type, found.status, found.attempt) == ("j1@example.org", "mx", "queued", 0)
+    assert (found.created_at, found.updated_at) == (1000.0, 1000.0)
+
+
+def test_debits_of_a_group_are_decided_in_their_order(store: Store) -> None:
+    group = [debit("a", 3, limit=5), debit("a", 3, limit=5), debit("b", 5, limit=5), debit("a", 2, limit=5)]
+    assert store.commit(group) == [
+        Account(granted=True, remaining=2),
+        Account(granted=False, remaining=2),
+        Account(granted=True, remaining=0),
+        Account(granted=True, remaining=0),
+    ]
+    assert ask(store, Used("a", DAY), Used("b", DAY)) == [5, 5]
+
+
+def test_refused_debit_queues_nothing(store: Store) -> None:
+    store.commit([debit("a", 2, "j1", "j2", limit=1)])
+    assert ask(store, FindJob("j1"), Counts(), Used("a", DAY)) == [None, (0, 0), 0]
+
+
+def test_group_that_fails_leaves_nothing_behind(store: Store) -> None:
+    store.commit([debit("a", 1, "j1")])
+    with pytest.raises(Exception, match="(?i)unique|duplicate"):
+        store.commit([debit("a", 1, "j2"), debit("a", 1, "j1")])  # an identifier that is taken
+    assert ask(store, FindJob("j2"), Used("a", DAY)) == [None, 1]
+    assert store.commit([debit("a", 1)]) == [Account(granted=True, remaining=98)]  # what it knew was forgotten
+
+
+def test_quota_is_read_from_the_disk_by_the_next_process(url: str) -> None:
+    first = Store(url)
+    first.commit([debit("a", 7)])
+    first.close()
+    second = Store(url)
+    assert second.commit([debit("a", 94)]) == [Account(granted=False, remaining=93)]
+    second.close()
+
+
+def test_store_remembers_a_bounded_number_of_clients(store: Store) -> None:
+    store.most_known = 10
+    for n in range(30):
+        store.commit([debit(f"c{n}", 1), debit("a", 1)])
+    assert len(store.known) <= 12
+    assert ask(store, Used("a", DAY), Used("c0", DAY)) == [30, 1]
+    assert store.commit([debit("c0", 100)]) == [Account(granted=False, remaining=99)]
+
+
+def test_waiting_jobs_come_one_of_each_client_in_turn(store: Store) -> None:
+    store.commit([debit("many", 5, *(f"m{n}" for n in range(5))), debit("few", 2, "f0", "f1"), debit("one", 1, "o0")])
+    [jobs] = ask(store, Waiting(6))
+    assert [each.job_id for each in jobs] == ["m0", "f0", "o0", "m1", "f1", "m2"]
+
+
+def test_job_moves_through_its_states(store: Store) -> None:
+    store.commit([debit("a", 1, "j1")])
+    seq = find(store, "j1").seq
+    store.commit([Claim((seq,), 1001.0)])
+    assert (find(store, "j1").status, find(store, "j1").updated_at) == ("processing", 1001.0)
+    assert ask(store, Waiting(10), Counts()) == [[], (0, 0)]
+    store.commit([Postpone((seq,), 1, 1020.0, 1002.0)])
+    assert (find(store, "j1").status, find(store, "j1").attempt) == ("processing", 1)
+    assert ask(store, Due(1019.0, 10), Counts()) == [[], (0, 1)]
+    assert [each.job_id for each in ask(store, Due(1020.0, 10))[0]] == ["j1"]
+    store.commit([Release((seq,), 1020.0)])
+    assert ask(store, Counts(), Due(9999.0, 10)) == [(1, 0), []]
+    store.commit([Settle((Ending(seq, "done", '{"a": 1}'),), 1030.0)])
+    found = find(store, "j1")
+    assert (found.status, found.verification, found.updated_at) == ("done", '{"a": 1}', 1030.0)
+
+
+def test_endings_of_a_group_go_to_their_own_jobs(store: Store) -> None:
+    store.commit([debit("a", 3, "j0", "j1", "j2")])
+    seqs = [find(store, f"j{n}").seq for n in range(3)]
+    endings = (Ending(seqs[0], "done", '"x"'), Ending(seqs[1], "error", message="why"))
+    store.commit([Settle(endings, 1.0), Settle((), 1.0), Settle((Ending(seqs[2], "done", '"y"'),), 2.0)])
+    found = [find(store, f"j{n}") for n in range(3)]
+    assert [(each.status, each.verification, each.message, each.updated_at) for each in found] == [
+        ("done", '"x"', None, 1.0),
+        ("error", None, "why", 1.0),
+        ("done", '"y"', None, 2.0),
+    ]
+
+
+def test_recovery_queues_what_a_worker_had_and_nothing_else(url: str) -> None:
+    first = Store(url)
+    first.commit([debit("a", 4, "queued", "working", "later", "ended")])
+    seqs = {name: find(first, name).seq for name in ("working", "later", "ended")}
+    first.commit([Claim(tuple(seqs.values()), 1.0)])
+    first.commit([Postpone((seqs["later"],), 2, 50.0, 2.0), Settle((Ending(seqs["ended"], "done", "{}"),), 2.0)])
+    first.close()
+    second = Store(url)
+    second.recover(9.0)
+    names = ("queued", "working", "later", "ended")
+    assert [find(second, name).status for name in names] == ["queued", "queued", "processing", "done"]
+    assert ask(second, Counts()) == [(2, 1)]
+    second.close()
+
+
+def test_purge_removes_only_what_ended_before_and_days_that_are_over(store: Store) -> None:
+    store.commit([debit("a", 4, "old", "new", "waiting", "failed"), debit("a", 1, day="2027-01-13")])
+    ids = {name: find(store, name).seq for name in ("old", "new", "failed")}
+    store.commit([Settle((Ending(ids["old"], "done", "{}"), Ending(ids["failed"], "error")), 100.0)])
+    store.commit([Settle((Ending(ids["new"], "done", "{}"),), 200.0)])
+    assert store.commit([Purge(150.0, "2027-01-14")]) == [2]
+    assert [find(store, name) is None for name in ("old", "failed", "new", "waiting")] == [True, True, False, False]
+    assert ask(store, Used("a", DAY), Used("a", "2027-01-13")) == [4, 0]
+
+
+@pytest.mark.parametrize("email", ["a\x00b", "\ud800", "ä@ö.example", "'; drop table job; --", "x" * 5000, '"\\'])
+def test_any_text_is_kept_as_it_is(store: Store, email: str) -> None:
+    store.commit([Debit("a", DAY, 1, 100, 1.0, (NewJob("j", email, "mx"),))])
+    assert find(store, "j").email == email
+
+
+def test_questions_of_a_group_are_answered_in_their_order(store: Store) -> None:
+    store.commit([debit("a", 2, "j1", "j2")])
+    j2, none, used, j1, pong = ask(store, FindJob("j2"), FindJob("x"), Used("a", DAY), FindJob("j1"), Ping())
+    assert (j2.job_id, none, used, j1.job_id, pong) == ("j2", None, 2, "j1", True)
+
+
+def test_store_belongs_to_one_process_at_a_time(url: str) -> None:
+    first = Store(url)
+    with pytest.raises(SettingsError, match="another service"):
+        Store(url)
+    first.close()
+    Store(url).close()
+
+
+def test_store_of_another_schema_is_left_alone(url: str) -> None:
+    first = Store(url)
+    with first.writer.begin() as connection:
+        connection.execute(update(about).values(value="0"))
+    first.close()
+    for _ in range(2):  # the refusal gives the store back
+        with pytest.raises(SettingsError, match="schema 0"):
+            Store(url)
+
+
+def test_commit_is_on_the_disk(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'jobs.db'}")
+    with store.writer.connect() as connection:
+        assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
+    store.close()
+
+
+@pytest.mark.parametrize("path", ["no/such/directory/jobs.db", "."])
+def test_store_that_cannot_be_opened_is_one_clear_error(tmp_path: Path, path: str) -> None:
+    with pytest.raises(SettingsError, match="store"):
+        Store(f"sqlite:///{tmp_path / path}")
+
+
+def test_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "letters.txt"
+    file.write_text("these are my letters, not a database\n" * 100)
+    before = file.read_bytes()
+    with pytest.raises(SettingsError, match="cannot be opened"):
+        Store(f"sqlite:///{file}")
+    assert file.read_bytes() == before
+
+
+def test_database_that_does_not_answer_is_one_clear_error_without_its_password() -> None:
+    with pytest.raises(SettingsError) as caught:
+        Store("postgresql://someone:secret@127.0.0.1:1/nothing")
+    assert "cannot be opened" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_error_of_a_statement_does_not_show_addresses(store: Store) -> None:
+    store.commit([debit("a", 1, "j1")])
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - whatever the driver raises
+        store.commit([debit("a", 1, "j1")])
+    assert "j1@example.org" not in str(caught.value)
+
+
+def test_schema_of_the_about_table_is_one_row(store: Store) -> None:
+    with pytest.raises(Exception, match="(?i)unique|duplicate"), store.writer.begin() as connection:
+        connection.execute(insert(about).values(name="schema", value="2"))

@@ -1,0 +1,148 @@
+"""What becomes of jobs: fair turns, bounded room, a store that comes and goes."""
+
+import asyncio
+from pathlib import Path
+
+from sqlalchemy.exc import OperationalError
+
+from .scripted import ScriptedBackend, unknown
+from .world import Clock, asynchronous, serving, until
+
+
+def local_parts(world) -> list[str]:
+    """Who was verified, in order."""
+    return [email.partition("@")[0] for _, emails in world.backend.batches for email in emails]
+
+
+@asynchronous
+async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path: Path) -> None:
+    async with serving(tmp_path, concurrency=4, daily_limit=1000) as world:
+        world.parts.worker.depth.verifying = 4  # the engine is full
+        many = await world.submitted(*(f"many{n}@x.org" for n in range(20)), address="192.0.2.1")
+        few = await world.submitted("few0@x.org", "few1@x.org", address="192.0.2.2")
+        world.parts.worker.depth.verifying = 0
+        world.parts.worker.changed.set()
+        for job_id in (*few, *many):
+            assert (await world.ended(job_id))["status"] == "done"
+        order = local_parts(world)
+        assert order[:4] == ["many0", "few0", "many1", "few1"]
+        assert order[4:] == [f"many{n}" for n in range(2, 20)]
+
+
+@asynchronous
+async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with serving(tmp_path, ScriptedBackend(gate=gate), concurrency=8, daily_limit=1000) as world:
+        jobs = await world.submitted(*(f"a{n}@x.org" for n in range(30)))
+        await until(lambda: world.parts.worker.depth.verifying == 8)
+        assert len(local_parts(world)) == 8
+        assert world.parts.worker.depth.waiting == 22
+        gate.set()
+        assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
+        assert len(local_parts(world)) == 30
+        assert world.parts.worker.depth.total == 0
+
+
+@asynchronous
+async def test_batch_that_takes_too_long_ends_in_error(tmp_path: Path) -> None:
+    backend = ScriptedBackend(gate=asyncio.Event())
+    async with serving(tmp_path, backend, job_timeout=0.01) as world:
+        jobs = await world.submitted("a@x.org", "b@x.org")
+        assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"error"}
+        assert world.parts.worker.depth.verifying == 0
+
+
+@asynchronous
+async def test_jobs_under_way_go_on_at_the_next_start(tmp_path: Path) -> None:
+    stuck = ScriptedBackend(gate=asyncio.Event())
+    async with serving(tmp_path, stuck) as world:
+        jobs = await world.submitted("a@x.org", "b@x.org", validation_type="smtp")
+        await until(lambda: stuck.batches)
+    async with serving(tmp_path, ScriptedBackend({"b": unknown("timeout")})) as world:
+        records = [await world.ended(job_id) for job_id in jobs]
+        assert [record["verification"]["result"] for record in records] == ["valid", "unknown"]
+        assert await world.used() == 2
+
+
+@asynchronous
+async def test_retry_that_is_pending_outlives_the_process(tmp_path: Path) -> None:
+    clock = Clock()
+    async with serving(tmp_path, clock=clock) as world:
+        world.parts.worker.depth.waiting = world.parts.settings.queue_limit
+        [job_id] = await world.submitted("a@x.org")
+    clock.now += 15
+    async with serving(tmp_path, clock=clock) as world:
+        assert (await world.ended(job_id))["verification"]["result"] == "valid"
+
+
+@asynchronous
+async def test_done_jobs_still_answer_after_a_restart(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        [job_id] = await world.submitted("a@x.org")
+        before = await world.ended(job_id)
+    async with serving(tmp_path) as world:
+        assert await world.poll(job_id) == before
+
+
+@asynchronous
+async def test_results_are_removed_after_their_retention_and_not_before(tmp_path: Path) -> None:
+    clock = Clock()
+    async with serving(tmp_path, clock=clock, result_retention="1h") as world:
+        [job_id] = await world.submitted("a@x.org")
+        await world.ended(job_id)
+        clock.now += 3600
+        assert await world.parts.purge() == 0
+        clock.now += 1
+        assert await world.parts.purge() == 1
+        assert (await world.get(f"/api/verification-result/{job_id}")).status_code == 404
+
+
+@asynchronous
+async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
+    gate = asyncio.Event()
+    async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
+        worker = world.parts.worker
+        worker.pause = 0.001
+        [job_id] = await world.submitted("a@x.org")
+        await until(lambda: world.backend.batches)
+        refusals, serve = [], world.parts.writes.serve
+
+        def away_for_a_while(operations):
+            if len(refusals) < 3:
+                refusals.append(operations)
+                raise OperationalError("update", {}, Exception("away"))
+            return serve(operations)
+
+        world.parts.writes.serve = away_for_a_while
+        gate.set()
+        assert (await world.ended(job_id))["status"] == "done"
+        assert len(refusals) == 3
+        assert len(world.backend.batches) == 1  # the answer was kept, not asked for again
+
+
+@asynchronous
+async def test_worker_survives_a_store_that_cannot_be_read(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        serve = world.parts.reads.serve
+        refusals = []
+
+        def away_once(questions):
+            if not refusals and type(questions[0]).__name__ == "Waiting":
+                refusals.append(1)
+                raise OperationalError("select", {}, Exception("away"))
+            return serve(questions)
+
+        world.parts.reads.serve = away_once
+        [job_id] = await world.submitted("a@x.org")
+        await until(lambda: refusals)
+        world.parts.worker.changed.set()
+        assert (await world.ended(job_id))["status"] == "done"
+        assert (await world.get("/healthz")).status_code == 200
+
+
+@asynchronous
+async def test_jobs_are_taken_in_batches_and_not_one_by_one(tmp_path: Path) -> None:
+    async with serving(tmp_path, concurrency=40, daily_limit=1000) as world:
+        jobs = await world.submitted(*(f"a{n}@x.org" for n in range(100)))
+        assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
+        assert all(len(emails) >= 10 for _, emails in world.backend.batches)
