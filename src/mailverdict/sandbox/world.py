@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..local.backend import LocalBackend
 from ..loop import run_sync
 from .dns import DnsServer
 from .dns_table import DomainRecords
 from .zones import sandbox_zones
+
+if TYPE_CHECKING:
+    from .serving import ServiceThread
 
 __all__ = ["SandboxBackend", "World"]
 
@@ -44,6 +48,8 @@ class World:
     ----------
     zones : mapping of str to DomainRecords, optional
         Further names, or others for the same names.
+    daily_limit : int
+        Quota of the world's verification service, in addresses per client and day.
     **settings
         Settings of the backend, as of `mailverdict.LocalBackend`; the resolver and the networks
         that may be contacted are the sandbox's own.
@@ -62,10 +68,14 @@ class World:
     ['valid', 'invalid', 'invalid']
     """
 
-    def __init__(self, zones: Mapping[str, DomainRecords] | None = None, **settings: Any) -> None:
+    def __init__(
+        self, zones: Mapping[str, DomainRecords] | None = None, *, daily_limit: int = 100, **settings: Any
+    ) -> None:
         self.dns = DnsServer({**sandbox_zones(), **(zones or {})})
         self.settings = settings
+        self.daily_limit = daily_limit
         self._backend: SandboxBackend | None = None
+        self._service: ServiceThread | None = None
 
     @property
     def backend(self) -> SandboxBackend:
@@ -79,6 +89,29 @@ class World:
         if self._backend is None:
             self._backend = self.make_backend()
         return self._backend
+
+    @property
+    def url(self) -> str:
+        """Where the world's verification service listens; it is started when first asked for.
+
+        Returns
+        -------
+        str
+            For `backend=` of `verify`; every client there has `daily_limit` addresses a day.
+        """
+        return self.service().url
+
+    def service(self) -> ServiceThread:
+        """Start the service, once."""
+        if self._service is None:
+            from .serving import ServiceThread  # noqa: PLC0415 - an extra, and a server that few worlds need
+
+            self._service = ServiceThread(self.make_backend(retry_greylisted=0), daily_limit=self.daily_limit)
+        return self._service
+
+    def next_day(self) -> None:
+        """Move the service's clock on by a day, so that every quota is new."""
+        self.service().next_day()
 
     def make_backend(self, **settings: Any) -> SandboxBackend:
         """Make another backend of this world.
@@ -109,6 +142,9 @@ class World:
 
     async def stop(self) -> None:
         """Stop the servers and close the backend's sockets."""
+        if self._service is not None:
+            await asyncio.to_thread(self._service.stop)
+            self._service = None
         if self._backend is not None:
             await self._backend.aclose()
             self._backend = None
