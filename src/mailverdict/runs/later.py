@@ -43,7 +43,7 @@ ERROR_GOOD_FOR = 3_600.0  # seconds for which a technical failure is handed out 
 ASK_AGAIN: dict[str, float] = {
     Reason.THROTTLED: 900.0,  # the service itself went on trying for about 12 minutes
     Reason.RATE_LIMITED: 60.0,  # a limiter's window; it can hit a whole batch within seconds
-    Reason.GREYLISTED: 300.0,  # the usual wait is minutes (RFC 6647 section 4.5)
+    Reason.GREYLISTED: 300.0,  # minutes is what servers ask for; the local engine waits as long
 }
 
 

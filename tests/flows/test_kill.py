@@ -1,0 +1,98 @@
+"""A run that dies at any instant loses nothing and pays nothing twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mailverdict.runs.journal import open_journal
+
+from ..remote.scripted import ScriptedService
+from .killable import PER_ROUND
+from .serving import serve
+
+ROOT = Path(__file__).parents[2]
+KILLS = 50
+
+
+def run_killable(url: str, journal: Path, seed: int) -> dict[str, str]:
+    """Kill and resume in another process; give each address's status at the end."""
+    command = [sys.executable, "-m", "tests.flows.killable", url, str(journal), str(KILLS), str(seed)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return {row["email"]: row["status"] for row in json.loads(done.stdout)}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills with SIGKILL and forks")
+def test_50_kills_at_random_instants_lose_nothing_and_pay_nothing_twice(tmp_path: Path) -> None:
+    service = ScriptedService(time.time, duration=lambda _: 0.1)
+    journal = tmp_path / "journal.db"
+    with serve(service) as url:
+        statuses = run_killable(url, journal, seed=5)
+    assert max(service.paid.values()) == 1
+    assert [v for v in service.violations if "terminal" not in v] == [], "only the dead may ask again what they heard"
+    settled = {email for email, status in statuses.items() if status == "done"}
+    held = set(statuses) - settled
+    assert len(statuses) >= KILLS * PER_ROUND
+    assert set(statuses) == set(service.paid), "all is paid for once, what is held too: it was lost on the way"
+    assert len(settled) > len(statuses) // 2
+    with open_journal(journal) as left:
+        (entry,) = left.runs()
+        assert (entry.settled, entry.in_flight, entry.uncertain) == (len(settled), 0, len(held))
+
+
+INTERRUPTED = """
+import math, sys
+import mailverdict as mv
+from mailverdict.remote.polling import PollSchedule
+from mailverdict.remote.backend import RemoteBackend
+backend = RemoteBackend(sys.argv[1], PollSchedule(steps=((math.inf, 0.02),)))
+emails = [f"user{i}@example.org" for i in range(30)]
+try:
+    out = mv.verify(emails, validation_type="smtp", backend=backend, journal=sys.argv[2])
+except KeyboardInterrupt as interrupt:
+    out = interrupt.partial
+print(out["status"].value_counts().to_dict())
+"""
+
+
+def start_verifying(url: str, journal: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", INTERRUPTED, url, str(journal)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="interrupts with SIGINT")
+def test_ctrl_c_keeps_what_is_settled_and_the_next_call_goes_on(tmp_path: Path) -> None:
+    slow = {"user3@example.org", "user4@example.org"}
+    service = ScriptedService(time.time, duration=lambda email: 1e9 if email in slow else 0.0)
+    with serve(service) as url:
+        first = start_verifying(url, tmp_path / "journal.db")
+        while len(service.told_over) < 28:
+            assert first.poll() is None, first.communicate()
+            time.sleep(0.005)
+        time.sleep(0.2)
+        first.send_signal(signal.SIGINT)
+        out, err = first.communicate(timeout=60)
+        assert "'done': 28, 'pending': 2" in out, err
+        service.duration = lambda _: 0.0
+        second = start_verifying(url, tmp_path / "journal.db")
+        out, err = second.communicate(timeout=60)
+        assert "'done': 30" in out, err
+    assert service.violations_and_double_payments == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="looks up processes as POSIX does")
+def test_two_processes_on_one_journal_pay_once(tmp_path: Path) -> None:
+    service = ScriptedService(time.time, duration=lambda _: 0.2)
+    with serve(service) as url:
+        both = [start_verifying(url, tmp_path / "journal.db") for _ in range(2)]
+        ended = [each.communicate(timeout=60) for each in both]
+        assert all(each.returncode == 0 for each in both), ended
+        out, _ = start_verifying(url, tmp_path / "journal.db").communicate(timeout=60)
+        assert "'done': 30" in out
+    assert sorted(service.paid.values()) == [1] * 30
