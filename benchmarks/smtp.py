@@ -7,7 +7,8 @@ domain beyond what the peers ask. All must accept the same addresses.
 
 Then, without any delay: recipients a second in one process. And the peak of memory when 200,000 addresses wait.
 
-Run it as ``python -m benchmarks.smtp``; ``--quick`` takes a fifth of the addresses, and one round.
+Run it as ``python -m benchmarks.smtp``; ``--quick`` takes a fifth of the addresses and one round, which shows
+that everything works but not how fast it is: each exchange costs a greeting, however few its addresses.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -50,6 +53,13 @@ class Scenario:
     goal: float | None
 
 
+class Place(NamedTuple):
+    """Where a stub is, for a process that does not control it."""
+
+    port: int
+    resolver: str
+
+
 SCENARIOS = (
     Scenario("refusals punished, PIPELINING everywhere", Manners(DELAY, punishes=True), 12),
     Scenario("refusals punished, PIPELINING at 70 %", Manners(DELAY, punishes=True, pipelining=0.7), 4),
@@ -66,6 +76,7 @@ class Measured:
     sessions: list[int] = field(default_factory=list)
 
     def describe(self) -> str:
+        """Median, spread and sessions, for a line of the report."""
         spread = f"({min(self.seconds):.2f}-{max(self.seconds):.2f})" if len(self.seconds) > 1 else "(once)"
         return f"{statistics.median(self.seconds):8.2f} s {spread:14} {statistics.median(self.sessions):8,.0f} sessions"
 
@@ -96,7 +107,7 @@ def flatten(queues: Queues) -> list[str]:
     return column
 
 
-def make_backend(stub: Stub) -> mv.LocalBackend:
+def make_backend(stub: Stub | Place) -> mv.LocalBackend:
     """A fresh backend with default limits, pointed at the stub."""
     return mv.LocalBackend(
         resolver=stub.resolver,
@@ -107,7 +118,7 @@ def make_backend(stub: Stub) -> mv.LocalBackend:
     )
 
 
-def verify(stub: Stub, column: list[str]) -> pd.DataFrame:
+def verify(stub: Stub | Place, column: list[str]) -> pd.DataFrame:
     """Ours, as users call it."""
     return mv.verify(column, validation_type="smtp", backend=make_backend(stub), journal=None, progress=False)
 
@@ -146,8 +157,10 @@ def compare_speed(queues: Queues, rounds: int) -> bool:
     """Run all scenarios; whether every goal is met."""
     column = flatten(queues)
     with run_stub(EXCHANGES) as stub:
-        print(f"the stub's ceiling, 25 ms: {measure_ceiling(stub, Manners(DELAY)):,.0f} recipients a second on one session")
-        return all([compare_scenario(stub, scenario, queues, column, rounds) for scenario in SCENARIOS])
+        ceiling = measure_ceiling(stub, Manners(DELAY))
+        print(f"the stub's ceiling, every reply after 25 ms: {ceiling:,.0f} recipients a second on one session")
+        met = [compare_scenario(stub, scenario, queues, column, rounds) for scenario in SCENARIOS]
+    return all(met)
 
 
 def compare_scenario(stub: Stub, scenario: Scenario, queues: Queues, column: list[str], rounds: int) -> bool:
@@ -179,7 +192,8 @@ def report_scenario(scenario: Scenario, measured: dict[str, Measured]) -> bool:
     faster = statistics.median(peer.seconds) / statistics.median(ours.seconds)
     fewer = statistics.median(peer.sessions) / statistics.median(ours.sessions)
     goal = f"the goal is {scenario.goal:g}" if scenario.goal else "no goal is set"
-    print(f"  {faster:.1f} times as fast as {BEST_PEER} ({goal}), {fewer:.1f} times fewer sessions (the goal is {SESSIONS_GOAL})")
+    print(f"  {faster:.1f} times as fast as {BEST_PEER}; {goal}")
+    print(f"  {fewer:.1f} times fewer sessions; the goal is {SESSIONS_GOAL}")
     return faster >= (scenario.goal or 0) and fewer >= SESSIONS_GOAL
 
 
@@ -206,11 +220,12 @@ def measure_rate(addresses: int, rounds: int) -> bool:
     print(f"\nno delay, no punishment: {addresses:,} addresses at {RATE_EXCHANGES} exchanges, one process")
     with run_stub(RATE_EXCHANGES) as stub:
         print(f"  the stub's ceiling        {measure_ceiling(stub, Manners()):10,.0f} recipients a second")
-        rates = {f"{unknown:.0%} unknown users": measure_rates(stub, addresses, unknown, rounds) for unknown in (0.0, 0.2)}
-    for name, each in rates.items():
+        rates = {share: measure_rates(stub, addresses, share, rounds) for share in (0.0, UNKNOWN_SHARE)}
+    for share, each in rates.items():
         spread = f"({min(each):,.0f}-{max(each):,.0f})"
-        print(f"  {name:24} {statistics.median(each):10,.0f} recipients a second {spread}; the goal is {RATE_GOAL:,}")
-    return statistics.median(rates["0% unknown users"]) >= RATE_GOAL
+        print(f"  {share:4.0%} unknown users       {statistics.median(each):10,.0f} recipients a second {spread}")
+    print(f"  the goal, for the first of these, is {RATE_GOAL:,}")
+    return statistics.median(rates[0.0]) >= RATE_GOAL
 
 
 def measure_rates(stub: Stub, addresses: int, unknown: float, rounds: int) -> list[float]:
@@ -231,20 +246,21 @@ def measure_memory(addresses: int) -> bool:
     """Peak memory of a process that plans so many addresses and asks about them, in MiB."""
     with run_stub(EXCHANGES) as stub:
         ours, theirs = multiprocessing.Pipe()
-        process = multiprocessing.get_context("spawn").Process(target=plan_in_child, args=(stub.port, stub.resolver, addresses, theirs))
+        child = (stub.port, stub.resolver, addresses, theirs)
+        process = multiprocessing.get_context("spawn").Process(target=plan_in_child, args=child)
         process.start()
         before, peak = ours.recv()
         process.join()
-    print(f"\n{addresses:,} addresses: a peak of {peak:.0f} MiB, {before:.0f} of them for the column and the libraries; the goal is {MEMORY_GOAL}")
+    print(f"\n{addresses:,} addresses at {EXCHANGES} exchanges: a peak of {peak:.0f} MiB; the goal is {MEMORY_GOAL}")
+    print(f"  the libraries and the column alone take {before:.0f} MiB")
     return peak < MEMORY_GOAL
 
 
-def plan_in_child(port: int, resolver: str, addresses: int, control: multiprocessing.connection.Connection) -> None:
+def plan_in_child(port: int, resolver: str, addresses: int, control: Connection) -> None:
     """Do it in a process that has done nothing else."""
     column = flatten(make_queues(addresses, EXCHANGES))
     before = peak_memory()
-    backend = mv.LocalBackend(resolver=resolver, smtp_port=port, helo_name="bench.example", allow_networks=["127.0.0.0/8"])
-    out = mv.verify(column, validation_type="smtp", backend=backend, journal=None, progress=False)
+    out = verify(Place(port, resolver), column)
     assert set(out["verdict"]) <= {"valid", "invalid"}
     control.send((before, peak_memory()))
 

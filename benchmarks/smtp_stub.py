@@ -79,6 +79,7 @@ class Session(asyncio.Protocol):
         self.due = 0.0
         self.unsaid = 0
         self.counted = False
+        self.is_over = False  # the last reply is on its way
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -110,22 +111,27 @@ class Session(asyncio.Protocol):
         *lines, self.rest = (self.rest + data).split(b"\r\n")
         if not self.pipelining and len(lines) + self.unsaid > 1:
             self.hall.counts["commands sent too early"] += 1
-        replies: list[bytes] = []
+        together: list[bytes] = []
         for line in lines:
-            slow = self.hall.manners.punishes and self.refused >= SOFT_LIMIT
-            if slow and replies:
-                self.say(replies)
-                replies = []
-            if slow and self.refused >= HARD_LIMIT:
-                self.hall.counts["sessions cut"] += 1
-                self.say([b"421 4.7.0 Error: too many errors"], penalty=PENALTY, last=True)
-                return
-            replies.append(self.answer(line))
-            if slow or line[:4].upper() == b"QUIT":
-                self.say(replies, penalty=PENALTY * slow, last=line[:4].upper() == b"QUIT")
-                replies = []
-        if replies:
-            self.say(replies)
+            if self.is_punished():
+                self.say(together)
+                together = []
+                self.answer_slowly(line)
+            else:
+                together.append(self.answer(line))
+        self.say(together, last=is_quit(lines[-1:]))
+
+    def is_punished(self) -> bool:
+        """Whether the session has made too many errors for a quick reply."""
+        return self.hall.manners.punishes and self.refused >= SOFT_LIMIT
+
+    def answer_slowly(self, line: bytes) -> None:
+        """Reply to one command after a second more; at the hard limit, hang up."""
+        if self.refused >= HARD_LIMIT:
+            self.hall.counts["sessions cut"] += not self.is_over
+            self.say([b"421 4.7.0 Error: too many errors"], penalty=PENALTY, last=True)
+        else:
+            self.say([self.answer(line)], penalty=PENALTY, last=is_quit([line]))
 
     def answer(self, line: bytes) -> bytes:
         """Give the reply to a command."""
@@ -147,6 +153,9 @@ class Session(asyncio.Protocol):
 
     def say(self, replies: list[bytes], *, penalty: float = 0.0, last: bool = False) -> None:
         """Write replies when they are due; after the last ones hang up."""
+        if self.is_over or not replies:
+            return
+        self.is_over = last
         now = self.loop.time()
         self.due = max(self.due, now + self.hall.manners.delay) + penalty
         self.unsaid += len(replies)
@@ -161,6 +170,11 @@ class Session(asyncio.Protocol):
         if last:
             self.leave()
             self.transport.close()
+
+
+def is_quit(lines: list[bytes]) -> bool:
+    """Whether the client is done; smtplib writes small letters."""
+    return [line.upper() for line in lines] == [b"QUIT"]
 
 
 class Stub:
@@ -240,7 +254,8 @@ def run_server(exchanges: int, control: Connection, other_end: Connection) -> No
 def run_stub(exchanges: int) -> Iterator[Stub]:
     """Run the exchanges in another process."""
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("fork").Process(target=run_server, args=(exchanges, theirs, ours), daemon=True)
+    child = (exchanges, theirs, ours)
+    process = multiprocessing.get_context("fork").Process(target=run_server, args=child, daemon=True)
     process.start()
     theirs.close()
     try:

@@ -7,11 +7,11 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from . import postfix
 from .world import KNOWN, PROGRAMS, Listener, await_listening, start, stop
 
 STAGES = ("connect", "helo", "mail", "rcpt")
 VERIFIED = "require verify = recipient\n  accept"
-CALLOUT = "callout.exim.example"  # a server behind this one is asked for its mailboxes
 USER = "Debian-exim"
 FAILURES = 3  # of one session, after which `impatient` hangs up
 
@@ -68,7 +68,7 @@ behind:
   driver = manualroute
   domains = {callout}
   transport = remote
-  route_list = * 127.0.50.1 byname
+  route_list = * {behind} byname
   self = send
 closed:
   driver = redirect
@@ -107,7 +107,8 @@ def render_configuration(listeners: list[Listener], options: str, run: Path, pro
         program=program,
         options=options,
         lists="\n".join(map(render_lists, listeners)),
-        callout=CALLOUT,
+        callout=postfix.CALLOUT,
+        behind=postfix.LISTENERS["behind"].host,
         known=re.sub("[^|a-z0-9+\\[\\]-]", ".", KNOWN),
     )
 

@@ -13,26 +13,34 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
+import time
 from pathlib import Path
 
 FOLDER = Path("/var/cache/mailverdict-servers")
 PACKAGES = ("postfix", "exim4-daemon-light", "postgrey")
 UNPACKED = FOLDER / "unpacked"  # written last: it names what is there
 POSTGRESQL = Path("/usr/lib/postgresql")
-APT = ("apt-get", "-o", "Acquire::Retries=3", "-o", "DPkg::Lock::Timeout=120")
+APT = ("apt-get", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=20", "-o", "DPkg::Lock::Timeout=60")
+PATIENCE = 150.0  # seconds for everything
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 USERS = ("postfix", "Debian-exim")  # the users that the servers give up root for
 GROUPS = ("postdrop",)  # Postfix does not start without a group for its drop
 
 
-def run(*command: str, cwd: Path | None = None) -> str:
+class CannotInstallError(Exception):
+    """Something is missing here; the message says what."""
+
+
+def run(*command: str, cwd: Path | None = None, until: float | None = None) -> str:
     """Run a command; give what it prints."""
+    left = None if until is None else max(1.0, until - time.monotonic())
     try:
-        done = subprocess.run(command, cwd=cwd, env=QUIET, check=True, capture_output=True, text=True)
+        done = subprocess.run(command, cwd=cwd, env=QUIET, check=True, capture_output=True, text=True, timeout=left)
     except subprocess.CalledProcessError as exc:
-        sys.exit(f"{' '.join(command)} failed:\n{exc.stdout}{exc.stderr}")
+        raise CannotInstallError(f"{' '.join(command)}: {exc.stderr.strip() or exc.stdout.strip()}") from exc
+    except subprocess.TimeoutExpired as exc:
+        raise CannotInstallError(f"{' '.join(command)} takes too long") from exc
     return done.stdout
 
 
@@ -51,30 +59,29 @@ def is_unpacked() -> bool:
 
 
 def library_names(depends: str) -> list[str]:
-    """Names of the libraries among a package's dependencies; the first of alternatives.
-
-    >>> library_names("libc6 (>= 2.34), debconf | debconf-2.0, libnet-dns-perl, cron, perl:any")
-    ['libc6', 'libnet-dns-perl']
-    """
+    """Names of the libraries among a package's dependencies; the first of alternatives."""
     names = (re.split(r"[\s|(:]", each.strip(), maxsplit=1)[0] for each in depends.split(","))
     return [name for name in names if name.startswith("lib")]
 
 
-def unpack_servers() -> None:
+def unpack_servers(until: float) -> None:
     """Download the packages, install their libraries, unpack them."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as name:
         downloads = Path(name)
-        downloads.chmod(0o755)  # apt downloads as a user of its own
-        shutil.chown(downloads, user="_apt")
-        run(*APT, "download", *PACKAGES, cwd=downloads)
+        run(*APT, "-o", "APT::Sandbox::User=root", "download", *PACKAGES, cwd=downloads, until=until)
         packages = [str(each) for each in sorted(downloads.glob("*.deb"))]
         depends = (run("dpkg-deb", "--field", each, "Depends") for each in packages)
         libraries = {name for each in depends for name in library_names(each)}
-        run(*APT, "install", "--yes", "--no-install-recommends", "openssl", "perl", "adduser", *sorted(libraries))
+        install("openssl", "perl", "adduser", *sorted(libraries), until=until)
         for each in packages:
             run("dpkg-deb", "--extract", each, str(FOLDER))
+
+
+def install(*packages: str, until: float) -> None:
+    """Install packages, and nothing that they merely recommend."""
+    run(*APT, "install", "--yes", "--no-install-recommends", *packages, until=until)
 
 
 def add_users() -> None:
@@ -82,25 +89,33 @@ def add_users() -> None:
     for group in GROUPS:
         run("addgroup", "--system", "--quiet", group)
     for user in USERS:
-        run("adduser", "--system", "--group", "--quiet", "--no-create-home", "--home", "/nonexistent",
-            "--force-badname", user)  # fmt: skip
+        options = ("--system", "--group", "--quiet", "--no-create-home", "--home", "/nonexistent", "--force-badname")
+        run("adduser", *options, user)
+
+
+def install_missing() -> None:
+    """Bring what is not there yet."""
+    until = time.monotonic() + PATIENCE
+    if not POSTGRESQL.exists() or not is_unpacked():
+        run(*APT, "update", until=until)
+    if not POSTGRESQL.exists():
+        install("postgresql", until=until)
+    if not is_unpacked():
+        unpack_servers(until)
+        add_users()
+        UNPACKED.write_text("\n".join(PACKAGES))
 
 
 def main() -> None:
-    """Install what is missing, and say what was done."""
-    if reason := why_not():
-        print(f"Mail servers are not installed, and their tests will be skipped: {reason}.")
-        return
-    missing = [] if POSTGRESQL.exists() else ["postgresql"]
-    if missing or not is_unpacked():
-        run(*APT, "update")
-    if missing:
-        run(*APT, "install", "--yes", "--no-install-recommends", *missing)
-    if not is_unpacked():
-        unpack_servers()
-        add_users()
-        UNPACKED.write_text("\n".join(PACKAGES))
-    print(f"Postfix, Exim and postgrey are in {FOLDER}, PostgreSQL in {POSTGRESQL}.")
+    """Install what is missing, and say what came of it."""
+    try:
+        if reason := why_not():
+            raise CannotInstallError(reason)
+        install_missing()
+    except CannotInstallError as exc:
+        print(f"The servers are not installed, and their tests will be skipped: {exc}")
+    else:
+        print(f"Postfix, Exim and postgrey are in {FOLDER}, PostgreSQL is in {POSTGRESQL}.")
 
 
 if __name__ == "__main__":

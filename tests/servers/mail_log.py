@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-LINE = re.compile(r"\S+ +\d+ \S+ \S+ (?P<face>[\w-]+)/smtpd\[(?P<process>\d+)\]: (?P<event>connect|disconnect) from \S+(?P<commands>.*)")
+LINE = re.compile(r".*? (?P<face>[\w-]+)/smtpd\[\d+\]: (?P<event>connect|disconnect) from \S+(?P<commands>.*)")
 PATIENCE = 10.0
 
 
@@ -60,11 +60,7 @@ class Account:
 
 
 def read_session(face: str, commands: str) -> Session:
-    """Read the end of a line, as ``ehlo=1 mail=1 rcpt=1/2 quit=1 commands=4/5``: accepted, of all if some were not.
-
-    >>> read_session("plain", " ehlo=1 rcpt=1/3 commands=2/4").refused["rcpt"]
-    2
-    """
+    """Read the end of a line, as ``ehlo=1 mail=1 rcpt=1/2 quit=1 commands=4/5``: accepted, of all if some were not."""
     found = re.findall(r"(\w+)=(\d+)(?:/(\d+))?", commands)
     given = {name: int(whole or accepted) for name, accepted, whole in found}
     return Session(face, given, {name: int(whole or accepted) - int(accepted) for name, accepted, whole in found})

@@ -7,15 +7,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .exim import CALLOUT
 from .install import FOLDER
 from .world import CLOSED, DNS, KNOWN, PROGRAMS, Listener, await_listening
 
 LIST = "bl.servers.example"  # a DNS list that holds us
+CALLOUT = "callout.exim.example"  # what the Exim that looks here is a gateway for
 POSTGREY = ("127.0.50.250", 10023)
 DAEMONS = FOLDER / "usr/lib/postfix/sbin"
 LIBRARIES = FOLDER / "usr/lib/postfix"
 ENVIRONMENT = {"PATH": os.defpath + ":/usr/sbin:/sbin", "LD_LIBRARY_PATH": str(LIBRARIES)}
+
+
+def inline(entries: dict[str, str]) -> str:
+    """The entries of an inline table (DATABASE_README)."""
+    return ", ".join(f"{{ {key} = {value} }}" for key, value in entries.items())
+
 
 ADDRESSES = {
     "fritz@full.postfix.example": "552 5.2.2 Mailbox is full",
@@ -32,7 +38,7 @@ DEEP_TESTS = {f"postscreen_{test}_enable": "yes" for test in ("pipelining", "bar
 FACES: dict[str, dict[str, str]] = {
     "plain": {},
     "everyone": {"virtual_mailbox_maps": "static:all"},
-    "full": {"smtpd_recipient_restrictions": f"check_recipient_access inline:{{ {', '.join(f'{{ {address} = {answer} }}' for address, answer in ADDRESSES.items())} }}"},
+    "full": {"smtpd_recipient_restrictions": f"check_recipient_access inline:{{ {inline(ADDRESSES)} }}"},
     "client": {"smtpd_client_restrictions": "check_client_access static:REJECT"},
     "client-at-once": {"smtpd_client_restrictions": "check_client_access static:REJECT", "smtpd_delay_reject": "no"},
     "listed": {"smtpd_recipient_restrictions": f"reject_rbl_client {LIST}"},
@@ -61,6 +67,7 @@ FACES: dict[str, dict[str, str]] = {
         "relay_recipient_maps": "",
     },
     "gateway-soft": {"smtpd_recipient_restrictions": "reject_unverified_recipient", "relay_recipient_maps": ""},
+    "behind": {},  # where the gateways look, this one's and Exim's
     "screened": {"postscreen_greet_wait": "2s", "postscreen_access_list": "", **DEEP_TESTS},
 }
 RELAYED = ("gateway", "gateway-soft", "relayed")  # relay domains; the verdict is that of the server behind
@@ -77,7 +84,6 @@ LISTENERS = {
     name: Listener(name, f"127.0.50.{number}", domain_of(name), options)
     for number, (name, options) in enumerate(FACES.items(), start=1)
 }
-PLAIN = LISTENERS["plain"].host
 HOSTS = {**{name: each.host for name, each in LISTENERS.items()}, "closed": CLOSED}
 # Domains that have other exchanges than a face named after them, the preferred one first.
 DOMAINS: dict[str, tuple[str, ...]] = {
@@ -160,7 +166,7 @@ def render_main(run: Path) -> str:
         mailboxes=f"regexp:{run}/config/mailboxes",
         relay_domains=" ".join([*map(domain_of, RELAYED), CALLOUT]),
         mailbox_domains=" ".join(sorted(mailbox_domains - set(map(domain_of, RELAYED)))),
-        transports=" ".join(f"{{ {domain_of(name)} = smtp:[{PLAIN}] }}" for name in RELAYED),
+        transports=inline({domain_of(name): f"smtp:[{LISTENERS['behind'].host}]" for name in RELAYED}),
     )
 
 
@@ -192,7 +198,8 @@ def write_configuration(run: Path) -> None:
 
 def make_certificate(folder: Path) -> None:
     """Make a certificate that nobody has signed, like those of most exchanges."""
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=mx.postfix.example -keyout key.pem -out cert.pem"
+    files = "-keyout key.pem -out cert.pem"
+    command = f"openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=mx.postfix.example {files}"
     subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
 
 
@@ -207,7 +214,7 @@ class Postfix:
         """Configure it and start it; return once it listens."""
         write_configuration(self.run)
         self.control("start")
-        await_listening(PLAIN, 25)
+        await_listening(LISTENERS["plain"].host, 25)
 
     def stop(self) -> None:
         """Stop it."""
@@ -218,4 +225,5 @@ class Postfix:
         command = [str(PROGRAMS / "postfix"), "-c", str(self.run / "config"), verb]
         done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=60)
         if done.returncode:
-            raise RuntimeError(f"postfix {verb}: {done.stdout}{done.stderr}{self.log.read_text() if self.log.exists() else ''}")
+            log = self.log.read_text() if self.log.exists() else ""
+            raise RuntimeError(f"postfix {verb}: {done.stdout}{done.stderr}{log}")

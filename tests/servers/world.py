@@ -58,12 +58,12 @@ def host(name: str, address: str) -> dict[str, DomainRecords]:
     return {name: DomainRecords({"A": (address,)})}
 
 
-def is_free(address: str) -> bool:
-    """Whether port 25 can be listened on."""
+def is_free(address: str, port: int) -> bool:
+    """Whether it can be listened on."""
     with socket.socket() as trial:
         trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            trial.bind((address, 25))
+            trial.bind((address, port))
         except OSError:
             return False
         return True
