@@ -26,7 +26,7 @@ from ..contract.read import shorten
 from ..errors import ContractError, SettingsError, TransportError
 from .steps import Answer, Lost, Request, is_quota_refusal
 
-__all__ = ["Client", "Retries", "check_headers", "parse_base_url"]
+__all__ = ["Client", "Retries", "check_headers", "download", "parse_base_url"]
 
 LARGEST_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
 LONGEST_PAGE = 120  # characters of a foreign page in a message
@@ -256,6 +256,28 @@ class Client:
             location=shorten(response.headers.get("Location", "nowhere")),
             retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
         )
+
+
+def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) -> bytes:
+    """Fetch a file that the user asked for by its URL.
+
+    Raises
+    ------
+    TransportError
+        If it cannot be had, is not there, or is larger than `limit` octets.
+    """
+    body = bytearray()
+    try:
+        with httpx.stream("GET", url, follow_redirects=True, timeout=timeout) as response:
+            if not response.is_success:
+                raise TransportError(f"GET {url}: HTTP {response.status_code}")
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > limit:
+                    raise TransportError(f"GET {url}: more than {limit:,} octets")
+    except (httpx.RequestError, httpx.InvalidURL) as exc:
+        raise TransportError(f"GET {url}: {shorten(str(exc) or type(exc).__name__)}") from exc
+    return bytes(body)
 
 
 def lost_by(exc: httpx.RequestError, where: str, timeout: float) -> Lost:

@@ -1,0 +1,84 @@
+"""Commands that stay: the service, and the sandbox."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from ..backend import Backend
+from ..errors import SettingsError
+from .terminal import ResolverAt, app, tell
+
+__all__ = ["sandbox", "serve"]
+
+FOREVER = 3600.0  # seconds of one nap of the sandbox
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="TCP port; 0: any that is free.")] = 8000,
+    store: Annotated[str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...")] = None,
+    daily_limit: Annotated[int | None, typer.Option(help="Addresses per client and day.")] = None,
+    revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
+    resolver: ResolverAt = None,
+    smtp_port: Annotated[int | None, typer.Option(help="Port of the exchanges; 25 in the real world.")] = None,
+    helo_name: Annotated[str | None, typer.Option(help="Our name in EHLO.")] = None,
+    allow_network: Annotated[
+        list[str] | None, typer.Option(help="Non-global network that may be contacted all the same.")
+    ] = None,
+    trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is believed.")] = None,
+    is_sandbox: Annotated[bool, typer.Option("--sandbox", help="Verify against a made-up mail world.")] = False,
+) -> None:
+    """Serve the verification contract over HTTP; MAILVERDICT_* variables set everything else."""
+    from ..service import from_environment, run  # noqa: PLC0415 - an extra
+
+    given: dict[str, Any] = {
+        "store": store,
+        "daily_limit": daily_limit,
+        "revision": revision,
+        "trusted_proxies": trusted_proxy,
+        "resolver": resolver,
+        "smtp_port": smtp_port,
+        "helo_name": helo_name,
+        "allow_networks": allow_network,
+    }
+    settings = from_environment(None, **{name: value for name, value in given.items() if value is not None})
+    tell(f"verification service on http://{host}:{port}, {settings.daily_limit:,} addresses per client and day")
+    if not is_sandbox:
+        run(settings, host, port)
+        return
+    if resolver or smtp_port or allow_network:
+        raise SettingsError(
+            "--sandbox brings its own mail world: leave out --resolver, --smtp-port and --allow-network"
+        )
+    from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
+
+    with World() as world:
+        tell("It verifies against a sandbox on this machine: made-up domains, no real server is asked.")
+        backend: Backend = world.make_backend(retry_greylisted=0)
+        run(settings, host, port, backend=backend)
+
+
+@app.command()
+def sandbox(
+    daily_limit: Annotated[int, typer.Option(help="Quota of its verification service.")] = 100,
+) -> None:
+    """Keep a made-up mail world running on loopback, until Ctrl-C: DNS, SMTP and the service."""
+    from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
+
+    with World(daily_limit=daily_limit) as world:
+        settings = world.backend.settings
+        print(f"resolver       {settings.resolver}")
+        print(f"smtp_port      {settings.smtp_port}")
+        print(f"allow_networks {', '.join(map(str, settings.allow_networks))}")
+        print(f"service        {world.url}", flush=True)
+        tell(f"try: mailverdict check ada@gmail.com -t mx --resolver {settings.resolver}")
+        tell("made-up domains only; Ctrl-C ends it")
+        try:
+            while True:
+                time.sleep(FOREVER)
+        except KeyboardInterrupt:
+            tell("ended")
