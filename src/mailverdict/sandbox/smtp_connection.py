@@ -312,6 +312,7 @@ class Connection(asyncio.Protocol):
         fault = next((f for f in self.exchange.faults if f.at == at and count >= f.after), None)
         if fault is None or (fault.does == "lose" and count > fault.after):
             return False
+        self.outbox.flush()  # what was answered before goes out before
         FAULTS[fault.does](self, fault)
         return True
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify import PHASES, catch_all_of, classify, explain_reply, find_wait
@@ -121,6 +121,7 @@ def test_rules_give_every_reason_that_a_reply_can_give_and_no_other() -> None:
     )
 
 
+@settings(deadline=None)
 @given(st.integers(200, 599), st.sampled_from(sorted(PHASES)), st.text(max_size=300), st.none() | st.text(max_size=8))
 def test_any_reply_amounts_to_something(code: int, phase: str, text: str, enhanced: str | None) -> None:
     finding = explain_reply(Reply(code, enhanced or None, text), phase=phase)
@@ -233,6 +234,7 @@ CODES = st.sampled_from([500, 501, 550, 551, 553, 554, 571])
 DETAIL_CODES = st.sampled_from([None, "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.10", "5.2.1", "5.5.0", "5.7.1"])
 
 
+@settings(deadline=None)
 @given(CODES, DETAIL_CODES, st.sampled_from(OUR_NOUNS), st.sampled_from(PREDICATES), NOISE, st.booleans())
 def test_predicate_of_a_noun_of_ours_is_no_missing_mailbox(
     code: int, enhanced: str | None, noun: str, predicate: str, noise: str, noun_first: bool
@@ -243,6 +245,7 @@ def test_predicate_of_a_noun_of_ours_is_no_missing_mailbox(
         assert classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
 
 
+@settings(deadline=None)
 @given(CODES, DETAIL_CODES, st.sampled_from(REFUSALS_OF_US), st.lists(NOISE, max_size=3), st.randoms())
 def test_refusal_of_us_with_noise_is_no_missing_mailbox(
     code: int, enhanced: str | None, refusal: str, noise: list[str], randomness: object
@@ -253,6 +256,7 @@ def test_refusal_of_us_with_noise_is_no_missing_mailbox(
     assert classify(Reply(code, enhanced, " ".join(parts)), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND
 
 
+@settings(deadline=None)
 @given(
     CODES,
     DETAIL_CODES,
@@ -269,6 +273,7 @@ def test_refusal_of_us_beside_words_of_a_mailbox_is_no_missing_mailbox(
     assert classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
 
 
+@settings(deadline=None)
 @given(st.sampled_from([550, 554]), NOISE, NOISE)
 def test_quoted_addresses_hosts_and_links_say_nothing(code: int, first: str, second: str) -> None:
     text = f"Rejected {first} {second}"

@@ -88,7 +88,7 @@ class Session:
         self.pace = 0.0  # seconds of a reply that the server has no grudge about
         self.is_secure = False
         self.has_transaction = False
-        self.taken_here = 0  # recipients of the transaction under way that were not too many
+        self.taken = self.taken_here = 0  # recipients that were not too many: of the session, of its last transaction
         self.wants_tls = False
         self.stop: Over | None = None
 
@@ -312,18 +312,19 @@ class Session:
         if again:
             return
         self.taken_here += 1
+        self.taken += 1
         del self.open[recipient]
         yield Answered(recipient, reply, finding)
 
     # --- whether the same recipient is asked again, and what was learned --------------------------
 
     def again_with_fewer(self, entry: Entry, reply: Reply, finding: Finding) -> Learned | bool:
-        """Too many recipients: in a smaller transaction, or, if it stood alone, as the first of another session."""
-        if entry.companions > 1:
+        """Too many recipients: of this transaction, or, where it has taken none and others have, of this session."""
+        if self.taken_here or (entry.companions > 1 and not self.taken):
             self.per_transaction = max(1, self.taken_here)
             return Learned(rcpt_per_transaction=self.per_transaction)
-        if self.asked > 1:
-            self.per_session = min(self.per_session, self.asked - 1)
+        if self.taken:
+            self.per_session = min(self.per_session, self.taken)
             return Learned(rcpt_per_session=self.per_session)
         return False
 

@@ -146,7 +146,7 @@ class Wire(asyncio.Protocol):
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
         self.done: asyncio.Future[Ended] = self.loop.create_future()
-        self.has_bytes = False
+        self.has_bytes = self.is_lost = False
 
     # --- the two ends ----------------------------------------------------------------------------
 
@@ -173,9 +173,14 @@ class Wire(asyncio.Protocol):
             self.timer.cancel()
         if self.upgrading:
             self.upgrading.cancel()
-        if self.transport:
-            self.transport.close()
-            self.loop.call_later(self.limits.quit, self.transport.abort)
+        if not self.transport:
+            return
+        if self.session.is_secure and not self.transport.get_write_buffer_size():
+            self.transport.abort()  # everything is said; a TLS shutdown would wait for the server's
+            return
+        self.transport.close()
+        if not self.is_lost:
+            self.timer = self.loop.call_later(self.limits.quit, self.transport.abort)
 
     # --- from asyncio ------------------------------------------------------------------------------
 
@@ -195,6 +200,9 @@ class Wire(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The server, or the way to it, ended the connection."""
+        self.is_lost = True
+        if self.timer:
+            self.timer.cancel()
         self.fail(self.kind_of_end(), f"the connection ended: {exc or 'closed by the server'}")
 
     def kind_of_end(self) -> FailureKind:

@@ -48,7 +48,7 @@ MASKS = tuple(
         (LINK, "xurlx"),
         (r"<>", "xnullx"),
         (r"\[?\b\d{1,3}(?:\.\d{1,3}){3}\b\]?", " xipx "),  # also in "banned sender[192.0.2.7]"
-        (r"\[?(?:ipv6:)?(?<![\w:])[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
+        (r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
         # Names of hosts; two labels may be a sentence that ends without a blank, and Exchange's words have dots too.
         (r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
         (r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
