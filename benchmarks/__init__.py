@@ -1,0 +1,1 @@
+"""Side-by-side measurements: ours and a peer in one run, medians and ratios. Nothing here is asserted in tests."""
