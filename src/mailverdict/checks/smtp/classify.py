@@ -102,8 +102,20 @@ def decide(phase: str, code: int, enhanced: str, wording: Wording) -> Finding:
 
 
 def catch_all_of(finding: Finding) -> bool | None:
-    """What the reply to a random local part says of its domain; None: nothing.
+    """Say what the reply to a random local part tells of its domain.
 
+    Parameters
+    ----------
+    finding : Finding
+        Of that reply.
+
+    Returns
+    -------
+    bool or None
+        True: the domain takes every address; False: it does not; None: it tells nothing.
+
+    Examples
+    --------
     >>> catch_all_of(Finding(None, "accepted"))
     True
     >>> catch_all_of(Finding(Reason.GREYLISTED, "greylist")) is None

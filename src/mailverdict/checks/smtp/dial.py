@@ -34,6 +34,20 @@ def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
 
     An MX that points at a loopback or private address would make us knock at our own doors.
 
+    Parameters
+    ----------
+    address : str
+        An IP address; anything else may not be dialled.
+    allow_networks : sequence of network
+        Non-global networks that may be contacted all the same.
+
+    Returns
+    -------
+    bool
+        Whether it may be contacted.
+
+    Examples
+    --------
     >>> may_dial("127.0.0.1"), may_dial("127.0.0.1", [ipaddress.ip_network("127.0.0.0/8")])
     (False, True)
     """

@@ -65,6 +65,18 @@ assert set(FINDINGS) == set(FailureKind)
 def explain_failure(failure: Failure) -> Finding:
     """Say what a failure amounts to.
 
+    Parameters
+    ----------
+    failure : Failure
+        Of the transport.
+
+    Returns
+    -------
+    Finding
+        With a reason.
+
+    Examples
+    --------
     >>> explain_failure(Failure(FailureKind.DROPPED)).reason.value
     'connection_dropped'
     """

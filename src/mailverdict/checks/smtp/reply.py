@@ -67,6 +67,20 @@ def find_enhanced_code(code: int, text: str) -> str | None:
 
     One whose class is not that of the basic code is dropped; an IP address is none.
 
+    Parameters
+    ----------
+    code : int
+        The basic code.
+    text : str
+        What follows it.
+
+    Returns
+    -------
+    str or None
+        As ``5.1.1``.
+
+    Examples
+    --------
     >>> find_enhanced_code(550, "sorry, no mailbox here by that name. (#5.1.1)")
     '5.1.1'
     >>> find_enhanced_code(550, "5.79.109.48 is listed") is None
@@ -79,6 +93,23 @@ def find_enhanced_code(code: int, text: str) -> str | None:
 def parse_reply(lines: Iterable[str | bytes]) -> Reply:
     """Parse the lines of one reply.
 
+    Parameters
+    ----------
+    lines : iterable of str or bytes
+        With or without their ends.
+
+    Returns
+    -------
+    Reply
+        The only one in them.
+
+    Raises
+    ------
+    ReplyError
+        If they are not one complete reply.
+
+    Examples
+    --------
     >>> parse_reply(["250-mx.example.org", "250 PIPELINING"]).lines
     ('mx.example.org', 'PIPELINING')
     """

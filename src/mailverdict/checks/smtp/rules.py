@@ -195,6 +195,15 @@ DEFAULT_RULES = (
         phases="rcpt",
     ),
     Rule(
+        "command_words",
+        Reason.INCONCLUSIVE,
+        Sample("rcpt", 501, "", "Syntax error in parameters or arguments"),
+        "RFC 5321 4.2.2: about the command; Yahoo and GMX use it for much else",
+        code=PERMANENT,
+        phases="rcpt",
+        says=r"syntax error|not implemented|unrecogni[sz]ed command|unknown command|unsupported option|bad command",
+    ),
+    Rule(
         "policy_words",
         Reason.SENDER_BLOCKED,
         Sample("rcpt", 550, "", "Mail is rejected by recipients"),

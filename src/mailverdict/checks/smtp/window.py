@@ -52,6 +52,28 @@ def plan_window(
 ) -> list[Entry]:
     """Lay out the commands that ask about `recipients`; transactions are parted by RSET.
 
+    Parameters
+    ----------
+    recipients : sequence of Recipient
+        All of them sendable.
+    mail_from : str
+        Sender; empty is the null reverse-path.
+    per_transaction : int
+        Most recipients of one.
+    one_domain : bool
+        Whether each holds recipients of one domain only.
+    utf8 : set of Recipient
+        Those that need SMTPUTF8 although their address does not show it.
+    begins_with_rset : bool
+        Whether a transaction is under way.
+
+    Returns
+    -------
+    list of Entry
+        In the order to send.
+
+    Examples
+    --------
     >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
     >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set(), "begins_with_rset": False}
     >>> [entry.verb for entry in plan_window(ask, **how)]
@@ -91,6 +113,18 @@ def is_misplaced(entries: Sequence[Entry], replies: Sequence[Reply]) -> bool:
 
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
     wrong `mailbox_not_found`.
+
+    Parameters
+    ----------
+    entries : sequence of Entry
+        As sent.
+    replies : sequence of Reply
+        As they came; may be fewer.
+
+    Returns
+    -------
+    bool
+        True: the replies are not in step.
     """
     asked = [entry.recipient.address.lower() for entry in entries if entry.recipient]
     for entry, reply in zip(entries, replies, strict=False):

@@ -77,6 +77,18 @@ OF_NO_ACCOUNT = tuple(
 def read_wording(text: str) -> Wording:
     """Fold case and accents, mask what is quoted.
 
+    Parameters
+    ----------
+    text : str
+        Of a reply, without its codes.
+
+    Returns
+    -------
+    Wording
+        Two plain forms.
+
+    Examples
+    --------
     >>> read_wording("<Ada@Example.org>: Boîte bloquée, see http://x.example/?u=NoSuchUser").plain
     'xaddrx: boite bloquee, see xurlx'
     """
