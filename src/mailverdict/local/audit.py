@@ -22,7 +22,7 @@ from ..model.audit import Finding, HostAudit
 from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
 from ..model.settings import Blacklist
 from .backend import LocalBackend
-from .engine import default_helo_name
+from .identity import find_helo_name
 
 __all__ = ["PROBED_DOMAINS", "audit_here"]
 
@@ -43,7 +43,7 @@ async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str
     address : str or None
         Our address as servers see it; None: found out from what they say.
     """
-    helo_name = backend.settings.helo_name or default_helo_name()
+    helo_name = await find_helo_name(backend.settings)
     port, told = await knock(backend, domains, helo_name)
     seen = address or told
     findings = [port, *await look_back(backend, seen, helo_name), await own_listing(backend, seen)]

@@ -17,6 +17,7 @@ from ..model.words import Reason
 __all__ = ["CatchAllBook", "Held", "probe_address"]
 
 TRIES = 2  # probes that got lost before the domain is left undetermined
+Settled = list[tuple[int, MailboxEvidence]]
 LETTERS = string.ascii_lowercase + string.digits
 
 
@@ -55,15 +56,23 @@ class CatchAllBook:
     """What is known of domains, and who waits for it."""
 
     def __init__(self) -> None:
+        self.probes: dict[int, str] = {}  # the same one, should it be asked again: greylisting goes by address
         self.known: dict[int, bool | None] = {}
         self.held: defaultdict[int, list[Held]] = defaultdict(list)
         self.due: set[int] = set()
         self.lost: Counter[int] = Counter()
+        self.refusals: dict[int, Reply | None] = {}  # what a random address was told
 
-    def hold(self, code: int, held: Held) -> list[tuple[int, MailboxEvidence]]:
+    def probe_of(self, code: int, domain: str, rng: random.Random) -> str:
+        """The random address of a domain."""
+        if code not in self.probes:
+            self.probes[code] = probe_address(domain, rng)
+        return self.probes[code]
+
+    def hold(self, code: int, held: Held) -> Settled:
         """Settle at once where the domain is known, else hold until it is."""
         if code in self.known:
-            return [(held.position, replace(held.evidence, catch_all=self.known[code]))]
+            return [self.release(held, code)]
         self.held[code].append(held)
         return []
 
@@ -74,35 +83,40 @@ class CatchAllBook:
         self.due.add(code)
         return True
 
-    def answered(
-        self, code: int, finding: Finding, reply: Reply | None, probe: str
-    ) -> list[tuple[int, MailboxEvidence]]:
+    def note(self, code: int, *, accepts_all: bool | None) -> None:
+        """Know a domain without a probe."""
+        self.known.setdefault(code, accepts_all)
+
+    def answered(self, code: int, finding: Finding, reply: Reply | None) -> Settled:
         """Take the reply to a probe: it sets `catch_all`, and shows which refusals were about us."""
-        self.known[code] = value = catch_all_of(finding)
-        settled = []
-        for held in self.held.pop(code, []):
-            evidence = replace(held.evidence, catch_all=value)
-            if is_same_refusal(held, reply, probe):
-                evidence = replace(evidence, reason=Reason.SENDER_BLOCKED, rule=f"{evidence.rule}+same_for_anyone")
-            settled.append((held.position, evidence))
-        return settled
+        self.known[code] = catch_all_of(finding)
+        self.refusals[code] = reply if finding.reason is not None else None
+        return [self.release(held, code) for held in self.held.pop(code, [])]
+
+    def release(self, held: Held, code: int) -> tuple[int, MailboxEvidence]:
+        """What an address amounts to once its domain is known."""
+        evidence = replace(held.evidence, catch_all=self.known[code])
+        if is_same_refusal(held, self.refusals.get(code), self.probes.get(code, "")):
+            rule = f"{evidence.rule}+same_for_anyone"
+            evidence = replace(evidence, reason=Reason.SENDER_BLOCKED, rule=rule)
+        return held.position, evidence
 
     def is_lost(self, code: int) -> bool:
         """Note that a probe got no answer; whether to give up on the domain."""
         self.lost[code] += 1
         return self.lost[code] >= TRIES
 
-    def give_up(self, code: int) -> list[tuple[int, MailboxEvidence]]:
+    def give_up(self, code: int) -> Settled:
         """The domain stays undetermined; its addresses are settled with what their own replies say."""
         self.known[code] = None
-        return [(held.position, held.evidence) for held in self.held.pop(code, [])]
+        return [self.release(held, code) for held in self.held.pop(code, [])]
 
 
 def is_same_refusal(held: Held, reply: Reply | None, probe: str) -> bool:
     """Whether an ambiguous refusal was given to a random address in the same words: then it is about us."""
     if held.evidence.reason is None or held.reply is None or reply is None:
         return False
-    same_code = held.reply.code == reply.code
+    same_code = (held.reply.code, held.reply.enhanced_code) == (reply.code, reply.enhanced_code)
     return same_code and without_address(held.reply.text, held.address) == without_address(reply.text, probe)
 
 

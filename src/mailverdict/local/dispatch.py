@@ -1,7 +1,11 @@
 """Which session is opened next: the longest queue first, within every limit. Pure but for what it is told.
 
-Limits hold at once over all exchanges, per exchange host and per IP address: many host names may
-lead to one machine, and it is the machine that counts our sessions.
+Limits hold at once over all exchanges, per exchange set, per exchange host and per IP address: many host
+names may lead to one machine, and it is the machine that counts our sessions.
+
+A set that cannot be served waits in the queue of what it lacks: a host (its look-up, its back-off, a place
+among its sessions) or an IP address. When that becomes free, the one with most to ask is tried, and the next
+one only if there is room left: however many sets wait, an event costs no more than the sessions it allows.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import heapq
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..model.settings import LocalSettings
 from .plan import ExchangeSet
@@ -18,10 +22,10 @@ from .politeness import ExchangeState
 
 __all__ = ["Assignment", "Dispatcher"]
 
-WORTH_ANOTHER = 3  # windows that must wait before a further session on the same set is worth its greeting
+WORTH_ANOTHER = 3  # budgets of waiting addresses before a further session on the same set is worth its greeting
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
     """One session to open.
 
@@ -43,6 +47,24 @@ class Assignment:
     address: str
 
 
+@dataclass(slots=True)
+class WaitingLine:
+    """Sets that wait for the same thing, each once, the longest queue first."""
+
+    heap: list[tuple[int, int, ExchangeSet]] = field(default_factory=list)
+    members: set[int] = field(default_factory=set)
+
+    def add(self, exchanges: ExchangeSet, order: int) -> None:
+        if id(exchanges) not in self.members:
+            self.members.add(id(exchanges))
+            heapq.heappush(self.heap, (-exchanges.waiting(), order, exchanges))
+
+    def pop(self) -> ExchangeSet:
+        exchanges = heapq.heappop(self.heap)[2]
+        self.members.discard(id(exchanges))
+        return exchanges
+
+
 class Dispatcher:
     """Hands out sessions within the limits.
 
@@ -55,117 +77,131 @@ class Dispatcher:
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
         self.order = itertools.count()
-        self.ready: list[tuple[int, int, ExchangeSet]] = []
-        self.sleeping: list[tuple[float, int, ExchangeSet]] = []
-        self.blocked: defaultdict[str, list[ExchangeSet]] = defaultdict(list)
-        self.unresolved: list[ExchangeState] = []
+        self.ready: list[tuple[int, int, ExchangeSet, str]] = []
+        self.lines: defaultdict[str, WaitingLine] = defaultdict(WaitingLine)
+        self.freed: list[str] = []
+        self.sleeping: list[tuple[float, str]] = []
+        self.unresolved: dict[str, ExchangeState] = {}
         self.active = 0
         self.by_address: Counter[str] = Counter()
-        self.starting: Counter[int] = Counter()
 
-    def offer(self, exchanges: ExchangeSet) -> None:
-        """Hold a set ready if it has anything worth a session."""
-        if not exchanges.is_queued and self.is_worth_a_session(exchanges):
-            exchanges.is_queued = True
-            heapq.heappush(self.ready, (-exchanges.waiting(), next(self.order), exchanges))
+    # --- what could be served --------------------------------------------------------------------
+
+    def offer(self, exchanges: ExchangeSet, nominated_by: str = "") -> bool:
+        """Hold a set ready if it has anything worth a session; whether it was."""
+        if exchanges.is_queued or not self.is_worth_a_session(exchanges):
+            return False
+        exchanges.is_queued = True
+        heapq.heappush(self.ready, (-exchanges.waiting(), next(self.order), exchanges, nominated_by))
+        return True
 
     def is_worth_a_session(self, exchanges: ExchangeSet) -> bool:
         """One session serves any number; a further one only pays for several windows."""
         waiting = exchanges.waiting()
         if not exchanges.active:
             return waiting > 0
-        is_starting = self.starting[id(exchanges)] > 0
-        return not is_starting and waiting > WORTH_ANOTHER * self.settings.refusal_budget
+        if exchanges.starting or exchanges.active >= self.settings.max_sessions_per_exchange:
+            return False
+        return waiting > WORTH_ANOTHER * self.settings.refusal_budget
+
+    def free(self, name: str) -> None:
+        """A host or an address may have room: those who wait for it are tried at the next look."""
+        if name in self.lines:
+            self.freed.append(name)
+
+    def nominate(self) -> None:
+        """Make ready the first of each line that is still worth it."""
+        while self.freed:
+            line = self.lines[name := self.freed.pop()]
+            while line.heap and not self.offer(line.pop(), name):
+                pass
+            if not line.heap:
+                del self.lines[name]
+
+    # --- opening and ending -------------------------------------------------------------------------
 
     def assignments(self, now: float) -> Iterator[Assignment]:
         """Everything that can be opened now, longest queue first."""
         self.wake(now)
+        self.nominate()
         while self.ready and self.active < self.settings.max_sessions:
-            _, _, exchanges = heapq.heappop(self.ready)
+            _, _, exchanges, nominated_by = heapq.heappop(self.ready)
             exchanges.is_queued = False
-            found = self.assign(exchanges, now)
+            found, lacking = self.assign(exchanges, now)
+            if nominated_by and nominated_by not in lacking:
+                self.free(nominated_by)  # there may be room for one more
             if found is not None:
                 self.begin(found)
                 yield found
+            self.nominate()
 
-    def assign(self, exchanges: ExchangeSet, now: float) -> Assignment | None:
-        """Find a host and address for the set's next lane, or note what it waits for."""
-        rank = exchanges.next_lane()
-        if rank is None:
-            return None
-        hosts = sorted(exchanges.hosts_for(rank), key=lambda host: host.active)
-        for host in hosts:
-            address = self.free_address(host, now)
-            if address is not None:
-                return Assignment(exchanges, rank, host, address)
-        for host in hosts:
-            self.note_blocked(exchanges, host, now)
-        return None
+    def assign(self, exchanges: ExchangeSet, now: float) -> tuple[Assignment | None, list[str]]:
+        """Find a lane with a host and address for it, else have the set wait for what all of them lack."""
+        lacking: list[str] = []
+        if self.is_worth_a_session(exchanges):
+            for rank, host in exchanges.servable():
+                names = self.lacks(host, now)
+                if not names:
+                    return Assignment(exchanges, rank, host, self.free_addresses(host)[0]), lacking
+                lacking += names
+        for name in lacking:
+            self.lines[name].add(exchanges, next(self.order))
+        return None, lacking
 
-    def free_address(self, host: ExchangeState, now: float) -> str | None:
-        """The least busy address of a host that may be dialled now."""
-        if host.addresses is None or host.not_before > now or host.active >= host.limit:
-            return None
+    def lacks(self, host: ExchangeState, now: float) -> list[str]:
+        """What a session with a host must wait for; nothing: it can be opened."""
+        if host.addresses is None:
+            self.unresolved[host.host] = host
+            return [host.host]
+        if host.not_before > now:
+            heapq.heappush(self.sleeping, (host.not_before, host.host))
+            return [host.host]
+        if host.active >= host.limit:
+            return [host.host]
+        return [] if self.free_addresses(host) else list(host.open_addresses())
+
+    def free_addresses(self, host: ExchangeState) -> list[str]:
+        """The addresses of a host that may be dialled, the least busy first."""
         most = self.settings.max_sessions_per_exchange
         free = [address for address in host.open_addresses() if self.by_address[address] < most]
-        return min(free, key=self.by_address.__getitem__, default=None)
-
-    def note_blocked(self, exchanges: ExchangeSet, host: ExchangeState, now: float) -> None:
-        """Remember what would make the set ready again."""
-        if host.addresses is None:
-            self.unresolved.append(host)
-            self.blocked[host.host].append(exchanges)
-        elif host.not_before > now:
-            heapq.heappush(self.sleeping, (host.not_before, next(self.order), exchanges))
-        else:
-            for address in host.open_addresses():
-                self.blocked[address].append(exchanges)
+        return sorted(free, key=self.by_address.__getitem__)
 
     def take_unresolved(self) -> list[ExchangeState]:
         """Hosts whose addresses are wanted, each once."""
-        wanted = list({id(host): host for host in self.unresolved}.values())
-        self.unresolved = []
+        wanted, self.unresolved = list(self.unresolved.values()), {}
         return wanted
 
     def begin(self, found: Assignment) -> None:
         """Count a session."""
         self.active += 1
         self.by_address[found.address] += 1
-        self.starting[id(found.exchanges)] += 1
         found.host.active += 1
         found.exchanges.active += 1
+        found.exchanges.starting += 1
 
     def drew(self, found: Assignment) -> None:
         """A session has drawn its first recipients: whether another is worth it can be told now."""
-        if self.starting[id(found.exchanges)]:
-            self.starting[id(found.exchanges)] -= 1
-            self.offer(found.exchanges)
+        found.exchanges.starting -= 1
+        self.offer(found.exchanges)
 
     def end(self, found: Assignment, *, has_drawn: bool) -> None:
-        """Count a session out and wake whoever waited for its place."""
-        if not has_drawn:
-            self.starting[id(found.exchanges)] -= 1
+        """Count a session out and let whoever waited for its place have it."""
         self.active -= 1
         self.by_address[found.address] -= 1
         found.host.active -= 1
         found.exchanges.active -= 1
-        self.unblock(found.address)
+        found.exchanges.starting -= not has_drawn
+        self.free(found.address)
+        self.free(found.host.host)
         self.offer(found.exchanges)
 
-    def unblock(self, name: str) -> None:
-        """Offer the sets that waited for an address or for a host's look-up."""
-        for exchanges in self.blocked.pop(name, []):
-            self.offer(exchanges)
-
-    def sleep_until(self, when: float, exchanges: ExchangeSet) -> None:
-        """Offer a set again at a moment."""
-        heapq.heappush(self.sleeping, (when, next(self.order), exchanges))
+    # --- waiting --------------------------------------------------------------------------------------
 
     def wake(self, now: float) -> None:
-        """Offer the sets whose moment has come."""
+        """Free the hosts whose back-off is over."""
         while self.sleeping and self.sleeping[0][0] <= now:
-            self.offer(heapq.heappop(self.sleeping)[2])
+            self.free(heapq.heappop(self.sleeping)[1])
 
     def next_moment(self) -> float | None:
-        """When the next sleeper wakes; None: nobody sleeps."""
+        """When the next host wakes; None: none sleeps."""
         return self.sleeping[0][0] if self.sleeping else None

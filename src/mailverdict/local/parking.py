@@ -1,15 +1,37 @@
-"""Greylisted addresses between their first and their second try. Pure: the clock comes from outside."""
+"""Greylisted addresses and probes between their first and their second try. Pure: the clock comes from outside."""
 
 from __future__ import annotations
 
+import heapq
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from .plan import ExchangeSet
 
-__all__ = ["Parking"]
+__all__ = ["Parked", "Parking"]
 
 LONGEST = 900.0  # seconds; a hint beyond this is for another run
-MARGIN = 0.5  # servers count from their own clock
+MARGIN = 0.5  # seconds; servers count from their own clock
+
+
+@dataclass(slots=True)
+class Parked:
+    """What one exchange set is asked again at one moment.
+
+    Attributes
+    ----------
+    exchanges : ExchangeSet
+        Whom to ask.
+    positions : list of int
+        Addresses.
+    probes : list of int
+        Codes of domains whose random address was greylisted.
+    """
+
+    exchanges: ExchangeSet
+    positions: list[int] = field(default_factory=list)
+    probes: list[int] = field(default_factory=list)
 
 
 class Parking:
@@ -24,27 +46,52 @@ class Parking:
     def __init__(self, wait: float) -> None:
         self.wait = wait
         self.retried: set[int] = set()
-        self.waiting: dict[tuple[float, int], tuple[ExchangeSet, list[int]]] = {}
+        self.retried_probes: set[int] = set()
+        self.waiting: dict[tuple[float, int], Parked] = {}
+        self.moments: list[tuple[float, int]] = []
+        self.size = 0
 
     def __len__(self) -> int:
         """Addresses that wait."""
-        return sum(len(positions) for _, positions in self.waiting.values())
+        return self.size
 
     def park(self, exchanges: ExchangeSet, position: int, hint: float | None, now: float) -> bool:
         """Let an address wait; False where it has waited already, or would wait too long."""
-        wait = hint or self.wait
-        if not self.wait or position in self.retried or wait > LONGEST:
+        if position in self.retried or not self.is_worth(hint):
             return False
         self.retried.add(position)
-        due = float(round(now + wait + MARGIN))  # by the second, so that a lane is asked in one go
-        self.waiting.setdefault((due, id(exchanges)), (exchanges, []))[1].append(position)
+        self.parked(exchanges, hint, now).positions.append(position)
+        self.size += 1
         return True
+
+    def park_probe(self, exchanges: ExchangeSet, code: int, hint: float | None, now: float) -> bool:
+        """Let the random address of a domain wait, as any other."""
+        if code in self.retried_probes or not self.is_worth(hint):
+            return False
+        self.retried_probes.add(code)
+        self.parked(exchanges, hint, now).probes.append(code)
+        return True
+
+    def is_worth(self, hint: float | None) -> bool:
+        """Whether a wait is wanted at all, and short enough for this run."""
+        return self.wait > 0 and (hint or self.wait) <= LONGEST
+
+    def parked(self, exchanges: ExchangeSet, hint: float | None, now: float) -> Parked:
+        """Where to wait: by the second, so that a lane is asked in one go."""
+        due = float(math.ceil(now + (hint or self.wait) + MARGIN))
+        key = (due, id(exchanges))
+        if key not in self.waiting:
+            self.waiting[key] = Parked(exchanges)
+            heapq.heappush(self.moments, key)
+        return self.waiting[key]
 
     def next_moment(self) -> float | None:
         """When the first of them may be asked again."""
-        return min((due for due, _ in self.waiting), default=None)
+        return self.moments[0][0] if self.moments else None
 
-    def due(self, now: float) -> Iterator[tuple[ExchangeSet, list[int]]]:
+    def due(self, now: float) -> Iterator[Parked]:
         """Give, once, what has waited long enough."""
-        for key in [key for key in self.waiting if key[0] <= now]:
-            yield self.waiting.pop(key)
+        while self.moments and self.moments[0][0] <= now:
+            ready = self.waiting.pop(heapq.heappop(self.moments))
+            self.size -= len(ready.positions)
+            yield ready

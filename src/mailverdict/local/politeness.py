@@ -5,11 +5,12 @@ Pure: the clock and the jitter come from outside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from ..checks.smtp.failure import Failure, FailureKind, explain_failure
-from ..checks.smtp.finding import Action, Finding
+from ..checks.smtp.finding import ABOUT_MAILBOX, Action, Finding
+from ..checks.smtp.providers import Provider
+from ..checks.smtp.reply import Reply
 from ..checks.smtp.steps import Ended, Learned, SessionPlan
 from ..model.settings import LocalSettings
 from ..model.words import Reason
@@ -18,6 +19,10 @@ __all__ = ["Closed", "ExchangeState"]
 
 REFUSED_US = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
 FRUITLESS = 2  # sessions in a row that ended badly without one answer: the next one would too
+DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
+TRIAL_STEP = 1  # refusals beyond the budget: to the number from which a default Postfix takes its time
+TRIAL_WORTH = 6  # budgets of waiting addresses that make a trial worth its risk, a farewell that takes a second
+UNCLEAR = Finding(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +32,13 @@ class Closed:
     Attributes
     ----------
     finding : Finding
-        What it stands for.
+        What it stands for; never something that only a mailbox can cause.
     detail : str
         What was seen.
     phase : str
         Where.
+    reached : str
+        Furthest phase that went well before, as in `Ended`.
     is_inferred : bool
         Whether addresses that were not asked are told this all the same.
     """
@@ -39,10 +46,11 @@ class Closed:
     finding: Finding
     detail: str
     phase: str
+    reached: str = ""
     is_inferred: bool = False
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class ExchangeState:
     """One exchange host during a run.
 
@@ -52,31 +60,36 @@ class ExchangeState:
         Its name.
     settings : LocalSettings
         Limits and waits.
+    plan : SessionPlan
+        How the next session is held; sharpened by what was learned.
+    provider : Provider or None
+        What is known of it beforehand.
     addresses : tuple of str or None
         IP addresses that may be dialled; None: not looked up yet.
-    active : int
-        Sessions under way.
-    limit : int
-        Sessions at once; halved by capacity replies.
+    active, limit : int
+        Sessions under way, and at most at once; halved by capacity replies.
     not_before : float
         Clock reading before which no session is opened.
-    strikes : int
-        Capacity replies since the last answer.
-    refusals : int
-        Refusals of this client since the last answer.
+    strikes, refusals : int
+        Capacity replies, and refusals of this client, since the last answer.
     fruitless : int
         Sessions in a row that ended badly without an answer.
     closed : Closed or None
         Why it is left alone.
-    plan : SessionPlan
-        How the next session is held; sharpened by what was learned.
+    is_undialled : bool
+        Whether it is left alone because there was no address to dial.
     budget_is_known : bool
-        Whether it slowed or cut, so that the budget grows no more.
+        Whether it showed that it minds refusals, or that it does not.
+    kept_budget, is_on_trial : bool
+        Whether a session used up its budget in peace, and whether one is trying a larger one.
+    pause : float
+        Longest farewell of a session within the budget, in seconds.
     """
 
     host: str
     settings: LocalSettings
     plan: SessionPlan
+    provider: Provider | None = None
     addresses: tuple[str, ...] | None = None
     active: int = 0
     limit: int = 0
@@ -85,33 +98,60 @@ class ExchangeState:
     refusals: int = 0
     fruitless: int = 0
     closed: Closed | None = None
+    is_undialled: bool = False
     budget_is_known: bool = False
+    kept_budget: bool = False
+    pause: float = 0.0
+    is_on_trial: bool = False
     dead_addresses: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        """Begin with the configured number of sessions."""
+        """Begin with the configured number of sessions, and with what is known."""
         self.limit = self.limit or self.settings.max_sessions_per_exchange
+        if self.provider is not None:
+            most, one_domain = self.provider.rcpt_per_transaction, self.provider.one_domain
+            self.learn(Learned(rcpt_per_transaction=most, one_domain=one_domain))
 
     def open_addresses(self) -> tuple[str, ...]:
         """IP addresses that have not failed."""
+        if not self.dead_addresses:
+            return self.addresses or ()
         return tuple(a for a in self.addresses or () if a not in self.dead_addresses)
 
-    def close(self, finding: Finding, detail: str, phase: str = "connect", *, inferred: bool = False) -> None:
-        """Leave it alone; the first reason stays."""
-        self.closed = self.closed or Closed(finding, detail, phase, inferred)
+    def close(self, end: Ended, *, inferred: bool = False) -> None:
+        """Leave it alone for what ended a session; the first reason stays."""
+        assert end.finding is not None
+        finding = UNCLEAR if end.finding.reason in ABOUT_MAILBOX else end.finding
+        self.closed = self.closed or Closed(finding, end.detail, end.phase, end.reached, inferred)
 
-    def close_undialled(self, detail: str) -> None:
+    def close_undialled(self, detail: str, finding: Finding | None = None) -> None:
         """There is no address that may be dialled."""
-        self.close(explain_failure(Failure(FailureKind.NOT_DIALLED)), detail)
+        self.is_undialled = True
+        nothing = explain_failure(Failure(FailureKind.NOT_DIALLED))
+        self.close(Ended(finding or nothing, "connect", detail))
+
+    # --- what a session is allowed ------------------------------------------------------------
+
+    def session_plan(self, waiting: int) -> SessionPlan:
+        """How to hold the next session: now and then with a slightly larger budget, to see what happens."""
+        larger = min(self.plan.refusal_budget + TRIAL_STEP, self.settings.refusal_budget_max)
+        is_fit = self.kept_budget and not (self.budget_is_known or self.is_on_trial)
+        if not is_fit or larger <= self.plan.refusal_budget or waiting < TRIAL_WORTH * larger:
+            return self.plan
+        self.is_on_trial = True
+        return replace(self.plan, refusal_budget=larger)
 
     # --- what a session taught ----------------------------------------------------------------
 
-    def answered(self, finding: Finding) -> None:
+    def answered(self, finding: Finding, reply: Reply) -> None:
         """An RCPT reply: refusals of us count in a row, anything else proves that it talks to us."""
         self.strikes = self.fruitless = 0
-        self.refusals = self.refusals + 1 if finding.reason is Reason.PROTECTED else 0
+        if finding.reason is not Reason.PROTECTED:
+            self.refusals = 0
+            return
+        self.refusals += 1
         if self.refusals >= self.settings.protected_after:
-            self.close(finding, "it refused this client several times in a row", "rcpt", inferred=True)
+            self.close(Ended(finding, "rcpt", str(reply), reached="mail"), inferred=True)
 
     def learn(self, seen: Learned) -> None:
         """Keep to a limit that it showed."""
@@ -126,54 +166,80 @@ class ExchangeState:
         for count in (seen.slowed_after, seen.cut_after):
             if count is not None:
                 self.budget_is_known = True
-                self.plan = replace(self.plan, refusal_budget=max(1, min(self.plan.refusal_budget, count - 1)))
+                self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
-    def ended(self, end: Ended, address: str, now: float, jitter: Callable[[], float]) -> None:
-        """Take in how a session with one of its addresses ended."""
+    def ended(self, end: Ended, plan: SessionPlan, address: str, pause: float) -> None:
+        """Take in how a session ended.
+
+        Parameters
+        ----------
+        end : Ended
+            How.
+        plan : SessionPlan
+            How it was held.
+        address : str
+            With which of its addresses.
+        pause : float
+            Seconds from its last answer to its end, QUIT and its reply.
+        """
+        is_trial = plan.refusal_budget > self.plan.refusal_budget
+        if is_trial:
+            self.is_on_trial = False
         if end.finding is None:
-            self.earn(end)
+            self.judge_trial(end, plan, pause) if is_trial else self.earn_trial(end, plan, pause)
+        elif end.finding.action is Action.WITHOUT_TLS:
+            self.plan = replace(self.plan, starttls="never")
+        elif end.finding.action is Action.IN_STEP:
+            self.plan = replace(self.plan, pipelining=False)
+        elif end.finding.action is not Action.BACK_OFF:
+            self.suffer(end, address)
+
+    def earn_trial(self, end: Ended, plan: SessionPlan, pause: float) -> None:
+        """A budget all but used up in peace earns a trial of a larger one."""
+        self.pause = max(self.pause, pause)
+        self.kept_budget = self.kept_budget or 3 * end.refused >= 2 * plan.refusal_budget
+
+    def judge_trial(self, end: Ended, plan: SessionPlan, pause: float) -> None:
+        """Who minds refusals takes its time from then on, even over the reply to QUIT; else the budget grows."""
+        if end.refused < plan.refusal_budget or self.budget_is_known:
             return
-        self.fruitless = 0 if end.asked else self.fruitless + 1
-        match end.finding.action:
-            case Action.BACK_OFF:
-                self.back_off(end, now, jitter)
-            case Action.WITHOUT_TLS:
-                self.plan = replace(self.plan, starttls="never")
-            case Action.IN_STEP:
-                self.plan = replace(self.plan, pipelining=False)
-            case _:
-                self.suffer(end, address)
+        self.budget_is_known = True
+        if pause <= self.pause + plan.slow_by:
+            self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
-    def earn(self, end: Ended) -> None:
-        """A whole budget of refusals without slowing or cutting earns a larger one."""
-        if end.refused >= self.plan.refusal_budget and not self.budget_is_known:
-            larger = max(self.plan.refusal_budget, self.settings.refusal_budget_max)
-            self.plan = replace(self.plan, refusal_budget=larger)
+    def back_off(self, end: Ended, now: float, jitter: float) -> None:
+        """Half the sessions, and a wait that doubles; after too many in a row there is no use.
 
-    def back_off(self, end: Ended, now: float, jitter: Callable[[], float]) -> None:
-        """Half the sessions, and a wait that doubles; after too many in a row there is no use."""
+        Parameters
+        ----------
+        end : Ended
+            What was replied.
+        now : float
+            Clock reading.
+        jitter : float
+            From 0 to 1.
+        """
         self.strikes += 1
         self.limit = max(1, self.limit // 2)
         if self.strikes > self.settings.capacity_attempts:
-            assert end.finding is not None
-            self.close(end.finding, end.detail, end.phase)
+            self.close(end)
         wait = min(self.settings.backoff_min * 2 ** (self.strikes - 1), self.settings.backoff_max)
-        self.not_before = now + wait * (0.5 + jitter())
+        self.not_before = max(self.not_before, now + wait * (0.5 + jitter))
 
     def suffer(self, end: Ended, address: str) -> None:
         """A session that ended badly: dead connections at once, refusals of us after a few, the rest after two."""
         assert end.finding is not None
+        self.fruitless = 0 if end.asked else self.fruitless + 1
         if end.phase == "connect":
             self.dead_addresses.add(address)
-            if not self.open_addresses():
-                self.close(end.finding, end.detail, end.phase)
-            return
-        if end.finding.reason in REFUSED_US and not end.asked:
+            if len(self.dead_addresses) >= DEAD_ADDRESSES or not self.open_addresses():
+                self.close(end)
+        elif end.finding.reason in REFUSED_US and not end.asked:
             self.refusals += 1
             if self.refusals >= self.settings.protected_after:
-                self.close(end.finding, end.detail, end.phase, inferred=True)
+                self.close(end, inferred=True)
         elif self.fruitless >= FRUITLESS:
-            self.close(end.finding, end.detail, end.phase)
+            self.close(end)
 
 
 def lower(value: int, seen: int | None) -> int:
