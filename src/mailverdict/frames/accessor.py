@@ -33,7 +33,8 @@ class FrameAccessor:
 
     def verify(self, column: Hashable, **options: Any) -> pd.DataFrame:
         """Verify a column; see `mailverdict.verify`."""
-        return pd.DataFrame(self.call("verify", column, **options))
+        out: pd.DataFrame = self.call("verify", column, **options)
+        return out
 
     def start(self, column: Hashable, **options: Any) -> Any:
         """Verify a column in the background; see `mailverdict.start`."""
@@ -41,15 +42,18 @@ class FrameAccessor:
 
     def clean(self, column: Hashable, **options: Any) -> pd.DataFrame:
         """Tidy a column; see `mailverdict.clean`."""
-        return pd.DataFrame(self.call("clean", column, **options))
+        out: pd.DataFrame = self.call("clean", column, **options)
+        return out
 
     def summary(self, column: Hashable, **options: Any) -> pd.DataFrame:
         """Sum up a verified column; see `mailverdict.summary`."""
-        return pd.DataFrame(self.call("summary", column, **options))
+        out: pd.DataFrame = self.call("summary", column, **options)
+        return out
 
     def by_domain(self, column: Hashable, **options: Any) -> pd.DataFrame:
         """Sum up a verified column by domain; see `mailverdict.by_domain`."""
-        return pd.DataFrame(self.call("by_domain", column, **options))
+        out: pd.DataFrame = self.call("by_domain", column, **options)
+        return out
 
     def call(self, name: str, column: Hashable, **options: Any) -> Any:
         """Call the public function of that name on this frame."""
@@ -83,13 +87,15 @@ class SeriesAccessor:
         """Verify the cells; see `mailverdict.verify`."""
         from .verify import verify  # noqa: PLC0415 - loads when first used
 
-        return pd.DataFrame(verify(self.series, **options))
+        out: pd.DataFrame = verify(self.series, **options)
+        return out
 
     def clean(self, **options: Any) -> pd.DataFrame:
         """Tidy the cells; see `mailverdict.clean`."""
         from .clean import clean  # noqa: PLC0415 - loads when first used
 
-        return pd.DataFrame(clean(self.series, **options))
+        out: pd.DataFrame = clean(self.series, **options)
+        return out
 
     @property
     def domain(self) -> pd.Series[Any]:

@@ -51,7 +51,7 @@ class DelimitedFile(TableFile):
         with path.open("rb") as file:
             head = file.read(SAMPLE)
         mark = next((name for mark, name in MARKS if head.startswith(mark)), None)
-        self.has_mark = mark is not None
+        self.has_mark, self.is_told = mark is not None, encoding is not None
         self.encoding = known_encoding(encoding) if encoding is not None else mark or "utf-8"
         text = self.decode(head, shown_as, is_whole=path.stat().st_size <= len(head))
         self.delimiter = known_delimiter(delimiter) if delimiter is not None else guess_delimiter(text)
@@ -67,7 +67,8 @@ class DelimitedFile(TableFile):
         try:
             text = codecs.getincrementaldecoder(self.encoding)("strict").decode(head, final=is_whole)
         except UnicodeDecodeError as exc:
-            raise InputError(f"{shown_as}{encoding_fault(exc, 1 + head.count(bytes([10]), 0, exc.start))}") from exc
+            line = 1 + head.count(b"\n", 0, exc.start)
+            raise InputError(f"{shown_as}{self.not_decoded(exc, line)}") from exc
         if "\0" in text:
             raise InputError(
                 f"{shown_as} holds NUL characters: it is no text table, or in an encoding that has to be given, "
@@ -101,13 +102,19 @@ class DelimitedFile(TableFile):
 
     def check_closed_quotes(self) -> None:
         """A file that ends inside quotes was cut off: its last rows would silently be one cell."""
-        if self.may_end_in_quotes():
-            with self.path.open(encoding=self.encoding, newline="") as file:
-                last: list[str] = []
+        if self.may_end_in_quotes() and self.last_row() != [END]:
+            raise InputError(f"{self.shown_as} ends inside quotes: it is cut off, or a quote is not doubled")
+
+    def last_row(self) -> list[str]:
+        """The last row of the file with one line more; if that is part of a longer cell, a quote is open."""
+        last = [END]
+        with self.path.open(encoding=self.encoding, newline="") as file:
+            try:
                 for row in csv.reader(itertools.chain(file, [END]), delimiter=self.delimiter):
                     last = row
-            if last != [END]:
-                raise InputError(f"{self.shown_as} ends inside quotes: it is cut off, or a quote is not doubled")
+            except csv.Error:  # a cell longer than this reader takes; Arrow takes it
+                return [END]
+        return last
 
     def may_end_in_quotes(self) -> bool:
         """Whether quotes do not come in pairs, as far as that can be told without parsing."""
@@ -119,6 +126,8 @@ class DelimitedFile(TableFile):
 
     def explain(self, exc: Exception) -> str:
         """The line of the first fault, for which the file is read again; else what Arrow says."""
+        if "straddling" in str(exc):
+            return f": a row is longer than {BLOCK:,} octets, or a quote is not closed"
         return self.encoding_fault() or self.shape_fault() or f": {first_line(exc)}"
 
     def encoding_fault(self) -> str | None:
@@ -129,8 +138,13 @@ class DelimitedFile(TableFile):
                 try:
                     decoder.decode(line, final=not line)
                 except UnicodeDecodeError as exc:
-                    return encoding_fault(exc, number)
+                    return self.not_decoded(exc, number)
         return None
+
+    def not_decoded(self, exc: UnicodeDecodeError, line: int) -> str:
+        """Which octet, and what to do about it."""
+        hint = "give another --encoding" if self.is_told else "say which encoding it is, as --encoding cp1252"
+        return f", line {line}: octet 0x{exc.object[exc.start]:02x} is not {self.encoding}; {hint}"
 
     def shape_fault(self) -> str | None:
         """The first row with too many or too few cells."""
@@ -152,7 +166,7 @@ END = "the end"
 def known_encoding(name: str) -> str:
     """The encoding, if it is one of text."""
     try:
-        b"".decode(name)
+        "x".encode(name)
     except LookupError:
         raise InputError(f"encoding {name!r} is not known; try utf-8, utf-16, cp1252 or latin-1") from None
     return name
@@ -182,8 +196,3 @@ def read_header(lines: io.StringIO, delimiter: str, shown_as: str) -> list[str]:
     if not any(header):
         raise InputError(f"{shown_as} has no header line")
     return header
-
-
-def encoding_fault(exc: UnicodeDecodeError, line: int) -> str:
-    octet = exc.object[exc.start]
-    return f", line {line}: octet 0x{octet:02x} is not {exc.encoding}; say which encoding it is, as --encoding cp1252"

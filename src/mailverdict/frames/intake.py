@@ -169,7 +169,7 @@ def foreign_column(values: pa.Array | pa.ChunkedArray) -> Foreign:
 def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, Foreign]:
     """Python objects: in one go when all are text or missing, cell by cell when not."""
     if pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty"):
-        with contextlib.suppress(UnicodeEncodeError):  # lone surrogates
+        with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates, NaN of odd classes
             return narrow(pa.array(values, pa.large_string(), from_pandas=True)), NO_FOREIGN
     return from_cells(values)
 

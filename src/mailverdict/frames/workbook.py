@@ -54,6 +54,8 @@ def read_sheet(path: Path, shown_as: str, sheet: str | None) -> list[list[Any]]:
         names = book.sheet_names
         if sheet is not None and sheet not in names:
             raise InputError(f"{shown_as} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}")
+        if not names:
+            raise InputError(f"{shown_as} has no sheet at all")
         rows: list[list[Any]] = book.get_sheet_by_name(sheet or names[0]).to_python()
     except CalamineError as exc:
         raise InputError(f"{shown_as} cannot be read as XLSX: {first_line(exc)}") from exc

@@ -1,0 +1,124 @@
+"""Tidying: what people and exports put around an address goes, the address stays."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import mailverdict as mv
+from mailverdict.checks.syntax import observe_syntax
+from mailverdict.frames.clean import split_address, tidy_text
+
+# A cell, the tidied address (None: there is none), what was done.
+CASES = [
+    ("ada@example.org", "ada@example.org", ""),
+    ("Ada.L+x_1-2@example.org", "Ada.L+x_1-2@example.org", ""),
+    ("  ada@example.org\t", "ada@example.org", "blanks"),
+    ("\ufeffada@example.org\u200b", "ada@example.org", "blanks"),
+    ("ada\u00ad@example.org", "ada@example.org", "blanks"),
+    ("ada@example.org\r\n", "ada@example.org", "blanks"),
+    ("ADA@Example.ORG", "ADA@example.org", "case"),
+    ("ada@ΝΈΟΣ.gr", "ada@νέοσ.gr", "case"),
+    ("ada\u0301@example.org", "ad\u00e1@example.org", "unicode"),
+    ("Ada Lovelace <ada@example.org>", "ada@example.org", "unwrapped"),
+    ('"Lovelace, Ada" <ada@example.org>;', "ada@example.org", "unwrapped"),
+    ("Ada <mailto:ada@example.org>", "ada@example.org", "unwrapped"),
+    ("mailto:ada@example.org?subject=Hi", "ada@example.org", "unwrapped"),
+    ("MAILTO: ada%2Bx@example.org", "ada+x@example.org", "unwrapped"),
+    ("'ada@example.org'", "ada@example.org", "unwrapped"),
+    ("“ada@example.org”", "ada@example.org", "unwrapped"),
+    ("(ada@example.org)", "ada@example.org", "unwrapped"),
+    ("<ada@example.org>.", "ada@example.org", "unwrapped"),
+    ("ada@example.org;", "ada@example.org", "unwrapped"),
+    (" <Ada@Example.org> ", "Ada@example.org", "blanks;unwrapped;case"),
+    ("ada%2Bx@example.org", "ada%2Bx@example.org", ""),  # only a link is percent-encoded
+    ("mailto:%ff@example.org", None, ""),
+    ("ada@example.org, bob@example.org", None, ""),
+    ("Ada <ada@example.org> Bob <bob@example.org>", None, ""),
+    ("ada(at)example.org", None, ""),
+    ("nobody", None, ""),
+    ("<>", None, ""),
+    ("mailto:", None, ""),
+    ("''@''", None, ""),
+    ("x" * 10_000_000 + " <ada@example.org>", None, ""),
+    (None, None, None),
+    ("", None, None),
+    (" \t", None, None),
+    (b"ada@example.org", None, None),
+    ("\ud800@example.org", None, None),
+]
+
+
+@pytest.mark.parametrize(("cell", "address", "change"), CASES, ids=lambda v: repr(v)[:30])
+def test_a_cell_is_tidied(cell, address, change):
+    row = mv.clean([cell]).fillna("-").iloc[0]
+    assert (row["clean"], row["change"]) == (address or "-", "-" if change is None else change)
+
+
+def test_a_column_gives_each_cell_what_it_gets_alone():
+    cells = [cell for cell, *_ in CASES] * 2
+    out = mv.clean(pd.Series(cells, dtype=object))
+    assert out["clean"].fillna("-").tolist() == [address or "-" for _, address, _ in CASES] * 2
+    assert out["change"].fillna("-").tolist() == ["-" if change is None else change for *_, change in CASES] * 2
+
+
+def test_a_domain_is_suggested_and_never_rewritten():
+    out = mv.clean(["Bob <Bob@GMIAL.com>", "ada@example.org"])
+    assert out["clean"].tolist() == ["Bob@gmial.com", "ada@example.org"]
+    assert out["suggestion"].fillna("-").tolist() == ["Bob@gmail.com", "-"]
+
+
+def test_new_columns_go_beside_and_the_column_stays():
+    frame = pd.DataFrame({"email": ["<ada@example.org>", None]}, index=[4, 4])
+    out = mv.clean(frame, "email", prefix="e_")
+    assert out["email"].equals(frame["email"])
+    assert out.index.tolist() == [4, 4]
+    assert list(out.columns) == ["email", "e_clean", "e_suggestion", "e_change"]
+    assert {str(out[name].dtype) for name in out.columns[1:]} == {"string"}
+
+
+@pytest.mark.parametrize("cells", [[], [None], pd.Series([], dtype="str"), pa.array([], pa.string())], ids=repr)
+def test_nothing_to_tidy_gives_empty_columns(cells):
+    out = mv.clean(cells)
+    assert list(out.columns) == ["clean", "suggestion", "change"]
+    assert len(out) == len(cells)
+
+
+WRAPPED = st.tuples(
+    st.sampled_from(["", " ", "Ada <", "mailto:", "'", "<", "(", "\u200b"]),
+    st.from_regex(r"[A-Za-z0-9._+%-]{1,8}@[A-Za-z0-9ÄÉΣ.-]{1,8}\.[A-Za-z]{2,3}", fullmatch=True),
+    st.sampled_from(["", " ", ">", "'", ";", ")", ">;", "\r\n"]),
+).map("".join)
+
+
+@given(st.lists(WRAPPED | st.text(max_size=9), max_size=6))
+@example(["mailto:%00@example.org", "mailto:%C3%BC@example.org"])
+def test_the_column_agrees_with_the_steps_one_by_one(cells):
+    out = mv.clean(cells)
+    for cell, address, change in zip(cells, out["clean"], out["change"], strict=True):
+        tidied, done = tidy_text(cell)
+        if not cell.strip():
+            assert pd.isna(address)
+            assert pd.isna(change)
+        elif observe_syntax(tidied).ok:
+            assert (address, change) == (tidied, done)
+        else:
+            assert pd.isna(address)
+            assert change == ""
+
+
+@given(WRAPPED)
+def test_tidying_twice_changes_nothing_more(cell):
+    once, _ = tidy_text(cell)
+    if observe_syntax(once).ok:
+        assert tidy_text(once) == (once, "")
+
+
+def test_parts_of_an_address():
+    parts = split_address(pd.Series(["Ada@Example.ORG", "a@b@C.org", "nobody", None, "@x.org"], index=list("abcde")))
+    assert parts["local"].fillna("-").tolist() == ["Ada", "a@b", "-", "-", ""]
+    assert parts["domain"].fillna("-").tolist() == ["example.org", "c.org", "-", "-", "x.org"]
+    assert parts.index.tolist() == list("abcde")

@@ -1,0 +1,171 @@
+"""The promised columns: their dtypes, their missing values, and what pandas can do with them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.errors import SettingsError
+from mailverdict.frames.columns import COLUMNS, SETS, choose_columns, to_arrow, to_pandas
+from mailverdict.model.table import SCHEMA, complete_table
+
+PROMISED = {
+    "verdict": pd.CategoricalDtype(["valid", "risky", "invalid", "unknown"]),
+    "details": "string",
+    "reasons": "string",
+    "role": "boolean",
+    "spamtrap": "boolean",
+    "disposable": "boolean",
+    "free": "boolean",
+    "catch_all": "boolean",
+    "protected": "boolean",
+    "status": pd.CategoricalDtype(["done", "pending", "error", "missing"]),
+    "suggestion": "string",
+    "validation_type": "string",
+    "error": "string",
+    "error_message": "string",
+    "checks": "string",
+    "mx_records": "string",
+    "smtp_host": "string",
+    "checked_at": pd.DatetimeTZDtype("us", "UTC"),
+    "source": "string",
+    "normalized": "string",
+}
+CELLS = ["ada@example.org", "info@gmail.com", "x@mailinator.com", "nobody", None, 5]
+
+
+@pytest.fixture
+def out():
+    return mv.verify(CELLS, validation_type="regex", columns="all")
+
+
+def coded(values):
+    return pa.array(values, pa.string()).dictionary_encode()
+
+
+def table_of(**columns):
+    return complete_table(columns, len(next(iter(columns.values()))))
+
+
+def column_named(name):
+    return next(c for c in COLUMNS if c.name == name)
+
+
+def test_the_table_has_the_promised_columns_and_sets():
+    assert [c.name for c in COLUMNS] == list(PROMISED)
+    assert [c.name for c in SETS["core"]] == list(PROMISED)[:11]
+
+
+@pytest.mark.parametrize("cells", [CELLS, [], [None, float("nan")], CELLS[:1], CELLS[3:4]], ids=len)
+def test_dtypes_are_the_same_whatever_the_rows(cells):
+    out = mv.verify(cells, validation_type="regex", columns="all")
+    assert list(out.columns) == list(PROMISED)
+    for name, dtype in PROMISED.items():
+        assert out[name].dtype == (pd.StringDtype("pyarrow") if dtype == "string" else dtype), name
+
+
+def test_missing_is_never_false(out):
+    assert out["role"].tolist() == [False, True, False, pd.NA, pd.NA, pd.NA]
+    assert out["disposable"].tolist() == [False, False, True, pd.NA, pd.NA, pd.NA]
+    assert out["free"].tolist() == [False, True, False, pd.NA, pd.NA, pd.NA]
+    for never_determined in ("spamtrap", "catch_all", "protected"):
+        assert out[never_determined].isna().all(), never_determined
+
+
+def test_an_empty_cell_has_a_status_and_nothing_else(out):
+    row = out.iloc[4]
+    assert row["status"] == "missing"
+    assert row.drop("status").isna().all()
+
+
+def test_a_cell_that_is_no_text_is_invalid_and_says_what_it_is(out):
+    row = out.iloc[5]
+    assert (row["verdict"], row["status"], row["error"], row["reasons"]) == ("invalid", "done", "REGEX", "")
+    assert row["error_message"] == "the cell holds a number, not text"
+    assert (row["checks"], row["source"], row["validation_type"]) == ("syntax=false", "local", "regex")
+    assert pd.notna(row["checked_at"])
+
+
+def test_text_has_its_normal_form_only_where_it_is_an_address():
+    out = mv.verify(["Ada@BÜCHER.example.com", "x@"], validation_type="regex", columns=["normalized"])
+    assert out["normalized"].tolist() == ["Ada@bücher.example.com", pd.NA]
+
+
+def test_reasons_split_into_indicator_columns():
+    out = mv.verify(["nobody", "ada@example.org", None], validation_type="smtp", offline=True, journal=None)
+    dummies = out["reasons"].str.get_dummies(";")
+    assert dummies.to_dict("list") == {"syntax_error": [1, 0, 0]}
+    assert out["reasons"].tolist() == ["syntax_error", pd.NA, pd.NA]
+    assert out["details"].tolist() == ["syntax_error", pd.NA, pd.NA]
+    assert out["status"].tolist() == ["done", "pending", "missing"]
+
+
+def test_two_results_on_top_of_each_other_keep_their_categories():
+    parts = [mv.verify([cell], validation_type="regex") for cell in ("ada@example.org", "nobody")]
+    both = pd.concat(parts)
+    assert both["verdict"].dtype == PROMISED["verdict"]
+    assert both["status"].dtype == PROMISED["status"]
+
+
+def test_a_result_goes_through_parquet_unchanged(tmp_path):
+    out = mv.verify(pd.DataFrame({"email": pd.Series(CELLS[:5], dtype="string")}), "email", validation_type="regex")
+    out.to_parquet(tmp_path / "out.parquet")
+    back = pd.read_parquet(tmp_path / "out.parquet")
+    pd.testing.assert_frame_equal(back, out, check_dtype=False, check_categorical=True)
+    assert back.attrs == out.attrs
+    assert mv.summary(back, "email").equals(mv.summary(out, "email"))
+
+
+def test_columns_are_chosen_by_set_or_by_name_in_the_tables_order():
+    assert [c.name for c in choose_columns(["status", "verdict"])] == ["verdict", "status"]
+    assert choose_columns("all") == COLUMNS
+    assert choose_columns([]) == ()
+
+
+@pytest.mark.parametrize("wanted", ["cor", "", ["verdict", "verdicts"]])
+def test_unknown_columns_are_refused_with_what_there_is(wanted):
+    with pytest.raises(SettingsError, match=r"give 'core', 'all'|'verdicts' is none of verdict, details"):
+        choose_columns(wanted)
+
+
+# Field of the one table, its value, the column, what the user reads.
+CONVERSIONS = [
+    ("reasons", "timeout;role", "details", "timeout"),
+    ("reasons", "timeout;role", "reasons", "timeout;role"),
+    ("reasons", "", "details", None),
+    ("reasons", "", "reasons", ""),
+    ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"a"}]', "error_message", "a"),
+    ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"b"}]', "error_message", "a; b"),
+    ("errors", "[]", "error_message", None),
+    ("checks", '{"dns":true,"syntax":false}', "checks", "dns=true;syntax=false"),
+    ("checks", "{}", "checks", ""),
+    ("metadata", '{"mx_records":["a.example","b.example"]}', "mx_records", "a.example;b.example"),
+    ("metadata", '{"mx_records":[]}', "mx_records", None),
+    ("metadata", '{"mx_records":"odd"}', "mx_records", None),
+    ("metadata", '{"smtp_host":"a.example"}', "smtp_host", "a.example"),
+    ("metadata", '{"smtp_host":7}', "smtp_host", None),
+    ("metadata", "{}", "smtp_host", None),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "name", "shown"), CONVERSIONS)
+def test_fields_become_what_a_user_reads(field, value, name, shown):
+    table = table_of(**{field: coded([value, None, value])})
+    assert to_arrow(table, column_named(name)).to_pylist() == [shown, None, shown]
+
+
+def test_verdicts_of_pieces_with_dictionaries_of_their_own_are_joined():
+    parts = [table_of(result=coded(values)) for values in (["invalid", None], ["valid", "invalid"], ["risky"])]
+    values = to_pandas(pa.concat_tables(parts), column_named("verdict"))
+    assert values.dtype == PROMISED["verdict"]
+    assert [None if pd.isna(v) else v for v in values] == ["invalid", None, "valid", "invalid", "risky"]
+
+
+def test_a_verdict_that_the_contract_does_not_name_is_missing_and_not_another():
+    assert to_pandas(table_of(result=coded(["excellent"])), column_named("verdict")).isna().all()
+
+
+def test_every_column_is_made_from_a_field_of_the_table():
+    assert {c.field for c in COLUMNS} <= set(SCHEMA.names)

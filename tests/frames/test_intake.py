@@ -1,0 +1,200 @@
+"""A column of anything: which rows hold text, which hold something else, which hold nothing."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.frames.intake import LONGEST_TEXT, NOT_UTF8, SURROGATES, read_values
+
+ADDRESS = "ada@example.org"
+CELLS = [ADDRESS, "  Bob@Example.org\t", None, "nope", ""]
+AS_READ = {0: ADDRESS, 1: "Bob@Example.org", 3: "nope"}
+TEXT_DTYPES = [
+    "object",
+    "category",
+    "string[python]",
+    "string[pyarrow]",
+    *(["str"] if pd.__version__ >= "3" else []),
+    pd.ArrowDtype(pa.string()),
+    pd.ArrowDtype(pa.large_string()),
+    pd.ArrowDtype(pa.string_view()),
+    pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())),
+]
+# A cell, what it is said to hold (None: missing).
+ODD_CELLS = [
+    (None, None),
+    (float("nan"), None),
+    (np.float32("nan"), None),
+    (decimal.Decimal("NaN"), None),
+    (pd.NA, None),
+    (pd.NaT, None),
+    (np.datetime64("NaT"), None),
+    (0, "a number"),
+    (True, "true or false"),
+    (np.bool_(True), "true or false"),
+    (2.5, "a number"),
+    (1j, "a number"),
+    (np.int8(3), "a number"),
+    (decimal.Decimal("1.5"), "a number"),
+    (b"ada@example.org", "bytes"),
+    (b"\xff", "bytes"),
+    (bytearray(b"x"), "bytes"),
+    ([ADDRESS], "a list"),
+    ((ADDRESS,), "a tuple"),
+    ({"email": ADDRESS}, "a mapping"),
+    ({ADDRESS}, "a set"),
+    (np.array([ADDRESS]), "an array"),
+    (pd.Series([ADDRESS]), "an array"),
+    (pd.Timestamp("2026-01-02"), "a date"),
+    (datetime.date(2026, 1, 2), "a date"),
+    (np.datetime64("2026-01-02"), "a date"),
+    (pd.Timedelta("1D"), "a duration"),
+    (range(3), "a value of type range"),
+    ("\ud800@example.org", SURROGATES),
+    ("ada@example.org\udfff", SURROGATES),
+]
+# A typed column, what its cells are said to hold, and which rows are missing.
+TYPED_COLUMNS = [
+    (pd.Series([1, 2]), "a number", ()),
+    (pd.Series([1, None], dtype="Int64"), "a number", (1,)),
+    (pd.Series([1, None], dtype="category"), "a number", (1,)),
+    (pd.Series([1.5, np.nan]), "a number", (1,)),
+    (pd.Series([np.nan, np.nan]), None, (0, 1)),
+    (pd.Series([1j, 2]), "a number", ()),
+    (pd.Series(pd.arrays.SparseArray([1.0, np.nan])), "a number", (1,)),
+    (pd.Series([True, None], dtype="boolean"), "true or false", (1,)),
+    (pd.Series(pd.to_datetime(["2026-01-02", None])), "a date", (1,)),
+    (pd.Series(pd.to_datetime(["2026-01-02", None])).dt.tz_localize("UTC"), "a date", (1,)),
+    (pd.Series(pd.to_timedelta(["1D", None])), "a duration", (1,)),
+    (pa.array([b"a", None]), "bytes", (1,)),
+    (pa.array([b"a", None], pa.large_binary()), "bytes", (1,)),
+    (pa.array([b"a", None], pa.binary_view()), "bytes", (1,)),
+    (pa.array([decimal.Decimal(1), None]), "a number", (1,)),
+    (pa.array([[1], None]), "a list", (1,)),
+    (pa.array([{"a": 1}, None]), "a mapping", (1,)),
+    (pa.array([[(1, 2)], None], pa.map_(pa.int8(), pa.int8())), "a mapping", (1,)),
+    (pa.array([1.5, float("nan"), None]), "a number", (1, 2)),
+    (pa.array([(1, 2, 3)], pa.month_day_nano_interval()), "a date", ()),
+    (pa.nulls(2), None, (0, 1)),
+]
+
+
+def texts_by_row(intake):
+    """Row and text, for rows that hold one."""
+    rows = range(intake.size) if intake.rows is None else intake.rows.tolist()
+    return dict(zip(rows, intake.texts.to_pylist(), strict=True))
+
+
+def foreign_by_row(intake):
+    """Row and what it holds, for rows that hold no text."""
+    return dict(zip(intake.foreign_rows.tolist(), intake.foreign_kinds.to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("dtype", TEXT_DTYPES, ids=str)
+def test_every_text_dtype_reads_the_same(dtype):
+    intake = read_values(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
+    assert texts_by_row(intake) == AS_READ
+    assert (foreign_by_row(intake), intake.size) == ({}, 5)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        CELLS,
+        tuple(CELLS),
+        np.array(CELLS, dtype=object),
+        pa.array(CELLS),
+        pa.chunked_array([CELLS[:2], [], CELLS[2:]]),
+        pa.chunked_array([pa.array(CELLS[:2]).dictionary_encode(), pa.array(CELLS[2:]).dictionary_encode()]),
+        pa.RunEndEncodedArray.from_arrays([1, 2, 3, 4, 5], CELLS),
+        pd.Series(CELLS).astype(pd.SparseDtype(object)),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_every_container_reads_the_same(values):
+    assert texts_by_row(read_values(values)) == AS_READ
+
+
+def test_a_slice_of_an_arrow_array_is_read_as_the_slice():
+    assert texts_by_row(read_values(pa.array(["x", *CELLS, "y"]).slice(1, 5))) == AS_READ
+
+
+@pytest.mark.parametrize(("cell", "kind"), ODD_CELLS, ids=lambda v: repr(v)[:30])
+def test_cells_that_are_no_text_are_named_or_missing(cell, kind):
+    column = pd.Series([ADDRESS, None, "b@example.org"], dtype=object)
+    column.iat[1] = cell
+    intake = read_values(column)
+    assert texts_by_row(intake) == {0: ADDRESS, 2: "b@example.org"}
+    assert foreign_by_row(intake) == ({} if kind is None else {1: kind})
+
+
+def test_all_odd_cells_at_once_keep_their_rows():
+    cells = [cell for cell, _ in ODD_CELLS]
+    assert foreign_by_row(read_values(cells)) == {i: kind for i, (_, kind) in enumerate(ODD_CELLS) if kind}
+
+
+@pytest.mark.parametrize(("values", "kind", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
+def test_typed_columns_are_foreign_where_they_hold_something(values, kind, missing):
+    intake = read_values(values)
+    assert len(intake.texts) == 0
+    assert foreign_by_row(intake) == {row: kind for row in range(len(values)) if row not in missing}
+
+
+def test_bytes_are_no_text_even_where_all_cells_are_bytes():
+    assert foreign_by_row(read_values([b"ada@example.org"])) == {0: "bytes"}
+
+
+def test_categories_of_several_kinds_are_told_apart():
+    column = pd.Series(["a@example.org", b"b", 3, None], dtype="category")
+    assert texts_by_row(read_values(column)) == {0: "a@example.org"}
+    assert foreign_by_row(read_values(column)) == {1: "bytes", 2: "a number"}
+
+
+def test_octets_that_are_no_utf8_are_one_cells_fault():
+    offsets = pa.py_buffer(np.array([0, 2, 2 + len(ADDRESS)], np.int32))
+    trusted = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe" + ADDRESS.encode())])
+    for values in (trusted, pd.Series(trusted, dtype=pd.ArrowDtype(pa.string()))):
+        intake = read_values(values)
+        assert texts_by_row(intake) == {1: ADDRESS}
+        assert foreign_by_row(intake) == {0: NOT_UTF8}
+
+
+@pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
+def test_a_huge_cell_is_trimmed_first_and_cut_then(dtype):
+    blanks = " " * 10_000_000
+    cells = [blanks + ADDRESS, ADDRESS + blanks, ADDRESS + blanks + "x", "x" * 10_000_000]
+    read = texts_by_row(read_values(pd.Series(cells, dtype=dtype)))
+    assert (read[0], read[1]) == (ADDRESS, ADDRESS)
+    # Cut before trimming, the third would have become an address.
+    assert (len(read[2]), len(read[3])) == (LONGEST_TEXT, LONGEST_TEXT)
+
+
+def test_blanks_alone_are_missing_whatever_blanks():
+    assert texts_by_row(read_values([" ", "\t\r\n", "\u00a0\u2003", "\u3000", "x"])) == {4: "x"}
+
+
+def test_blanks_are_kept_where_they_are_wanted():
+    intake = read_values([" x ", "  ", "y", " " * 2000 + "z"], keep_blanks=True)
+    assert texts_by_row(intake) == {0: " x ", 2: "y", 3: "z"}
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=8), st.integers(), st.binary(max_size=3), st.floats())))
+def test_every_row_is_text_foreign_or_missing_and_only_one_of_them(cells):
+    intake = read_values(cells)
+    texts, foreign = texts_by_row(intake), foreign_by_row(intake)
+    assert intake.size == len(cells)
+    assert not texts.keys() & foreign.keys()
+    for row, cell in enumerate(cells):
+        if isinstance(cell, str) and not any(0xD800 <= ord(c) < 0xE000 for c in cell):
+            assert texts.get(row, "") == cell.strip()
+        else:
+            assert row not in texts
+            assert (row in foreign) == (cell is not None and cell == cell)
