@@ -86,6 +86,7 @@ def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
     """What makes two cells one address: stripped, domain in lower case."""
     parts = split_address(cells)
     whole = cells.astype("string").str.strip()
+    whole = whole.mask(whole == "")
     return (parts["local"] + "@" + parts["domain"]).fillna(whole).reset_index(drop=True)
 
 

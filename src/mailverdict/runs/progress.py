@@ -68,7 +68,13 @@ def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
     """Whether to show a bar: always or never as told; by itself for work that takes a while and is watched."""
     if progress != "auto":
         return bool(progress)
-    return not is_free and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    return not is_free and (sys.stderr.isatty() or is_notebook())
+
+
+def is_notebook() -> bool:
+    """Whether a notebook's kernel runs this code; that its package was imported by someone says nothing."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
 class ProgressBar:

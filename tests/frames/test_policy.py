@@ -1,0 +1,123 @@
+"""Policies as tables: what is done with which row, and that no row is lost or done twice."""
+
+import json
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.frames.policy import ACTIONS, POLICIES
+from mailverdict.model.words import REASON_MEANING, Reason
+from mailverdict.verdicts import PRECEDENCE
+
+FLAGS = ("role", "spamtrap", "disposable", "free", "catch_all", "protected")
+
+
+def verified(rows, index=None):
+    """A frame as `verify` makes it, out of (verdict or status, details, flags, suggestion)."""
+    base = mv.verify(
+        pd.DataFrame({"email": ["ada@example.org"] * len(rows)}, index=index), "email", validation_type="regex"
+    )
+    for i, (bucket, details, flags, suggestion) in enumerate(rows):
+        has_verdict = bucket in ("valid", "risky", "invalid", "unknown")
+        base.iloc[i, base.columns.get_loc("email_verdict")] = bucket if has_verdict else None
+        base.iloc[i, base.columns.get_loc("email_status")] = "done" if has_verdict else bucket
+        base.iloc[i, base.columns.get_loc("email_details")] = details
+        base.iloc[i, base.columns.get_loc("email_suggestion")] = suggestion
+        for flag in FLAGS:
+            base.iloc[i, base.columns.get_loc(f"email_{flag}")] = flag in flags or None
+    return base
+
+
+# bucket, details, flags, suggestion -> strict, balanced, lenient
+TABLE = [
+    (("valid", None, (), None), ("send", "send", "send"), "nothing speaks against it"),
+    (("valid", None, ("free",), None), ("send", "send", "send"), "free is a commercial signal only"),
+    (("valid", None, ("role",), None), ("review", "send", "send"), "mx does not weigh the role; strict looks at it"),
+    (("valid", None, ("disposable",), None), ("drop", "drop", "review"), "mx does not weigh flags, a policy does"),
+    (("valid", None, ("spamtrap", "role"), None), ("drop", "drop", "drop"), "the most serious flag decides"),
+    (("valid", None, (), "ada@gmail.com"), ("review", "review", "send"), "a probable slip is looked at"),
+    (
+        ("invalid", None, (), "ada@gmail.com"),
+        ("review", "review", "drop"),
+        "a slip can be mended, so it is not dropped",
+    ),
+    (("invalid", "mailbox_not_found", (), None), ("drop", "drop", "drop"), "established"),
+    (("risky", "role", ("role",), None), ("review", "review", "send"), "a person may read it"),
+    (("risky", "catch_all", ("catch_all",), None), ("drop", "review", "send"), "nobody knows"),
+    (("risky", "disposable", ("disposable",), None), ("drop", "drop", "review"), "thrown away tomorrow"),
+    (("unknown", "greylisted", (), None), ("retry", "retry", "retry"), "later settles it"),
+    (("unknown", "mailbox_full", (), None), ("retry", "review", "retry"), "exists, is full"),
+    (("unknown", "protected", ("protected",), None), ("retry", "review", "send"), "asking again from here is no use"),
+    (("unknown", "made_up_by_a_service", (), None), ("retry", "retry", "retry"), "an open vocabulary"),
+    (("pending", None, (), None), ("unchecked",) * 3, "not verified yet"),
+    (("error", None, (), None), ("unchecked",) * 3, "a technical failure is no verdict"),
+    (("missing", None, (), None), ("unchecked",) * 3, "no address"),
+]
+
+
+@pytest.mark.parametrize("at", range(3), ids=list(POLICIES))
+def test_each_policy_does_what_the_table_says(at):
+    out = mv.decide(verified([row for row, _, _ in TABLE]), "email", policy=list(POLICIES)[at])
+    got = dict(zip((why for _, _, why in TABLE), out["email_action"], strict=True))
+    assert got == {why: actions[at] for _, actions, why in TABLE}
+
+
+@pytest.mark.parametrize("name", list(POLICIES))
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_has_an_action_and_invalid_is_never_sent(name, reason):
+    verdict = str(PRECEDENCE[reason])
+    out = mv.decide(verified([(verdict, str(reason), (), None)]), "email", policy=name)
+    assert out["email_action"].iloc[0] in ("send", "review", "retry", "drop")
+    assert not (verdict == "invalid" and out["email_action"].iloc[0] == "send")
+    assert REASON_MEANING[reason] in out["email_action_why"].iloc[0]
+
+
+def test_a_split_is_an_exact_partition_with_index_and_order_kept():
+    out = verified([row for row, _, _ in TABLE], index=[7, 7, *range(len(TABLE) - 2)])
+    parts = mv.split(out, "email")
+    sizes = parts.counts()
+    assert list(sizes.index) == list(ACTIONS)
+    assert sizes.sum() == len(out)
+    back = pd.concat([getattr(parts, name) for name in ACTIONS])
+    assert sorted(back.index) == sorted(out.index)
+    assert all(set(getattr(parts, name)["email_action"]) <= {name} for name in ACTIONS)
+    assert "<td>" in parts._repr_html_()
+
+
+def test_deciding_leaves_the_frame_given_alone_and_its_note_is_json():
+    out = verified([TABLE[0][0]])
+    before = out.copy(deep=True)
+    decided = mv.decide(out, "email", policy="strict")
+    pd.testing.assert_frame_equal(out, before)
+    assert json.loads(json.dumps(decided.attrs))["mailverdict"]["email"]["policy"] == "strict"
+    assert decided["email_action"].dtype == "category"
+    again = mv.decide(decided, "email", policy="lenient")
+    assert list(again.columns) == list(decided.columns)
+
+
+def test_an_empty_frame_splits_into_empty_parts():
+    out = mv.verify(pd.DataFrame({"email": []}), "email", validation_type="regex")
+    assert mv.split(out, "email").counts().sum() == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"send": ["maybe"]}, "'maybe' selects nothing"),
+        ({"drop": ["flag:bad"]}, "'flag:bad' selects nothing"),
+        ({"send": ["valid"], "drop": ["valid"]}, "'valid' stands under"),
+        ({"send": [3]}, "3 selects nothing"),
+    ],
+)
+def test_a_policy_that_means_nothing_is_refused(arguments, message):
+    with pytest.raises(mv.SettingsError, match=message):
+        mv.Policy("mine", **arguments)
+
+
+def test_an_unknown_policy_or_an_unverified_frame_is_refused():
+    out = verified([TABLE[0][0]])
+    with pytest.raises(mv.SettingsError, match="strict, balanced, lenient"):
+        mv.decide(out, "email", policy="bold")
+    with pytest.raises(mv.ColumnError, match="verify 'email' first"):
+        mv.decide(pd.DataFrame({"email": ["a@b.example"]}), "email")

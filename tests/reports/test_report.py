@@ -1,0 +1,101 @@
+"""The report: right numbers, self-contained, nothing executes, a workbook without formulas."""
+
+import re
+from html.parser import HTMLParser
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.reports.facts import ASK_AGAIN
+from mailverdict.sandbox import World
+from mailverdict.verdicts import PRECEDENCE
+
+HOSTILE = '<script>alert("x")</script>@"><img src=x onerror=alert(1)>.example'
+
+
+@pytest.fixture(scope="module")
+def out():
+    cells = [
+        "ada@gmail.com",
+        "bob@gmial.com",
+        "info@one.example",
+        "x@gone.example",
+        "=cmd|' /C calc'!A0",
+        HOSTILE,
+        None,
+    ]
+    with World() as world:
+        return mv.verify(
+            pd.DataFrame({"email": cells, "note": ["=1+1", "<b>", "-", "", "@x", "\t1", "+2"]}),
+            "email",
+            backend=world.backend,
+            columns="all",
+        )
+
+
+class Outside(HTMLParser):
+    """Collects what would be fetched or executed."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, tag, attrs):
+        values = dict(attrs)
+        self.found += [tag] if tag in ("script", "iframe", "object", "link", "img") else []
+        self.found += [f"{tag} {name}" for name in values if name.startswith("on") or name in ("src", "href")]
+
+
+def test_the_page_fetches_and_executes_nothing(out):
+    page = mv.report(out, "email").to_html()
+    seen = Outside()
+    seen.feed(page)
+    assert seen.found == []
+    assert "http" not in re.sub(r'http-equiv="[^"]*"', "", page)
+
+
+def test_its_numbers_are_those_of_summary_and_split(out):
+    made = mv.report(out, "email", policy="strict")
+    assert made.facts.buckets == mv.summary(out, "email")["rows"].to_dict()
+    assert made.facts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
+    assert made.facts.mailable == made.facts.actions["send"] / 6
+    assert made.facts.slips == [("gmial.com", "gmail.com", 1)]
+    assert made.facts.validation_types == {
+        "mx": "valid means that the domain can receive mail, not that the mailbox exists"
+    }
+
+
+def test_it_shows_in_a_notebook_and_says_so_in_one_line(out):
+    made = mv.report(out, "email")
+    assert made._repr_html_().startswith("<style>")
+    assert repr(made) == "<mailverdict.Report of 'email': 33.3% of 7 rows can be mailed>"
+
+
+def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
+    from python_calamine import CalamineWorkbook
+
+    made = mv.report(out, "email", tmp_path / "r.html")
+    made.save(tmp_path / "r.xlsx")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.xlsx"]
+    book = CalamineWorkbook.from_path(str(tmp_path / "r.xlsx"))
+    assert book.sheet_names == ["summary", "send", "review", "retry", "drop", "unchecked"]
+    cells = [cell for name in book.sheet_names for row in book.get_sheet_by_name(name).to_python() for cell in row]
+    assert "=1+1" in cells  # as text: the writer makes no formulas
+    with pytest.raises(mv.InputError, match=r"\.html or \.xlsx"):
+        made.save(tmp_path / "r.pdf")
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_every_unknown_reason_has_a_word_on_when_to_ask_again():
+    assert set(ASK_AGAIN) == {reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown"}
+
+
+def test_a_frame_without_rows_still_makes_a_report():
+    empty = mv.verify(pd.DataFrame({"email": pd.Series([], dtype=object)}), "email", validation_type="regex")
+    assert "0.0% can be mailed" in mv.report(empty, "email").to_html()
+
+
+def test_a_frame_that_was_not_verified_is_refused():
+    with pytest.raises(mv.ColumnError, match="verify 'email' first"):
+        mv.report(pd.DataFrame({"email": ["a@b.example"]}), "email")
