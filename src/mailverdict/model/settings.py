@@ -210,7 +210,7 @@ class LocalSettings:
     resolver: str | None = None
     """``"127.0.0.1:5353"``-like text; None: the system's resolvers."""
     dns_concurrency: int = 1000
-    """Queries in flight; one socket carries them all, so this bounds memory, not sockets."""
+    """Queries in flight; a socket carries 250 of them, so this bounds memory more than sockets."""
     dns_timeout: float = 3.0
     """Wait for one answer; a resolver that does recursion may need seconds."""
     dns_attempts: int = 3

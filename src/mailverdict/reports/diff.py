@@ -56,7 +56,7 @@ def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str 
     change = pd.Series("changed", index=both.index, dtype=object)
     change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
     same = (both["before"] == both["after"]) & (both["details_before"].eq(both["details_after"]) | no_details(both))
-    both.insert(0, "change", pd.Categorical(change, dtype=CHANGE_DTYPE))
+    both.insert(0, "change", change.astype(CHANGE_DTYPE))
     return both[~same].rename_axis(index="address")
 
 

@@ -139,7 +139,7 @@ class ZoneTable:
     def _rrset(self, name: str, rdtype: str) -> dns.rrset.RRset:
         entry = self.find(name)
         assert entry is not None
-        return dns.rrset.from_rdata_list(dns.name.from_text(name), entry.given.ttl, entry.rdatasets[rdtype])
+        return dns.rrset.from_rdata_list(dns.name.from_text(name), entry.given.ttl, list(entry.rdatasets[rdtype]))
 
 
 NOTHING = Entry(DomainRecords(), {})
