@@ -68,6 +68,7 @@ OF_NO_ACCOUNT = tuple(
         (r"relay= ?\S+", ""),  # AT&T names the client so
         (r"you do not have authori[sz]ation to see it", ""),  # Cyrus, of a mailbox that is not there
         (r"\(in reply to (?:rcpt to|(?:end of )?data)[^)]*\)?", ""),  # Postfix, quoting the server behind
+        (r"\bhost xipx xipx said", "said"),  # Postfix, of a server behind it that has no name
         (r"message was not accepted -- ", ""),  # Mail.ru begins every refusal so
         (rf"{NOT_OURS}\b({SHUTTABLE}) {IS}(?: \w+)? {LOCKED}(?: due to inactivity)?", r"\1 is disabled"),
     )
@@ -101,7 +102,10 @@ def read_wording(text: str) -> Wording:
 
 def fold(text: str) -> str:
     """Lower case without accents, with one kind of apostrophe."""
-    spread = unicodedata.normalize("NFKD", text.casefold())
+    lower = text.casefold()
+    if lower.isascii():  # nearly always, and every refusal quotes another address
+        return lower.translate(APOSTROPHES)
+    spread = unicodedata.normalize("NFKD", lower)
     return "".join(c for c in spread if not unicodedata.combining(c)).translate(APOSTROPHES)
 
 
