@@ -77,19 +77,17 @@ def read_answer(connection: socket.socket) -> Answer:
 def listening(app: Starlette, settings: ServiceSettings) -> Iterator[Address]:
     """Serve an application on a free port."""
     server = uvicorn.Server(configure(app, settings, "127.0.0.1", 0))
-    ready = threading.Event()
-    startup = server.startup
-
-    async def started(sockets: Any = None) -> None:
-        await startup(sockets)
-        ready.set()
-
-    server.startup = started  # the one place where uvicorn tells that its port is known
-    thread = threading.Thread(target=server.run, daemon=True)
+    bound = socket.create_server(("127.0.0.1", 0))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
-    assert ready.wait(PATIENCE), "the server did not start"
+    waiting = threading.Event()
+    for _ in range(PATIENCE * 200):
+        if server.started:
+            break
+        waiting.wait(0.005)
+    assert server.started, "the server did not start"
     try:
-        yield Address(server.servers[0].sockets[0].getsockname()[1])
+        yield Address(bound.getsockname()[1])
     finally:
         server.should_exit = True
         thread.join(PATIENCE)

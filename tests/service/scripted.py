@@ -17,7 +17,7 @@ CHECKS = {
     "regex": {"syntax": True},
     "mx": {"syntax": True, "dns": True},
     "mx_blacklist": {"syntax": True, "dns": True, "blacklist": True},
-    "smtp": {key: True for key in ("syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp")},
+    "smtp": dict.fromkeys(("syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp"), True),
 }
 
 

@@ -153,7 +153,7 @@ async def test_one_failure_does_not_take_other_jobs_along(tmp_path: Path) -> Non
         assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["error", "done", "error"]
 
 
-@pytest.mark.parametrize("job_id", ["nope", "0" * 32, "..%2f..", "%00", "a/b", "é", "x" * 5000])
+@pytest.mark.parametrize("job_id", ["nope", "0" * 32, "..%2f..", "%00", "a/b", "%0a", "a%0ab", "é", "x" * 5000])
 @asynchronous
 async def test_unknown_job_is_not_found(tmp_path: Path, job_id: str) -> None:
     async with serving(tmp_path) as world:

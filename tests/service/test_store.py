@@ -82,7 +82,7 @@ def test_refused_debit_queues_nothing(store: Store) -> None:
 
 def test_group_that_fails_leaves_nothing_behind(store: Store) -> None:
     store.commit([debit("a", 1, "j1")])
-    with pytest.raises(Exception, match="(?i)unique|duplicate"):
+    with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
         store.commit([debit("a", 1, "j2"), debit("a", 1, "j1")])  # an identifier that is taken
     assert ask(store, FindJob("j2"), Used("a", DAY)) == [None, 1]
     assert store.commit([debit("a", 1)]) == [Account(granted=True, remaining=98)]  # what it knew was forgotten
@@ -235,5 +235,5 @@ def test_error_of_a_statement_does_not_show_addresses(store: Store) -> None:
 
 
 def test_schema_of_the_about_table_is_one_row(store: Store) -> None:
-    with pytest.raises(Exception, match="(?i)unique|duplicate"), store.writer.begin() as connection:
+    with pytest.raises(Exception, match=r"(?i)unique|duplicate"), store.writer.begin() as connection:
         connection.execute(insert(about).values(name="schema", value="2"))

@@ -25,7 +25,7 @@ async def test_healthy_service_says_so_with_its_queue(tmp_path: Path) -> None:
 async def test_service_whose_worker_has_stopped_is_failing(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         world.parts.tasks[0].cancel()
-        await until(lambda: world.parts.tasks[0].done())
+        await until(world.parts.tasks[0].done)
         reply = await world.get("/healthz")
         assert (reply.status_code, reply.json()["status"]) == (503, "failing")
 

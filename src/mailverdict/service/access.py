@@ -10,6 +10,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ..errors import SettingsError
 from .clients import client_of
 from .metrics import Metrics
 from .replies import ENCODE, LingeringReply, Refusal, Reply, iso_moment, new_request_id, short, standard
@@ -95,6 +96,9 @@ class Access:
             await self.app(scope, receive, send)
         except Refusal as refusal:
             await answer_refusal(refusal, trace)(scope, receive, send)
+        except SettingsError as exc:  # the parts could not be opened
+            LOG.error("the service cannot work as it is set up: %s", exc)
+            await answer_refusal(short("E1001", "the service is misconfigured"), trace)(scope, receive, send)
         except Exception:  # the last net: no traceback leaves the house
             LOG.exception("request %s failed", trace.request_id)
             if trace.status:

@@ -13,7 +13,7 @@ from .settings import ServiceSettings
 __all__ = ["describe"]
 
 Json = dict[str, Any]
-STATUS_CODES = tuple(str(each) for each in JobStatus)
+JOB_STATUSES = [str(each) for each in JobStatus]
 
 
 def ref(name: str) -> Json:
@@ -89,7 +89,7 @@ EARLIER_PAYLOAD = record(
 JOB = record(
     {
         "email": text(),
-        "status": text("Where the processing stands; only `done` and `error` are final.", enum=STATUS_CODES),
+        "status": text("Where the processing stands; only `done` and `error` are final.", enum=JOB_STATUSES),
         "verification": {"oneOf": [ref("Verification"), {"type": "null"}], "description": "Null unless `done`."},
     },
     closed=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -67,7 +68,11 @@ class Endpoints:
             ("GET", "/metrics", self.metrics),
             ("GET", "/", self.status_page),
         )
-        return [Route(path, traced(path, endpoint), methods=[method]) for method, path, endpoint in table]
+        routes = [Route(path, traced(path, endpoint), methods=[method]) for method, path, endpoint in table]
+        for route in routes:
+            # Starlette's own pattern stops at a line break, so that "/%0A" would not be a job that is unknown.
+            route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z", re.DOTALL)
+        return routes
 
     async def check_email(self, request: Request) -> Response:
         """``POST /api/check-email``."""

@@ -1,0 +1,56 @@
+"""The application as a whole: its paths, its life."""
+
+from pathlib import Path
+
+import httpx
+
+from mailverdict.service import create_app
+from mailverdict.service.store import Store
+
+from .scripted import ScriptedBackend
+from .world import asynchronous, serving, settings_for
+
+CONTRACT = {"/api/check-email", "/api/quota", "/api/bulk-check-email", "/api/verification-result/{job_id}"}
+
+
+@asynchronous
+async def test_contract_has_four_endpoints_without_a_version_in_their_paths(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        paths = (await world.get("/openapi.json")).json()["paths"]
+        assert {path for path in paths if path.startswith("/api")} == CONTRACT
+        assert not any("v1" in path for path in paths)
+
+
+@asynchronous
+async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_path: Path) -> None:
+    app = create_app(settings_for(tmp_path), ScriptedBackend())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
+        assert (await client.get("/api/quota")).json() == {"daily_limit": 100, "used": 0, "remaining": 100}
+    await app.state.parts.close()
+
+
+@asynchronous
+async def test_application_that_cannot_open_says_that_it_is_misconfigured(tmp_path: Path) -> None:
+    store = Store(settings_for(tmp_path).store)
+    app = create_app(settings_for(tmp_path), ScriptedBackend())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
+        reply = await client.get("/api/quota")
+    store.close()
+    assert reply.status_code == 500
+    assert set(reply.json()) == {"error"}
+    assert reply.json()["error"]["code"] == "E1001"
+
+
+@asynchronous
+async def test_application_closes_its_backend_and_its_store(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        await world.check()
+    assert world.backend.closed
+    Store(settings_for(tmp_path).store).close()  # it is free again
+
+
+@asynchronous
+async def test_nothing_is_pushed_and_nothing_redirects(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        for path in ("/api/quota/", "/api/events", "/api/webhooks", "/v1/api/quota"):
+            assert (await world.get(path)).status_code == 404

@@ -1,0 +1,161 @@
+"""Jobs and quota across ``kill -9``, with the service as a process of its own."""
+
+import asyncio
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from mailverdict.service.store import Store
+
+from .world import asynchronous
+
+PROGRAM = Path(__file__).parent / "program.py"
+CLIENTS = 50
+LINES = 20  # addresses of each submission
+SUBMISSIONS = 2  # of each client
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@asynccontextmanager
+async def program(store: Path, seconds: float) -> AsyncIterator[tuple[subprocess.Popen, str]]:
+    """The service as a process, once it answers."""
+    port = free_port()
+    command = [sys.executable, str(PROGRAM), f"sqlite:///{store}", str(port), str(seconds)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    url = f"http://127.0.0.1:{port}"
+    try:
+        async with httpx.AsyncClient() as client, asyncio.timeout(30):
+            while True:
+                try:
+                    if (await client.get(f"{url}/healthz")).status_code == 200:
+                        break
+                except httpx.TransportError:
+                    assert process.poll() is None, process.stderr.read().decode()
+                await asyncio.sleep(0.02)
+        yield process, url
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def client_address(number: int) -> str:
+    return f"198.51.100.{number}"
+
+
+async def submit_all(url: str, accepted: dict[str, list[str]], kill: asyncio.Event) -> None:
+    """Fifty clients submit at once; what was accepted is noted, what got no answer is not."""
+
+    async def one(number: int) -> None:
+        address = client_address(number)
+        async with httpx.AsyncClient(timeout=30, headers={"x-forwarded-for": address}) as client:
+            for turn in range(SUBMISSIONS):
+                emails = [f"c{number}t{turn}n{n}@example.org" for n in range(LINES)]
+                body = {"emails": emails, "validation_type": random.choice(["mx", "smtp"])}
+                try:
+                    reply = await client.post(f"{url}/api/bulk-check-email", json=body)
+                except httpx.TransportError:
+                    return
+                assert reply.status_code == 202, reply.text
+                accepted[address] += [entry["job_id"] for entry in reply.json()["data"]["results"]]
+                if sum(map(len, accepted.values())) > CLIENTS * LINES:
+                    kill.set()
+
+    await asyncio.gather(*(one(number) for number in range(CLIENTS)))
+
+
+async def end_of(client: httpx.AsyncClient, job_id: str) -> dict:
+    """The record of a job once it is final."""
+    while True:
+        reply = await client.get(f"/api/verification-result/{job_id}")
+        assert reply.status_code == 200, f"{job_id} was lost"
+        record = reply.json()["data"]["result"]
+        if record["status"] not in ("queued", "processing"):
+            return record
+        await asyncio.sleep(0.05)
+
+
+@asynchronous
+async def test_nothing_is_lost_or_doubled_by_a_kill_in_the_middle(tmp_path: Path) -> None:
+    store = tmp_path / "jobs.db"
+    accepted: dict[str, list[str]] = {client_address(number): [] for number in range(CLIENTS)}
+    async with program(store, 0.05) as (process, url):
+        kill = asyncio.Event()
+        submitting = asyncio.create_task(submit_all(url, accepted, kill))
+        await kill.wait()
+        process.send_signal(signal.SIGKILL)
+        await submitting
+    job_ids = [job_id for jobs in accepted.values() for job_id in jobs]
+    assert len(job_ids) > CLIENTS * LINES
+    assert len(set(job_ids)) == len(job_ids)
+    states = Counter(row[0] for row in rows(store, "SELECT status FROM job"))
+    assert states["queued"] or states["processing"], "the kill came too late to prove anything"
+
+    async with program(store, 0.0) as (_, url), asyncio.timeout(60):
+        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+            records = [await end_of(client, job_id) for job_id in job_ids]
+        await no_job_open(store)
+        async with httpx.AsyncClient(base_url=url) as client:
+            for address, jobs in accepted.items():
+                quota = (await client.get("/api/quota", headers={"x-forwarded-for": address})).json()
+                stored = rows(store, "SELECT count(*) FROM job WHERE client = ?", address)[0][0]
+                # A submission that was written but not answered may be there; half of one may not.
+                assert quota["used"] == stored
+                assert stored - len(jobs) in (0, LINES)
+    assert {record["status"] for record in records} == {"done"}
+    assert all(record["verification"]["email"] == record["email"] for record in records)
+
+
+async def no_job_open(store: Path) -> None:
+    """Wait for the jobs nobody knows of, too."""
+    while rows(store, "SELECT count(*) FROM job WHERE status NOT IN ('done', 'error')")[0][0]:
+        await asyncio.sleep(0.02)
+
+
+def rows(store: Path, statement: str, *values: str) -> list[tuple]:
+    """Look into the store from outside."""
+    connection = sqlite3.connect(store)
+    try:
+        return connection.execute(statement, values).fetchall()
+    finally:
+        connection.close()
+
+
+@asynchronous
+async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
+    async with program(tmp_path / "jobs.db", 30.0) as (process, url):
+        async with httpx.AsyncClient(base_url=url) as client:
+            reply = await client.post(
+                "/api/bulk-check-email", json={"emails": ["a@example.org"], "validation_type": "smtp"}
+            )
+            [entry] = reply.json()["data"]["results"]
+        process.send_signal(signal.SIGTERM)
+        _, errors = await asyncio.to_thread(process.communicate, timeout=20)
+        assert process.returncode in (0, -signal.SIGTERM)
+        assert b"Traceback" not in errors
+    async with program(tmp_path / "jobs.db", 0.0) as (_, url), httpx.AsyncClient(base_url=url) as client:
+        assert (await end_of(client, entry["job_id"]))["status"] == "done"
+
+
+def test_second_service_on_a_store_is_refused_at_once(tmp_path: Path) -> None:
+    store = Store(f"sqlite:///{tmp_path / 'jobs.db'}")
+    try:
+        command = [sys.executable, str(PROGRAM), f"sqlite:///{tmp_path / 'jobs.db'}", str(free_port()), "0"]
+        ended = subprocess.run(command, capture_output=True, timeout=60)
+    finally:
+        store.close()
+    assert ended.returncode != 0
+    assert b"SettingsError: another service already works on this store" in ended.stderr

@@ -1,0 +1,67 @@
+"""The table of the specification: every sentence has a test that names it, and the tests are there."""
+
+import ast
+import csv
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+with (Path(__file__).parent / "specification.csv").open(encoding="utf-8", newline="") as file:
+    ROWS = list(csv.DictReader(file))
+# The headings of the specification, and the tables below them.
+SECTIONS = [
+    "document",
+    "what it does",
+    "envelope",
+    "meta",
+    "payload",
+    "payload rules",
+    "verdict",
+    "precedence",
+    "meaning of valid",
+    "saturation",
+    "quota record",
+    "bulk entry",
+    "job record",
+    "states",
+    "check-email",
+    "quota",
+    "bulk-check-email",
+    "verification-result",
+    "polling guidance",
+    "authentication",
+    "events",
+    "standard errors",
+    "short errors",
+    "limits",
+    "versioning",
+    "earlier revision",
+]
+
+
+@cache
+def functions_of(path: str) -> frozenset[str]:
+    """The test functions of a file."""
+    tree = ast.parse((TESTS / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['section']}: {row['sentence']}")
+def test_sentence_has_tests_that_exist(row: dict[str, str]) -> None:
+    named = row["tests"].split(";")
+    for each in named:
+        path, _, function = each.partition("::")
+        assert function.startswith("test_"), each
+        assert function in functions_of(path), each
+
+
+def test_table_follows_the_specification_section_by_section() -> None:
+    assert list(dict.fromkeys(row["section"] for row in ROWS)) == SECTIONS
+
+
+def test_no_sentence_stands_there_twice() -> None:
+    counted = Counter((row["section"], row["sentence"]) for row in ROWS)
+    assert [key for key, count in counted.items() if count > 1] == []
