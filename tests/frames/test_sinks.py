@@ -161,6 +161,9 @@ class Broken:
     def __getattr__(self, name):
         raise InputError("not a table")
 
+    def __len__(self):
+        return 1
+
 
 class TestAtomic:
     @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.xlsx"])

@@ -1,0 +1,111 @@
+"""From arguments to an execution: what is checked, what is the default, what is opened."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.errors import SettingsError
+from mailverdict.model.words import ValidationType
+from mailverdict.runs.opening import Options, default_journal, open_execution
+
+from .scripted import ScriptedBackend
+
+
+def test_defaults():
+    options = Options.check()
+    assert options.validation_type is ValidationType.MX
+    assert isinstance(options.backend, mv.LocalBackend)
+    assert options.journal is None
+    assert (options.request.max_age, options.request.limit, options.request.on_quota) == (30 * 86_400, None, "stop")
+    assert options.owns_backend
+
+
+@pytest.mark.parametrize("value", ["regex", "mx", "mx_blacklist", "smtp", ValidationType.SMTP])
+def test_every_validation_type(value):
+    assert Options.check(validation_type=value, journal=None).validation_type == value
+
+
+@pytest.mark.parametrize("value", ["", "MX", None, 1, ["mx"], "email"])
+def test_another_validation_type_is_refused_with_those_there_are(value):
+    with pytest.raises(SettingsError, match="give one of regex, mx, mx_blacklist, smtp"):
+        Options.check(validation_type=value)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "wanted"),
+    [
+        ("auto", "regex", None),
+        ("auto", "mx", None),
+        ("auto", "smtp", "default"),
+        ("x.db", "mx", "x.db"),
+        (Path("x.db"), "smtp", "x.db"),
+        ("x.db", "regex", None),
+        (None, "smtp", None),
+    ],
+)
+def test_where_the_journal_is(given, kind, wanted):
+    found = Options.check(validation_type=kind, journal=given).journal
+    assert found == (default_journal() if wanted == "default" else wanted and Path(wanted))
+
+
+def test_the_default_journal_is_one_file_of_the_users():
+    assert default_journal().parts[-2:] == ("mailverdict", "journal.db")
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"), [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)]
+)
+def test_durations(value, seconds):
+    assert Options.check(max_age=value).request.max_age == seconds
+
+
+@pytest.mark.parametrize(("value", "limit"), [(None, None), (0, 0), (7, 7), (np.int64(7), 7)])
+def test_limits(value, limit):
+    assert Options.check(limit=value).request.limit == limit
+
+
+@pytest.mark.parametrize("value", ["unknown", {"unknown"}, ["unknown"], ("unknown",), (v for v in ["unknown"])])
+def test_verdicts_to_ask_again(value):
+    assert Options.check(refresh=value).request.refresh == {"unknown"}
+
+
+def test_a_url_is_a_service_with_a_journal():
+    options = Options.check(backend="http://127.0.0.1:1")
+    assert options.backend.source == "remote"
+    assert options.journal == default_journal()
+    assert options.owns_backend
+
+
+def test_the_callers_own_backend_stays_the_callers():
+    backend = ScriptedBackend()
+    options = Options.check(backend=backend)
+    assert options.backend is backend
+    assert not options.owns_backend
+
+
+def execution_of(**options):
+    return open_execution(pa.array(["a@example.org"]), Options.check(**{"journal": None, **options}))
+
+
+def test_a_service_never_sees_the_malformed_and_dead_domains_only_on_request():
+    assert execution_of(backend=ScriptedBackend()).screen.with_dns is False
+    assert execution_of(backend=ScriptedBackend(), screen="mx").screen.with_dns is True
+
+
+def test_offline_looks_nothing_up_whatever_is_asked():
+    assert execution_of(backend=ScriptedBackend(), screen="mx", offline=True).screen.with_dns is False
+    backend = mv.LocalBackend()
+    assert execution_of(backend=backend, offline=True).screen.backend is backend
+    assert execution_of(backend=backend).screen is None
+
+
+def test_a_journal_is_opened_and_closed_with_the_run(tmp_path):
+    execution = execution_of(backend=ScriptedBackend(), journal=tmp_path / "new" / "journal.db")
+    assert execution.journal.path == tmp_path / "new" / "journal.db"
+    execution.journal.close()
