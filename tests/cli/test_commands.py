@@ -1,0 +1,181 @@
+"""The commands besides verify and clean: what they print, where, and how they leave."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from mailverdict.cli import main
+from mailverdict.cli.terminal import app
+from mailverdict.sandbox import World
+
+EMAILS = "email,name\nada@gmail.com,Ada\nbob@gmial.com,Bob\nbad,\n,Nobody\n"
+
+
+@pytest.fixture(scope="module")
+def world():
+    with World(daily_limit=50) as opened:
+        yield opened
+
+
+@pytest.fixture
+def contacts(tmp_path):
+    path = tmp_path / "contacts.csv"
+    path.write_text(EMAILS, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command line: exit status, standard output, standard error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(a) for a in arguments])
+        seen = capsys.readouterr()
+        return left.value.code or 0, seen.out, seen.err
+
+    return run
+
+
+def test_every_command_is_in_the_readme_or_the_help():
+    names = {command.name or command.callback.__name__.replace("_", "-") for command in app.registered_commands}
+    names |= {group.name for group in app.registered_groups}
+    assert names == {
+        "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
+    }  # fmt: skip
+
+
+def test_plan_prints_a_table_and_json(run, contacts, world):
+    status, out, _ = run("plan", contacts, "-c", "email", "--backend", world.url, "--journal", "none")
+    assert (status, "to submit" in out) == (0, True)
+    status, out, _ = run("plan", contacts, "--backend", world.url, "--journal", "none", "--json")
+    assert (status, json.loads(out)["to_submit"]) == (0, 2)
+
+
+def test_quota_tells_what_is_left(run, world):
+    status, out, _ = run("quota", "--backend", world.url)
+    assert (status, out) == (0, "50 of 50 addresses left today\n")
+    assert run("quota")[0] == 2
+
+
+@pytest.mark.parametrize("ending", ["html", "xlsx"])
+def test_report_reads_what_verify_wrote(run, contacts, tmp_path, world, ending):
+    verified, page = tmp_path / "verified.csv", tmp_path / f"report.{ending}"
+    resolver = world.backend.settings.resolver
+    assert run("verify", contacts, "-c", "email", "--resolver", resolver, "-o", verified, "-q")[0] == 0
+    status, _, err = run("report", verified, "-c", "email", "-o", page, "--policy", "strict")
+    assert (status, page.stat().st_size > 2000) == (0, True)
+    assert str(page) in err
+
+
+def test_verify_writes_report_and_actions_in_one_go(run, contacts, tmp_path, world):
+    out, page = tmp_path / "out.csv", tmp_path / "page.html"
+    resolver = world.backend.settings.resolver
+    status, _, err = run(
+        "verify", contacts, "-c", "email", "--resolver", resolver, "-o", out, "--report", page, "--policy", "balanced"
+    )
+    assert status == 0, err
+    assert "email_action" in out.read_text().splitlines()[0]
+    assert [line.rsplit(",", 2)[1] for line in out.read_text().splitlines()[1:3]] == ["send", "review"]
+    assert "can be mailed" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("report", "{csv}", "-c", "email", "-o", "x.html"), "verify 'email' first"),
+        (("verify", "{csv}", "-c", "email", "--policy", "bold", "-o", "x.csv"), "strict, balanced, lenient"),
+        (("plan", "{csv}", "-c", "mail"), "no column 'mail'"),
+        (("serve", "--sandbox", "--smtp-port", "25"), "--sandbox brings its own"),
+        (("verify", "{csv}", "--sandbox", "--backend", "http://127.0.0.1:9"), "--sandbox brings its own"),
+        (("runs", "--journal", "nowhere.db"), "there is no journal"),
+        (("lists", "update", "--source", "nowhere.txt"), "nowhere.txt"),
+        (("explain", " "), "give one address"),
+    ],
+)  # fmt: skip
+def test_wrong_usage_is_one_line_and_status_2(run, contacts, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    status, _, err = run(*(a.format(csv=contacts) for a in arguments))
+    assert status == 2
+    lines = [line for line in err.splitlines() if line.startswith("mailverdict:")]
+    assert len(lines) == 1
+    assert message in lines[0]
+    assert "Traceback" not in err
+    assert not (tmp_path / "x.csv").exists()
+
+
+def test_a_service_that_is_not_there_is_status_4(run, contacts):
+    status, _, err = run("verify", contacts, "-c", "email", "--backend", "http://127.0.0.1:9", "--journal", "none")
+    assert (status, "127.0.0.1:9" in err) == (4, True)
+
+
+def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
+    journal, export = tmp_path / "j.db", tmp_path / "all.parquet"
+    assert run("verify", contacts, "-c", "email", "--backend", world.url, "--journal", journal, "-q")[0] == 0
+    status, out, _ = run("runs", "--journal", journal, "--export", export)
+    assert (status, "3 settled" in out, export.exists()) == (0, True, True)
+    assert json.loads(run("runs", "--journal", journal, "--json")[1])[0]["settled"] == 3
+
+
+def test_lists_shows_each_list_with_its_licence(run):
+    status, out, _ = run("lists")
+    assert status == 0
+    assert re.search(r"disposable +[\d,]+ rows +CC0", out)
+    assert {row["list"] for row in json.loads(run("lists", "--json")[1])} >= {"disposable", "free", "relays"}
+
+
+def test_updating_from_a_poisoned_file_is_refused(run, tmp_path):
+    poisoned = tmp_path / "list.txt"
+    poisoned.write_text("gmail.com\nexample.com\n")
+    status, out, err = run("lists", "update", "--source", poisoned, "--dry-run")
+    assert (status, "refused" in err) == (2, True)
+    assert out
+
+
+def test_check_and_explain_answer_in_a_sandbox(run):
+    status, out, err = run("check", "info@gmail.com", "-t", "mx", "--sandbox", "--json")
+    assert (status, json.loads(out)["result"], "sandbox" in err) == (0, "valid", True)
+    status, out, _ = run("explain", "info@gmial.com", "-t", "mx", "--sandbox")
+    assert (status, "NXDOMAIN" in out) == (0, True)
+
+
+def test_audit_host_says_what_is_wrong_and_leaves_with_1(run, world):
+    resolver = world.backend.settings.resolver
+    status, out, _ = run("audit-host", "--resolver", resolver, "--port", "9", "--helo-name", "client.example")
+    assert status == 1
+    assert "not fit to ask" in out
+
+
+def serving(*arguments):
+    command = [sys.executable, "-m", "mailverdict", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+
+
+def test_the_sandbox_stays_until_ctrl_c():
+    with serving("sandbox") as process:
+        lines = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=30)
+    assert lines[0].startswith("resolver       127.0.0.1:")
+    assert lines[3].startswith("service        http://127.0.0.1:")
+    assert (process.returncode, err.splitlines()[-1]) == (0, "ended")
+
+
+def test_serve_answers_until_it_is_told_to_stop(tmp_path):
+    with serving("serve", "--port", "0", "--sandbox", "--store", f"sqlite:///{tmp_path}/jobs.db") as process:
+        seen = []
+        for line in process.stderr:
+            seen.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:([1-9]\d*)", line):
+                break
+        import mailverdict as mv
+
+        assert mv.quota(f"http://127.0.0.1:{found[1]}").daily_limit == 100
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+    assert "sandbox" in "".join(seen)
