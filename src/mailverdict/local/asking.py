@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ..checks.smtp.finding import ABOUT_MAILBOX, Action, Finding
-from ..checks.smtp.steps import Answered, Ended, Recipient, SessionPlan
+from ..checks.smtp.steps import Answered, Ended, Recipient
 from ..model.evidence import MailboxEvidence
 from ..model.settings import LocalSettings
 from ..model.words import Reason
@@ -39,25 +39,30 @@ class Job:
     ----------
     assignment : Assignment
         Where.
-    plan : SessionPlan
-        How.
     began : float
         Clock reading.
+    budget : int
+        Refusals that it may meet; 0: not granted yet.
+    is_pipelining : bool
+        Whether it asks many at once.
     positions, probes : dict
         Which recipient is which address, and which domain's random address.
-    has_drawn : bool
-        Whether it came so far as to ask.
     answered_at : float or None
         Clock reading of the last answer.
     """
 
     assignment: Assignment
-    plan: SessionPlan
     began: float
+    budget: int = 0
+    is_pipelining: bool = False
     positions: dict[Recipient, int] = field(default_factory=dict)
     probes: dict[Recipient, int] = field(default_factory=dict)
-    has_drawn: bool = False
     answered_at: float | None = None
+
+    @property
+    def has_drawn(self) -> bool:
+        """Whether it came so far as to ask."""
+        return self.budget > 0
 
 
 class Asking:
@@ -118,10 +123,9 @@ class Asking:
         return found
 
     def is_tail(self, job: Job, count: int, waiting: int) -> bool:
-        """Whether so little is left of the refusal budget that a fresh session asks the rest sooner."""
-        budget = job.plan.refusal_budget
-        is_on_trial = budget > job.assignment.host.plan.refusal_budget
-        return job.has_drawn and not is_on_trial and 3 * count < budget and waiting > count
+        """Whether windows have become so small that a fresh session asks the rest sooner."""
+        is_on_trial = job.budget > job.assignment.host.plan.refusal_budget
+        return job.is_pipelining and not is_on_trial and 3 * count < job.budget and waiting > count
 
     def pause(self, job: Job) -> float:
         """Seconds since the last answer: how long the farewell took."""

@@ -18,7 +18,7 @@ from ..checks.smtp.dial import may_dial
 from ..checks.smtp.finding import Action, Finding
 from ..checks.smtp.providers import Provider, find_provider
 from ..checks.smtp.session import Session
-from ..checks.smtp.steps import Answered, Ended, Learned, SessionPlan
+from ..checks.smtp.steps import Answered, Ended, Learned, Recipient, SessionPlan
 from ..checks.smtp.wire import Transcript, WireLimits, converse
 from ..model.evidence import DomainEvidence
 from ..model.settings import LocalSettings
@@ -216,11 +216,11 @@ class Engine:
 
     async def hold(self, assignment: Assignment) -> None:
         """Hold one session and take in what came of it."""
-        host, exchanges = assignment.host, assignment.exchanges
-        job = Job(assignment, host.session_plan(exchanges.waiting()), self.clock())
+        job = Job(assignment, self.clock())
+        session = Session(assignment.host.plan, lambda count: self.supply(job, session, count))
         try:
             end = await converse(
-                Session(job.plan, lambda count: self.supply(job, count)),
+                session,
                 [assignment.address],
                 port=self.settings.smtp_port,
                 limits=self.limits(assignment),
@@ -245,13 +245,16 @@ class Engine:
             quit=min(LONGEST_QUIT, settings.command_timeout),
         )
 
-    def supply(self, job: Job, count: int) -> list[Any]:
+    def supply(self, job: Job, session: Session, count: int) -> list[Recipient]:
         """Hand a session what to ask next; once it has begun to ask, another may be worth opening."""
+        if job.has_drawn:
+            return self.asking.supply(job, count)
         recipients = self.asking.supply(job, count)
-        if not job.has_drawn:
-            job.has_drawn = True
-            self.dispatcher.drew(job.assignment)
-            self.change.set()
+        host, waiting = job.assignment.host, job.assignment.exchanges.waiting()
+        job.is_pipelining = session.can_pipeline
+        job.budget = session.budget = host.grant_budget(waiting, is_pipelining=job.is_pipelining)
+        self.dispatcher.drew(job.assignment)
+        self.change.set()
         return recipients
 
     def take(self, job: Job, event: Answered | Learned) -> None:
@@ -269,7 +272,7 @@ class Engine:
             self.failed_connections += 1
         else:
             self.connections += 1
-        host.ended(end, job.plan, job.assignment.address, self.asking.pause(job))
+        host.ended(end, job.budget, job.assignment.address, self.asking.pause(job))
         if end.finding is not None and end.finding.action is Action.BACK_OFF:
             host.back_off(end, self.clock(), self.rng.random())
         self.asking.take_back(job, end)

@@ -21,7 +21,7 @@ REFUSED_US = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
 FRUITLESS = 2  # sessions in a row that ended badly without one answer: the next one would too
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
 TRIAL_STEP = 1  # refusals beyond the budget: to the number from which a default Postfix takes its time
-TRIAL_WORTH = 6  # budgets of waiting addresses that make a trial worth its risk, a farewell that takes a second
+TRIAL_WORTH = 20  # budgets of waiting addresses that make a trial worth its risk, a farewell that takes a second
 UNCLEAR = Finding(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
@@ -80,8 +80,8 @@ class ExchangeState:
         Whether it is left alone because there was no address to dial.
     budget_is_known : bool
         Whether it showed that it minds refusals, or that it does not.
-    kept_budget, is_on_trial : bool
-        Whether a session used up its budget in peace, and whether one is trying a larger one.
+    is_on_trial : bool
+        Whether a session is trying a larger budget.
     pause : float
         Longest farewell of a session within the budget, in seconds.
     """
@@ -100,7 +100,6 @@ class ExchangeState:
     closed: Closed | None = None
     is_undialled: bool = False
     budget_is_known: bool = False
-    kept_budget: bool = False
     pause: float = 0.0
     is_on_trial: bool = False
     dead_addresses: set[str] = field(default_factory=set)
@@ -132,14 +131,16 @@ class ExchangeState:
 
     # --- what a session is allowed ------------------------------------------------------------
 
-    def session_plan(self, waiting: int) -> SessionPlan:
-        """How to hold the next session: now and then with a slightly larger budget, to see what happens."""
+    def grant_budget(self, waiting: int, *, is_pipelining: bool) -> int:
+        """Refusals that a session may meet: where much waits, one goes a step beyond, to see what happens.
+
+        A larger budget makes larger windows, so that nothing is gained in step.
+        """
         larger = min(self.plan.refusal_budget + TRIAL_STEP, self.settings.refusal_budget_max)
-        is_fit = self.kept_budget and not (self.budget_is_known or self.is_on_trial)
-        if not is_fit or larger <= self.plan.refusal_budget or waiting < TRIAL_WORTH * larger:
-            return self.plan
+        if self.budget_is_known or self.is_on_trial or not is_pipelining or waiting < TRIAL_WORTH * larger:
+            return self.plan.refusal_budget
         self.is_on_trial = True
-        return replace(self.plan, refusal_budget=larger)
+        return larger
 
     # --- what a session taught ----------------------------------------------------------------
 
@@ -168,25 +169,27 @@ class ExchangeState:
                 self.budget_is_known = True
                 self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
-    def ended(self, end: Ended, plan: SessionPlan, address: str, pause: float) -> None:
+    def ended(self, end: Ended, budget: int, address: str, pause: float) -> None:
         """Take in how a session ended.
 
         Parameters
         ----------
         end : Ended
             How.
-        plan : SessionPlan
-            How it was held.
+        budget : int
+            Refusals it was granted.
         address : str
             With which of its addresses.
         pause : float
-            Seconds from its last answer to its end, QUIT and its reply.
+            Seconds from its last answer to its end: QUIT and its reply.
         """
-        is_trial = plan.refusal_budget > self.plan.refusal_budget
+        is_trial = budget > self.plan.refusal_budget
         if is_trial:
             self.is_on_trial = False
-        if end.finding is None:
-            self.judge_trial(end, plan, pause) if is_trial else self.earn_trial(end, plan, pause)
+        if end.finding is None and is_trial:
+            self.judge_trial(end, budget, pause)
+        elif end.finding is None:
+            self.pause = max(self.pause, pause)
         elif end.finding.action is Action.WITHOUT_TLS:
             self.plan = replace(self.plan, starttls="never")
         elif end.finding.action is Action.IN_STEP:
@@ -194,17 +197,12 @@ class ExchangeState:
         elif end.finding.action is not Action.BACK_OFF:
             self.suffer(end, address)
 
-    def earn_trial(self, end: Ended, plan: SessionPlan, pause: float) -> None:
-        """A budget all but used up in peace earns a trial of a larger one."""
-        self.pause = max(self.pause, pause)
-        self.kept_budget = self.kept_budget or 3 * end.refused >= 2 * plan.refusal_budget
-
-    def judge_trial(self, end: Ended, plan: SessionPlan, pause: float) -> None:
+    def judge_trial(self, end: Ended, budget: int, pause: float) -> None:
         """Who minds refusals takes its time from then on, even over the reply to QUIT; else the budget grows."""
-        if end.refused < plan.refusal_budget or self.budget_is_known:
+        if end.refused < budget or self.budget_is_known:
             return
         self.budget_is_known = True
-        if pause <= self.pause + plan.slow_by:
+        if pause <= self.pause + self.plan.slow_by:
             self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
     def back_off(self, end: Ended, now: float, jitter: float) -> None:

@@ -44,7 +44,7 @@ from .steps import (
     Step,
     Supply,
 )
-from .window import Entry, is_misplaced, plan_window
+from .window import Entry, Standing, is_misplaced, plan_window, standing_after
 
 __all__ = ["Session"]
 
@@ -88,6 +88,7 @@ class Session:
         self.pace = 0.0  # seconds of a reply that the server has no grudge about
         self.is_secure = False
         self.has_transaction = False
+        self.standing: Standing | None = None
         self.taken = self.taken_here = 0  # recipients that were not too many: of the session, of its last transaction
         self.wants_tls = False
         self.stop: Over | None = None
@@ -222,14 +223,20 @@ class Session:
                 one_domain=self.one_domain,
                 utf8=self.needs_utf8,
                 begins_with_rset=self.has_transaction,
+                standing=self.standing if self.has_transaction else None,
             )
-            can_pipeline = self.plan.pipelining and "PIPELINING" in self.extensions
-            yield from self.pipeline(entries) if can_pipeline else self.in_step(entries)
+            yield from self.pipeline(entries) if self.can_pipeline else self.in_step(entries)
+            self.standing = standing_after(entries, self.standing)
             if self.stop:
                 raise self.stop
             if self.wants_tls:
                 self.wants_tls = False
                 yield from self.upgrade()
+
+    @property
+    def can_pipeline(self) -> bool:
+        """Whether many recipients may be asked at once (RFC 2920)."""
+        return self.plan.pipelining and "PIPELINING" in self.extensions
 
     def draw(self) -> Generator[Step, Sent, list[Recipient]]:
         """Take recipients for the next window, left-over ones first: all of them may be refused."""

@@ -9,7 +9,7 @@ from . import command
 from .reply import Reply
 from .steps import Recipient
 
-__all__ = ["Entry", "is_misplaced", "plan_window"]
+__all__ = ["Entry", "Standing", "is_misplaced", "plan_window", "standing_after"]
 
 
 class Entry(NamedTuple):
@@ -41,6 +41,21 @@ class Entry(NamedTuple):
         return "rcpt" if self.verb == "RCPT" else "mail"
 
 
+class Standing(NamedTuple):
+    """A transaction that may go on into the next window.
+
+    Attributes
+    ----------
+    asked : int
+        Recipients that were asked in it.
+    domains : frozenset of str
+        Their domains.
+    """
+
+    asked: int = 0
+    domains: frozenset[str] = frozenset()
+
+
 def plan_window(
     recipients: Sequence[Recipient],
     *,
@@ -49,6 +64,7 @@ def plan_window(
     one_domain: bool,
     utf8: Set[Recipient],
     begins_with_rset: bool,
+    standing: Standing | None = None,
 ) -> list[Entry]:
     """Lay out the commands that ask about `recipients`; transactions are parted by RSET.
 
@@ -66,6 +82,8 @@ def plan_window(
         Those that need SMTPUTF8 although their address does not show it.
     begins_with_rset : bool
         Whether a transaction is under way.
+    standing : Standing, optional
+        That transaction, if it may take more recipients: a MAIL the fewer, which in step is a round trip.
 
     Returns
     -------
@@ -79,14 +97,41 @@ def plan_window(
     >>> [entry.verb for entry in plan_window(ask, **how)]
     ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
     """
-    entries: list[Entry] = []
-    for group, needs_utf8 in transactions(recipients, per_transaction, utf8, one_domain=one_domain):
+    going_on = [] if standing is None or one_domain else who_goes_on(recipients, per_transaction - standing.asked, utf8)
+    entries = lay_out(going_on, standing or Standing())
+    gone = set(going_on)
+    for group, needs_utf8 in transactions(
+        (r for r in recipients if r not in gone), per_transaction, utf8, one_domain=one_domain
+    ):
         if entries or begins_with_rset:
             entries.append(Entry("RSET", command.RSET))
         entries.append(Entry("MAIL", command.mail(mail_from, smtputf8=needs_utf8)))
-        domains = len({recipient.domain for recipient in group})
-        entries += [Entry("RCPT", command.rcpt(r.address), r, len(group), domains) for r in group]
+        entries += lay_out(group, Standing())
     return entries
+
+
+def who_goes_on(recipients: Iterable[Recipient], room: int, utf8: Set[Recipient]) -> list[Recipient]:
+    """Whom a transaction without SMTPUTF8 can still take."""
+    plain = [r for r in recipients if not r.is_probe and r not in utf8 and r.address.isascii()]
+    return plain[: max(0, room)]
+
+
+def lay_out(group: Sequence[Recipient], standing: Standing) -> list[Entry]:
+    """The RCPT commands of a transaction that has had others before."""
+    companions, domains = len(group) + standing.asked, len(standing.domains.union(r.domain for r in group))
+    return [Entry("RCPT", command.rcpt(r.address), r, companions, domains) for r in group]
+
+
+def standing_after(entries: Sequence[Entry], before: Standing | None) -> Standing | None:
+    """The transaction that is under way after a window; None: it takes no more, as those of probes and SMTPUTF8."""
+    last = max((index for index, entry in enumerate(entries) if entry.verb == "MAIL"), default=-1)
+    asked = [entry.recipient for entry in entries[last + 1 :] if entry.recipient]
+    if last >= 0:
+        is_plain = not entries[last].data.endswith(b"SMTPUTF8\r\n") and not any(r.is_probe for r in asked)
+        before = Standing() if is_plain else None
+    if before is None:
+        return None
+    return Standing(before.asked + len(asked), before.domains.union(r.domain for r in asked))
 
 
 def transactions(
