@@ -1,0 +1,188 @@
+"""The verification service: its speed beside a bare echo, and 10,000 jobs across a ``kill -9``.
+
+1. ``regex`` single checks a second with durable quota, accounting, limiter and access log on, beside a
+   bare Starlette JSON echo: the same server (uvicorn with uvloop and httptools, one process), the same
+   load tool (wrk where it is installed), in turns.
+2. How long a bulk submission of 100 addresses takes to be accepted.
+3. 10,000 jobs from 50 clients at once, the service killed in the middle and started again: none may be
+   lost or doubled, and the quota must be exact.
+
+Run it as ``python -m benchmarks.service``; a number of seconds for each turn may be given.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+from .service_load import CONNECTIONS, requests_per_second, tool
+
+TURNS = 5
+SECONDS = 4
+GOAL_RATIO = 0.3
+GOAL_ACCEPTED = 0.050
+SUBMISSIONS = 100
+CLIENTS, BATCHES, LINES = 50, 2, 100
+BATCH_SECONDS = 0.25  # of the engine, so that there is work in the middle to be killed in
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextmanager
+def program(*arguments: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """One of the servers, once it listens."""
+    command = [sys.executable, "-m", "benchmarks.service_program", *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        for _ in range(600):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            if process.poll() is not None:
+                raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+            time.sleep(0.05)
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def compare_with_echo(folder: Path, seconds: int) -> bool:
+    """Turn by turn, so that whatever else this machine does befalls both."""
+    echo_port, port = free_port(), free_port()
+    ratios = []
+    service = ("service", str(port), str(folder / "checks.db"), "0")
+    with program("echo", str(echo_port), port=echo_port), program(*service, port=port):
+        for path, where in (("/echo", echo_port), ("/api/check-email", port)):
+            requests_per_second(where, path, 1)  # whoever comes first meets a cold server
+        for turn in range(TURNS):
+            echo = requests_per_second(echo_port, "/echo", seconds)
+            checks = requests_per_second(port, "/api/check-email", seconds)
+            ratios.append(checks / echo)
+            print(f"  turn {turn + 1}: echo {echo:8,.0f}/s   regex checks {checks:8,.0f}/s   ratio {ratios[-1]:.2f}")
+    ratio = statistics.median(ratios)
+    print(f"regex checks beside a bare echo ({tool()}, {CONNECTIONS} connections): {ratio:.2f}, goal {GOAL_RATIO}")
+    return ratio >= GOAL_RATIO
+
+
+def measure_acceptance(folder: Path) -> bool:
+    """One submission after the other, and eight clients at once."""
+    port = free_port()
+    with program("service", str(port), str(folder / "bulk.db"), "0", port=port):
+        alone = asyncio.run(accept(port, clients=1))
+        together = asyncio.run(accept(port, clients=8))
+    for name, seconds in (("alone", alone), ("8 clients at once", together)):
+        tail = statistics.quantiles(seconds, n=20)[-1]
+        print(
+            f"bulk of 100 accepted, {name}: median {statistics.median(seconds) * 1e3:.1f} ms, 95 % {tail * 1e3:.1f} ms"
+        )
+    return statistics.median(alone) < GOAL_ACCEPTED
+
+
+async def accept(port: int, *, clients: int) -> list[float]:
+    """Seconds until each submission was accepted."""
+    taken: list[float] = []
+
+    async def one(number: int) -> None:
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            for turn in range(SUBMISSIONS // clients):
+                emails = [f"c{number}t{turn}n{n}@example{n}.org" for n in range(100)]
+                began = time.perf_counter()
+                reply = await client.post("/api/bulk-check-email", json={"emails": emails, "validation_type": "regex"})
+                taken.append(time.perf_counter() - began)
+                assert reply.status_code == 202, reply.text
+
+    await asyncio.gather(*(one(number) for number in range(clients)))
+    return taken
+
+
+def survive_a_kill(folder: Path) -> bool:
+    """Kill the service when a third of the jobs have ended, start it again, and count."""
+    store, port = folder / "jobs.db", free_port()
+    accepted: dict[str, list[str]] = {}
+    began = time.perf_counter()
+    with program("service", str(port), str(store), str(BATCH_SECONDS), port=port) as process:
+        asyncio.run(submit_all(port, accepted))
+        submitted = time.perf_counter() - began
+        while count(store, "status = 'done'") < CLIENTS * BATCHES * LINES // 3:
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    ended = count(store, "status = 'done'")
+    with program("service", str(port), str(store), "0", port=port):
+        while count(store, "status NOT IN ('done', 'error')"):
+            time.sleep(0.02)
+        lost, wrong = asyncio.run(audit(port, store, accepted))
+    jobs = [job_id for ids in accepted.values() for job_id in ids]
+    doubled = len(jobs) - len(set(jobs)) + count(store, "1 = 1") - len(jobs)
+    print(f"{len(jobs):,} jobs of {CLIENTS} clients in {submitted:.1f} s; killed when {ended:,} had ended:")
+    print(f"  lost {lost}, doubled {doubled}, clients whose quota is not exact {wrong}")
+    return not (lost or doubled or wrong) and len(jobs) == CLIENTS * BATCHES * LINES and ended < len(jobs)
+
+
+async def submit_all(port: int, accepted: dict[str, list[str]]) -> None:
+    """Every client submits at once."""
+
+    async def one(address: str) -> None:
+        headers = {"x-forwarded-for": address}
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+            for turn in range(BATCHES):
+                emails = [f"a{turn}n{n}@example{n}.org" for n in range(LINES)]
+                reply = await client.post("/api/bulk-check-email", json={"emails": emails, "validation_type": "regex"})
+                accepted.setdefault(address, []).extend(each["job_id"] for each in reply.json()["data"]["results"])
+
+    await asyncio.gather(*(one(f"198.51.100.{number}") for number in range(CLIENTS)))
+
+
+async def audit(port: int, store: Path, accepted: dict[str, list[str]]) -> tuple[int, int]:
+    """Poll every job and ask for every quota: how many are lost, how many are wrong."""
+    lost = wrong = 0
+    async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        for address, jobs in accepted.items():
+            for job_id in jobs:
+                reply = await client.get(f"/api/verification-result/{job_id}")
+                lost += reply.status_code != 200 or reply.json()["data"]["result"]["status"] != "done"
+            quota = (await client.get("/api/quota", headers={"x-forwarded-for": address})).json()
+            wrong += quota["used"] != len(jobs) or count(store, f"client = '{address}'") != len(jobs)
+    return lost, wrong
+
+
+def count(store: Path, condition: str) -> int:
+    """Look into the store from outside."""
+    connection = sqlite3.connect(store)
+    try:
+        found: int = connection.execute(f"SELECT count(*) FROM job WHERE {condition}").fetchone()[0]
+        return found
+    finally:
+        connection.close()
+
+
+def main() -> int:
+    seconds = int(sys.argv[1]) if len(sys.argv) > 1 else SECONDS
+    with tempfile.TemporaryDirectory(prefix="mailverdict-bench-") as name:
+        folder = Path(name)
+        outcomes = [compare_with_echo(folder, seconds), measure_acceptance(folder), survive_a_kill(folder)]
+    print("goals reached" if all(outcomes) else "a goal was MISSED")
+    return 0 if all(outcomes) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The servers that `benchmarks.service` measures, each as a process of its own.
+
+``python -m benchmarks.service_program echo PORT`` or ``... service PORT STORE SECONDS``: a bare
+Starlette application that echoes JSON, or the service, whose engine takes SECONDS for each batch
+where that is more than 0.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Sequence
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from mailverdict.backend import Batch, Event, Job
+from mailverdict.local.backend import LocalBackend
+from mailverdict.service import ServiceSettings, run
+
+GENEROUS = 10**9
+
+
+async def echo(request: Request) -> JSONResponse:
+    return JSONResponse(await request.json())
+
+
+def serve_echo(port: int) -> None:
+    app = Starlette(routes=[Route("/echo", echo, methods=["POST"])])
+    uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+
+
+class SlowBackend(LocalBackend):
+    """The local engine, after a while: so that there is a middle to be killed in."""
+
+    seconds = 0.0
+
+    async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
+        """Wait, then verify."""
+        await asyncio.sleep(self.seconds)
+        async for event in super().verify(batch, in_flight):
+            yield event
+
+
+def serve(port: int, store: str, seconds: float) -> None:
+    """The service with durable quota, accounting, limiter and access log, none of which ever refuses."""
+    backend = SlowBackend() if seconds else LocalBackend()
+    if isinstance(backend, SlowBackend):
+        backend.seconds = seconds
+    settings = ServiceSettings(
+        store=f"sqlite:///{store}",
+        daily_limit=GENEROUS,
+        rate_limit=float(GENEROUS),
+        rate_burst=GENEROUS,
+        queue_limit=GENEROUS,
+        trusted_proxies=("127.0.0.1",),  # type: ignore[arg-type]
+    )
+    run(settings, "127.0.0.1", port, backend=backend)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "echo":
+        serve_echo(int(sys.argv[2]))
+    else:
+        serve(int(sys.argv[2]), sys.argv[3], float(sys.argv[4]))
