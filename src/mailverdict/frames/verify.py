@@ -20,7 +20,7 @@ from ..local.view import foreign_rows
 from ..model.duration import Duration
 from ..model.table import SCHEMA, complete_table, verification_of
 from ..model.verification import Verification
-from ..model.words import Status
+from ..model.words import Status, ValidationType
 from ..runs.handle import Run
 from ..runs.opening import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
@@ -44,7 +44,8 @@ class Assembly:
     columns: Sequence[Column]
     intake: Intake
     codes: npt.NDArray[np.int32] | None
-    options: Options
+    validation_type: ValidationType
+    source: str
 
     def __call__(self, unique: pa.Table) -> Any:
         """Make the caller's kind of result."""
@@ -57,7 +58,7 @@ class Assembly:
         intake = self.intake
         if intake.rows is None and self.codes is None:
             return unique
-        foreign = foreign_rows(intake.foreign_kinds, self.options.validation_type, datetime.now(UTC))
+        foreign = foreign_rows(intake.foreign_kinds, self.validation_type, datetime.now(UTC))
         tables = [unique, foreign.select(fields), missing_row().select(fields)]
         order: Index = np.full(intake.size, len(unique) + len(foreign), np.int64)
         order[slice(None) if intake.rows is None else intake.rows] = self.text_order(len(unique))
@@ -70,7 +71,7 @@ class Assembly:
 
     def note(self) -> dict[str, Any]:
         """What `attrs` keeps: small and JSON-ready."""
-        return {"validation_type": str(self.options.validation_type), "source": self.options.backend.source}
+        return {"validation_type": str(self.validation_type), "source": self.source}
 
 
 def missing_row() -> pa.Table:
@@ -155,12 +156,18 @@ def prepare(
     check_progress(progress)
     intake = read_values(kind.values())
     texts, codes = (intake.texts, None) if options.is_free else unique_addresses(intake.texts)
-    run: Run[Any] = Run(open_execution(texts, options), Assembly(kind, names, chosen, intake, codes, options))
+    assembly = Assembly(kind, names, chosen, intake, codes, options.validation_type, options.backend.source)
+    run: Run[Any] = Run(open_execution(texts, options), assembly)
+    show_progress(run, column, progress, is_free=options.is_free)
+    return run
+
+
+def show_progress(run: Run[Any], column: Hashable | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
+    """Subscribe whoever wants to know how far it is."""
     if callable(progress):
         run.subscribe(progress)
-    elif wants_bar(progress=progress, is_free=options.is_free):
+    elif wants_bar(progress=progress, is_free=is_free):
         run.subscribe(ProgressBar(f"verify {column}" if column is not None else "verify"))
-    return run
 
 
 def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give

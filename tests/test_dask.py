@@ -1,0 +1,160 @@
+"""`mailverdict.dask.verify`: the same answers as in memory, and one asker however many partitions there are."""
+
+from __future__ import annotations
+
+import dask
+import dask.dataframe as dd
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import mailverdict as mv
+import mailverdict.dask
+from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
+
+from .runs.scripted import ScriptedBackend
+
+CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
+
+
+@pytest.fixture
+def people():
+    return pd.DataFrame({"name": list("abcdefgh"), "email": CELLS}, index=[10, 10, 20, 30, 40, 50, 50, 60])
+
+
+@pytest.fixture
+def ddf(people):
+    return dd.from_pandas(people, npartitions=3, sort=False)
+
+
+@pytest.mark.parametrize("columns", ["core", "all", ["error_message", "verdict"]])
+@pytest.mark.parametrize("validation_type", ["regex", "mx", "smtp"])
+def test_rows_are_those_of_verify_in_memory(ddf, columns, validation_type):
+    backend = mv.LocalBackend() if validation_type == "regex" else ScriptedBackend()
+    options = {"validation_type": validation_type, "backend": backend, "columns": columns}
+    out = mailverdict.dask.verify(ddf, "email", progress=False, **options).compute()
+    there = mv.verify(ddf.compute(), "email", progress=False, **options)
+    assert_frame_equal(
+        out.drop(columns="email_checked_at", errors="ignore"),
+        there[out.columns].drop(columns="email_checked_at", errors="ignore"),
+    )
+
+
+@pytest.mark.parametrize("validation_type", ["regex", "mx"])
+def test_what_is_promised_of_the_columns_is_kept(ddf, validation_type):
+    out = mailverdict.dask.verify(
+        ddf,
+        "email",
+        validation_type=validation_type,
+        backend=ScriptedBackend(free=False),
+        columns="all",
+        progress=False,
+    )
+    assert out._meta.dtypes.to_dict() == out.compute().dtypes.to_dict()
+    assert out.npartitions == ddf.npartitions
+    assert out.divisions == ddf.divisions
+
+
+def test_a_series_gives_the_result_columns_alone(ddf):
+    out = mailverdict.dask.verify(ddf["email"], validation_type="regex", columns=["verdict"])
+    assert list(out.columns) == ["verdict"]
+    assert out.compute().index.tolist() == [10, 10, 20, 30, 40, 50, 50, 60]
+
+
+def test_each_distinct_address_is_asked_once_whatever_partitions_it_is_in(ddf):
+    backend = ScriptedBackend()
+    mailverdict.dask.verify(ddf, "email", backend=backend, progress=False)
+    assert [sorted(batch) for batch in backend.asked] == [
+        ["Ada@gmail.com", "ada@gmail.com", "ada@gmial.com", "info@gone.example"]
+    ]
+
+
+def test_computing_again_asks_nobody_even_when_nobody_is_there_any_more(ddf):
+    with mv.sandbox.World() as world:
+        out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
+        asked = world.dns.count()
+    assert out["email_verdict"].compute().tolist() == out["email_verdict"].compute().tolist()
+    assert out["email_verdict"].value_counts().compute().to_dict() == {
+        "valid": 3,
+        "invalid": 3,
+        "risky": 0,
+        "unknown": 0,
+    }
+    assert world.dns.count() == asked
+
+
+def test_answers_travel_to_other_processes(ddf):
+    with mv.sandbox.World() as world:
+        out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
+    with dask.config.set({"multiprocessing.context": "spawn"}):
+        there = out.compute(scheduler="processes", num_workers=1)
+    assert_frame_equal(there, out.compute(scheduler="sync"))
+
+
+def test_regex_reads_nothing_before_it_is_computed():
+    read = []
+
+    def partition(number):
+        read.append(number)
+        return pd.DataFrame({"email": ["info@one.example"]})
+
+    meta = pd.DataFrame({"email": pd.Series([], dtype="str")})
+    ddf = dd.from_map(partition, [1, 2], meta=meta)
+    own = mv.LocalBackend(lists=mv.Lists(role_allow=["info"]))
+    out = mailverdict.dask.verify(ddf, "email", validation_type="regex", backend=own)
+    assert read == []
+    assert out.compute(scheduler="sync")["email_role"].tolist() == [False, False]
+    assert sorted(read) == [1, 2]
+
+
+@pytest.mark.parametrize("validation_type", ["regex", "mx"])
+def test_limit_counts_addresses_of_the_whole_frame(ddf, validation_type):
+    backend = mv.LocalBackend() if validation_type == "regex" else ScriptedBackend()
+    out = mailverdict.dask.verify(
+        ddf, "email", validation_type=validation_type, backend=backend, limit=1, progress=False
+    ).compute()
+    assert out["email_status"].tolist() == [
+        "done",
+        "missing",
+        "pending",
+        "done" if validation_type == "mx" else "pending",
+        "pending",
+        "missing",
+        "pending",
+        "done",
+    ]
+
+
+def test_an_address_that_came_later_is_pending():
+    rounds = iter(["ada@gmail.com", "late@gmail.com"])
+    ddf = dd.from_map(lambda _: pd.DataFrame({"email": [next(rounds)]}), [0], meta={"email": "str"})
+    out = mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend(), progress=False)
+    assert out.compute(scheduler="sync")["email_status"].tolist() == ["pending"]
+
+
+def test_a_backend_that_fails_is_told_at_the_call(ddf):
+    with pytest.raises(BackendError, match="gone away") as caught:
+        mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend([BackendError("gone away")]), progress=False)
+    assert caught.value.partial.num_rows == 5
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "error", "told"),
+    [
+        ("mail", {}, ColumnError, "no column 'mail'"),
+        ("email", {"validation_type": "mail"}, SettingsError, "regex, mx"),
+        ("email", {"columns": ["nope"]}, SettingsError, "nope"),
+        ("email", {"progress": "maybe"}, SettingsError, "progress"),
+        ("email", {"speed": 9}, TypeError, "speed"),
+    ],
+)
+def test_what_cannot_work_is_said_before_anything_is_read(ddf, column, options, error, told):
+    backend = ScriptedBackend()
+    with pytest.raises(error, match=told):
+        mailverdict.dask.verify(ddf, column, backend=backend, **options)
+    assert backend.asked == []
+
+
+def test_frames_in_memory_are_sent_to_where_they_belong(people):
+    with pytest.raises(InputError, match=r"mailverdict\.verify"):
+        mailverdict.dask.verify(people, "email")
