@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import ColumnError, SettingsError
 from .columns import CLEAN_COLUMNS, COLUMNS, Column, to_arrow, to_pandas
 
-__all__ = ["DataKind", "check_column", "kind_of_data", "label_of", "shown"]
+__all__ = ["DataKind", "beside", "check_column", "kind_of_data", "label_of", "shown"]
 
 OURS = "mailverdict"  # key in `DataFrame.attrs` under which we note which columns are ours
 SHOWN = 20  # column names shown in an error
@@ -69,21 +69,8 @@ class PandasFrame:
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The rows keep their index, whatever is in it: results go beside them by position."""
-        results = dict(zip(names, (to_pandas(table, column) for column in columns), strict=True))
-        existing = set(self.frame.columns)
-        out = self.beside({name: values for name, values in results.items() if name not in existing})
-        for name in existing.intersection(results):
-            out[name] = results[name]
+        out = beside(self.frame, {n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)})
         out.attrs = noted(out.attrs, self.column, names, note)
-        return out
-
-    def beside(self, new: dict[Any, Any]) -> pd.DataFrame:
-        """A frame that shares nothing with the caller's; all columns at once, since one by one would fragment it."""
-        added = pd.DataFrame(dict(enumerate(new.values())), index=self.frame.index)
-        added.columns = pd.Index(list(new), tupleize_cols=self.frame.columns.nlevels > 1)
-        added.columns.names = self.frame.columns.names
-        out = pd.concat([self.frame, added], axis=1) if new else self.frame.copy()
-        out.attrs = copy.deepcopy(self.frame.attrs)
         return out
 
 
@@ -156,6 +143,28 @@ class PolarsFrame:
         arrays = [to_arrow(table, column).unify_dictionaries() for column in columns]
         made: Any = polars.from_arrow(pa.table(dict(zip(names, arrays, strict=True))))
         return self.frame.with_columns(made.get_columns())
+
+
+def beside(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """A frame with more columns, or other values in some; what is done to it does not reach `frame`.
+
+    Rows are matched by position. New columns come all at once, since one by one would fragment it.
+    """
+    existing = set(frame.columns)
+    new = {name: values for name, values in columns.items() if name not in existing}
+    out = pd.concat([frame, columns_like(frame, new)], axis=1) if new else frame.copy()
+    out.attrs = copy.deepcopy(frame.attrs)
+    for name in existing.intersection(columns):
+        out[name] = columns[name]
+    return out
+
+
+def columns_like(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
+    """Columns with the index of `frame`, labelled as deep as its own."""
+    added = pd.DataFrame(dict(enumerate(new.values())), index=frame.index)
+    added.columns = pd.Index(list(new), tupleize_cols=frame.columns.nlevels > 1)
+    added.columns.names = frame.columns.names
+    return added
 
 
 def polars_cells(series: Any) -> Any:

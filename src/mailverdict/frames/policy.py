@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..errors import SettingsError
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
-from .kinds import noted
+from .kinds import beside, noted
 from .labels import result_labels
 
 __all__ = ["ACTIONS", "ACTION_DTYPE", "POLICIES", "Policy", "Split", "decide", "find_policy", "split"]
@@ -200,9 +200,8 @@ def decide(
     labels = result_labels(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
     action, why = decide_rows(out, labels, chosen)
     made = result_labels(out, column, prefix, ("action", "action_why"), must_exist=False)
-    decided = out.copy(deep=False)
-    decided[made["action"]] = pd.Categorical(action, dtype=ACTION_DTYPE)
-    decided[made["action_why"]] = pd.array(why.to_numpy(), dtype=pd.StringDtype("pyarrow"))
+    texts = pd.array(why.to_numpy(), dtype=pd.StringDtype("pyarrow"))
+    decided = beside(out, {made["action"]: pd.Categorical(action, dtype=ACTION_DTYPE), made["action_why"]: texts})
     decided.attrs = noted(out.attrs, column, list(made.values()), {"policy": chosen.name})
     return decided
 
@@ -213,7 +212,7 @@ def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tu
     status, verdict, details = (rows[name].astype(object) for name in ("status", "verdict", "details"))
     is_done = status == Status.DONE
     pairs = pd.MultiIndex.from_arrays([verdict.where(is_done, status), details.where(details.notna(), None)])
-    codes, distinct = pairs.factorize()
+    codes, distinct = pd.factorize(pairs.to_flat_index().to_numpy())
     actions = (
         pd.Series([row_action(policy, *pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
     )

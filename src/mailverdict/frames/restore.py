@@ -77,7 +77,7 @@ def as_boolean(texts: pd.Series[Any]) -> pd.Series[Any]:
 
 def as_text(texts: pd.Series[Any]) -> pd.Series[Any]:
     """Text; a CSV does not tell the empty one from the missing one, so both are missing."""
-    return texts.map(lambda text: None if text in (None, "") else str(text)).astype("string")
+    return texts.map(lambda text: None if text in (None, "") else str(text)).astype(pd.StringDtype("pyarrow"))
 
 
 RESTORE: dict[str, Any] = {
