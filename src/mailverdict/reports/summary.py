@@ -6,9 +6,13 @@ from collections.abc import Hashable
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 
-from ..frames.clean import split_address
+from ..frames.clean import row_index, split_address
+from ..frames.columns import as_text
+from ..frames.intake import read_values
 from ..frames.labels import result_labels
+from ..model.address import identities
 from ..model.words import Status, Verdict
 
 __all__ = ["BUCKETS", "buckets", "by_domain", "summary"]
@@ -83,11 +87,10 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
 
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """What makes two cells one address: stripped, domain in lower case."""
-    parts = split_address(cells)
-    whole = cells.astype("string").str.strip()
-    whole = whole.mask(whole == "")
-    return (parts["local"] + "@" + parts["domain"]).fillna(whole).reset_index(drop=True)
+    """By position, what makes two cells one address; NA where there is no text."""
+    intake = read_values(cells)
+    distinct = identities(intake.texts).dictionary_encode()
+    return pd.Series(as_text(pa.chunked_array([distinct.dictionary.take(row_index(distinct.indices, intake))])))
 
 
 def top_value(values: pd.Series[Any]) -> str | None:
@@ -127,8 +130,8 @@ def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str
     >>> mv.by_domain(mv.verify(df, "email", validation_type="regex"), "email")["rows"].to_dict()
     {'x.example.org': 2, 'y.example.org': 1}
     """
-    domain = split_address(out[column])["domain"].astype(object).reset_index(drop=True)
     bucket = buckets(out, column, prefix).reset_index(drop=True)
+    domain = split_address(out[column])["domain"].astype(object).reset_index(drop=True)
     table = pd.crosstab(domain, bucket, dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
     table.insert(0, "rows", table.sum(axis=1))
     table = table.sort_index().sort_values("rows", ascending=False, kind="stable").head(top)

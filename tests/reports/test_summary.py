@@ -1,0 +1,117 @@
+"""The plain summary: every row is counted once, wherever it stands."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mailverdict as mv
+from mailverdict.errors import ColumnError, SettingsError
+from mailverdict.reports.summary import BUCKETS
+
+CELLS = ["ada@x.org", "Ada@X.org", "ada@X.ORG ", "bob@y.org", "nobody", "a..b@x.org", None, 7, "\ud800@x.org", ""]
+
+
+def verified(cells=CELLS, **options):
+    frame = pd.DataFrame({"email": pd.Series(cells, dtype=object)})
+    return mv.verify(frame, "email", **{"validation_type": "regex", **options})
+
+
+def made(buckets, details=None):
+    """A verified frame as it might come from a service."""
+    verdicts = [b if b in BUCKETS[:4] else None for b in buckets]
+    return pd.DataFrame(
+        {
+            "email": [f"a{n}@x.org" for n in range(len(buckets))],
+            "email_verdict": pd.Categorical(verdicts, dtype=mv.VERDICT_DTYPE),
+            "email_status": pd.Categorical(["done" if b in BUCKETS[:4] else b for b in buckets], dtype=mv.STATUS_DTYPE),
+            "email_details": pd.Series(details or [None] * len(buckets), dtype="string"),
+        }
+    )
+
+
+def test_rows_and_distinct_addresses_by_bucket():
+    table = mv.summary(verified(), "email")
+    assert table.index.tolist() == list(BUCKETS)
+    assert table.index.name == "bucket"
+    assert table["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 4, "invalid": 4, "missing": 2}
+    # "Ada@" is another local part than "ada@"; what is no text is no address.
+    assert table["addresses"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 3, "invalid": 2}
+    assert table["share"].sum() == pytest.approx(1)
+    assert table.dtypes.astype(str).to_dict() == {
+        "rows": "int64",
+        "share": "float64",
+        "addresses": "int64",
+        "top_reason": "object",
+    }
+
+
+@given(st.lists(st.sampled_from(BUCKETS)))
+def test_every_row_is_in_one_bucket(buckets):
+    table = mv.summary(made(buckets), "email")
+    assert table["rows"].to_dict() == {b: buckets.count(b) for b in BUCKETS}
+    by_domain = mv.by_domain(made(buckets), "email")
+    assert by_domain["rows"].sum() == len(buckets)
+    assert by_domain[list(BUCKETS)].sum(axis=1).tolist() == by_domain["rows"].tolist()
+
+
+def test_the_most_frequent_reason_of_each_bucket():
+    table = mv.summary(made(["unknown"] * 3 + ["risky"], ["timeout", "greylisted", "timeout", "role"]), "email")
+    assert table["top_reason"].to_dict() == dict.fromkeys(BUCKETS) | {"unknown": "timeout", "risky": "role"}
+
+
+def test_a_verdict_counts_only_where_the_status_is_done():
+    frame = made(["valid", "valid"])
+    frame["email_status"] = pd.Categorical(["done", "error"], dtype=mv.STATUS_DTYPE)
+    assert mv.summary(frame, "email")["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 1, "error": 1}
+
+
+@pytest.mark.parametrize("cells", [[], [None, ""]], ids=len)
+def test_nothing_to_count_gives_all_buckets(cells):
+    table = mv.summary(verified(cells), "email")
+    assert table["rows"].sum() == len(cells)
+    assert mv.by_domain(verified(cells), "email").shape == (0, 1 + len(BUCKETS))
+
+
+def test_an_index_of_any_kind_does_not_matter():
+    frame = verified()
+    odd = frame.set_axis([3] * len(frame))
+    pd.testing.assert_frame_equal(mv.summary(odd, "email"), mv.summary(frame, "email"))
+    pd.testing.assert_frame_equal(mv.by_domain(odd, "email"), mv.by_domain(frame, "email"))
+
+
+def test_domains_by_rows_then_by_name():
+    table = mv.by_domain(verified(), "email", top=2)
+    assert table["rows"].to_dict() == {"x.org": 4, "y.org": 1}
+    assert table.loc["x.org", ["valid", "invalid"]].tolist() == [3, 1]
+    assert table.index.name == "domain"
+    assert {str(dtype) for dtype in table.dtypes} == {"int64"}
+
+
+def test_another_prefix_is_told():
+    out = verified(prefix="e_")
+    assert mv.summary(out, "email", prefix="e_").loc["valid", "rows"] == 4
+    with pytest.raises(ColumnError, match="no column 'email_verdict': verify 'email' first, or give the prefix="):
+        mv.summary(out, "email")
+
+
+@pytest.mark.parametrize("function", [mv.summary, mv.by_domain])
+class TestWrongInput:
+    def test_a_column_that_is_not_there_once(self, function):
+        with pytest.raises(ColumnError, match="no column 'mail'"):
+            function(verified(), "mail")
+        twice = pd.DataFrame([["a", "b"]], columns=["email", "email"])
+        with pytest.raises(ColumnError, match="occurs 2 times"):
+            function(twice, "email")
+
+    def test_a_frame_that_was_not_verified(self, function):
+        with pytest.raises(ColumnError, match="verify 'email' first"):
+            function(pd.DataFrame({"email": CELLS}), "email")
+
+    def test_another_kind_of_frame(self, function):
+        out = mv.verify(pl.DataFrame({"email": ["ada@x.org"]}), "email", validation_type="regex")
+        with pytest.raises(SettingsError, match="give the pandas DataFrame that verify gave"):
+            function(out, "email")

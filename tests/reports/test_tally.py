@@ -1,0 +1,83 @@
+"""Counts that add up piece by piece, and how they read in a terminal."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.model.words import Reason, ValidationType
+from mailverdict.reports.tally import MEANING_OF_VALID, Tally, render_tally
+
+CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
+
+
+def tally_of(*pieces, columns=("verdict", "details", "status", "error", "role", "disposable", "free", "suggestion")):
+    tally = Tally()
+    for piece in pieces:
+        out = mv.verify(
+            pa.table({"email": pa.array(piece, pa.string())}), "email", validation_type="regex", columns=columns
+        )
+        tally.add(out, "email_")
+    return tally
+
+
+def test_pieces_add_up():
+    cells = [c for c in CELLS if not isinstance(c, int)]
+    whole, parts = tally_of(cells * 2), tally_of(cells, [], cells)
+    assert whole == parts
+    assert whole.to_dict() == {
+        "rows": 10,
+        "valid": 6,
+        "risky": 0,
+        "invalid": 2,
+        "unknown": 0,
+        "error": 0,
+        "pending": 0,
+        "missing": 2,
+        "why": {"REGEX": 2},
+        "flags": {"role": 2, "disposable": 2, "free": 0, "spamtrap": 0, "catch_all": 0, "protected": 0},
+        "suggestions": 2,
+    }
+    json.dumps(whole.to_dict())
+
+
+def test_columns_that_were_not_asked_for_are_not_counted():
+    tally = tally_of(["info@gmial.com", "nobody"], columns=("verdict", "details", "status"))
+    assert (tally.why, tally.flags, tally.suggestions) == ({}, {}, 0)
+
+
+def test_nothing_is_counted_of_nothing():
+    assert render_tally(Tally(), ValidationType.MX).splitlines() == [
+        "  valid              0    0.0%",
+        "  risky              0    0.0%",
+        "  invalid            0    0.0%",
+        "  unknown            0    0.0%",
+        "(valid means that the domain can receive mail, not that the mailbox exists)",
+    ]
+
+
+def test_a_person_reads_bars_reasons_and_what_valid_means():
+    tally = Tally(rows=4_000, suggestions=3)
+    tally.buckets.update({"valid": 3_000, "unknown": 750, "pending": 250})
+    tally.why.update({str(Reason.GREYLISTED): 700, "REGEX": 50})
+    tally.flags.update({"role": 12})
+    assert render_tally(tally, ValidationType.SMTP).splitlines() == [
+        f"  valid          3,000   75.0%  {'█' * 24}",
+        "  risky              0    0.0%",
+        "  invalid            0    0.0%",
+        f"  unknown          750   18.8%  {'█' * 6}",
+        f"  pending          250    6.2%  {'█' * 2}",
+        "",
+        "not valid because: greylisted 700, not well formed 50",
+        "flags: role 12",
+        "probably mistyped, with a suggestion: 3",
+        "(valid means that the mailbox exists and nothing speaks against it)",
+    ]
+
+
+@pytest.mark.parametrize("kind", list(ValidationType))
+def test_every_type_says_what_valid_means(kind):
+    assert MEANING_OF_VALID[kind].startswith("valid means ")
