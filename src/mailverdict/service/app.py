@@ -7,7 +7,6 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -21,6 +20,7 @@ from .parts import Parts
 from .replies import Refusal, short
 from .routes import Endpoints
 from .settings import Clock, ServiceSettings
+from .worker import AWAY
 
 __all__ = ["create_app"]
 
@@ -79,7 +79,7 @@ def create_app(
         middleware=[
             Middleware(Access, settings=settings, metrics=parts.metrics, open_parts=parts.ensure_open, log=log)
         ],
-        exception_handlers={Refusal: refused, HTTPException: not_found, SQLAlchemyError: away, Closed: away},
+        exception_handlers={Refusal: refused, HTTPException: not_found, **dict.fromkeys((Closed, *AWAY), away)},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # a redirect is no answer in any envelope

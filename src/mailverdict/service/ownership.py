@@ -1,4 +1,7 @@
-"""One process per store: two would verify, and answer for, the same jobs."""
+"""One process per store: two would verify, and answer for, the same jobs.
+
+Both locks are let go by the system when the process ends, in whatever way.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,18 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import create_engine, text
 from sqlalchemy.engine import URL
-from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import SettingsError
 
-__all__ = ["own"]
+__all__ = ["own_file", "own_session"]
 
 TAKEN = "another service already works on this store; give each its own, or stop the other one"
 ADVISORY_KEY = 0x6D61696C7664  # any fixed number: it names our lock within the database
-Release = Callable[[], None]
 
 
-def own(url: URL) -> Release:
-    """Take the store for this process.
-
-    Both locks are let go by the system when the process ends, in whatever way.
+def own_file(url: URL) -> Callable[[], None]:
+    """Take an SQLite store: lock a file beside it, by SQLite's own means, which work on every system.
 
     Parameters
     ----------
@@ -39,40 +37,33 @@ def own(url: URL) -> Release:
     SettingsError
         If another process has it.
     """
-    return own_server(url) if url.get_backend_name() == "postgresql" else own_file(url)
-
-
-def own_file(url: URL) -> Release:
-    """Lock a file beside the database, by SQLite's own means: they work on every system."""
     connection = sqlite3.connect(f"{url.database}-owner", timeout=0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as exc:
+    except sqlite3.Error as exc:
         connection.close()
         raise SettingsError(TAKEN if "locked" in str(exc) else f"store: {exc}") from exc
     return connection.close
 
 
-def own_server(url: URL) -> Release:
-    """Hold an advisory lock of PostgreSQL on a connection of its own."""
-    engine = create_engine(url, isolation_level="AUTOCOMMIT")
-    try:
-        connection = engine.connect()
-        taken = connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY})
-    except SQLAlchemyError as exc:
-        engine.dispose()
-        shown = url.render_as_string(hide_password=True)
-        raise SettingsError(f"store={shown!r} cannot be opened: {exc.__cause__ or exc}") from exc
-    release = closing(connection, engine)
+def own_session(connection: Any, _: object) -> None:
+    """Take a PostgreSQL store for the session that writes to it.
+
+    The lock belongs to the very connection that writes, so that one that was lost is never written past.
+
+    Parameters
+    ----------
+    connection : psycopg.Connection
+        As the pool has just opened it.
+
+    Raises
+    ------
+    SettingsError
+        If another process has the store; the connection is closed.
+    """
+    with connection.cursor() as cursor:
+        [taken] = cursor.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_KEY,)).fetchone()
+    connection.commit()
     if not taken:
-        release()
-        raise SettingsError(TAKEN)
-    return release
-
-
-def closing(connection: Any, engine: Any) -> Release:
-    def release() -> None:
         connection.close()
-        engine.dispose()
-
-    return release
+        raise SettingsError(TAKEN)

@@ -9,8 +9,6 @@ from dataclasses import fields
 from functools import partial
 from typing import Any
 
-from sqlalchemy.exc import SQLAlchemyError
-
 from ..backend import Backend
 from ..local.backend import LocalBackend
 from ..local.instant import Instant
@@ -23,7 +21,7 @@ from .lookup import Question, answer_all
 from .metrics import Metric, Metrics
 from .settings import Clock, ServiceSettings
 from .store import Operation, Purge, Store
-from .worker import Worker
+from .worker import AWAY, Worker
 
 __all__ = ["Parts"]
 
@@ -71,11 +69,19 @@ class Parts:
 
     async def open(self) -> None:
         """Take the store, see what an earlier process left to do, and begin to work."""
+        backend = self.backend or LocalBackend(**settings_of(self.settings.local))
         self.store = Store(self.settings.store)
+        try:
+            await self.begin(backend)
+        except BaseException:
+            self.store.close()
+            raise
+
+    async def begin(self, backend: Backend) -> None:
+        """Everything that works on the store."""
         self.store.recover(self.clock())
         self.writes = Grouped(self.store.commit, name="mailverdict-store-writer")
         self.reads = Grouped(partial(answer_all, self.store.reader), name="mailverdict-store-reader")
-        backend = self.backend or LocalBackend(**settings_of(self.settings.local))
         self.engine = Engine(backend, check_timeout=self.settings.seconds("check_timeout"))
         self.instant = Instant(backend.settings.lists) if isinstance(backend, LocalBackend) else None
         self.worker = Worker(
@@ -108,7 +114,7 @@ class Parts:
         while True:
             try:
                 await self.purge()
-            except SQLAlchemyError:  # the next look may find the store again
+            except AWAY:  # the next look may find the store again
                 LOG.exception("old jobs could not be removed")
             await asyncio.sleep(SWEEP)
 

@@ -27,6 +27,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from ..errors import SettingsError
+from .ownership import own_session
 
 __all__ = ["SCHEMA_VERSION", "connect", "job", "parse_url", "prepare", "quota", "upsert_quota"]
 
@@ -77,12 +78,17 @@ def parse_url(text: str) -> URL:
 def connect(url: URL, *, writes: bool) -> Engine:
     """An engine with one connection: the writer's thread and the reader's have one each.
 
+    The writer's owns the store.
+
     An SQLite transaction of the writer begins as a writing one, and its commit is on the disk (WAL
     alone would keep the database whole after a power cut, but forget the last commits).
     """
-    common: dict[str, Any] = {"pool_size": 1, "max_overflow": 1, "hide_parameters": True}
+    common: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
-        return create_engine(url, pool_pre_ping=True, **common)
+        engine = create_engine(url, pool_pre_ping=True, **common)
+        if writes:
+            event.listen(engine, "connect", own_session)
+        return engine
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **common)
     event.listen(engine, "connect", prepare_sqlite)
     if writes:

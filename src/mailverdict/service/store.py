@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from ..contract.envelope import JobStatus
-from .ownership import own
+from .ownership import own_file
 from .schema import connect, job, parse_url, prepare, quota, upsert_quota
 
 __all__ = [
@@ -143,7 +143,7 @@ class Store:
 
     def __init__(self, url: str) -> None:
         parsed = parse_url(url)
-        self.disown = own(parsed)
+        self.disown = own_file(parsed) if parsed.get_backend_name() == "sqlite" else do_nothing
         self.writer = connect(parsed, writes=True)
         self.reader = connect(parsed, writes=False)
         try:
@@ -205,6 +205,10 @@ class Store:
         values = {"clients": sorted({c for c, _ in unknown}), "days": sorted({d for _, d in unknown})}
         found = {(client, day): used for client, day, used in connection.execute(USED, values)}
         self.known |= {key: found.get(key, 0) for key in unknown}
+
+
+def do_nothing() -> None:
+    """The session that writes owns a PostgreSQL store, and ends with its connection."""
 
 
 def decide(used: dict[Key, int], debit: Debit) -> Account:

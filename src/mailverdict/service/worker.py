@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ..contract.envelope import JobStatus
 from ..contract.payload import dump_payload
+from ..errors import SettingsError
 from ..model.verification import Verification
 from ..model.words import Reason
 from .engine import FAULT_MESSAGE, Answer, Engine, Fault, saturated_verification
@@ -21,11 +22,12 @@ from .lookup import Counts, Due, Question, StoredJob, Waiting
 from .settings import Clock, ServiceSettings
 from .store import Claim, Ending, Operation, Postpone, Release, Settle
 
-__all__ = ["Depth", "Worker", "dump_verification"]
+__all__ = ["AWAY", "Depth", "Worker", "dump_verification"]
 
 LOG = logging.getLogger(__name__)
 TICK = 1.0  # seconds between looks at retries that may be due
 MOST = 1000  # jobs in one look, and addresses in one batch
+AWAY = (SQLAlchemyError, SettingsError)  # the database does not answer, or has become another process's
 Ended = Callable[[str, Verification | None], None]
 
 
@@ -104,7 +106,7 @@ class Worker:
                 await self.retry_due()
                 while await self.start_batches():
                     pass
-            except SQLAlchemyError:  # the store is away for a while; the jobs are safe in it
+            except AWAY:  # for a while; the jobs are safe in the store
                 LOG.exception("the worker could not read; it tries again")
             await self.rest()
 
@@ -151,14 +153,18 @@ class Worker:
         left: dict[str, list[StoredJob]] = {}
         for each in jobs:
             left.setdefault(each.email.strip(), []).append(each)
-        try:
-            async with asyncio.timeout(self.settings.seconds("job_timeout")):
-                async with aclosing(self.engine.answers(list(left), validation_type)) as lists:
+        async with asyncio.TaskGroup() as endings:  # beside each other, so that one commit holds many
+            try:
+                async with (
+                    asyncio.timeout(self.settings.seconds("job_timeout")),
+                    aclosing(self.engine.answers(list(left), validation_type)) as lists,
+                ):
                     async for answers in lists:
-                        await self.conclude([(each, left.pop(each.email)) for each in answers])
-        except TimeoutError:
-            LOG.error("the engine did not answer %d jobs in time", len(left))
-            await self.conclude([(Answer(email, fault=Fault.ERROR), waiting) for email, waiting in left.items()])
+                        endings.create_task(self.conclude([(each, left.pop(each.email)) for each in answers]))
+            except TimeoutError:
+                LOG.error("the engine did not answer %d jobs in time", len(left))
+                unanswered = [(Answer(email, fault=Fault.ERROR), waiting) for email, waiting in left.items()]
+                endings.create_task(self.conclude(unanswered))
 
     async def conclude(self, answered: Sequence[tuple[Answer, list[StoredJob]]]) -> None:
         """End the jobs that have an answer; put off those that met saturation."""
@@ -185,7 +191,7 @@ class Worker:
             try:
                 await self.writes.ask(operation)
                 return
-            except SQLAlchemyError:
+            except AWAY:
                 LOG.exception("the worker could not write; it tries again")
                 await asyncio.sleep(self.pause)
 

@@ -1,0 +1,74 @@
+"""The whole service on PostgreSQL, and a database that drops its connections."""
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from mailverdict.service.ownership import ADVISORY_KEY
+
+from .postgres import Cluster
+from .world import asynchronous, serving
+
+pytestmark = pytest.mark.servers
+
+
+def drop_connections(cluster: Cluster, url: str) -> None:
+    """What a restart of the database does to its clients."""
+    database = url.split("@/")[1].split("?", maxsplit=1)[0]
+    engine = create_engine(cluster.url("postgres"), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(
+            text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name"), {"name": database}
+        )
+    engine.dispose()
+
+
+@pytest.fixture
+def url(cluster: Cluster) -> str:
+    return cluster.empty_database()
+
+
+def test_jobs_and_quota_outlive_a_restart(tmp_path: Path, url: str) -> None:
+    @asynchronous
+    async def first() -> None:
+        async with serving(tmp_path, store=url, daily_limit=4) as world:
+            jobs.extend(await world.submitted("ada@example.org", "bob@example.org"))
+            assert (await world.ended(jobs[0]))["verification"]["result"] == "valid"
+            assert (await world.check()).status_code == 200
+
+    @asynchronous
+    async def second() -> None:
+        async with serving(tmp_path, store=url, daily_limit=4) as world:
+            assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["done", "done"]
+            assert (await world.submit(["a@example.org"] * 2)).json()["error"]["details"]["remaining"] == 1
+
+    jobs: list[str] = []
+    first()
+    second()
+
+
+@asynchronous
+async def test_connections_that_were_dropped_are_made_anew(tmp_path: Path, cluster: Cluster, url: str) -> None:
+    async with serving(tmp_path, store=url) as world:
+        [job_id] = await world.submitted("ada@example.org")
+        await world.ended(job_id)
+        drop_connections(cluster, url)
+        [later] = await world.submitted("bob@example.org")
+        assert (await world.ended(later))["status"] == "done"
+        assert (await world.poll(job_id))["status"] == "done"
+        assert await world.used() == 2
+
+
+@asynchronous
+async def test_store_that_another_took_meanwhile_is_not_written_to(tmp_path: Path, cluster: Cluster, url: str) -> None:
+    async with serving(tmp_path, store=url) as world:
+        drop_connections(cluster, url)
+        thief = create_engine(url, isolation_level="AUTOCOMMIT")
+        with thief.connect() as connection:
+            assert connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY})
+            reply = await world.submit(["ada@example.org"])
+            assert (reply.status_code, reply.json()["error"]["code"]) == (503, "E1005")
+        thief.dispose()
+        assert (await world.submit(["ada@example.org"])).status_code == 202
+        assert await world.used() == 1
