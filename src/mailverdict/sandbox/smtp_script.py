@@ -5,7 +5,7 @@ Texts may hold ``{host}``, ``{address}`` (the recipient) and ``{client}`` (our I
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 
 from ..model.words import Reason
@@ -55,7 +55,7 @@ class Exchange:
         Local parts worth asking about, with what should become of each; None: accepted.
     address : str
         Loopback address to listen on; empty: the next free one of 127.25.0.0/16.
-    mailboxes : frozenset of str, optional
+    mailboxes : container of str, optional
         Local parts that exist; None: all of them, the exchange is a catch-all.
     special : mapping of str to str
         Replies to RCPT by local part.
@@ -93,7 +93,7 @@ class Exchange:
     why: str
     expects: Mapping[str, Reason | None] = field(default_factory=dict)
     address: str = ""
-    mailboxes: frozenset[str] | None = frozenset({"ada", "grace", "info"})
+    mailboxes: Container[str] | None = frozenset({"ada", "grace", "info"})
     special: Mapping[str, str] = field(default_factory=dict)
     greeting: str = "220 {host} ESMTP sandbox"
     extensions: tuple[str, ...] = ("PIPELINING", "SIZE 10240000", "ENHANCEDSTATUSCODES", "8BITMIME")

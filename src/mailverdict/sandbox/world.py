@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..local.backend import LocalBackend
 from ..loop import run_sync
+from ..model.settings import Lists
 from .dns import DnsServer
 from .dns_table import DomainRecords
+from .examples import ADDRESSES, SPAMTRAP_DOMAIN, Example
+from .smtp import SmtpServer
+from .smtp_providers import PROVIDER_EXCHANGES
+from .smtp_script import Exchange
+from .smtp_table import EXCHANGES
 from .zones import sandbox_zones
 
 if TYPE_CHECKING:
@@ -19,6 +26,19 @@ if TYPE_CHECKING:
 __all__ = ["SandboxBackend", "World"]
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
+NOBODYS_PORT = 9  # discard: where nothing listens
+# What loopback needs: a wait is over within seconds, and nothing hostile lasts.
+QUICK: Mapping[str, Any] = {
+    "dns_timeout": 0.5,
+    "dns_attempts": 2,
+    "connect_timeout": 1.0,
+    "command_timeout": 2.0,
+    "deadline": 8.0,
+    "session_deadline": 5.0,
+    "backoff_min": 0.05,
+    "backoff_max": 0.5,
+    "retry_greylisted": 2.0,
+}
 
 
 class SandboxBackend(LocalBackend):
@@ -48,6 +68,8 @@ class World:
     ----------
     zones : mapping of str to DomainRecords, optional
         Further names, or others for the same names.
+    exchanges : iterable of Exchange, optional
+        Further exchanges, or others for the same hosts; a domain leads to ``mx.`` below it.
     daily_limit : int
         Quota of the world's verification service, in addresses per client and day.
     **settings
@@ -58,6 +80,14 @@ class World:
     ----------
     dns : DnsServer
         Counts the queries that came.
+    smtp : SmtpServer
+        Counts sessions and commands, exchange by exchange.
+
+    Warns
+    -----
+    UserWarning
+        On start, if the addresses of the exchanges cannot be bound, as outside Linux: ``smtp`` finds every port
+        closed then.
 
     Examples
     --------
@@ -69,9 +99,17 @@ class World:
     """
 
     def __init__(
-        self, zones: Mapping[str, DomainRecords] | None = None, *, daily_limit: int = 100, **settings: Any
+        self,
+        zones: Mapping[str, DomainRecords] | None = None,
+        *,
+        exchanges: Iterable[Exchange] = (),
+        daily_limit: int = 100,
+        **settings: Any,
     ) -> None:
-        self.dns = DnsServer({**sandbox_zones(), **(zones or {})})
+        playing = {each.host: each for each in (*PROVIDER_EXCHANGES, *EXCHANGES, *exchanges)}
+        self.smtp = SmtpServer(playing.values())
+        domains = {**exchange_domains(self.smtp), **sandbox_zones()}
+        self.dns = DnsServer({**domains, **exchange_hosts(self.smtp), **(zones or {})})
         self.settings = settings
         self.daily_limit = daily_limit
         self._backend: SandboxBackend | None = None
@@ -89,6 +127,17 @@ class World:
         if self._backend is None:
             self._backend = self.make_backend()
         return self._backend
+
+    @property
+    def addresses(self) -> tuple[Example, ...]:
+        """Addresses to try, with what becomes of each and why; ``pandas.DataFrame(world.addresses)`` shows them.
+
+        Returns
+        -------
+        tuple of Example
+            With `address`, `verdict`, `reasons` and `why`.
+        """
+        return ADDRESSES
 
     @property
     def url(self) -> str:
@@ -126,7 +175,14 @@ class World:
         SandboxBackend
             A fresh one, with caches of its own.
         """
-        own = {"resolver": self.dns.endpoint, "allow_networks": LOOPBACK, "dns_timeout": 0.5, "dns_attempts": 2}
+        own = {
+            **QUICK,
+            "resolver": self.dns.endpoint,
+            "smtp_port": self.smtp.port or NOBODYS_PORT,
+            "allow_networks": LOOPBACK,
+            "helo_name": "client.sandbox.example",
+            "lists": Lists(spamtrap=(SPAMTRAP_DOMAIN,)),
+        }
         return SandboxBackend(**{**own, **self.settings, **settings})
 
     async def start(self) -> World:
@@ -138,6 +194,10 @@ class World:
             Itself.
         """
         await self.dns.start()
+        try:
+            await self.smtp.start()
+        except OSError as exc:
+            warnings.warn(f"the sandbox's exchanges cannot be played here: {exc}", UserWarning, stacklevel=2)
         return self
 
     async def stop(self) -> None:
@@ -148,6 +208,7 @@ class World:
         if self._backend is not None:
             await self._backend.aclose()
             self._backend = None
+        await self.smtp.stop()
         await self.dns.stop()
 
     def __enter__(self) -> World:
@@ -169,3 +230,14 @@ class World:
     ) -> None:
         """Stop."""
         await self.stop()
+
+
+def exchange_domains(smtp: SmtpServer) -> dict[str, DomainRecords]:
+    """Domains that lead to the scripted exchanges: ``plain.example`` to ``mx.plain.example``."""
+    scripted = {each.domain: each.host for each in smtp.exchanges.values() if each.host.startswith("mx.")}
+    return {domain: DomainRecords({"MX": (f"10 {host}",)}) for domain, host in scripted.items()}
+
+
+def exchange_hosts(smtp: SmtpServer) -> dict[str, DomainRecords]:
+    """Where each exchange listens."""
+    return {host: DomainRecords({"A": (smtp.address_of(host),)}) for host in smtp.exchanges}

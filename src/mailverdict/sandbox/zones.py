@@ -109,6 +109,7 @@ CASES = (
     Case("loopback.example", mx("10 localhost.cases.example"), MX, "an exchange at 127.0.0.1: it exists, and is us"),
     Case("private.example", mx("10 intranet.cases.example"), MX, "an exchange at a private address: not contacted"),
     Case("gone-exchange.example", mx("10 nowhere.cases.example"), MX, "its exchange has no address; the MX stands"),
+    Case("trap.example", mx("10 mx1.cases.example"), MX, "on the list of spamtraps that the world gives"),
     Case("numeric.example", mx("10 192.0.2.25"), MX, "an address where a host name belongs, a common slip"),
     # Mail without MX, and domains that take none
     Case("implicit.example", DomainRecords({"A": ("127.0.30.9",)}), IMPLICIT, "no MX but an address (RFC 5321 5.1)"),
