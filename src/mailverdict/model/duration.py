@@ -27,7 +27,7 @@ UNIT_SECONDS = {
     "days": 86400.0,
     "w": 604800.0,
 }
-TEXT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*")
+TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
 def parse_duration(value: Duration, *, name: str) -> float:
