@@ -42,7 +42,7 @@ class Job:
     began : float
         Clock reading.
     budget : int
-        Refusals that it may meet; 0: not granted yet.
+        Refusals that it may meet; 0: it has asked nobody yet.
     is_pipelining : bool
         Whether it asks many at once.
     positions, probes : dict
@@ -58,11 +58,6 @@ class Job:
     positions: dict[Recipient, int] = field(default_factory=dict)
     probes: dict[Recipient, int] = field(default_factory=dict)
     answered_at: float | None = None
-
-    @property
-    def has_drawn(self) -> bool:
-        """Whether it came so far as to ask."""
-        return self.budget > 0
 
 
 class Asking:

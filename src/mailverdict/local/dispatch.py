@@ -179,18 +179,18 @@ class Dispatcher:
         found.exchanges.active += 1
         found.exchanges.starting += 1
 
-    def drew(self, found: Assignment) -> None:
-        """A session has drawn its first recipients: whether another is worth it can be told now."""
+    def proved(self, found: Assignment) -> None:
+        """A session got its first answer: another may be worth it."""
         found.exchanges.starting -= 1
         self.offer(found.exchanges)
 
-    def end(self, found: Assignment, *, has_drawn: bool) -> None:
+    def end(self, found: Assignment, *, is_proved: bool) -> None:
         """Count a session out and let whoever waited for its place have it."""
         self.active -= 1
         self.by_address[found.address] -= 1
         found.host.active -= 1
         found.exchanges.active -= 1
-        found.exchanges.starting -= not has_drawn
+        found.exchanges.starting -= not is_proved
         self.free(found.address)
         self.free(found.host.host)
         self.offer(found.exchanges)

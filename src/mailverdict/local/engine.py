@@ -230,7 +230,7 @@ class Engine:
             )
             self.ended(job, end)
         finally:
-            self.dispatcher.end(assignment, has_drawn=job.has_drawn)
+            self.dispatcher.end(assignment, is_proved=job.answered_at is not None)
 
     def limits(self, assignment: Assignment) -> WireLimits:
         """How long a session may take: what is left of the deadline of those who waited through others."""
@@ -246,24 +246,23 @@ class Engine:
         )
 
     def supply(self, job: Job, session: Session, count: int) -> list[Recipient]:
-        """Hand a session what to ask next; once it has begun to ask, another may be worth opening."""
-        if job.has_drawn:
-            return self.asking.supply(job, count)
-        recipients = self.asking.supply(job, count)
-        host, waiting = job.assignment.host, job.assignment.exchanges.waiting()
-        job.is_pipelining = session.can_pipeline
-        job.budget = session.budget = host.grant_budget(waiting, is_pipelining=job.is_pipelining)
-        self.dispatcher.drew(job.assignment)
-        self.change.set()
-        return recipients
+        """Hand a session what to ask next; at the first time, see how many refusals it may meet."""
+        if not job.budget:
+            host, waiting = job.assignment.host, job.assignment.exchanges.waiting()
+            job.is_pipelining = session.can_pipeline
+            job.budget = session.budget = host.grant_budget(waiting, is_pipelining=job.is_pipelining)
+        return self.asking.supply(job, count)
 
     def take(self, job: Job, event: Answered | Learned) -> None:
-        """Take in one answer, or a limit that the exchange showed."""
-        host = job.assignment.host
+        """Take in one answer, or a limit that the exchange showed; one that answers may be worth another session."""
         if isinstance(event, Learned):
-            host.learn(event)
+            job.assignment.host.learn(event)
             return
+        is_first = job.answered_at is None
         self.asking.take(job, event)
+        if is_first and job.answered_at is not None:
+            self.dispatcher.proved(job.assignment)
+            self.change.set()
 
     def ended(self, job: Job, end: Ended) -> None:
         """Take in how a session ended."""

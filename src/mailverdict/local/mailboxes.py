@@ -62,7 +62,7 @@ class MailboxStage:
             async for _ in self.pulse(engine, feeding):
                 for event in self.drain(engine, outbox, clock):
                     yield event
-            if engine.has_only_closed_ports():
+            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port shows nothing of a network
                 yield Noticed(PORT_CLOSED_NOTICE)
         finally:
             feeding.cancel()

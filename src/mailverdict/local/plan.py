@@ -89,7 +89,7 @@ class ExchangeSet:
     probes : list of int
         Codes of domains whose catch-all probe is due.
     active, starting : int
-        Sessions under way, and those of them that have not drawn an address yet.
+        Sessions under way, and those of them that have had no answer yet.
     is_queued : bool
         Whether the dispatcher holds it ready.
     silent_for : float
