@@ -258,6 +258,14 @@ class Split:
     ----------
     send, review, retry, drop, unchecked : DataFrame
         Every row of the frame is in exactly one of them.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> import pandas as pd
+    >>> out = mv.verify(pd.DataFrame({"email": ["ada@example.org", "nobody"]}), "email", validation_type="regex")
+    >>> mv.split(out, "email").send["email"].tolist()
+    ['ada@example.org']
     """
 
     send: pd.DataFrame

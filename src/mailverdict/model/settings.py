@@ -205,6 +205,12 @@ class LocalSettings:
     """Every number and name the local engine goes by. Durations are seconds.
 
     The keyword arguments of `LocalBackend` are these attributes, with the same defaults.
+
+    Examples
+    --------
+    >>> from mailverdict import LocalSettings
+    >>> LocalSettings(deadline="2min").deadline
+    120.0
     """
 
     resolver: str | None = None

@@ -21,6 +21,12 @@ class Fault:
         Upper case: ``REGEX``, ``DNS``, ``BLACKLIST``, ``SMTP`` or a finer code of the check.
     message : str
         Why, in a sentence a reader of the data understands.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> mv.check("nobody", validation_type="regex").errors
+    (Fault(code='REGEX', message='There is no @.'),)
     """
 
     code: str
@@ -59,6 +65,13 @@ class Verification:
         ``validated_at``, ``mx_records``, ``smtp_host``, ``smtp_error`` and what else a check noted.
     extra : mapping
         Keys of a service's payload that the contract does not name, kept as they came.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> found = mv.check("info@example.org", validation_type="regex")
+    >>> found.result, found.role, found.spamtrap
+    ('valid', True, None)
     """
 
     email: str

@@ -8,7 +8,16 @@ __all__ = ["REASON_MEANING", "Reason", "Status", "ValidationType", "Verdict"]
 
 
 class ValidationType(StrEnum):
-    """How deep a verification goes; each type includes the ones before it, except `smtp`."""
+    """How deep a verification goes.
+
+    Each type includes the ones before it, except that `smtp` asks no blacklist.
+
+    Examples
+    --------
+    >>> from mailverdict import ValidationType
+    >>> [str(kind) for kind in ValidationType]
+    ['regex', 'mx', 'mx_blacklist', 'smtp']
+    """
 
     REGEX = "regex"
     MX = "mx"
@@ -17,7 +26,14 @@ class ValidationType(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What is said of an address."""
+    """What is said of an address.
+
+    Examples
+    --------
+    >>> from mailverdict import Verdict
+    >>> [str(verdict) for verdict in Verdict]
+    ['valid', 'risky', 'invalid', 'unknown']
+    """
 
     VALID = "valid"
     RISKY = "risky"
@@ -26,7 +42,14 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """Where the processing of a row stands; a verdict exists only for `done`."""
+    """Where the processing of a row stands; a verdict exists only for `done`.
+
+    Examples
+    --------
+    >>> from mailverdict import Status
+    >>> [str(status) for status in Status]
+    ['done', 'pending', 'error', 'missing']
+    """
 
     DONE = "done"
     PENDING = "pending"
@@ -35,7 +58,14 @@ class Status(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a verdict is not `valid`; the order of the members is the order of precedence."""
+    """Why a verdict is not `valid`; the order of the members is the order of precedence.
+
+    Examples
+    --------
+    >>> from mailverdict import Reason
+    >>> str(next(iter(Reason)))
+    'syntax_error'
+    """
 
     SYNTAX_ERROR = "syntax_error"
     NO_MX_RECORD = "no_mx_record"

@@ -36,6 +36,14 @@ class Report:
         What decides the actions.
     prefix : str, optional
         The prefix of the result columns.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> import pandas as pd
+    >>> out = mv.verify(pd.DataFrame({"email": ["ada@example.org", "nobody"]}), "email", validation_type="regex")
+    >>> mv.report(out, "email").to_html()[:15]
+    '<!DOCTYPE html>'
     """
 
     def __init__(

@@ -37,6 +37,12 @@ class Progress:
         What is being waited for, or why the run ended.
     quota : Quota or None
         The last that a service told.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> print(mv.start(["ada@example.org"], validation_type="regex").wait().progress)
+    done: 1 of 1 settled; valid 1, risky 0, invalid 0, unknown 0
     """
 
     state: str = "running"

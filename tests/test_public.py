@@ -1,0 +1,185 @@
+"""The package as a whole: its names, what importing it costs, and what its documentation promises."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import enum
+import importlib
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from numpydoc.docscrape import FunctionDoc
+from numpydoc.validate import validate
+
+import mailverdict as mv
+
+SOURCE = Path(mv.__file__).parent
+MODULES = sorted(
+    ".".join(("mailverdict", *path.relative_to(SOURCE).with_suffix("").parts)).removesuffix(".__init__")
+    for path in SOURCE.rglob("*.py")
+    if path.name != "__main__.py"
+)
+PUBLIC = [name for name in mv.__all__ if name not in ("errors", "__version__")]
+HEAVY = {
+    "httpx",
+    "ipywidgets",
+    "matplotlib",
+    "dns",
+    "starlette",
+    "sqlalchemy",
+    "typer",
+    "tqdm",
+    "sqlite3",
+    "IPython",
+    "polars",
+}
+
+# What numpydoc asks for and the house does not, with the reason.
+NOT_ASKED = {
+    "ES01": "a summary that says it all needs no extension",
+    "SA01": "siblings are named in the text where they matter",
+    "SS05": "takes nouns in the plural for verbs in the third person",
+}
+NOT_ASKED_OF = {
+    "values": {"PR01": "fields of a dataclass or enum are its Attributes"},
+    "errors": {"EX01": "an error is met, not made"},
+    "methods": {"EX01": "the class has the example"},
+    "one-liners": {"PR01": "named by its arguments", "RT01": "the sentence says what it gives"},
+    "one line for many": {"PR04": "'a, b, c: as in another function' has no types of its own"},
+}
+
+
+def annotated_imports():
+    """Public name and module, as type checkers see them."""
+    tree = ast.parse((SOURCE / "__init__.py").read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    return {alias.name: node.module for node in block.body for alias in node.names}
+
+
+class TestNames:
+    def test_all_home_and_type_checkers_agree(self):
+        assert annotated_imports() == mv.HOME
+        assert {*mv.HOME, "errors", "__version__"} == set(mv.__all__)
+        assert len(mv.__all__) == len(set(mv.__all__))
+
+    @pytest.mark.parametrize("name", mv.__all__)
+    def test_every_name_is_there_and_offered_to_completion(self, name):
+        assert getattr(mv, name) is not None
+        assert name in dir(mv)
+
+    @pytest.mark.parametrize("name", mv.HOME)
+    def test_every_name_is_in_the_all_of_its_home(self, name):
+        home = importlib.import_module(f"mailverdict.{mv.HOME[name]}")
+        assert name in home.__all__
+        assert getattr(home, name) is getattr(mv, name)
+
+    def test_rooms_are_reached_as_attributes(self):
+        for room in mv.ROOMS:
+            assert inspect.ismodule(getattr(mv, room))
+
+    def test_another_name_is_an_attribute_error(self):
+        with pytest.raises(AttributeError, match="module 'mailverdict' has no attribute 'verfy'"):
+            mv.verfy  # noqa: B018 - looking is the test
+
+    @pytest.mark.parametrize("name", MODULES)
+    def test_what_a_module_offers_it_has(self, name):
+        module = importlib.import_module(name)
+        offered = getattr(module, "__all__", [])
+        assert [each for each in offered if not hasattr(module, each)] == []
+        assert len(offered) == len(set(offered))
+
+
+def modules_after(statement):
+    """Top-level modules that a fresh interpreter has loaded after a statement."""
+    code = f"import sys; {statement}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+
+
+class TestWeight:
+    def test_importing_it_loads_nothing_heavy(self):
+        assert modules_after("import mailverdict") & HEAVY == set()
+
+    def test_working_on_syntax_alone_loads_no_network(self):
+        work = "import mailverdict as mv; mv.verify(['ada@example.org'], validation_type='regex')"
+        assert modules_after(work) & (HEAVY - {"tqdm", "dns"}) == set()
+
+    def test_the_command_line_loads_no_service_and_no_client(self):
+        assert modules_after("import mailverdict.cli") & {"httpx", "starlette", "sqlalchemy", "uvicorn"} == set()
+
+
+def exemptions(name, thing):
+    """Codes that are not asked of this thing."""
+    codes = set(NOT_ASKED)
+    if dataclasses.is_dataclass(thing) or (inspect.isclass(thing) and issubclass(thing, enum.Enum)):
+        codes |= set(NOT_ASKED_OF["values"])
+    if inspect.isclass(thing) and issubclass(thing, Exception):
+        codes |= set(NOT_ASKED_OF["errors"])
+    if "." in name:
+        codes |= set(NOT_ASKED_OF["methods"])
+        if len((thing.__doc__ or "").strip().splitlines()) == 1:
+            codes |= set(NOT_ASKED_OF["one-liners"])
+    if refers_to_another(thing):
+        codes |= set(NOT_ASKED_OF["one line for many"])
+    return codes
+
+
+def refers_to_another(thing):
+    parameters = FunctionDoc(thing)["Parameters"] if inspect.isfunction(thing) else []
+    return any("," in each.name and each.desc and each.desc[0].startswith("As in") for each in parameters)
+
+
+def documented_things():
+    """Every public name, and every method of a class among them."""
+    for name in PUBLIC:
+        thing = getattr(mv, name)
+        if inspect.isclass(thing) or inspect.isfunction(thing):
+            yield name, thing
+        if inspect.isclass(thing):
+            for attribute, value in vars(thing).items():
+                plain = getattr(value, "fget", None) or getattr(value, "__func__", value)
+                if not attribute.startswith("_") and inspect.isfunction(plain):
+                    yield f"{name}.{attribute}", plain
+
+
+DOCUMENTED = dict(documented_things())
+
+
+@pytest.mark.parametrize(("name", "thing"), DOCUMENTED.items(), ids=DOCUMENTED)
+def test_public_names_are_documented(name, thing):
+    owner, _, attribute = name.partition(".")
+    home = f"mailverdict.{mv.HOME[owner]}.{owner}"
+    found = validate(f"{home}.{attribute}" if attribute else home)["errors"]
+    if owner == "LocalBackend" and not attribute:  # its arguments are the fields of LocalSettings, by signature
+        found = [each for each in found if each[0] not in ("PR01", "PR02")]
+    assert [each for each in found if each[0] not in exemptions(name, thing)] == []
+
+
+@pytest.mark.parametrize("error", [getattr(mv, n) for n in PUBLIC if n.endswith(("Error", "Exceeded", "Limited"))])
+def test_errors_are_ours_and_drawn_in_the_tree(error):
+    assert issubclass(error, mv.MailVerdictError)
+    assert error.__name__ in mv.errors.__doc__.split()
+    if issubclass(error, mv.BackendError):
+        assert error("x").partial is None
+
+
+def test_a_column_error_reads_like_a_sentence():
+    assert str(mv.ColumnError("no column 'x'")) == "no column 'x'"
+    assert str(mv.ColumnError()) == ""
+    with pytest.raises(KeyError):
+        raise mv.ColumnError("x")
+
+
+def test_a_missing_extra_says_what_to_install():
+    error = mv.MissingExtraError("reading XLSX", "excel")
+    assert str(error) == "reading XLSX needs an optional dependency: pip install 'mailverdict[excel]'"
+    assert isinstance(error, ImportError)
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert mv.__version__ == version("mailverdict")
