@@ -194,13 +194,3 @@ def test_without_a_journal_every_call_pays(bench: Bench) -> None:
     for _ in range(2):
         bench.verify(addresses(2), journal=None)
     assert sum(bench.service.paid.values()) == 4
-
-
-@pytest.mark.parametrize("fault", ["reset after", "500 after", "cut JSON"])
-def test_a_lost_submission_is_held_and_told_and_not_paid_again(bench: Bench, fault: str) -> None:
-    bench.service.script("bulk", [FAULTS[fault]])
-    with pytest.warns(UserWarning, match="may have been paid for"):
-        mv.verify(addresses(5), validation_type="smtp", backend=bench.backend, journal=bench.journal)
-    again = bench.verify(addresses(8))
-    assert again["status"].tolist() == ["pending"] * 5 + ["done"] * 3
-    assert bench.service.violations_and_double_payments == []

@@ -1,0 +1,175 @@
+"""Going on where an earlier run ended, in virtual time."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mailverdict.backend import Deferred, Job, Settled, Submitted, Submitting
+from mailverdict.local.backend import LocalBackend
+from mailverdict.model.table import rows_to_table
+from mailverdict.model.verification import Verification
+from mailverdict.model.words import ValidationType
+from mailverdict.runs.journal import Journal, open_journal
+from mailverdict.runs.later import GRACE, HOLD
+from mailverdict.runs.resume import judge_lost, look_at_unclaimed
+from mailverdict.runs.run import Execution, Request
+
+from ..remote.scripted import FAULTS
+from ..remote.virtual import EPOCH, VirtualLoop, run_virtual
+from ..remote.world import URL, World, addresses
+
+KEY = f"smtp {URL}"
+
+
+def execution(world: World, path: Path, emails: list[str]) -> Execution:
+    return Execution(
+        pa.array(emails),
+        world.backend,
+        Request(ValidationType.SMTP),
+        journal=open_journal(path, clock=world.loop.wall_clock),
+        clock=world.loop.wall_clock,
+    )
+
+
+async def run(world: World, path: Path, emails: list[str]) -> tuple[list[str], list[str]]:
+    """Statuses and notices of one run."""
+    one = execution(world, path, emails)
+    await one.run()
+    return one.ledger.table("smtp")["status"].to_pylist(), one.notices
+
+
+def leave_behind(world: World, path: Path, emails: list[str]) -> None:
+    """A run that died after announcing a submission."""
+    with open_journal(path, clock=world.loop.wall_clock) as dead:
+        dead.claim(KEY, emails)
+        dead.record(KEY, Submitting("t", tuple(emails), world.service.used))
+
+
+def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = World(loop)
+        leave_behind(world, tmp_path / "j.db", addresses(3))
+        statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
+        assert statuses == ["done"] * 5
+        assert notices == []
+        assert loop.time() >= GRACE, "the service got its time to count"
+        assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_a_submission_that_may_have_been_counted_is_held_and_told_until_its_day(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = World(loop)
+        leave_behind(world, tmp_path / "j.db", addresses(3))
+        world.service.used += 3
+        statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
+        assert statuses == ["pending"] * 3 + ["done"] * 2
+        assert notices == [
+            "3 addresses stay pending: their submission was lost and may have been paid for; "
+            "they are sent again from 2023-11-15 22:13 UTC"
+        ]
+        await asyncio.sleep(HOLD)
+        statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
+        assert statuses == ["done"] * 5
+        assert notices == []
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("fault", ["reset after", "500 after", "cut JSON", "half an answer"])
+def test_a_lost_answer_is_held_by_the_next_run_too(tmp_path: Path, fault: str) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = World(loop)
+        world.service.script("bulk", [FAULTS[fault]])
+        statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
+        assert statuses == ["pending"] * 5
+        assert "may have been paid for" in notices[0]
+        statuses, _ = await run(world, tmp_path / "j.db", addresses(8))
+        assert statuses == ["pending"] * 5 + ["done"] * 3
+        assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_a_run_cancelled_while_its_submission_was_on_the_way_is_gone_on_with(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = World(loop)
+        world.wire.latency = 1.0
+        one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
+        await asyncio.sleep(1.5)
+        assert world.service.under_way == 1, "the submission is on its way"
+        one.cancel()
+        await asyncio.gather(one, return_exceptions=True)
+        world.wire.latency = 0.01
+        statuses, _ = await run(world, tmp_path / "j.db", addresses(5))
+        assert statuses == ["done"] * 5, "it never arrived, and the quota shows it"
+        assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_two_runs_at_once_share_the_work_and_both_know_everything_in_the_end(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = World(loop)
+        both = await asyncio.gather(*(run(world, tmp_path / "j.db", addresses(40)) for _ in range(2)))
+        assert both[0][0] == ["done"] * 40
+        assert sorted(world.service.paid.values()) == [1] * 40
+        statuses, notices = await run(world, tmp_path / "j.db", addresses(40))
+        assert (statuses, notices) == (["done"] * 40, [])
+
+    run_virtual(main)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    with open_journal(tmp_path / "j.db", clock=lambda: EPOCH) as opened:
+        yield opened
+
+
+def test_there_is_nothing_to_judge_on_a_clean_journal_nor_without_a_quota(journal: Journal, tmp_path: Path) -> None:
+    async def never(_: float) -> None:
+        raise AssertionError("waited for nothing")
+
+    async def main() -> None:
+        assert await judge_lost(journal, KEY, LocalBackend(), never) is None
+        with open_journal(tmp_path / "j.db", clock=lambda: EPOCH) as dead:
+            dead.record(KEY, Submitting("t", ("a@x.org",), None))
+        assert journal.judge_in(KEY) == GRACE
+        assert await judge_lost(journal, KEY, LocalBackend(), never) is None
+
+    asyncio.run(main())
+
+
+def test_a_living_run_is_not_judged(journal: Journal) -> None:
+    journal.record(KEY, Submitting("t", ("a@x.org",), 0))
+    assert journal.judge_in(KEY) is None
+
+
+def settle(journal: Journal, email: str) -> None:
+    journal.record(KEY, Settled(rows_to_table([Verification(email, "smtp", "valid")], source="remote")))
+
+
+def test_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> None:
+    with open_journal(tmp_path / "j.db", clock=lambda: EPOCH) as other:
+        other.claim(KEY, ["leased@x.org", "held@x.org", "job@x.org"])
+        other.record(KEY, Submitting("t", ("held@x.org", "job@x.org"), 0))
+        other.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),), "t"))
+        other.record(KEY, Deferred(("held@x.org",), "uncertain", token="t"))
+        wanted = pa.array(["leased@x.org", "held@X.org", "job@x.org"])
+        assert journal.claim(KEY, wanted) == []
+        unclaimed = look_at_unclaimed(journal, KEY, wanted)
+        assert [job.job_id for job in unclaimed.jobs] == ["j"]
+        assert (unclaimed.held, unclaimed.elsewhere, unclaimed.free_at) == (1, 1, EPOCH + HOLD)
+        told: list[Any] = list(unclaimed.notices())
+        assert told[1] == "1 addresses are being verified by another process on this journal"
+
+
+def test_nothing_is_told_where_all_is_answered_or_polled(journal: Journal) -> None:
+    journal.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),)))
+    settle(journal, "known@x.org")
+    assert list(look_at_unclaimed(journal, KEY, pa.array(["job@x.org"])).notices()) == []
