@@ -1,0 +1,343 @@
+"""`mailverdict verify` and `clean` over files: rows, messages, exit status, and nothing left behind."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from mailverdict.cli import main
+from mailverdict.sandbox import World
+
+CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
+ADDED = [
+    "verdict", "details", "reasons", "role", "spamtrap", "disposable", "free", "catch_all", "protected", "status",
+    "suggestion", "error_message",
+]  # fmt: skip
+
+
+@pytest.fixture
+def run(capfd):
+    """Run a command line: exit status, standard output, standard error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(a) for a in arguments])
+        seen = capfd.readouterr()
+        return left.value.code or 0, seen.out, seen.err
+
+    return run
+
+
+@pytest.fixture
+def contacts(tmp_path):
+    path = tmp_path / "contacts.csv"
+    path.write_text(CONTACTS)
+    return path
+
+
+def rows_of(path):
+    with Path(path).open(newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
+
+
+class TestVerify:
+    def test_every_row_comes_back_with_result_columns_beside_its_own(self, run, contacts, tmp_path):
+        out = tmp_path / "out.csv"
+        status, printed, told = run("verify", contacts, "-t", "regex", "-o", out)
+        assert (status, printed) == (0, "")
+        rows = rows_of(out)
+        assert list(rows[0]) == ["id", "email", "note", *(f"email_{name}" for name in ADDED)]
+        assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
+        assert [row["email_status"] for row in rows] == ["done", "done", "missing", "done"]
+        assert rows[1]["email_suggestion"] == "Bob@gmail.com"
+        assert rows[3]["email_error_message"] == "There is no @."
+        assert [row["note"] for row in rows] == ["a, b", "+49 30 1", "'=1+1", "'@x"]
+        assert told.splitlines()[0] == "column 'email' looks like the addresses; name another with --column"
+        assert "4 rows verified by regex" in told
+        assert told.splitlines()[-1] == f"written: {out}"
+
+    def test_quiet_says_nothing(self, run, contacts, tmp_path):
+        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q") == (0, "", "")
+
+    def test_raw_leaves_formulas(self, run, contacts, tmp_path):
+        run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q", "--raw")
+        assert [row["note"] for row in rows_of(tmp_path / "o.csv")] == ["a, b", "+49 30 1", "=1+1", "@x"]
+
+    def test_standard_input_to_standard_output(self, tmp_path):
+        done = subprocess.run(
+            [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict"],
+            input=CONTACTS.encode(),
+            capture_output=True,
+            check=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+        assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
+        assert list(tmp_path.iterdir()) == []
+
+    def test_json_is_on_standard_output(self, run, contacts):
+        status, printed, _ = run("verify", contacts, "-c", "email", "-t", "regex", "--json")
+        assert status == 0
+        assert json.loads(printed) == {
+            "rows": 4, "valid": 2, "risky": 0, "invalid": 1, "unknown": 0, "error": 0, "pending": 0, "missing": 1,
+            "why": {"REGEX": 1},
+            "flags": {"role": 0, "disposable": 0, "free": 0, "spamtrap": 0, "catch_all": 0, "protected": 0},
+            "suggestions": 1,
+        }  # fmt: skip
+
+    def test_a_file_may_be_written_over_itself_and_verified_again(self, run, contacts):
+        for _ in range(2):
+            assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", contacts, "-q")[0] == 0
+        rows = rows_of(contacts)
+        assert list(rows[0]) == ["id", "email", "note", *(f"email_{name}" for name in ADDED)]
+        assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
+        assert [each.name for each in contacts.parent.iterdir()] == ["contacts.csv"]
+
+    @pytest.mark.parametrize("columns", ["verdict", "verdict, status", "all", "core,normalized"])
+    def test_only_the_columns_asked_for_are_written(self, run, contacts, tmp_path, columns):
+        out = tmp_path / "o.csv"
+        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", columns)[0] == 0
+        written = [name.removeprefix("email_") for name in rows_of(out)[0] if name.startswith("email_")]
+        if columns == "all":
+            assert len(written) == 20
+        elif columns.startswith("core"):
+            assert written == [*ADDED[:-1], "normalized"]
+        else:
+            assert written == columns.split(", ")
+
+    def test_the_input_s_delimiter_and_mark_are_kept(self, run, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_bytes("\ufeffid;email\n1;ada@example.org\n".encode())
+        assert run("verify", path, "-t", "regex", "-o", out, "-q", "--columns", "verdict")[0] == 0
+        assert out.read_bytes() == "\ufeffid;email;email_verdict\n1;ada@example.org;valid\n".encode()
+
+    def test_other_kinds_in_and_out(self, run, tmp_path):
+        source, sheet, parquet = tmp_path / "in.parquet", tmp_path / "out.xlsx", tmp_path / "out.parquet"
+        pa.parquet.write_table(pa.table({"n": [1, 2], "email": ["ada@example.org", None]}), source)
+        assert run("verify", source, "-c", "email", "-t", "regex", "-o", sheet, "-q")[0] == 0
+        assert run("verify", sheet, "-c", "email", "-t", "regex", "-o", parquet, "-q")[0] == 0
+        frame = pd.read_parquet(parquet)
+        assert frame["n"].tolist() == [1, 2]
+        assert frame["email_verdict"].astype("string").fillna("-").tolist() == ["valid", "-"]
+        assert frame["email_role"].tolist() == [False, None]
+
+    def test_a_header_alone_gives_a_header_alone(self, run, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("id,email\n")
+        assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q")[0] == 0
+        assert out.read_text().startswith("id,email,email_verdict,")
+        assert len(out.read_text().splitlines()) == 1
+
+    def test_names_that_occur_twice_stay_twice(self, run, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("a,a,email\n1,2,ada@example.org\n")
+        assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", "verdict")[0] == 0
+        assert out.read_text() == "a,a,email,email_verdict\n1,2,ada@example.org,valid\n"
+
+    def test_a_limit_is_for_the_whole_file(self, run, contacts, tmp_path):
+        out = tmp_path / "out.csv"
+        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--limit", "1")[0] == 0
+        assert [row["email_status"] for row in rows_of(out)] == ["done", "pending", "missing", "pending"]
+
+
+class TestClean:
+    def test_a_column_is_tidied_beside_itself(self, run, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\nAda <Ada@Example.org>\nada@example.org\nnobody\n")
+        status, printed, told = run("clean", path, "-c", "email", "-o", out)
+        assert (status, printed) == (0, "")
+        assert told == f"3 rows; addresses tidied: 1\nwritten: {out}\n"
+        assert [row["email_clean"] for row in rows_of(out)] == ["Ada@example.org", "ada@example.org", ""]
+
+    def test_what_was_cleaned_can_be_verified(self, run, contacts):
+        assert run("clean", contacts, "-c", "email", "-o", contacts, "-q")[0] == 0
+        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", contacts, "-q")[0] == 0
+        assert run("clean", contacts, "-c", "email", "-o", contacts, "-q")[0] == 0
+        names = list(rows_of(contacts)[0])
+        assert len(names) == len(set(names)) == 3 + 3 + len(ADDED) - 1
+
+
+# What is wrong: file name, content (None: not there; ... a directory), more arguments, what is said.
+WRONG = [
+    ("x.csv", None, (), "x.csv: no such file"),
+    ("x.csv", ..., (), "x.csv is a directory; give a file"),
+    ("x.csv", b"", (), "x.csv is empty"),
+    ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
+    ("x.csv", b"id,mail\n1,a\n", ("-c", "email"), "x.csv: no column 'email'; there are 'id', 'mail'"),
+    ("x.csv", b"email,email\n1,2\n", ("-c", "email"), "x.csv: the column name 'email' occurs 2 times"),
+    ("x.csv", b"id,name\n1,Ada\n", (), "no column looks like e-mail addresses; name one of 'id', 'name'"),
+    ("x.csv", b"id,email\n1,a@b.org\n2\n", ("-c", "email"), "x.csv, line 3: 1 cell where the header has 2"),
+    ("x.csv", b'id,email\n1,"a@b.org\n2,b\n', ("-c", "email"), "x.csv ends inside quotes: it is cut off"),
+    ("x.csv", "name,email\nJörg,a@b.org\n".encode("latin-1"), ("-c", "email"), "line 2: octet 0xf6 is not utf-8; say"),
+    (
+        "x.csv",
+        b"name,email\n" + b"x,a@b.org\n" * 9_000 + "Jörg,a@b.org\n".encode("latin-1"),
+        ("-c", "email", "--encoding", "utf-8"),
+        "line 9002: octet 0xf6 is not utf-8; give another --encoding",
+    ),
+    ("x.csv", b"email\nada\0@b.org\n", (), "x.csv holds NUL characters"),
+    ("x.csv", b"email\n", ("--encoding", "klingon"), "encoding 'klingon' is not known"),
+    ("x.csv", b"email\n", ("--delimiter", "::"), "delimiter '::': give one character"),
+    ("x.parquet", b"PAR1 and no more", (), "x.parquet: Parquet magic bytes not found in footer"),
+    ("x.xlsx", b"PK\x03\x04 and no more", (), "x.xlsx cannot be read as XLSX"),
+    (
+        "x.csv",
+        b"email,email_role\na@b.org,boss\n",
+        ("-c", "email"),
+        "a column 'email_role' that is not ours; give another prefix",
+    ),
+    ("x.csv", b"email\na@b.org\n", ("--columns", "verdicts"), "columns: 'verdicts' is none of verdict, details"),
+    ("x.csv", b"email\na@b.org\n", ("--max-age", "soon"), "max_age='soon' is no duration"),
+    ("x.csv", b"email\na@b.org\n", ("--on-quota", "cry"), "on_quota='cry': give one of stop, raise, wait"),
+    ("x.csv", b"email\na@b.org\n", ("--limit", "-1"), "limit=-1: give a whole number"),
+    ("x.csv", b"email\na@b.org\n", ("--resolver", "dns"), "resolver='dns': give an IP address"),
+    ("x.csv", b"email\na@b.org\n", ("-o", "{folder}/nowhere/out.csv"), "there is no directory"),
+    ("x.csv", b"email\na@b.org\n", ("-o", "{folder}/out.doc"), "cannot tell what kind of table to write"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "more", "told"), WRONG, ids=[w[3][:40] for w in WRONG])
+def test_what_is_wrong_is_one_line_status_2_and_no_file(run, tmp_path, name, content, more, told):
+    if content is ...:
+        (tmp_path / name).mkdir()
+    elif content is not None:
+        (tmp_path / name).write_bytes(content)
+    before = sorted(each.name for each in tmp_path.iterdir())
+    more = [argument.format(folder=tmp_path) for argument in more]
+    out = [] if "-o" in more else ["-o", tmp_path / "out.csv"]
+    status, printed, said = run("verify", tmp_path / name, "-t", "regex", *out, *more)
+    assert (status, printed) == (2, "")
+    lines = [line for line in said.splitlines() if "looks like the addresses" not in line]
+    assert len(lines) == 1
+    assert lines[0].startswith("mailverdict: ")
+    assert told in lines[0]
+    assert sorted(each.name for each in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("verify",), "Missing argument"),
+        (("verify", "x.csv", "-t", "mxx"), "'mxx' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'"),
+        (("verify", "x.csv", "--colour"), "No such option"),
+        (("verfy",), "No such command 'verfy'"),
+    ],
+)
+def test_usage_is_status_2(run, arguments, told):
+    status, printed, said = run(*arguments)
+    assert (status, printed) == (2, "")
+    assert told in said
+
+
+def test_json_and_a_table_do_not_share_standard_output(run, contacts):
+    status, printed, said = run("verify", contacts, "-t", "regex", "--json", "-o", "-")
+    assert (status, printed) == (2, "")
+    assert said == "mailverdict: --json and -o - both want standard output: write the table to a file\n"
+
+
+@pytest.fixture
+def world():
+    with World(daily_limit=2) as opened:
+        yield opened
+
+
+class TestService:
+    """Exit status of what a service does, against the sandbox's own."""
+
+    def test_a_quota_that_ends_is_status_3_with_every_row(self, run, world, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(5)) + "nobody\n")
+        arguments = ("verify", path, "-t", "mx", "-o", out, "--backend", world.url, "--journal", tmp_path / "j.db")
+        status, _, said = run(*arguments, "--limit", "2")
+        assert (status, sorted(row["email_status"] for row in rows_of(out))) == (0, ["done"] * 3 + ["pending"] * 3)
+        status, _, said = run(*arguments)
+        assert status == 3
+        assert said.splitlines()[-1] == (
+            "mailverdict: stopped by the daily quota: 3 rows are pending; call again to go on"
+        )
+        assert sorted(row["email_status"] for row in rows_of(out)) == ["done"] * 3 + ["pending"] * 3
+
+    def test_a_service_that_is_not_there_is_status_4_and_no_file(self, run, contacts, tmp_path):
+        out = tmp_path / "out.csv"
+        contacts.write_text("email\nada@example.org\n")
+        status, _, said = run(
+            "verify", contacts, "-c", "email", "-o", out, "--backend", "http://127.0.0.1:9", "--journal", "none"
+        )
+        assert (status, out.exists()) == (4, False)
+        assert len(said.splitlines()) == 1
+
+
+def begin(*arguments):
+    return subprocess.Popen(
+        [sys.executable, "-m", "mailverdict", *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+class TestInterruption:
+    def big_file(self, folder, rows):
+        path = folder / "big.csv"
+        path.write_text("id,email\n" + "".join(f"{n},ada{n}@d{n % 999}.example.org\n" for n in range(rows)))
+        return path
+
+    @pytest.mark.parametrize("progress", [0.0, 0.4])
+    def test_ctrl_c_on_a_big_file_writes_every_row(self, tmp_path, progress):
+        rows = 600_000
+        path, out = self.big_file(tmp_path, rows), tmp_path / "out.csv"
+        with begin("verify", path, "-c", "email", "-t", "regex", "-o", out, "--columns", "status") as process:
+            while process.poll() is None and written_so_far(tmp_path) <= path.stat().st_size * progress:
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=120)
+        assert process.returncode == 130, said
+        with out.open() as file:
+            lines = [line.rstrip("\n").rsplit(",", 1) for line in file]
+        assert [line[0].partition(",")[0] for line in lines[1:]] == [str(n) for n in range(rows)]
+        states = [line[1] for line in lines[1:]]
+        pending = states.count("pending")
+        assert states == ["done"] * (rows - pending) + ["pending"] * pending
+        assert said.splitlines()[-1] == f"mailverdict: interrupted: {pending:,} rows are pending; call again to go on"
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["big.csv", "out.csv"]
+
+    def test_a_second_ctrl_c_leaves_at_once_and_nothing_behind(self, tmp_path):
+        path, out = self.big_file(tmp_path, 1_500_000), tmp_path / "out.csv"
+        with begin("verify", path, "-c", "email", "-t", "regex", "-o", out) as process:
+            while not written_so_far(tmp_path):
+                time.sleep(0.001)
+            process.send_signal(signal.SIGINT)
+            assert process.stderr.readline() == "\n"
+            assert process.stderr.readline().startswith("stopping: what is not settled stays pending")
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=120)
+        assert process.returncode == 130
+        assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
+
+
+def written_so_far(folder):
+    """Octets in the temporary file beside the output."""
+    return sum(each.stat().st_size for each in folder.glob(".out.csv-*.part"))
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text("email\n" + "ada@example.org\n" * 50_000)
+    with begin("verify", path, "-t", "regex", "-o", "-", "-q") as process:
+        process.stdout.read(10)
+        process.stdout.close()
+        said = process.stderr.read()
+    assert "Traceback" not in said
+    assert process.wait() not in (0, 3, 4)
