@@ -243,6 +243,12 @@ class TestDemo:
         assert "valid means that the domain can receive mail" in told.stdout
         assert all(reason in told.stdout for reason in demo.TELLING)
 
+    def test_it_asks_the_mailboxes_too(self, told: subprocess.CompletedProcess[str]) -> None:
+        deep = told.stdout.partition("does the mailbox exist?")[2]
+        assert "mailbox not found" in deep
+        assert "the mailbox exists and nothing speaks against it" in deep
+        assert "can be mailed" in demo.REPORT.read_text(encoding="utf-8")
+
     def test_it_writes_every_row(self, told: subprocess.CompletedProcess[str]) -> None:
         written = pd.read_csv(demo.RESULT, dtype=str)
         assert len(written) == ROWS

@@ -17,6 +17,7 @@ from mailverdict.reports.tally import Tally, render_tally
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
 RESULT = ROOT / "out" / "crm_verified.csv"
+REPORT = ROOT / "out" / "crm_report.html"
 SANDBOX = "The mail world of this demo is a sandbox on this machine: made-up domains, no real server is asked."
 MESSY = {
     "display name": r"\S <\S+@\S+>$",
@@ -40,6 +41,7 @@ Do it yourself, in Python:
     df = pd.read_csv("contacts.csv")
     out = mv.verify(df, "email")               # asks the DNS, spends nothing
     mv.summary(out, "email")
+    mv.report(out, "email", "report.html")
     out.to_csv("verified.csv", index=False)
 
 or on the command line (with --sandbox, as here; leave it out to ask the real DNS):
@@ -58,9 +60,10 @@ def main() -> None:
     with mv.sandbox.World() as world:
         out = verify(tidied, world)
         print(f"Without step 2 it would be {count_valid(df, world):,} valid rows.")
-    show_domains(out)
-    show_reasons(out)
-    write(out)
+        show_domains(out)
+        show_reasons(out)
+        deep = ask_mailboxes(tidied, world)
+    write(deep)
     print(YOURSELF)
 
 
@@ -113,10 +116,27 @@ def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
     began = perf_counter()
     out: pd.DataFrame = mv.verify(df, "email", validation_type="mx", columns="all", backend=world.backend)
     took = perf_counter() - began
+    sum_up(out, ValidationType.MX)
+    print(f"\n{len(out):,} rows, {world.dns.count():,} DNS queries, {took:.1f} s; one of the servers never answers.")
+    return out
+
+
+def sum_up(out: pd.DataFrame, validation_type: ValidationType) -> None:
+    """Print the summary that the command line prints."""
     tally = Tally()
     tally.add(pa.Table.from_pandas(out, preserve_index=False), "email_")
-    print(render_tally(tally, ValidationType.MX))
-    print(f"\n{len(out):,} rows, {world.dns.count():,} DNS queries, {took:.1f} s; one of the servers never answers.")
+    print(render_tally(tally, validation_type))
+
+
+def ask_mailboxes(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
+    """Ask the exchanges themselves, and show what it adds."""
+    headline('6. mv.verify(df, "email", validation_type="smtp"): does the mailbox exist?')
+    began = perf_counter()
+    out: pd.DataFrame = mv.verify(df, "email", validation_type="smtp", columns="all", backend=world.backend)
+    took = perf_counter() - began
+    sum_up(out, ValidationType.SMTP)
+    print(f"\n{took:.1f} s, no mail sent. What to do with each row, mv.split(out, 'email'):")
+    print(f"    {mv.split(out, 'email')}")
     return out
 
 
@@ -147,7 +167,9 @@ def write(out: pd.DataFrame) -> None:
     RESULT.parent.mkdir(exist_ok=True)
     with AtomicTable(RESULT) as table:
         table.write(pa.Table.from_pandas(out, preserve_index=False))
+    mv.report(out, "email", REPORT)
     headline(f"Written: {RESULT.relative_to(ROOT)}, {len(out):,} rows, {len(out.columns)} columns")
+    print(f"And a page for people who decide: {REPORT.relative_to(ROOT)}, open it in a browser.\n")
 
 
 if __name__ == "__main__":
