@@ -1,0 +1,77 @@
+"""How long a column that is known takes: `verify` over a journal of a million settled addresses.
+
+The journal is filled first; the service's transport refuses every request, so that an answer can
+only come from the journal.
+
+Run it as ``python benchmarks/journal.py``; a smaller number of addresses may be given.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+import mailverdict as mv
+from mailverdict.backend import Settled
+from mailverdict.model.table import complete_table
+from mailverdict.remote.backend import RemoteBackend
+from mailverdict.runs.journal import open_journal
+
+ADDRESSES = 1_000_000
+DOMAINS = 50_000
+PIECE = 50_000
+GOAL = 15.0
+OUTCOMES = [("valid", ""), ("risky", "role"), ("invalid", "mailbox_not_found"), ("unknown", "mailbox_full")]
+
+
+def refuse(request: httpx.Request) -> httpx.Response:
+    raise AssertionError(f"asked {request.url}")
+
+
+def settled(emails: pa.StringArray, begin: int) -> pa.Table:
+    """Answers as `smtp` gives them: the exchange of each domain is in the metadata."""
+    numbers = np.arange(begin, begin + len(emails))
+    codes = pa.array(numbers % len(OUTCOMES))
+    hosts = pa.array([f'{{"smtp_host":"mx{n % DOMAINS}.example.org"}}' for n in numbers.tolist()])
+    columns = {
+        "email": emails,
+        "status": pa.repeat(pa.scalar("done"), len(emails)),
+        "validation_type": pa.repeat(pa.scalar("smtp"), len(emails)),
+        "result": pa.array([result for result, _ in OUTCOMES]).take(codes),
+        "reasons": pa.array([reasons for _, reasons in OUTCOMES]).take(codes),
+        "metadata": hosts,
+        "source": pa.repeat(pa.scalar("remote"), len(emails)),
+    }
+    return complete_table(columns, len(emails))
+
+
+def main() -> None:
+    count = int(sys.argv[1]) if sys.argv[1:] else ADDRESSES
+    emails = pa.array([f"user{n}@domain{n % DOMAINS}.example.org" for n in range(count)])
+    backend = RemoteBackend("http://verify.test", transport=httpx.MockTransport(refuse))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "journal.db"
+        begun = time.perf_counter()
+        with open_journal(path) as journal:
+            for begin in range(0, count, PIECE):
+                rows = settled(emails.slice(begin, PIECE), begin)
+                journal.record(backend.journal_key("smtp"), Settled(rows))
+        print(f"{count:,} addresses written in {time.perf_counter() - begun:.1f} s, {path.stat().st_size / 1e6:.0f} MB")
+        frame = pd.DataFrame({"email": emails.to_pandas()})
+        begun = time.perf_counter()
+        out = mv.verify(frame, "email", validation_type="smtp", backend=backend, journal=path, progress=False)
+        seconds = time.perf_counter() - begun
+    assert (out["email_status"] == "done").all(), "not everything came from the journal"
+    print(f"verify of the same column: {seconds:.1f} s; the goal is under {GOAL:.0f} s for {ADDRESSES:,}")
+    sys.exit(seconds >= GOAL)
+
+
+if __name__ == "__main__":
+    main()
