@@ -18,7 +18,7 @@ from ..backend import Backend
 from ..errors import BackendError, SettingsError
 from ..local.view import foreign_rows
 from ..model.duration import Duration
-from ..model.table import SCHEMA, complete_table, verification_of
+from ..model.table import SCHEMA, verification_of
 from ..model.verification import Verification
 from ..model.words import Status, ValidationType
 from ..runs.handle import Run
@@ -58,13 +58,13 @@ class Assembly:
         intake = self.intake
         if intake.rows is None and self.codes is None:
             return unique
-        foreign = foreign_rows(intake.foreign_kinds, self.validation_type, datetime.now(UTC))
-        tables = [unique, foreign.select(fields), missing_row().select(fields)]
-        order: Index = np.full(intake.size, len(unique) + len(foreign), np.int64)
+        order: Index = np.full(intake.size, -1, np.int64)
         order[slice(None) if intake.rows is None else intake.rows] = self.text_order(len(unique))
-        order[intake.foreign_rows] = len(unique) + np.arange(len(foreign))
-        whole = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
-        return whole.take(pa.array(order))
+        if len(intake.foreign_rows):
+            foreign = foreign_rows(intake.foreign_kinds, self.validation_type, datetime.now(UTC)).select(fields)
+            order[intake.foreign_rows] = len(unique) + np.arange(len(foreign))
+            unique = pa.concat_tables([unique, foreign])
+        return spread(unique, order)
 
     def text_order(self, unique: int) -> Any:
         return np.arange(unique) if self.codes is None else self.codes
@@ -74,9 +74,14 @@ class Assembly:
         return {"validation_type": str(self.validation_type), "source": self.source}
 
 
-def missing_row() -> pa.Table:
-    """The row of an empty cell."""
-    return complete_table({"status": pa.array([str(Status.MISSING)]).dictionary_encode()}, 1)
+def spread(table: pa.Table, order: Index) -> pa.Table:
+    """Row `order[i]` of the table in row i; -1 is an empty cell, of which only the status is known."""
+    rows = table.unify_dictionaries().combine_chunks().take(pa.array(order, mask=order < 0))
+    status = rows["status"].combine_chunks()
+    words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])
+    codes = status.indices.fill_null(len(words) - 1)
+    at = rows.schema.get_field_index("status")
+    return rows.set_column(at, rows.field(at), pa.DictionaryArray.from_arrays(codes, words))
 
 
 def start(

@@ -7,6 +7,7 @@ rows by integer codes; there is no Python loop over rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -47,6 +48,8 @@ class ColumnView:
         One entry per unique domain.
     suggested : list of str or None
         The domain meant instead, one per unique domain.
+    faults : pyarrow.DictionaryArray
+        n; why the address is refused, null where it is accepted.
     lists_version : str
         Which lists decided, for `metadata`.
     """
@@ -56,6 +59,7 @@ class ColumnView:
     role: pa.BooleanArray
     flags: DomainFlags
     suggested: Sequence[str | None]
+    faults: pa.DictionaryArray
     lists_version: str
 
     def accepted(self) -> Positions:
@@ -80,18 +84,16 @@ class ColumnView:
 
     def regex_rows(self, checked_at: datetime) -> pa.Table:
         """Every row of the batch, in order, judged by syntax alone."""
-        messages = fault_messages(self.texts, self.syntax.ok)
-        decisions = [settle(ValidationType.REGEX, WELL_FORMED), *malformed(messages.dictionary, ValidationType.REGEX)]
-        codes = pc.add(messages.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
+        faults = malformed(self.faults.dictionary, ValidationType.REGEX)
+        decisions = [settle(ValidationType.REGEX, WELL_FORMED), *faults]
+        codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
         return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at)
 
     def malformed_rows(self, validation_type: ValidationType, checked_at: datetime) -> tuple[Positions, pa.Table]:
         """The refused rows alone: settled here, whatever was asked."""
         positions = self.refused()
-        texts = self.texts.take(pa.array(positions))
-        messages = fault_messages(texts, pa.repeat(pa.scalar(False), len(texts)))
-        codes = messages.indices.cast(pa.int32()).to_numpy(zero_copy_only=False)
-        decisions = malformed(messages.dictionary, validation_type)
+        codes = self.faults.indices.take(pa.array(positions)).cast(pa.int32()).to_numpy(zero_copy_only=False)
+        decisions = malformed(self.faults.dictionary, validation_type)
         return positions, self.rows(validation_type, positions, codes, decisions, checked_at)
 
     def rows(
@@ -167,15 +169,13 @@ class ColumnView:
 def observe_view(texts: pa.StringArray, lists: LoadedLists) -> ColumnView:
     """Look at a batch with the checks that need no network."""
     syntax = observe_column(texts)
-    domains = syntax.domains.to_pylist()
-    return ColumnView(
-        texts=texts,
-        syntax=syntax,
-        role=match_locals(syntax.local, lists.role_names.to_pylist()),
-        flags=lists.domain_flags(domains),
-        suggested=suggest_domains(domains),
-        lists_version=lists.version,
-    )
+    # Arrow and numpy work beside plain Python: what is known by domain is looked up one by one meanwhile.
+    with ThreadPoolExecutor(2) as beside:
+        role = beside.submit(match_locals, syntax.local, lists.role_names.to_pylist())
+        faults = beside.submit(fault_messages, texts, syntax.ok)
+        domains = syntax.domains.to_pylist()
+        flags, suggested = lists.domain_flags(domains), suggest_domains(domains)
+    return ColumnView(texts, syntax, role.result(), flags, suggested, faults.result(), lists.version)
 
 
 def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:

@@ -56,9 +56,8 @@ class Ledger:
         """Keep the totals that progress shows."""
         self.counts["settled"] += fresh
         for field in ("status", "result", "source"):
-            for entry in pc.value_counts(rows[field].combine_chunks()).to_pylist():
-                if entry["values"] is not None:
-                    self.counts[entry["values"]] += entry["counts"]
+            for chunk in rows[field].chunks:
+                self.counts.update(count_words(chunk))
 
     def positions_of(self, emails: pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """Find addresses by their identity; those that are none of ours are an error of the backend."""
@@ -108,3 +107,10 @@ class Ledger:
             "validation_type": pa.repeat(pa.scalar(str(validation_type)), len(emails)).dictionary_encode(),
         }
         return complete_table(columns, len(emails))
+
+
+def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:
+    """How often each word of a dictionary-encoded column is used, by its codes alone."""
+    codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
+    counts = np.bincount(codes, minlength=len(chunk.dictionary)).tolist()
+    return {word: count for word, count in zip(chunk.dictionary.to_pylist(), counts, strict=True) if count and word}
