@@ -10,6 +10,7 @@ from .verification import Verification
 __all__ = ["Explanation", "Step"]
 
 STYLE = "border-left:3px solid currentColor;padding:0 0 0 .8em;margin:.4em 0"
+LINES_STYLE = "margin:.2em 0;white-space:pre-wrap;font:.9em/1.35 monospace"  # notebooks show a bare <pre> as prose
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,6 @@ class Explanation:
 
 def render_step(step: Step) -> str:
     lines = "\n".join(html.escape(line) for line in step.lines)
-    body = f"<pre style='margin:.2em 0;white-space:pre-wrap'>{lines}</pre>" if lines else ""
+    body = f"<pre style='{LINES_STYLE}'>{lines}</pre>" if lines else ""
     head = f"<b>{html.escape(step.title)}</b>: {html.escape(step.outcome)}"
     return f"<div style='{STYLE}'>{head}{body}</div>"

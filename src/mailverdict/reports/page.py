@@ -35,13 +35,14 @@ STYLE = """
 .mv{max-width:62rem;margin:0 auto;padding:1rem}
 .mv h1{font-size:1.6rem;margin:0 0 .2rem}.mv h2{font-size:1.15rem;margin:1.8rem 0 .5rem}
 .mv p{margin:.4rem 0}.mv .big{font-size:2.6rem;font-weight:650;line-height:1.1}.mv .soft{color:#59636e}
-.mv table{border-collapse:collapse;width:100%}.mv th{text-align:left;font-weight:600;color:#59636e}
-.mv th,.mv td{padding:.28rem .6rem .28rem 0;border-bottom:1px solid #d1d9e0;vertical-align:top}
-.mv .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+.mv table{border-collapse:collapse;width:100%;font-size:inherit;color:inherit}.mv.mv.mv tr{background:none}
+.mv.mv th,.mv.mv td{text-align:left;white-space:normal;border-bottom:1px solid #d1d9e0;vertical-align:top}
+.mv.mv th,.mv.mv td{padding:.28rem .6rem .28rem 0;max-width:none}.mv th{font-weight:600;color:#59636e}
+.mv.mv .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 .mv .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}
 .mv .legend span{margin-right:1.1em;white-space:nowrap}.mv svg{display:block;width:100%;margin:.5rem 0}
 @media (prefers-color-scheme:dark){.mv{color:#e6edf3;background:#0d1117}.mv th,.mv .soft{color:#9198a1}
-.mv th,.mv td{border-color:#3d444d}}
+.mv.mv th,.mv.mv td{border-color:#3d444d}}
 @media print{.mv{max-width:none;color:#000;background:#fff}.mv h2{break-after:avoid}.mv tr{break-inside:avoid}
 .mv svg,.mv .key{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 """
