@@ -1,0 +1,176 @@
+"""The verified rows as a table to filter, search and page through: all of it in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..frames.columns import COLUMNS
+from ..frames.intake import read_values
+from ..frames.kinds import label_of
+from ..frames.policy import ACTIONS, Policy, decide
+from ..reports.summary import BUCKETS, buckets
+from ..reports.tally import SPOKEN
+from .cells import encodable, is_missing
+
+__all__ = ["PAGE_ROWS", "Listing"]
+
+PAGE_ROWS = 50
+OTHER_COLUMNS = 8  # of the user's own columns shown beside the address; a file may have hundreds
+LONGEST_CELL = 160
+Rows = npt.NDArray[np.int64]
+# What a person takes home: as the command line writes it. The frame in the notebook has all columns.
+KEPT = (*(c.name for c in COLUMNS if c.in_core), "error_message", "action", "action_why")
+
+
+class Listing:
+    """Verified rows and what a policy makes of them.
+
+    Parameters
+    ----------
+    out : DataFrame
+        What `verify` gave, with all result columns.
+    column : hashable
+        The verified column.
+    policy : Policy or str
+        What is done with which verdict.
+    """
+
+    def __init__(self, out: pd.DataFrame, column: Hashable, policy: Policy | str) -> None:
+        self.column = column
+        self.decided = decide(out, column, policy=policy)
+        self.bucket: pd.Series[Any] = buckets(out, column, None).reset_index(drop=True)
+        self.action: pd.Series[Any] = self.cells("action")
+        self.reason: pd.Series[Any] = self.why().map(spoken)
+
+    def __len__(self) -> int:
+        return len(self.decided)
+
+    def cells(self, name: str) -> pd.Series[Any]:
+        """A result column by its name without prefix; rows are numbered from 0."""
+        found: pd.Series[Any] = self.decided[label_of(self.column, None, name)]
+        return found.reset_index(drop=True)
+
+    def why(self) -> pd.Series[Any]:
+        """The dominant reason, else the error code; None where there is neither."""
+        details, error = (self.cells(name).astype(object) for name in ("details", "error"))
+        why = details.where(details.notna(), error)
+        return why.where(why.notna(), None).astype("category")
+
+    def counts(self, name: str) -> dict[str, int]:
+        """Rows by ``bucket``, ``reason`` or ``action``; of reasons the most frequent first."""
+        counted = getattr(self, name).value_counts()
+        order = {"bucket": BUCKETS, "action": ACTIONS}.get(name, counted.index)
+        return {str(value): int(counted.get(value, 0)) for value in order}
+
+    def find(self, *, bucket: str = "", reason: str = "", action: str = "", search: str = "") -> Rows:
+        """Rows that match all that is given, in order; blank means any."""
+        wanted = {"bucket": bucket, "reason": reason, "action": action}
+        mask = np.ones(len(self), bool)
+        for name, value in wanted.items():
+            if value:
+                mask &= (getattr(self, name) == value).to_numpy(bool)
+        for word in search.split():
+            mask &= self.holding(word)
+        return np.flatnonzero(mask)
+
+    def holding(self, word: str) -> npt.NDArray[np.bool_]:
+        """Which rows show a text somewhere, in whatever case."""
+        found: npt.NDArray[np.bool_] = pc.match_substring(self.haystack, word.lower()).to_numpy(zero_copy_only=False)
+        return found
+
+    @cached_property
+    def haystack(self) -> pa.Array:
+        """All that a row shows as one text in lower case, made when first searched."""
+        parts = [shown_texts(cells).cast(pa.large_string()) for cells in self.shown.values()]
+        joined = pc.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()), null_handling="replace")
+        return pc.utf8_lower(joined)
+
+    @cached_property
+    def shown(self) -> dict[str, pd.Series[Any]]:
+        """The columns of the table by heading: address, what was found, then a few of the user's own."""
+        own = [at for at in range(self.decided.shape[1]) if at not in self.ours]
+        address = next(at for at in own if self.decided.columns[at] == self.column)
+        others = [at for at in own if at != address][:OTHER_COLUMNS]
+        found = {
+            "verdict": self.bucket,
+            "action": self.action,
+            "why": self.reasoning(),
+            "did you mean": self.cells("suggestion"),
+        }
+        first = self.titled([address], found)
+        return {**first, **found, **self.titled(others, {**first, **found})}
+
+    def titled(self, places: Sequence[int], taken: Any) -> dict[str, pd.Series[Any]]:
+        """Columns of the user's by their names, made different where they are not."""
+        titled: dict[str, pd.Series[Any]] = {}
+        for at in places:
+            title = str(self.decided.columns[at])[:LONGEST_CELL]
+            while title in taken or title in titled:
+                title += " "
+            titled[title] = self.decided.iloc[:, at].reset_index(drop=True)
+        return titled
+
+    @cached_property
+    def ours(self) -> set[int]:
+        """Positions of the result columns."""
+        names = (*(c.name for c in COLUMNS), "action", "action_why")
+        labels = {label_of(self.column, None, name) for name in names}
+        return {at for at, name in enumerate(self.decided.columns) if name in labels}
+
+    def reasoning(self) -> pd.Series[Any]:
+        """Why, in a sentence: what the check said, else what the policy says."""
+        said = self.cells("error_message").astype(object)
+        return said.where(said.notna(), self.cells("action_why").astype(object))
+
+    def columns_left_out(self) -> int:
+        """How many of the user's columns the table does not show."""
+        return max(0, self.decided.shape[1] - len(self.ours) - 1 - OTHER_COLUMNS)
+
+    def page(self, rows: Rows, number: int) -> pd.DataFrame:
+        """One page of some rows, as texts; pages are numbered from 1."""
+        part = rows[(number - 1) * PAGE_ROWS : number * PAGE_ROWS]
+        cells = {title: shown_texts(values.iloc[part]).to_pylist() for title, values in self.shown.items()}
+        return pd.DataFrame({"row": [f"{at + 1:,}" for at in part], **cells}, dtype=object).fillna("")
+
+    def to_save(self, rows: Rows | None = None) -> pd.DataFrame:
+        """Rows as they are written to a file: the user's columns, then the result columns people need."""
+        kept = {label_of(self.column, None, name) for name in KEPT}
+        places = [at for at, name in enumerate(self.decided.columns) if at not in self.ours or name in kept]
+        frame = self.decided.iloc[:, places]
+        return frame if rows is None else frame.iloc[rows]
+
+
+def spoken(reason: str) -> str:
+    """A reason or error code in words."""
+    return SPOKEN.get(reason, reason.replace("_", " "))
+
+
+def shown_texts(cells: pd.Series[Any]) -> pa.Array:
+    """Cells as texts of bounded length; a missing one is null."""
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        cells = cells.astype(object)
+    intake = read_values(cells, keep_blanks=True)
+    if len(intake.foreign_rows):
+        texts = pa.array(
+            [None if is_missing(cell) else encodable(str(cell)[:LONGEST_CELL]) for cell in cells], pa.string()
+        )
+    else:
+        texts = restore(intake.texts, intake.rows, intake.size)
+    return pc.utf8_slice_codeunits(texts, 0, LONGEST_CELL)
+
+
+def restore(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Array:
+    """Texts back in their rows, null between them."""
+    if rows is None:
+        return texts
+    order = np.full(size, -1)
+    order[rows] = np.arange(len(rows))
+    return texts.take(pa.array(order, mask=order < 0))

@@ -1,0 +1,214 @@
+"""What was found: a policy's counts, filters, the table in pages, and files to take home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from pathlib import Path
+from typing import Any
+
+import ipywidgets as w
+import numpy as np
+import pandas as pd
+from itables.widget import ITable
+
+from ..frames.policy import POLICIES, Policy, find_policy
+from .controls import LABEL, Quiet, button, choice, line, row, set_choices, show
+from .download import save_table
+from .listing import PAGE_ROWS, Listing
+from .render import render_counts, render_head, render_notice, render_saved
+
+__all__ = ["Results"]
+
+MOST_REASONS = 50  # offered to choose from; a service's vocabulary is open
+# The browser gets one page, so it has nothing to search, sort or page in: that is done here, over all rows.
+TABLE: dict[str, Any] = {
+    "paging": False,
+    "ordering": False,
+    "showIndex": False,
+    "maxBytes": 0,
+    "maxColumns": 0,
+    "layout": {"topStart": None, "topEnd": None, "bottomStart": None, "bottomEnd": None},
+    "classes": "display compact nowrap",
+    "style": "width:100%;margin:0",
+    "allow_html": False,
+}
+NOTHING = np.empty(0, np.int64)
+Guard = Callable[[Callable[[], None]], Callable[..., None]]
+
+
+class Results:
+    """The lower half of an audit; hidden until there is something to show.
+
+    Parameters
+    ----------
+    policy : Policy or str
+        The one that is chosen at first.
+    folder : Path
+        Where files go that are too large for a link.
+    guard : callable
+        Wraps callbacks so that an error becomes a message.
+    """
+
+    def __init__(self, policy: Policy | str, folder: Path, guard: Guard) -> None:
+        first = find_policy(policy)
+        self.policies = {**POLICIES, first.name: first}
+        self.folder, self.listing, self.stem = folder, None, "emails"
+        self.out: pd.DataFrame | None = None
+        self.column: Hashable = None
+        self.rows = NOTHING
+        self.table: Any = None
+        self.quiet = Quiet()
+        self.make_controls(first)
+        self.wire(guard)
+
+    listing: Listing | None
+
+    def make_controls(self, policy: Policy) -> None:
+        """All controls, and the box they stand in."""
+        self.policy = choice("Policy", list(self.policies), tooltip="What is done with which verdict")
+        self.policy.value = policy.name
+        self.actions = line()
+        self.verdict = choice("Verdict", tooltip="Show rows with this verdict only", width="15rem")
+        self.reason = choice("Reason", tooltip="Show rows with this reason only", width="22rem")
+        self.action = choice("Action", tooltip="Show rows that the policy treats so", width="15rem")
+        self.search = w.Text(
+            description="Search",
+            placeholder="words in any column shown",
+            tooltip="Show rows that hold all these words",
+            style=LABEL,
+            layout=w.Layout(width="22rem"),
+        )
+        self.frame = w.Box(layout=w.Layout(overflow="auto", display="block"))
+        self.frame.add_class("mv-table")
+        self.back, self.on = button("Previous", "The page before"), button("Next", "The page after")
+        self.number = w.BoundedIntText(
+            description="Page",
+            value=1,
+            min=1,
+            max=1,
+            tooltip="Page number",
+            layout=w.Layout(width="9.5rem"),
+            style=LABEL,
+        )
+        self.place = line()
+        self.which = choice("Rows", [("all", "all"), ("as in the table", "shown")], tooltip="Rows of the file")
+        self.format = choice("Format", [("CSV", "csv"), ("XLSX", "xlsx")], tooltip="Kind of file", width="12rem")
+        self.make = button("Make file", "Write the rows to a file to take home")
+        self.saved = line()
+        self.box = w.VBox(list(self.parts()))
+        show(self.box, is_shown=False)
+
+    def parts(self) -> Any:
+        """From top to bottom."""
+        yield w.HTML(render_head("Result"))
+        yield row(self.policy)
+        yield self.actions
+        yield row(self.verdict, self.reason, self.action, self.search)
+        yield self.frame
+        yield row(self.back, self.number, self.place, self.on)
+        yield w.HTML(render_head("Download"))
+        yield row(self.which, self.format, self.make)
+        yield w.HTML('<span class="mv-soft">Text that a spreadsheet would run as a formula gets an apostrophe.</span>')
+        yield self.saved
+
+    def wire(self, guard: Guard) -> None:
+        """Say what happens when."""
+        self.policy.observe(guard(self.quiet.unless(self.decide)), "value")
+        for control in (self.verdict, self.reason, self.action, self.search):
+            control.observe(guard(self.quiet.unless(self.filter)), "value")
+        self.number.observe(guard(self.quiet.unless(self.turn)), "value")
+        self.back.on_click(guard(lambda: self.step(-1)))
+        self.on.on_click(guard(lambda: self.step(1)))
+        for control in (self.which, self.format):
+            control.observe(guard(self.forget_file), "value")
+        self.make.on_click(guard(self.save))
+
+    def clear(self) -> None:
+        """Nothing to show any more."""
+        self.listing, self.out, self.rows = None, None, NOTHING
+        show(self.box, is_shown=False)
+
+    def fill(self, out: pd.DataFrame, column: Hashable, stem: str) -> None:
+        """Show a verified frame."""
+        self.out, self.column, self.stem = out, column, stem
+        self.decide()
+        show(self.box, is_shown=True)
+
+    def decide(self) -> None:
+        """Apply the policy, and show what comes of it."""
+        if self.out is None:
+            return
+        self.listing = Listing(self.out, self.column, self.policies[self.policy.value])
+        self.actions.value = render_counts(self.listing.counts("action"))
+        self.offer_filters(self.listing)
+        self.filter()
+
+    def offer_filters(self, listing: Listing) -> None:
+        """What there is to choose from, with counts; a choice that is still there stays."""
+        with self.quiet:
+            for control, name in ((self.verdict, "bucket"), (self.reason, "reason"), (self.action, "action")):
+                counts = {value: count for value, count in listing.counts(name).items() if count}
+                options = [(f"{value} ({count:,})", value) for value, count in list(counts.items())[:MOST_REASONS]]
+                set_choices(control, [(f"any ({len(listing):,} rows)", ""), *options], control.value or "")
+
+    def filter(self) -> None:
+        """Find the rows that match, and begin with their first page."""
+        if self.listing is None:
+            return
+        self.rows = self.listing.find(
+            bucket=self.verdict.value or "",
+            reason=self.reason.value or "",
+            action=self.action.value or "",
+            search=self.search.value,
+        )
+        with self.quiet:
+            self.number.max = max(1, -(-len(self.rows) // PAGE_ROWS))
+            self.number.value = 1
+        self.forget_file()
+        self.turn()
+
+    def step(self, by: int) -> None:
+        """Go to the next page, or back; there is none beyond the ends."""
+        self.number.value += by
+
+    def turn(self) -> None:
+        """Show the chosen page."""
+        if self.listing is None:
+            return
+        number, last = self.number.value, self.number.max
+        self.back.disabled, self.on.disabled = number <= 1, number >= last
+        self.place.value = self.whereabouts(number, last)
+        self.show_page(self.listing.page(self.rows, number), self.caption(self.listing))
+
+    def whereabouts(self, number: int, last: int) -> str:
+        """Which page, and which rows."""
+        start = (number - 1) * PAGE_ROWS
+        rows = f"{start + 1:,} to {min(start + PAGE_ROWS, len(self.rows)):,}" if len(self.rows) else "none"
+        return f'<span class="mv-soft">of {last:,}; rows {rows} of {len(self.rows):,}</span>'
+
+    def caption(self, listing: Listing) -> str:
+        """What the table shows, and what not."""
+        left_out = listing.columns_left_out()
+        also = f"; {left_out:,} more columns are in the file" if left_out else ""
+        return f"Verified rows{also}"
+
+    def show_page(self, page: pd.DataFrame, caption: str) -> None:
+        """Hand the page to the table, which is made when there is something to show."""
+        if self.table is None:
+            self.table = ITable(page, caption=caption, **TABLE)
+            self.frame.children = (self.table,)
+        else:
+            self.table.update(page, caption=caption, **TABLE)
+
+    def forget_file(self) -> None:
+        """A file that was made before does not hold what is shown now."""
+        self.saved.value = ""
+
+    def save(self) -> None:
+        """Make the file."""
+        if self.listing is None:
+            return
+        self.saved.value = render_notice("Writing the file…")
+        frame = self.listing.to_save(self.rows if self.which.value == "shown" else None)
+        self.saved.value = ""
+        self.saved.value = render_saved(save_table(frame, f"{self.stem}-verified", self.format.value, self.folder))
