@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import random
 import resource
 import socket
@@ -281,7 +282,8 @@ def main() -> None:
         "rate": lambda: measure_rate(RATE_ADDRESSES // part, rounds),
         "memory": lambda: measure_memory(MEMORY_ADDRESSES),
     }
-    print(f"Python {sys.version.split()[0]}, medians of {rounds} rounds in turn")
+    others = f"{os.getloadavg()[0]:.1f} processes of others" if hasattr(os, "getloadavg") else "load unknown"
+    print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, {others}; medians of {rounds} rounds in turn")
     met = [run() for name, run in parts.items() if chosen.only in (None, name)]
     print("\nall goals are met" if all(met) else "\nNOT all goals are met")
     sys.exit(not all(met))
