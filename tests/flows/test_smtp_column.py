@@ -108,7 +108,9 @@ def test_every_session_that_can_says_quit(examples, name):
     assert 0 < stats.sessions == stats.quits
 
 
-LIMITING = "few-recipients one-recipient short-session one-domain tls-only"  # these say: in another transaction
+LIMITING = (
+    "few-recipients one-recipient short-session one-domain tls-only disk-full"  # these say: in another transaction
+)
 GREYLISTED = {"later@plain.example"}
 
 
@@ -218,7 +220,12 @@ def test_a_domain_is_probed_once_however_many_addresses_it_has():
     assert set(asked.values()) == {1}
 
 
-TWINS = ["ada@xn--mller-bau-q9a.example", "ada@müller-bau.example", "ada@MÜLLER-BAU.example", "ada@mu\u0308ller-bau.example"]
+TWINS = [
+    "ada@xn--mller-bau-q9a.example",
+    "ada@müller-bau.example",
+    "ada@MÜLLER-BAU.example",
+    "ada@mu\u0308ller-bau.example",
+]
 
 
 def test_spellings_of_one_address_share_one_question():
@@ -295,7 +302,10 @@ def test_many_names_of_one_machine_share_its_sessions():
 def test_sets_that_share_a_host_share_its_sessions():
     shared = Exchange("mx.shared.example", "in two sets", mailboxes=None, delay=0.002)
     second = Exchange("mx.second.example", "behind it in one", mailboxes=None)
-    zones = {"one-set.example": mx("10 mx.shared.example"), "other-set.example": mx("10 mx.shared.example", "20 mx.second.example")}
+    zones = {
+        "one-set.example": mx("10 mx.shared.example"),
+        "other-set.example": mx("10 mx.shared.example", "20 mx.second.example"),
+    }
     emails = people(150, "one-set.example") + people(150, "other-set.example")
     rows, world = play(emails, zones=zones, exchanges=[shared, second])
     assert set(reasons(rows)) == {"catch_all"}
@@ -369,7 +379,9 @@ def test_the_next_exchange_is_asked_when(records, why):
 
 
 def test_the_best_exchange_alone_is_asked_when_it_answers():
-    _, world = play(["ada@way.example", "nobody@way.example"], zones={"way.example": mx("20 mx.old.example", "10 mx.plain.example")})
+    _, world = play(
+        ["ada@way.example", "nobody@way.example"], zones={"way.example": mx("20 mx.old.example", "10 mx.plain.example")}
+    )
     assert world.smtp.stats("mx.old.example").sessions == 0
 
 

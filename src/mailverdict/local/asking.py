@@ -99,7 +99,7 @@ class Asking:
         """Hand a session what to ask next: due probes first, then its lane; nothing where it had better end."""
         exchanges = job.assignment.exchanges
         lane = exchanges.lanes[job.assignment.rank]
-        if job.assignment.host.closed or self.is_tail(job, count, lane.size + len(exchanges.probes)):
+        if job.assignment.host.closed or self.is_tail(job, count):
             return []
         codes, exchanges.probes = exchanges.probes[:count], exchanges.probes[count:]
         probes = {Recipient(self.book.probe_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
@@ -117,10 +117,13 @@ class Asking:
             found[Recipient(f"{local}@{self.domains[self.codes[position]]}")] = position
         return found
 
-    def is_tail(self, job: Job, count: int, waiting: int) -> bool:
-        """Whether windows have become so small that a fresh session asks the rest sooner."""
-        is_on_trial = job.budget > job.assignment.host.plan.refusal_budget
-        return job.is_pipelining and not is_on_trial and 3 * count < job.budget and waiting > count
+    def is_tail(self, job: Job, count: int, refusals: float = 0.0) -> bool:
+        """Whether windows are so small, once `refusals` more have come, that a fresh session asks the rest sooner."""
+        assignment = job.assignment
+        waiting = assignment.exchanges.lanes[assignment.rank].size + len(assignment.exchanges.probes)
+        is_on_trial = job.budget > assignment.host.plan.refusal_budget
+        is_small = 3 * (count - refusals) < job.budget
+        return is_small and waiting > count and job.is_pipelining and not is_on_trial
 
     def pause(self, job: Job) -> float:
         """Seconds since the last answer: how long the farewell took."""

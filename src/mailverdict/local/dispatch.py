@@ -22,6 +22,8 @@ from .politeness import ExchangeState
 
 __all__ = ["Assignment", "Dispatcher"]
 
+AT_ONCE = 32  # sets that are looked at before those that are under way have their turn
+LOOK_UPS = "look-ups"  # a line of those who wait for room among the look-ups; no host and no address is called so
 WORTH_ANOTHER = 3  # budgets of waiting addresses before a further session on the same set is worth its greeting
 
 
@@ -81,7 +83,8 @@ class Dispatcher:
         self.lines: defaultdict[str, WaitingLine] = defaultdict(WaitingLine)
         self.freed: list[str] = []
         self.sleeping: list[tuple[float, str]] = []
-        self.unresolved: dict[str, ExchangeState] = {}
+        self.unresolved: list[ExchangeState] = []
+        self.resolving: set[str] = set()
         self.active = 0
         self.by_address: Counter[str] = Counter()
 
@@ -121,10 +124,11 @@ class Dispatcher:
     # --- opening and ending -------------------------------------------------------------------------
 
     def assignments(self, now: float) -> Iterator[Assignment]:
-        """Everything that can be opened now, longest queue first."""
+        """What can be opened now, longest queue first; a few at a time, so that those are not crowded out."""
         self.wake(now)
         self.nominate()
-        while self.ready and self.active < self.settings.max_sessions:
+        left = AT_ONCE
+        while left and self.has_more():
             _, _, exchanges, nominated_by = heapq.heappop(self.ready)
             exchanges.is_queued = False
             found, lacking = self.assign(exchanges, now)
@@ -134,6 +138,11 @@ class Dispatcher:
                 self.begin(found)
                 yield found
             self.nominate()
+            left -= 1
+
+    def has_more(self) -> bool:
+        """Whether there is more that might be opened at once."""
+        return bool(self.ready) and self.active < self.settings.max_sessions
 
     def assign(self, exchanges: ExchangeSet, now: float) -> tuple[Assignment | None, list[str]]:
         """Find a lane with a host and address for it, else have the set wait for what all of them lack."""
@@ -151,8 +160,7 @@ class Dispatcher:
     def lacks(self, host: ExchangeState, now: float) -> list[str]:
         """What a session with a host must wait for; nothing: it can be opened."""
         if host.addresses is None:
-            self.unresolved[host.host] = host
-            return [host.host]
+            return [self.look_up(host)]
         if host.not_before > now:
             heapq.heappush(self.sleeping, (host.not_before, host.host))
             return [host.host]
@@ -166,9 +174,24 @@ class Dispatcher:
         free = [address for address in host.open_addresses() if self.by_address[address] < most]
         return sorted(free, key=self.by_address.__getitem__)
 
+    def look_up(self, host: ExchangeState) -> str:
+        """Have a host's addresses looked up, if not too many are; gives what to wait for."""
+        if host.host not in self.resolving:
+            if len(self.resolving) >= self.settings.dns_concurrency:
+                return LOOK_UPS
+            self.resolving.add(host.host)
+            self.unresolved.append(host)
+        return host.host
+
+    def resolved(self, host: ExchangeState) -> None:
+        """A host's addresses are known."""
+        self.resolving.discard(host.host)
+        self.free(host.host)
+        self.free(LOOK_UPS)
+
     def take_unresolved(self) -> list[ExchangeState]:
         """Hosts whose addresses are wanted, each once."""
-        wanted, self.unresolved = list(self.unresolved.values()), {}
+        wanted, self.unresolved = self.unresolved, []
         return wanted
 
     def begin(self, found: Assignment) -> None:

@@ -148,6 +148,8 @@ class Engine:
             Seconds to wait at most.
         """
         self.pump()
+        if self.dispatcher.has_more():
+            patience = 0.0
         moments = [m for m in (self.dispatcher.next_moment(), self.asking.parking.next_moment()) if m is not None]
         try:
             async with asyncio.timeout(min([patience, *(max(0.0, m - self.clock()) for m in moments)])):
@@ -175,7 +177,7 @@ class Engine:
     # --- opening sessions -----------------------------------------------------------------------------
 
     def pump(self) -> None:
-        """Open whatever may be opened now."""
+        """Open what may be opened now, a few at a time: the longest queues are not to be crowded out."""
         now = self.clock()
         for exchanges in self.asking.unpark(now):
             self.serve(exchanges)
@@ -205,7 +207,7 @@ class Engine:
             finding = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
             host.close_undialled(why_undialled(answer), finding)
             self.leave_alone(host)
-        self.dispatcher.free(host.host)
+        self.dispatcher.resolved(host)
 
     def leave_alone(self, host: ExchangeState) -> None:
         """An exchange is asked no more: its sets go on to the next, or have no other."""
@@ -251,6 +253,8 @@ class Engine:
             host, waiting = job.assignment.host, job.assignment.exchanges.waiting()
             job.is_pipelining = session.can_pipeline
             job.budget = session.budget = host.grant_budget(waiting, is_pipelining=job.is_pipelining)
+        expected = count * session.refused / max(1, session.asked)
+        session.is_last_window = session.asked > 0 and self.asking.is_tail(job, count, expected)
         return self.asking.supply(job, count)
 
     def take(self, job: Job, event: Answered | Learned) -> None:

@@ -91,6 +91,8 @@ class Session:
         self.standing: Standing | None = None
         self.taken = self.taken_here = 0  # recipients that were not too many: of the session, of its last transaction
         self.wants_tls = False
+        self.is_last_window = False  # set by whoever supplies: QUIT then goes along with the next window
+        self.has_quit = False
         self.stop: Over | None = None
 
     # --- the whole ---------------------------------------------------------------------------
@@ -104,7 +106,8 @@ class Session:
         except Over as over:
             yield from self.leave(over)
             return self.ended(over)
-        yield Send(command.QUIT)
+        if not self.has_quit:
+            yield Send(command.QUIT)
         yield Read("quit")
         return self.ended()
 
@@ -119,7 +122,7 @@ class Session:
         """Say QUIT where someone may still be listening, and wait where someone surely is."""
         if over.is_cut and self.refused:
             yield Learned(cut_after=self.refused)
-        if over.says_quit:
+        if over.says_quit and not self.has_quit:
             yield Send(command.QUIT)
         if over.waits:
             yield Read("quit")
@@ -229,6 +232,8 @@ class Session:
             self.standing = standing_after(entries, self.standing)
             if self.stop:
                 raise self.stop
+            if self.has_quit:
+                return
             if self.wants_tls:
                 self.wants_tls = False
                 yield from self.upgrade()
@@ -268,7 +273,9 @@ class Session:
 
     def pipeline(self, entries: list[Entry]) -> Dialogue:
         """All commands at once (RFC 2920); answers count only when each reply surely belongs to its command."""
-        yield Send(b"".join([entry.data for entry in entries]))
+        self.has_quit = self.is_last_window
+        farewell = command.QUIT if self.has_quit else b""
+        yield Send(b"".join([entry.data for entry in entries]) + farewell)
         replies: list[Reply] = []
         lost: Over | None = None
         try:
