@@ -1,8 +1,11 @@
 """The application as a whole: its paths, its life."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import httpx
+import pytest
 
 from mailverdict.service import create_app
 from mailverdict.service.store import Store
@@ -47,6 +50,26 @@ async def test_application_closes_its_backend_and_its_store(tmp_path: Path) -> N
         await world.check()
     assert world.backend.closed
     Store(settings_for(tmp_path).store).close()  # it is free again
+
+
+@pytest.mark.parametrize(
+    ("absent", "statement", "extra"),
+    [
+        ("starlette", "import mailverdict.service", "service"),
+        ("sqlalchemy", "import mailverdict.service", "service"),
+        ("psycopg", "from mailverdict.service.store import Store; Store('postgresql://x@/y')", "postgres"),
+    ],
+)
+def test_dependency_that_is_not_installed_is_told_with_its_extra(absent: str, statement: str, extra: str) -> None:
+    code = f"import sys; sys.modules[{absent!r}] = None; {statement}"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert f"MissingExtraError: {statement_name(extra)}" in ended.stderr
+    assert f"pip install 'mailverdict[{extra}]'" in ended.stderr
+
+
+def statement_name(extra: str) -> str:
+    """What the message says that the extra is for."""
+    return {"service": "the verification service", "postgres": "a store on PostgreSQL"}[extra]
 
 
 @asynchronous

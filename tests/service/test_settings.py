@@ -62,6 +62,13 @@ def test_value_that_cannot_work_is_refused_by_its_name(name: str, value: object,
         ServiceSettings(**{name: value})
 
 
+def test_password_of_the_store_is_never_shown() -> None:
+    assert "secret" not in repr(ServiceSettings(store="postgresql://me:secret@db/jobs"))
+    with pytest.raises(SettingsError) as caught:
+        ServiceSettings(store="mysql://me:secret@db/jobs")
+    assert "secret" not in str(caught.value)
+
+
 def test_settings_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         ServiceSettings().daily_limit = 5

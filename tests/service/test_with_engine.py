@@ -5,6 +5,8 @@ from pathlib import Path
 
 from mailverdict.local.backend import LocalBackend
 from mailverdict.sandbox import World as Sandbox
+from mailverdict.sandbox.examples import ADDRESSES
+from mailverdict.service.bodies import is_well_formed
 
 from .world import asynchronous, serving
 
@@ -63,3 +65,50 @@ async def test_checks_at_one_moment_are_answered_each(tmp_path: Path) -> None:
         emails = [email for email, _ in EXPECTED] * 5
         replies = await asyncio.gather(*(world.check(email, "mx") for email in emails))
         assert [reply.json()["data"]["result"] for reply in replies] == [verdict for _, verdict in EXPECTED] * 5
+
+
+@asynchronous
+async def test_mailboxes_come_out_as_the_world_says(tmp_path: Path) -> None:
+    spoken = [each for each in ADDRESSES if each.address.isascii() and is_well_formed(each.address)]
+    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend(), daily_limit=10_000) as world:
+        jobs = []
+        for at in range(0, len(spoken), 100):
+            emails = [each.address for each in spoken[at : at + 100]]
+            jobs += await world.submitted(*emails, validation_type="smtp")
+        for job_id, each in zip(jobs, spoken, strict=True):
+            payload = (await world.ended(job_id))["verification"]
+            assert (payload["result"], ";".join(payload["reasons"])) == (each.verdict, each.reasons), each.why
+            assert {"catch_all", "protected"} <= set(payload)
+            assert payload["details"] == (payload["reasons"] or [None])[0]
+            if payload["protected"]:
+                assert payload["result"] in ("unknown", "risky")
+
+
+@asynchronous
+async def test_metadata_names_the_exchanges_and_what_was_said(tmp_path: Path) -> None:
+    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
+        found = (await world.check("ada@plain.example", "smtp")).json()["data"]
+        assert (found["result"], found["catch_all"], found["protected"]) == ("valid", False, False)
+        assert set(found["checks"]) == {"syntax", "dns", "smtp_port", "smtp_connection", "smtp_rcptto", "smtp"}
+        assert found["metadata"]["smtp_host"] == "mx.plain.example"
+        assert found["metadata"]["mx_records"] == ["mx.plain.example"]
+        refused = (await world.check("nobody@plain.example", "smtp")).json()["data"]
+        assert (refused["result"], refused["details"]) == ("invalid", "mailbox_not_found")
+        assert refused["metadata"]["smtp_error"].startswith("550 5.1.1 ")
+
+
+@asynchronous
+async def test_jobs_of_many_clients_for_one_exchange_share_its_sessions(tmp_path: Path) -> None:
+    async with Sandbox() as sandbox, serving(tmp_path, sandbox.make_backend()) as world:
+        world.parts.worker.depth.verifying = world.parts.settings.concurrency  # they come together
+        jobs = []
+        for n in range(10):
+            emails = [f"ada{n}x{m}@catch-all.example" for m in range(10)]
+            jobs += await world.submitted(*emails, validation_type="smtp", address=f"192.0.2.{n}")
+        world.parts.worker.depth.verifying = 0
+        world.parts.worker.changed.set()
+        for job_id in jobs:
+            assert (await world.ended(job_id))["status"] == "done"
+        stats = sandbox.smtp.stats("mx.catch-all.example")
+        assert sum(stats.rcpts.values()) >= 100
+        assert stats.sessions <= 2  # what politeness allows one exchange at once, and not a hundred

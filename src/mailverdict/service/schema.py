@@ -26,7 +26,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
 
-from ..errors import SettingsError
+from ..errors import MissingExtraError, SettingsError
 from .ownership import own_session
 
 __all__ = ["SCHEMA_VERSION", "connect", "job", "parse_url", "prepare", "quota", "upsert_quota"]
@@ -82,10 +82,15 @@ def connect(url: URL, *, writes: bool) -> Engine:
 
     An SQLite transaction of the writer begins as a writing one, and its commit is on the disk (WAL
     alone would keep the database whole after a power cut, but forget the last commits).
+
+    Raises
+    ------
+    MissingExtraError
+        If PostgreSQL's driver is not installed.
     """
     common: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
-        engine = create_engine(url, pool_pre_ping=True, **common)
+        engine = create_server_engine(url, **common)
         if writes:
             event.listen(engine, "connect", own_session)
         return engine
@@ -94,6 +99,14 @@ def connect(url: URL, *, writes: bool) -> Engine:
     if writes:
         event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     return engine
+
+
+def create_server_engine(url: URL, **common: Any) -> Engine:
+    """An engine that notices a connection that was dropped before it uses it."""
+    try:
+        return create_engine(url, pool_pre_ping=True, **common)
+    except ModuleNotFoundError as exc:
+        raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
 
 
 def prepare_sqlite(connection: Any, _: object) -> None:

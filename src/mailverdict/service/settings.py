@@ -21,6 +21,7 @@ Clock = Callable[[], float]  # seconds since the epoch
 
 DAY = 86_400
 TURN = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+PASSWORD = re.compile("://[^@/]*@")
 STORE = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
 
 
@@ -87,7 +88,7 @@ class ServiceSettings:
     (30.0, 60.0)
     """
 
-    store: str = "sqlite:///mailverdict-service.db"
+    store: str = field(default="sqlite:///mailverdict-service.db", repr=False)  # it may hold a password
     revision: str = Revision.CURRENT
     daily_limit: int = 100
     check_costs_quota: bool = True
@@ -190,7 +191,8 @@ def parse_or_refuse(value: object, parse: Callable[[object], object], name: str,
     try:
         return parse(value)
     except (TypeError, ValueError) as exc:
-        raise SettingsError(f"{name}={value!r}: give {hint}") from exc
+        shown = PASSWORD.sub("://***@", repr(value))
+        raise SettingsError(f"{name}={shown}: give {hint}") from exc
 
 
 def parse_store(value: object) -> str:
