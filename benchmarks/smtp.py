@@ -148,10 +148,18 @@ def measure(stub: Stub, scenario: Scenario, contestant: Contestant, into: Measur
 
 def check_conduct(counts: Counter[str]) -> None:
     """Nobody may open a session too many, speak out of turn, send a message or leave without a word."""
-    ill = ("sessions beyond the limit", "commands sent too early", "messages", "sessions without QUIT", "sessions cut")
+    ill = ("sessions beyond the limit", "commands sent too early", "messages", "sessions without QUIT")
     broken = {name: counts[name] for name in ill if counts[name]}
     if broken:
-        print(f"      the exchanges complain: {broken}")
+        sys.exit(f"the exchanges complain: {broken}")
+
+
+def check_answers(name: str, codes: Codes, column: list[str]) -> None:
+    """A fast wrong answer is worth nothing."""
+    expected = {address: 250 if address.startswith("user") else 550 for address in column}
+    wrong = Counter(f"{code} as {codes.get(each, 0)}" for each, code in expected.items() if codes.get(each) != code)
+    if wrong:
+        sys.exit(f"{name} gives wrong answers: {dict(wrong)}")
 
 
 def compare_speed(queues: Queues, rounds: int) -> bool:
@@ -172,17 +180,12 @@ def compare_scenario(stub: Stub, scenario: Scenario, queues: Queues, column: lis
         BEST_PEER: lambda: ask_aiosmtplib(stub.port, queues),
     }
     measured = {name: Measured() for name in contestants}
-    expected = {address: 250 if address.startswith("user") else 550 for address in column}
     print(f"\n{scenario.name}: {len(column):,} addresses, {len(queues)} exchanges")
-    is_right = True
     for number in range(rounds):
         for name, contestant in contestants.items():
             if name == OURS or number == 0:
-                codes = measure(stub, scenario, contestant, measured[name])
-                wrong = Counter(f"{expected[a]} as {codes.get(a)}" for a in column if codes.get(a) != expected[a])
-                is_right = is_right and not wrong
-                print(f"      {name}: wrong answers {dict(wrong)}" if wrong else "", end="\n" if wrong else "")
-    return report_scenario(scenario, measured) and is_right
+                check_answers(name, measure(stub, scenario, contestant, measured[name]), column)
+    return report_scenario(scenario, measured)
 
 
 def report_scenario(scenario: Scenario, measured: dict[str, Measured]) -> bool:
@@ -285,6 +288,9 @@ def main() -> None:
     others = f"{os.getloadavg()[0]:.1f} processes of others" if hasattr(os, "getloadavg") else "load unknown"
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, {others}; medians of {rounds} rounds in turn")
     met = [run() for name, run in parts.items() if chosen.only in (None, name)]
+    if chosen.quick:
+        print("\nall answers are right; goals are for a full run")
+        return
     print("\nall goals are met" if all(met) else "\nNOT all goals are met")
     sys.exit(not all(met))
 
