@@ -129,7 +129,7 @@ class Audit:
         self.is_running = False
         self.picker = FilePicker(self.take, self.tell, allow_paths=allow_paths)
         self.form = Form()
-        self.results = Results(policy, Path.cwd() if folder is None else Path(folder), self.guard)
+        self.results = Results(policy, Path.cwd() if folder is None else Path(folder), self.guard, self.apart)
         self.panel = w.VBox([w.HTML(STYLE), self.picker.box, self.form.box, self.results.box])
         self.panel.add_class(ROOT_CLASS)
         self.form.kind.value = str(self.options.validation_type)
@@ -170,6 +170,10 @@ class Audit:
                 self.tell(f"{type(exc).__name__}: {exc}", "failed")
 
         return run
+
+    def apart(self, work: Callable[[], None]) -> None:
+        """Do it beside the kernel's own thread."""
+        self.background.start(self.reporting(work))
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         """Show the controls."""
@@ -239,7 +243,9 @@ class Audit:
 
     def asked(self) -> str:
         """Whom the addresses are asked of, in words."""
-        return "this machine" if self.settings["backend"] is None else repr(self.options.backend)
+        if self.settings["backend"] is None:
+            return "this machine"
+        return str(getattr(self.options.backend, "base_url", None) or repr(self.options.backend))
 
     def estimate(self) -> None:
         """Work out the cost beside the kernel: a service may take its time to tell the quota."""
@@ -247,7 +253,7 @@ class Audit:
         number, call = self.estimates, self.call()
         if self.plan is None:
             self.form.estimate.value = render_notice("Working out what it costs…")
-        self.background.start(self.reporting(lambda: self.work_out(number, call)))
+        self.apart(lambda: self.work_out(number, call))
 
     def work_out(self, number: int, call: dict[str, Any]) -> None:
         """Make the estimate, and show it unless something has changed meanwhile."""
@@ -307,7 +313,7 @@ class Audit:
             self.set_running(is_running=True)
             self.tell("")
             run = self.run
-        self.background.start(self.reporting(lambda: self.watch(run, call["column"])))
+        self.apart(lambda: self.watch(run, call["column"]))
 
     def set_running(self, *, is_running: bool) -> None:
         """Whether a run goes on."""
@@ -387,5 +393,6 @@ def quota_of(found: Plan) -> Quota | None:
 
 
 def sentence(message: str) -> str:
-    """With a full stop, so that messages can stand one after the other."""
+    """As a sentence, so that messages can stand one after the other."""
+    message = message[:1].upper() + message[1:]
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."

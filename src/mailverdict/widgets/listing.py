@@ -48,7 +48,7 @@ class Listing:
         self.decided = decide(out, column, policy=policy)
         self.bucket: pd.Series[Any] = buckets(out, column, None).reset_index(drop=True)
         self.action: pd.Series[Any] = self.cells("action")
-        self.reason: pd.Series[Any] = self.why().map(spoken)
+        self.reason: pd.Series[Any] = self.why().map(spoken, na_action="ignore")
 
     def __len__(self) -> int:
         return len(self.decided)
@@ -126,9 +126,10 @@ class Listing:
         return {at for at, name in enumerate(self.decided.columns) if name in labels}
 
     def reasoning(self) -> pd.Series[Any]:
-        """Why, in a sentence: what the check said, else what the policy says."""
-        said = self.cells("error_message").astype(object)
-        return said.where(said.notna(), self.cells("action_why").astype(object))
+        """Why, in plain words; a type without reasons tells it only by what the check said."""
+        plain, said = (self.cells(name).astype(object) for name in ("action_why", "error_message"))
+        is_plain = self.cells("details").notna() | self.cells("suggestion").notna() | said.isna()
+        return plain.where(is_plain, said)
 
     def columns_left_out(self) -> int:
         """How many of the user's columns the table does not show."""

@@ -11,7 +11,7 @@ import ipywidgets as w
 from ..errors import InputError
 from ..frames.files import KINDS
 from .controls import LABEL, button, choice, line, row, show
-from .render import render_head, render_taken
+from .render import render_head, render_hint, render_taken
 from .source import Source, read_path, read_upload
 
 __all__ = ["FilePicker"]
@@ -31,11 +31,8 @@ ENCODINGS = (
     ("Chinese, traditional (big5)", "big5"),
     ("Korean (cp949)", "cp949"),
 )
-HINT = (
-    f'<span class="mv-soft">CSV, TSV, XLSX or Parquet, up to {LARGEST_UPLOAD}: '
-    "Jupyter loses larger uploads without a word.{}</span>"
-)
-BY_PATH = " For those, give the path on the machine where the notebook runs."
+KINDS_TAKEN = f"CSV, TSV, XLSX or Parquet up to {LARGEST_UPLOAD}; Jupyter loses larger ones silently"
+BY_PATH = ", so give their path:"
 
 
 class FilePicker:
@@ -79,7 +76,7 @@ class FilePicker:
     def parts(self, *, allow_paths: bool) -> Iterator[Any]:
         """From top to bottom."""
         yield w.HTML(render_head("Addresses"))
-        yield row(self.upload, w.HTML(HINT.format(BY_PATH if allow_paths else "")))
+        yield row(self.upload, w.HTML(render_hint(KINDS_TAKEN + BY_PATH * allow_paths)))
         if allow_paths:
             yield row(self.path, self.open)
         yield self.encoding

@@ -16,6 +16,8 @@ __all__ = [
     "render_counts",
     "render_examples",
     "render_head",
+    "render_hint",
+    "render_left_out",
     "render_notice",
     "render_plan",
     "render_progress",
@@ -57,6 +59,11 @@ def text(value: object, longest: int = LONGEST) -> str:
 
 def render_head(title: str) -> str:
     return f'<div class="mv-head" role="heading" aria-level="3">{text(title)}</div>'
+
+
+def render_hint(message: object) -> str:
+    """A soft line beside a control."""
+    return f'<span class="mv-soft">{text(message)}</span>'
 
 
 def render_notice(message: str, kind: str = "plain") -> str:
@@ -123,6 +130,12 @@ def render_counts(counts: Mapping[str, int]) -> str:
     return tile_row(tile(name, number(count), f"mv-key mv-{name}") for name, count in counts.items())
 
 
+def render_left_out(columns: int) -> str:
+    """That the table does not show everything."""
+    what = "1 more column is" if columns == 1 else f"{columns:,} more columns are"
+    return f'<span class="mv-soft">{what} not shown here, but in the file.</span>' if columns else ""
+
+
 def render_saved(saved: Saved) -> str:
     """A link to a small file, the path of a large one."""
     what = f"{saved.rows:,} rows, {size_of(saved.size)}"
@@ -141,11 +154,11 @@ def number(value: int | None) -> str:
 
 
 def tile(label: str, value: str, kind: str = "") -> str:
-    return f'<div class="mv-tile {text(kind)}"><dt>{text(label)}</dt><dd>{text(value)}</dd></div>'
+    return f'<div class="mv-tile {text(kind)}"><span>{text(label)}</span><b>{text(value)}</b></div>'
 
 
 def tile_row(tiles: Iterable[str]) -> str:
-    return f'<dl class="mv-tiles">{"".join(tiles)}</dl>'
+    return f'<div class="mv-tiles">{"".join(tiles)}</div>'
 
 
 def render_state(progress: Progress) -> str:

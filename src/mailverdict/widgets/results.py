@@ -15,7 +15,7 @@ from ..frames.policy import POLICIES, Policy, find_policy
 from .controls import LABEL, Quiet, button, choice, line, row, set_choices, show
 from .download import save_table
 from .listing import PAGE_ROWS, Listing
-from .render import render_counts, render_head, render_notice, render_saved
+from .render import render_counts, render_head, render_hint, render_left_out, render_notice, render_saved
 
 __all__ = ["Results"]
 
@@ -47,9 +47,15 @@ class Results:
         Where files go that are too large for a link.
     guard : callable
         Wraps callbacks so that an error becomes a message.
+    apart : callable
+        Starts work beside the kernel.
     """
 
-    def __init__(self, policy: Policy | str, folder: Path, guard: Guard) -> None:
+    listing: Listing | None
+
+    def __init__(
+        self, policy: Policy | str, folder: Path, guard: Guard, apart: Callable[[Callable[[], None]], None]
+    ) -> None:
         first = find_policy(policy)
         self.policies = {**POLICIES, first.name: first}
         self.folder, self.listing, self.stem = folder, None, "emails"
@@ -58,10 +64,9 @@ class Results:
         self.rows = NOTHING
         self.table: Any = None
         self.quiet = Quiet()
+        self.apart, self.files = apart, 0
         self.make_controls(first)
         self.wire(guard)
-
-    listing: Listing | None
 
     def make_controls(self, policy: Policy) -> None:
         """All controls, and the box they stand in."""
@@ -78,7 +83,8 @@ class Results:
             style=LABEL,
             layout=w.Layout(width="22rem"),
         )
-        self.frame = w.Box(layout=w.Layout(overflow="auto", display="block"))
+        self.note = line()
+        self.frame = w.Box(layout=w.Layout(overflow="auto", display="block", max_height="30rem"))
         self.frame.add_class("mv-table")
         self.back, self.on = button("Previous", "The page before"), button("Next", "The page after")
         self.number = w.BoundedIntText(
@@ -101,14 +107,14 @@ class Results:
     def parts(self) -> Any:
         """From top to bottom."""
         yield w.HTML(render_head("Result"))
-        yield row(self.policy)
-        yield self.actions
+        yield row(self.policy, self.actions)
         yield row(self.verdict, self.reason, self.action, self.search)
+        yield self.note
         yield self.frame
         yield row(self.back, self.number, self.place, self.on)
         yield w.HTML(render_head("Download"))
         yield row(self.which, self.format, self.make)
-        yield w.HTML('<span class="mv-soft">Text that a spreadsheet would run as a formula gets an apostrophe.</span>')
+        yield w.HTML(render_hint("Text that a spreadsheet would run as a formula gets an apostrophe."))
         yield self.saved
 
     def wire(self, guard: Guard) -> None:
@@ -140,6 +146,7 @@ class Results:
             return
         self.listing = Listing(self.out, self.column, self.policies[self.policy.value])
         self.actions.value = render_counts(self.listing.counts("action"))
+        self.note.value = render_left_out(self.listing.columns_left_out())
         self.offer_filters(self.listing)
         self.filter()
 
@@ -178,37 +185,44 @@ class Results:
         number, last = self.number.value, self.number.max
         self.back.disabled, self.on.disabled = number <= 1, number >= last
         self.place.value = self.whereabouts(number, last)
-        self.show_page(self.listing.page(self.rows, number), self.caption(self.listing))
+        self.show_page(self.listing.page(self.rows, number))
 
     def whereabouts(self, number: int, last: int) -> str:
         """Which page, and which rows."""
         start = (number - 1) * PAGE_ROWS
         rows = f"{start + 1:,} to {min(start + PAGE_ROWS, len(self.rows)):,}" if len(self.rows) else "none"
-        return f'<span class="mv-soft">of {last:,}; rows {rows} of {len(self.rows):,}</span>'
+        return render_hint(f"of {last:,}; rows {rows} of {len(self.rows):,}")
 
-    def caption(self, listing: Listing) -> str:
-        """What the table shows, and what not."""
-        left_out = listing.columns_left_out()
-        also = f"; {left_out:,} more columns are in the file" if left_out else ""
-        return f"Verified rows{also}"
-
-    def show_page(self, page: pd.DataFrame, caption: str) -> None:
+    def show_page(self, page: pd.DataFrame) -> None:
         """Hand the page to the table, which is made when there is something to show."""
         if self.table is None:
-            self.table = ITable(page, caption=caption, **TABLE)
+            self.table = ITable(page, **TABLE)
             self.frame.children = (self.table,)
         else:
-            self.table.update(page, caption=caption, **TABLE)
+            self.table.update(page, **TABLE)
 
     def forget_file(self) -> None:
         """A file that was made before does not hold what is shown now."""
+        self.files += 1
         self.saved.value = ""
 
     def save(self) -> None:
-        """Make the file."""
+        """Make the file beside the kernel: a large workbook takes many seconds."""
         if self.listing is None:
             return
-        self.saved.value = render_notice("Writing the file…")
+        self.forget_file()
         frame = self.listing.to_save(self.rows if self.which.value == "shown" else None)
-        self.saved.value = ""
-        self.saved.value = render_saved(save_table(frame, f"{self.stem}-verified", self.format.value, self.folder))
+        number, stem, kind = self.files, f"{self.stem}-verified", self.format.value
+        self.saved.value = render_notice("Writing the file…")
+        self.make.disabled = True
+        self.apart(lambda: self.write(number, frame, stem, kind))
+
+    def write(self, number: int, frame: pd.DataFrame, stem: str, kind: str) -> None:
+        """Write the file, and offer it unless something else is wanted by then."""
+        made = ""
+        try:
+            made = render_saved(save_table(frame, stem, kind, self.folder))
+        finally:
+            self.make.disabled = False
+            if number == self.files:
+                self.saved.value = made

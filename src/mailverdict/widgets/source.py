@@ -116,8 +116,13 @@ def read_path(path: str | Path, encoding: str | None = None) -> Source:
     InputError
         If it is not there, no table, or empty.
     """
-    with open_table(Path(path).expanduser(), encoding=encoding) as table:
-        return from_pieces(readable(Path(path).name), list(table.pieces()))
+    try:
+        with open_table(Path(path).expanduser(), encoding=encoding) as table:
+            return from_pieces(readable(Path(path).name), list(table.pieces()))
+    except (OSError, ValueError, RuntimeError) as exc:
+        if isinstance(exc, InputError):
+            raise
+        raise InputError(f"{readable(str(path))}: {exc}") from exc
 
 
 def read_upload(upload: Mapping[str, Any], encoding: str | None = None) -> Source:

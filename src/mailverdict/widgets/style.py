@@ -24,10 +24,10 @@ STYLE = f"""<style>
 border-bottom:1px solid {LINE};padding-bottom:.15rem}}
 .mv-audit .mv-soft{{color:{SOFT}}}
 .mv-audit .mv-soft code{{color:{TEXT};background:{GROUND};padding:0 .3em;border-radius:3px}}
-.mv-audit .mv-tiles{{display:flex;flex-wrap:wrap;gap:.4rem;margin:.3rem 0 0;padding:0}}
+.mv-audit .mv-tiles{{display:flex;flex-wrap:wrap;gap:.4rem;margin:.3rem 0 0}}
 .mv-audit .mv-tile{{background:{GROUND};border-radius:4px;padding:.25rem .7rem;min-width:5rem}}
-.mv-audit .mv-tile dt{{color:{SOFT};font-size:.85em;font-weight:400;margin:0}}
-.mv-audit .mv-tile dd{{font-size:1.15em;font-weight:600;margin:0;font-variant-numeric:tabular-nums}}
+.mv-audit .mv-tile span{{display:block;color:{SOFT};font-size:.85em;line-height:1.3}}
+.mv-audit .mv-tile b{{display:block;font-size:1.15em;line-height:1.35;font-variant-numeric:tabular-nums}}
 .mv-audit .mv-tile.mv-cost{{outline:2px solid {FOCUS};outline-offset:-2px}}
 .mv-audit .mv-tile.mv-key{{border-left:5px solid var(--mv-key)}}
 .mv-audit .mv-bar{{display:flex;height:.8rem;background:{GROUND};border-radius:3px;overflow:hidden;
@@ -42,11 +42,12 @@ border-radius:0 4px 4px 0;overflow-wrap:anywhere}}
 .mv-audit button:focus-visible,.mv-audit select:focus-visible,.mv-audit input:focus-visible,
 .mv-audit a:focus-visible{{outline:2px solid {FOCUS};outline-offset:1px}}
 .mv-audit .widget-label,.mv-audit .jupyter-widget-label{{color:{TEXT}}}
-.mv-audit .mv-wrap{{flex-wrap:wrap;align-items:center;gap:.1rem .6rem}}
-.mv-audit .mv-table{{overflow-x:auto}}
+.mv-audit .mv-wrap{{flex-wrap:wrap;align-items:center;gap:.1rem .6rem;margin:.15rem 0}}
+.mv-audit .mv-table{{border:1px solid {LINE};background:{PAPER};margin:.4rem 0}}
+.mv-audit .mv-table .dt-container,.mv-audit .mv-table .itables_anywidget{{min-width:max-content;overflow:visible}}
 .mv-audit .mv-table table.dataTable{{color:{TEXT};background:{PAPER}}}
-.mv-audit .mv-table table.dataTable caption{{text-align:left;caption-side:top;color:{SOFT};padding:.2rem 0}}
-.mv-audit .mv-table table.dataTable th{{text-align:left;font-weight:600;border-bottom:1px solid {LINE}}}
-.mv-audit .mv-table table.dataTable td{{text-align:left;max-width:24rem;overflow:hidden;text-overflow:ellipsis}}
+.mv-audit .mv-table table.dataTable th{{text-align:left;font-weight:600;position:sticky;top:0;background:{GROUND};
+z-index:1}}
+.mv-audit .mv-table table.dataTable td{{text-align:left;max-width:26rem;overflow:hidden;text-overflow:ellipsis}}
 {KEYS}
 </style>"""
