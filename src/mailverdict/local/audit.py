@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ..checks.blacklist import BlacklistCheck
 from ..checks.dns import Resolver
@@ -22,12 +23,14 @@ from ..model.audit import Finding, HostAudit
 from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
 from ..model.settings import Blacklist
 from .backend import LocalBackend
+from .engine import why_undialled
 from .identity import find_helo_name
 
 __all__ = ["PROBED_DOMAINS", "audit_here"]
 
 # Large providers that answer anyone on port 25; only EHLO and QUIT are said. Seen to answer, 2026-08.
 PROBED_DOMAINS = ("gmail.com", "outlook.com", "yahoo.com")
+MOST_ADDRESSES = 2  # of an exchange that are tried
 OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
 
 
@@ -50,41 +53,53 @@ async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str
     return HostAudit(seen, helo_name, tuple(findings))
 
 
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """What came of connecting to an exchange: `answered` is None where there was nothing to connect to."""
+
+    answered: bool | None
+    seen: str
+    told: str | None = None
+    is_welcome: bool = False
+
+
 async def knock(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
     """Connect to some exchanges and say EHLO; they often tell our address."""
     tries = await asyncio.gather(*(greet(backend, domain, helo_name) for domain in domains))
-    told = next((own for _, own, _ in tries if own), None)
-    reached = [text for ok, _, text in tries if ok]
     port = backend.settings.smtp_port
+    reached = sorted((each for each in tries if each.answered), key=lambda each: not each.is_welcome)
     if reached:
-        return Finding("port_25", True, f"port {port} answers: {reached[0]}"), told
-    failed = "; ".join(text for _, _, text in tries) or "no exchange to try"
+        told = next((each.told for each in reached if each.told), None)
+        return Finding("port_25", True, f"port {port} answers: {reached[0].seen}"), told
+    seen = "; ".join(each.seen for each in tries) or "no domain was given"
+    if not any(each.answered is False for each in tries):
+        return Finding("port_25", None, f"there was no exchange to connect to ({seen})"), None
     advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
-    return Finding("port_25", False, f"no connection to port {port} ({failed}): {advice}"), told
+    return Finding("port_25", False, f"no connection to port {port} ({seen}): {advice}"), None
 
 
-async def greet(backend: LocalBackend, domain: str, helo_name: str) -> tuple[bool, str | None, str]:
+async def greet(backend: LocalBackend, domain: str, helo_name: str) -> Knock:
     """One session that asks nothing."""
-    seen = await backend.domains.resolver.observe_domain(domain)
+    settings, resolver = backend.settings, backend.domains.resolver
+    seen = await resolver.observe_domain(domain)
     if not seen.exchanges:
-        return False, None, f"{domain}: {seen.message or seen.outcome}"
+        return Knock(None, f"{domain}: {seen.message or seen.outcome}")
     exchange = seen.exchanges[0].host
-    answer = await backend.domains.resolver.addresses(exchange)
-    allowed = backend.settings.allow_networks
-    dialled = [str(a) for a in answer.addresses if may_dial(str(a), allowed)][:2]
+    answer = await resolver.addresses(exchange)
+    dialled = [a for a in map(str, answer.addresses) if may_dial(a, settings.allow_networks)]
+    if not dialled:
+        return Knock(None, f"{exchange}: {why_undialled(answer)}")
     transcript: Transcript = []
-    limits = WireLimits(connect=backend.settings.connect_timeout, command=backend.settings.command_timeout)
     end = await converse(
         Session(SessionPlan(helo_name), lambda count: []),
-        dialled,
-        port=backend.settings.smtp_port,
-        limits=limits,
-        allow_networks=allowed,
+        dialled[:MOST_ADDRESSES],
+        port=settings.smtp_port,
+        limits=WireLimits(connect=settings.connect_timeout, command=settings.command_timeout),
+        allow_networks=settings.allow_networks,
         transcript=transcript,
     )
-    if end.phase == "connect":
-        return False, None, f"{exchange}: {end.detail}"
-    return True, own_address(transcript), f"{exchange}: {end.detail or 'EHLO accepted'}"
+    shown = f"{exchange}: {end.detail or 'EHLO accepted'}"
+    return Knock(end.phase != "connect", shown, own_address(transcript), is_welcome=end.finding is None)
 
 
 def own_address(transcript: Transcript) -> str | None:

@@ -32,6 +32,11 @@ FULL = "452 4.2.2 The email account that you tried to reach is over quota"
 RATE = "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery"
 
 
+GREETS_US = "\r\n250".join(
+    ("250-{host} at your service, [{client}]", "-SIZE 157286400", "-ENHANCEDSTATUSCODES", "-SMTPUTF8", " PIPELINING")
+)
+
+
 class People:
     """Whoever has a mailbox at a provider: anyone with a plausible name, but for about one in twelve.
 
@@ -71,6 +76,7 @@ PROVIDER_EXCHANGES: tuple[Exchange, ...] = (
         "mx1",
         "mx2",
         unknown=GMAIL_LIKE,
+        ehlo=GREETS_US,
         one_domain=True,
         smtputf8=True,
         special={"full": FULL, "popular": RATE},

@@ -18,7 +18,7 @@ from .smtp import SmtpServer
 from .smtp_providers import PROVIDER_EXCHANGES
 from .smtp_script import Exchange
 from .smtp_table import EXCHANGES
-from .zones import sandbox_zones
+from .zones import CLIENT, sandbox_zones
 
 if TYPE_CHECKING:
     from .serving import ServiceThread
@@ -180,7 +180,7 @@ class World:
             "resolver": self.dns.endpoint,
             "smtp_port": self.smtp.port or NOBODYS_PORT,
             "allow_networks": LOOPBACK,
-            "helo_name": "client.sandbox.example",
+            "helo_name": CLIENT,
             "lists": Lists(spamtrap=(SPAMTRAP_DOMAIN,)),
         }
         return SandboxBackend(**{**own, **self.settings, **settings})

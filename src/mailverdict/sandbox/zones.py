@@ -14,7 +14,7 @@ from ..model.evidence import DnsOutcome
 from .dns_faults import Fault
 from .dns_table import DomainRecords
 
-__all__ = ["CASES", "EXCHANGES", "LISTS", "Case", "sandbox_zones", "shared_domains"]
+__all__ = ["CASES", "CLIENT", "EXCHANGES", "LISTS", "Case", "sandbox_zones", "shared_domains"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +261,9 @@ LISTS: dict[str, dict[str, DomainRecords]] = {
     "hijacked-bl.sandbox.example": {"*": DomainRecords({"A": ("192.0.2.80",)})},
 }
 
+CLIENT = "client.sandbox.example"  # who asks, from 127.0.0.1
 OTHER_HOSTS = {
+    CLIENT: DomainRecords({"A": ("127.0.0.1",)}),
     "localhost.cases.example": DomainRecords({"A": ("127.0.0.1",)}),
     "intranet.cases.example": DomainRecords({"A": ("10.20.30.40",), "AAAA": ("fd00::25",)}),
 }
@@ -284,6 +286,7 @@ def sandbox_zones() -> dict[str, DomainRecords]:
     zones |= {domain: mx(*exchanges) for exchanges, domain in shared_domains()}
     zones |= {host: DomainRecords({"A": (address,)}) for host, address in EXCHANGES.items()}
     zones |= {reverse(address, "in-addr.arpa"): DomainRecords({"PTR": (host,)}) for host, address in EXCHANGES.items()}
+    zones[reverse("127.0.0.1", "in-addr.arpa")] = DomainRecords({"PTR": (CLIENT,)})
     for name, entries in LISTS.items():
         zones[name] = DomainRecords({"TXT": ("a made-up DNS list",)})
         zones |= {reverse(address, name): records for address, records in entries.items()}
