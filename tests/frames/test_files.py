@@ -143,7 +143,7 @@ class TestDelimited:
 
     def test_a_row_too_long_for_memory_is_told(self, tmp_path):
         path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * BLOCK) + "\n")
-        assert "a row is longer than 16,777,216 octets, or a quote is not closed" in fault_of(path)
+        assert "a row is longer than 8,388,608 octets, or a quote is not closed" in fault_of(path)
 
     def test_a_long_cell_with_a_lone_quote_is_read(self, tmp_path):
         cell = 'x"' + "x" * 200_000

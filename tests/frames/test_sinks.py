@@ -57,7 +57,7 @@ def written(path, *pieces, **options):
 
 @pytest.mark.parametrize(("text", "harmless"), FORMULAS)
 def test_formulas_are_neutralised_and_numbers_left(text, harmless):
-    assert neutralize(pa.chunked_array([[text, None, "x"]])).to_pylist() == [harmless, None, "x"]
+    assert neutralize(pa.array(["x", text, None, ""], pa.large_string()).slice(1)).to_pylist() == [harmless, None, ""]
 
 
 class TestCsv:

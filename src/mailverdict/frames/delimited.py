@@ -18,7 +18,7 @@ from .table_file import TableFile, first_line
 
 __all__ = ["DelimitedFile"]
 
-BLOCK = 16 << 20  # octets parsed at once: bounds memory, and the length of a row
+BLOCK = 8 << 20  # octets parsed at once; Arrow reads 32 of them ahead. Bounds memory, and the length of a row
 SAMPLE = 64 << 10  # octets looked at for the encoding, the delimiter and the header
 DELIMITERS = ",;\t|"
 SPOKEN_DELIMITERS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}

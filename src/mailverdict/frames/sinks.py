@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import codecs
-import csv
 import datetime
-import io
 import os
 import shutil
 import sys
@@ -29,20 +27,55 @@ __all__ = ["XLSX_OPTIONS", "AtomicTable", "neutralize", "put_rows"]
 FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?[0-9 ().,/\-]*[0-9][0-9 ().,/\-]*$"
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which would need a macro in it
+FORMULA_OCTETS = np.isin(np.arange(256), np.frombuffer(b"=+-@\t\r", np.uint8))
+CSV_ROWS = 65_536  # lines made at once: bounds memory
 XLSX_ROWS = 1_048_576
 XLSX_CELL = 32_767  # characters that one cell can hold
 
 
-def neutralize(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def neutralize(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     """Put an apostrophe before text that a spreadsheet would run as a formula.
 
-    >>> neutralize(pa.chunked_array([["=1+1", "-5", "+49 30 1234", "ada"]])).to_pylist()
+    >>> neutralize(pa.array(["=1+1", "-5", "+49 30 1234", "ada"], pa.large_string())).to_pylist()
     ["'=1+1", '-5', '+49 30 1234', 'ada']
     """
-    risky = pc.and_not(pc.match_substring_regex(values, FORMULA), pc.match_substring_regex(values, HARMLESS))
-    if not pc.any(risky).as_py():
-        return values
-    return pc.if_else(risky, join("'", values), values)
+    if not begins_formula(texts).any():
+        return texts
+    risky = pc.and_not(pc.match_substring_regex(texts, FORMULA), pc.match_substring_regex(texts, HARMLESS))
+    return pc.if_else(risky, join("'", texts), texts)
+
+
+def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
+    """Put quotes around text that would break its line (RFC 4180 section 2).
+
+    >>> quote(pa.array(["ada", "a,b", '5" pipe'], pa.large_string()), ",").to_pylist()
+    ['ada', '"a,b"', '"5"" pipe"']
+    """
+    octets = np.frombuffer(data_of(texts), np.uint8)
+    if not any((octets == ord(special)).any() for special in (delimiter, '"', "\r", "\n")):
+        return texts
+    breaks = pc.match_substring_regex(texts, f'[{delimiter}"\r\n]')
+    return pc.if_else(breaks, join('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+
+
+def begins_formula(texts: pa.LargeStringArray) -> Any:
+    """Where the first octet, or that of the next text where this one is empty, is one that begins a formula."""
+    octets, offsets = np.frombuffer(data_of(texts), np.uint8), offsets_of(texts)
+    starts = offsets[:-1] - offsets[0]
+    return FORMULA_OCTETS[octets[starts[starts < len(octets)]]]
+
+
+def offsets_of(texts: pa.LargeStringArray) -> Any:
+    """Where each text begins in the buffer, and where the last one ends."""
+    if not len(texts):
+        return np.zeros(1, np.int64)
+    return np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
+
+
+def data_of(texts: pa.LargeStringArray) -> memoryview:
+    """The octets of all texts, one after the other, without copying."""
+    offsets = offsets_of(texts)
+    return memoryview(texts.buffers()[2] or b"")[offsets[0] : offsets[-1]]
 
 
 def join(*parts: Any, between: str = "") -> Any:
@@ -91,42 +124,26 @@ class CsvSink:
             self.file.write(self.header(piece.column_names))
             self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
-            cells = [self.cell_texts(column) for column in batch.columns]
-            self.file.write(data_of(join(join(*cells, between=self.delimiter), "\n")))
+            *cells, last = (self.cell_texts(column) for column in batch.columns)
+            self.file.write(data_of(join(*cells, join(last, "\n"), between=self.delimiter)))
 
     def header(self, names: Sequence[str]) -> bytes:
         """The first line."""
-        plain = pa.chunked_array([pa.array(names, pa.large_string())])
-        text = io.StringIO(newline="")
-        cells = neutralize(plain) if self.is_for_people else plain
-        csv.writer(text, delimiter=self.delimiter, lineterminator="\n").writerow(cells.to_pylist())
-        return text.getvalue().encode()
+        plain = pa.array(names, pa.large_string())
+        cells = quote(neutralize(plain) if self.is_for_people else plain, self.delimiter)
+        return (self.delimiter.join(cells.to_pylist()) + "\n").encode()
 
-    def cell_texts(self, column: pa.Array) -> pa.Array:
+    def cell_texts(self, column: pa.Array) -> pa.LargeStringArray:
         """Cells as they stand in the file; a missing one is nothing."""
-        is_text = pa.types.is_string(as_plain(column).type)
-        texts = as_plain(column).cast(pa.large_string())
-        if not is_text:
+        plain = as_plain(column)
+        texts = plain.cast(pa.large_string())
+        if not pa.types.is_string(plain.type):
             return texts
-        if self.is_for_people:
-            texts = neutralize(texts)
-        needs_quotes = pc.match_substring_regex(texts, f'[{self.delimiter}"\r\n]|^ | $')
-        if not pc.any(needs_quotes).as_py():
-            return texts
-        return pc.if_else(needs_quotes, join('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+        return quote(neutralize(texts) if self.is_for_people else texts, self.delimiter)
 
     def close(self) -> None:
         """Close the file."""
         self.file.close()
-
-
-CSV_ROWS = 65_536  # lines made at once: bounds memory
-
-
-def data_of(texts: pa.Array) -> memoryview:
-    """The octets of all texts, one after the other, without copying."""
-    offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return memoryview(texts.buffers()[2])[offsets[0] : offsets[-1]]
 
 
 class ParquetSink:
