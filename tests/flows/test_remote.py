@@ -126,6 +126,16 @@ def test_refresh_asks_a_verdict_again_and_only_that(tmp_path: Path) -> None:
     assert sorted(bench.service.paid.values()) == [1] * 4 + [2] * 4
 
 
+def test_a_technical_failure_is_handed_out_until_it_is_asked_again(tmp_path: Path) -> None:
+    verdicts: dict[str, Any] = {}
+    bench = Bench(tmp_path, verdict=lambda email, kind: verdicts.get(email))
+    bench.verify(addresses(2))
+    with no_requests(bench):
+        assert bench.verify(addresses(2))["status"].tolist() == ["error"] * 2
+    verdicts = {email: payload(email, "smtp") for email in addresses(2)}
+    assert bench.verify(addresses(2), refresh={"error"})["status"].tolist() == ["done"] * 2
+
+
 @pytest.mark.parametrize("reason", ["throttled", "rate_limited", "greylisted"])
 def test_not_now_is_asked_again_by_the_next_call(tmp_path: Path, reason: str) -> None:
     rounds = {"n": 0}

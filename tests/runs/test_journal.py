@@ -237,6 +237,15 @@ def test_claiming_gives_each_address_once_in_order(journal: Journal) -> None:
     assert journal.claim(KEY, ["b@x.org", "a@x.org", "b@X.org"]) == ["b@x.org", "a@x.org"]
 
 
+def test_a_limit_leases_the_first_that_may_be_submitted(journal: Journal, path: Path, clock: Clock) -> None:
+    journal.record(KEY, Submitted(jobs("a@x.org")))
+    wanted = ["a@x.org", "b@x.org", "c@x.org", "d@x.org"]
+    assert journal.claim(KEY, wanted, limit=0) == []
+    assert journal.claim(KEY, wanted, limit=2) == ["b@x.org", "c@x.org"]
+    with open_journal(path, clock=clock) as other:
+        assert other.claim(KEY, wanted) == ["d@x.org"]
+
+
 def test_an_address_is_leased_to_one_at_a_time(path: Path, clock: Clock) -> None:
     with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
         assert one.claim(KEY, ["a@x.org", "b@x.org"]) == ["a@x.org", "b@x.org"]

@@ -25,19 +25,19 @@ from ..remote.world import URL, World, addresses
 KEY = f"smtp {URL}"
 
 
-def execution(world: World, path: Path, emails: list[str]) -> Execution:
+def execution(world: World, path: Path, emails: list[str], limit: int | None = None) -> Execution:
     return Execution(
         pa.array(emails),
         world.backend,
-        Request(ValidationType.SMTP),
+        Request(ValidationType.SMTP, limit=limit),
         journal=open_journal(path, clock=world.loop.wall_clock),
         clock=world.loop.wall_clock,
     )
 
 
-async def run(world: World, path: Path, emails: list[str]) -> tuple[list[str], list[str]]:
+async def run(world: World, path: Path, emails: list[str], limit: int | None = None) -> tuple[list[str], list[str]]:
     """Statuses and notices of one run."""
-    one = execution(world, path, emails)
+    one = execution(world, path, emails, limit)
     await one.run()
     return one.ledger.table("smtp")["status"].to_pylist(), one.notices
 
@@ -77,6 +77,20 @@ def test_a_submission_that_may_have_been_counted_is_held_and_told_until_its_day(
         statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
         assert statuses == ["done"] * 5
         assert notices == []
+
+    run_virtual(main)
+
+
+def test_what_is_held_does_not_stand_in_the_way_of_a_limit(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = World(loop)
+        leave_behind(world, tmp_path / "j.db", addresses(3))
+        world.service.used += 3
+        statuses, notices = await run(world, tmp_path / "j.db", addresses(9), limit=2)
+        assert statuses == ["pending"] * 3 + ["done"] * 2 + ["pending"] * 4
+        assert len(notices) == 1, "what is beyond the limit is nobody else's"
+        statuses, _ = await run(world, tmp_path / "j.db", addresses(9), limit=2)
+        assert statuses == ["pending"] * 3 + ["done"] * 4 + ["pending"] * 2
 
     run_virtual(main)
 

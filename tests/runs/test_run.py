@@ -57,8 +57,8 @@ class Notes:
     def in_flight(self, key, emails):
         return [job for job in self.jobs if job.email in emails.to_pylist()]
 
-    def claim(self, key, emails):
-        return emails.to_pylist()
+    def claim(self, key, emails, *, limit=None):
+        return emails.to_pylist()[:limit]
 
     def judge_in(self, key):
         return None

@@ -28,46 +28,21 @@ import pyarrow.compute as pc
 
 from ..backend import Event, Job
 from ..model.address import identities
-from ..model.table import SOURCE_JOURNAL, complete_table
 from .inventory import Entry, export_settled, list_entries
 from .journal_file import open_file, own_errors
 from .later import GRACE, reusable
-from .outcomes import unpack
+from .leasing import lease
 from .owners import Owner, this_process
+from .recall import find_known
 from .recording import Page, record_event
 
 __all__ = ["Attempt", "Journal", "open_journal"]
 
 LEASE = 3_600.0  # seconds without a sign of life after which a lease ends where a process cannot be looked up
 
-# An address may be submitted unless one of these knows better. `:looked` is the change up to which
-# this journal has been asked for answers: what others have settled since is an answer, too.
-BLOCKED = """
-DELETE FROM asked WHERE
-    EXISTS (SELECT 1 FROM leases x WHERE x.key = :key AND x.address = asked.address AND x.owner != :owner)
-    OR EXISTS (SELECT 1 FROM jobs x WHERE x.key = :key AND x.address = asked.address)
-    OR EXISTS (SELECT 1 FROM attempts x WHERE x.key = :key AND x.address = asked.address AND x.free_at > :now)
-    OR EXISTS (SELECT 1 FROM settled x WHERE x.key = :key AND x.address = asked.address
-               AND x.change > :looked AND x.owner != :owner)
-"""
-REPEATED = "DELETE FROM asked WHERE position NOT IN (SELECT min(position) FROM asked GROUP BY address)"
-KNOWN = """
-SELECT asked.position, s.outcome, s.normalized, s.checked_at, s.settled_at
-FROM asked JOIN settled s ON s.key = ? AND s.address = asked.address WHERE s.settled_at >= ?
-"""
 UNCERTAIN = """
 SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY sent_at, email
 """
-FOUND = pa.schema(
-    [
-        pa.field("position", pa.int64()),
-        pa.field("outcome", pa.int64()),
-        pa.field("normalized", pa.string()),
-        pa.field("checked_at", pa.timestamp("us", tz="UTC")),
-        pa.field("settled_at", pa.float64()),
-    ]
-)
-PIECE = 50_000  # rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,49 +185,8 @@ class Journal:
         """
         with self.transaction("DEFERRED"):
             self.looked[key] = self.one("SELECT number FROM changes")
-            self.ask(emails)
-            found = self.read(KNOWN, FOUND, self.key_id(key), newer_than)
-            self.connection.execute("DELETE FROM asked")
-            found = found.sort_by("position")
-            shared = self.outcomes(found["outcome"])
-        ages = pc.subtract(self.clock(), found["settled_at"].combine_chunks())
-        columns = {
-            "email": emails.take(found["position"].combine_chunks()),
-            "normalized": found["normalized"].combine_chunks(),
-            "checked_at": found["checked_at"].combine_chunks(),
-            "source": pa.repeat(pa.scalar(SOURCE_JOURNAL), len(found)).dictionary_encode(),
-            **{name: shared[name].combine_chunks() for name in shared.column_names},
-        }
-        return complete_table(columns, len(found)).filter(reusable(shared, ages, refresh))
-
-    def read(self, query: str, schema: pa.Schema, *values: object) -> pa.Table:
-        """The rows of a query as a table, made piece by piece: a million Python tuples at once are slow."""
-        cursor = self.connection.execute(query, values)
-        pieces = []
-        while rows := cursor.fetchmany(PIECE):
-            columns = zip(*rows, strict=True)
-            arrays = [pa.array(column, type_) for column, type_ in zip(columns, schema.types, strict=True)]
-            pieces.append(pa.table(arrays, schema=schema))
-        return pa.concat_tables(pieces) if pieces else schema.empty_table()
-
-    def outcomes(self, ids: pa.ChunkedArray) -> pa.Table:
-        """The shared columns of outcomes, one row per id."""
-        distinct = ids.unique().sort()
-        self.connection.executemany("INSERT INTO wanted VALUES (?)", ((each,) for each in distinct.to_pylist()))
-        query = "SELECT body FROM wanted JOIN outcomes ON id = outcome ORDER BY id"
-        bodies = [body for (body,) in self.connection.execute(query)]
-        self.connection.execute("DELETE FROM wanted")
-        if len(bodies) != len(distinct):
-            raise sqlite3.DatabaseError("settled rows without their outcome")
-        return unpack(bodies).take(pc.index_in(ids.combine_chunks(), value_set=distinct))
-
-    def ask(self, emails: pa.StringArray) -> None:
-        """Put addresses where SQL can join them, sorted: the join then walks the table in its order."""
-        addresses = identities(emails)
-        order = pc.sort_indices(addresses)
-        rows = zip(order.to_pylist(), addresses.take(order).to_pylist(), strict=True)
-        self.connection.execute("DELETE FROM asked")
-        self.connection.executemany("INSERT INTO asked VALUES (?, ?)", rows)
+            known = find_known(self.connection, self.key_id(key), emails, newer_than)
+        return known.rows.filter(reusable(known.rows, pc.subtract(self.clock(), known.settled_at), refresh))
 
     def in_flight(self, key: str, emails: pa.StringArray) -> list[Job]:
         """Jobs that are paid for and not over, of these addresses.
@@ -327,7 +261,7 @@ class Journal:
         moments = [sent_at for owner, sent_at in unjudged if owner not in living]
         return max(0.0, max(moments) + GRACE - self.clock()) if moments else None
 
-    def claim(self, key: str, emails: Sequence[str] | pa.StringArray) -> list[str]:
+    def claim(self, key: str, emails: Sequence[str] | pa.StringArray, *, limit: int | None = None) -> list[str]:
         """Lease addresses that are about to be submitted.
 
         Parameters
@@ -336,6 +270,8 @@ class Journal:
             As `Backend.journal_key` gives it.
         emails : sequence of str or pyarrow.StringArray
             The addresses wanted.
+        limit : int, optional
+            How many are leased at most, the first ones that may be.
 
         Returns
         -------
@@ -354,16 +290,8 @@ class Journal:
             self.bury_owners()
             self.show_alive()
             page = self.page(key)
-            limits = {"key": page.key, "owner": page.owner, "now": page.now, "looked": self.looked.get(key, 0)}
-            self.ask(wanted)
-            self.connection.execute(BLOCKED, limits)
-            self.connection.execute(REPEATED)
-            self.connection.execute(
-                "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked", (page.key, page.owner)
-            )
-            free = self.connection.execute("SELECT position FROM asked ORDER BY position").fetchall()
-            self.connection.execute("DELETE FROM asked")
-        claimed: list[str] = wanted.take(pa.array([position for (position,) in free], pa.int64())).to_pylist()
+            free = lease(page, wanted, looked=self.looked.get(key, 0), limit=limit)
+        claimed: list[str] = wanted.take(pa.array(free, pa.int64())).to_pylist()
         return claimed
 
     def record(self, key: str, event: Event) -> None:

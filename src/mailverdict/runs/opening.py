@@ -16,7 +16,7 @@ from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..local.screen import Screener
 from ..model.duration import Duration, parse_duration
-from ..model.words import ValidationType, Verdict
+from ..model.words import Status, ValidationType, Verdict
 from .run import Execution, Request
 
 __all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
@@ -113,13 +113,14 @@ def parse_limit(limit: Any) -> int | None:
 
 
 def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
-    """Verdicts to ask again."""
+    """Verdicts to ask again, and technical failures."""
     try:
         wanted = frozenset([refresh] if isinstance(refresh, str) else refresh)
     except TypeError:
         raise SettingsError(f"refresh={refresh!r}: give verdicts, as {{'unknown'}}") from None
-    if unknown := wanted - set(Verdict):
-        raise SettingsError(f"refresh: {sorted(map(str, unknown))[0]!r} is none of {', '.join(Verdict)}")
+    known = (*Verdict, Status.ERROR)
+    if unknown := wanted - set(known):
+        raise SettingsError(f"refresh: {sorted(map(str, unknown))[0]!r} is none of {', '.join(known)}")
     return wanted
 
 

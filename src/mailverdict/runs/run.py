@@ -156,11 +156,11 @@ class Execution:
             return
         await self.judge_lost()
         jobs, todo = self.split_in_flight(self.ledger.unsettled())
-        todo = todo[: self.within_limit(len(todo))]
-        self.asked = len(todo)
+        todo = todo if self.within_limit(len(todo)) else todo[:0]
         while len(todo) or jobs:
             self.short_of_quota = []
             claimed, others = self.claim(todo)
+            self.asked = self.asked or len(claimed)
             await self.run_backend(claimed, [*jobs, *others])
             jobs = []
             if not self.short_of_quota or self.request.on_quota != "wait":
@@ -210,14 +210,18 @@ class Execution:
         return jobs, np.setdiff1d(todo, taken, assume_unique=True)
 
     def claim(self, todo: Positions) -> tuple[Positions, list[Job]]:
-        """What this run may submit, and jobs that another process has submitted meanwhile."""
-        if self.journal is None or not len(todo):
-            return todo, []
-        claimed = self.journal.claim(self.key, self.addresses.take(pa.array(todo)))
-        if len(claimed) == len(todo):
-            return todo, []
+        """What this run may submit, and jobs that another process has submitted meanwhile.
+
+        The limit counts what is claimed: addresses that are held do not stand in the way of the others.
+        """
+        room = self.within_limit(len(todo))
+        if self.journal is None or not room:
+            return todo[:room], []
+        claimed = self.journal.claim(self.key, self.addresses.take(pa.array(todo)), limit=room)
         mine = np.sort(self.ledger.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
-        return mine, self.take_unclaimed(np.setdiff1d(todo, mine, assume_unique=True))
+        looked_at = todo if len(mine) < room else todo[: np.searchsorted(todo, mine[-1]) + 1]
+        left = np.setdiff1d(looked_at, mine, assume_unique=True)
+        return mine, self.take_unclaimed(left) if len(left) else []
 
     def take_unclaimed(self, left: Positions) -> list[Job]:
         """What others did meanwhile is an answer, or a job to poll; the rest is told."""
