@@ -47,6 +47,8 @@ class Job:
         Whether it asks many at once.
     positions, probes : dict
         Which recipient is which address, and which domain's random address.
+    has_asked : bool
+        Whether it was given anybody to ask about; the first window is never too small.
     answered_at : float or None
         Clock reading of the last answer.
     """
@@ -57,6 +59,7 @@ class Job:
     is_pipelining: bool = False
     positions: dict[Recipient, int] = field(default_factory=dict)
     probes: dict[Recipient, int] = field(default_factory=dict)
+    has_asked: bool = False
     answered_at: float | None = None
 
 
@@ -106,6 +109,7 @@ class Asking:
         job.probes |= probes
         addresses = self.addresses(lane.take(count - len(probes)))
         job.positions |= addresses
+        job.has_asked = True
         return [*probes, *addresses]
 
     def addresses(self, positions: list[int]) -> dict[Recipient, int]:
@@ -123,7 +127,7 @@ class Asking:
         waiting = assignment.exchanges.lanes[assignment.rank].size + len(assignment.exchanges.probes)
         is_on_trial = job.budget > assignment.host.plan.refusal_budget
         is_small = 3 * (count - refusals) < job.budget
-        return is_small and waiting > count and job.is_pipelining and not is_on_trial
+        return is_small and waiting > count and job.is_pipelining and job.has_asked and not is_on_trial
 
     def pause(self, job: Job) -> float:
         """Seconds since the last answer: how long the farewell took."""
