@@ -1,7 +1,7 @@
 """Execute the notebooks and store them as they should be read: ``python -m tools.run_notebooks [NAME ...]``.
 
 What a run leaves behind that is no result is taken out, so that the same code gives the same file:
-times, kernel versions, progress bars, addresses of objects, ports, and where this machine keeps its files.
+times, kernel versions, progress bars and other widgets, addresses of objects, ports, and where files are kept.
 """
 
 from __future__ import annotations
@@ -57,14 +57,13 @@ def store(path: Path, notebook: Any) -> None:
         tags = cell.metadata.get("tags")
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
         if cell.cell_type == "code":
-            cell.outputs = [tidy(output) for output in cell.outputs if not is_bar(output)]
+            cell.outputs = [tidy(output) for output in cell.outputs if not is_view(output)]
     nbformat.write(notebook, path)
 
 
-def is_bar(output: Any) -> bool:
-    """Whether an output is a progress bar: a widget that lives in the kernel, and whose text is its first state."""
-    data = output.get("data", {})
-    return WIDGET_VIEW in data and data.get("text/plain", "").endswith("addr/s]")
+def is_view(output: Any) -> bool:
+    """Whether an output is a view of a widget: it lives in the kernel, and what is left of it says nothing."""
+    return WIDGET_VIEW in output.get("data", {})
 
 
 def tidy(output: Any) -> Any:

@@ -1,0 +1,113 @@
+"""Fill tables into the documentation from the code they describe: ``<!-- table: columns -->`` and its siblings.
+
+mkdocs calls the functions named ``on_...`` for each page (see ``hooks`` in mkdocs.yml).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.testing import CliRunner
+
+from mailverdict.cli import app
+from mailverdict.frames.columns import COLUMNS
+from mailverdict.frames.policy import POLICIES
+from mailverdict.model.words import REASON_MEANING
+from mailverdict.verdicts import PRECEDENCE
+
+MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
+UNUSED = re.compile(
+    r'<script type="module">(?:(?!</script>).)*?mermaid(?:(?!</script>).)*?</script>|<script src=""></script>',
+    re.DOTALL,
+)
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+DTYPE = {"verdict": "category", "status": "category", "text": "string", "bool": "boolean", "moment": "datetime, UTC"}
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Put each table where its mark stands; a mark without a table is an error."""
+    return MARK.sub(lambda match: TABLES[match[1]](), markdown)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Take out what notebook pages would load for diagrams and formulas that they do not have."""
+    return UNUSED.sub("", output)
+
+
+def columns() -> str:
+    rows = [(f"`{c.name}`", DTYPE[c.kind], "core" if c.in_core else "all", c.meaning) for c in COLUMNS]
+    return table(("column", "dtype", "set", "meaning"), rows)
+
+
+def reasons() -> str:
+    rows = [(str(rank), f"`{r}`", f"`{PRECEDENCE[r]}`", REASON_MEANING[r]) for rank, r in enumerate(PRECEDENCE, 1)]
+    return table(("", "reason", "verdict", "meaning"), rows)
+
+
+def policies() -> str:
+    actions = ("send", "review", "retry", "drop")
+    rows = [
+        (f"**{name}**", *(", ".join(f"`{selector}`" for selector in getattr(policy, action)) for action in actions))
+        for name, policy in POLICIES.items()
+    ]
+    return table(("policy", *actions), rows)
+
+
+def lists() -> str:
+    manifest = tomllib.loads(files("mailverdict.data").joinpath("MANIFEST.toml").read_text(encoding="utf-8"))
+    rows = [
+        (f"`{entry['file']}`", f"{entry['rows']:,}", str(entry["date"]), entry["licence"], entry["source"])
+        for entry in manifest.values()
+    ]
+    return table(("file", "entries", "date", "licence", "source"), rows)
+
+
+def benchmarks() -> str:
+    """What each benchmark says of itself, up to the first blank line."""
+    named = re.search(r"^NAMES = (\(.*?\))", (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    assert named is not None
+    paths = [BENCHMARKS / f"{name}.py" for name in ast.literal_eval(named[1])]
+    told = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in paths}
+    return table(("benchmark", "measures"), [(f"`{name}`", text.partition("\n\n")[0]) for name, text in told.items()])
+
+
+def cli() -> str:
+    """Every command with what it says of itself."""
+    paths = walk((), typer.main.get_command(app))
+    told = ((path, CliRunner().invoke(app, [*path, "--help"], terminal_width=100).output) for path in paths)
+    return "\n\n".join(f"## mailverdict {' '.join(path)}\n\n```text\n{text.strip()}\n```" for path, text in told)
+
+
+def walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[str, ...]]:
+    """Names of commands and sub-commands, as they are typed; the root itself says nothing of its own."""
+    if path:
+        yield path
+    for name, child in getattr(command, "commands", {}).items():
+        yield from walk((*path, name), child)
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(escape(cell) for cell in line) + " |" for line in lines)
+
+
+def escape(cell: str) -> str:
+    return " ".join(str(cell).split()).replace("|", "\\|")
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "columns": columns,
+    "reasons": reasons,
+    "policies": policies,
+    "lists": lists,
+    "benchmarks": benchmarks,
+    "cli": cli,
+}
