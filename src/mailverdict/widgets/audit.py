@@ -344,7 +344,7 @@ class Audit:
 
     def watch(self, run: Run[Any], column: Hashable) -> None:
         """Show how far a run is, then what came of it."""
-        follow(run, self.show_progress)
+        follow(run, self.show_progress, self.show_idle)
         with self.lock:
             self.set_running(is_running=False)
             self.form.go.description = self.go_label()
@@ -364,6 +364,10 @@ class Audit:
             form.quota.value = render_quota(self.asked(), progress.quota, is_known=True)
         if not progress.is_over:
             self.tell(progress.message)
+
+    def show_idle(self, seconds: float) -> None:
+        """Say that nothing happens: a service may be slow, or away."""
+        self.tell(f"No news for {seconds:.0f} seconds. Cancel keeps what is settled.")
 
     def show_end(self, run: Run[Any]) -> None:
         """Say how it ended, and what to do next."""

@@ -12,6 +12,7 @@ from ..runs.progress import Progress
 __all__ = ["INTERVAL", "Background", "follow"]
 
 INTERVAL = 0.1  # seconds between updates: ten a second is what a person sees and a browser bears
+LONG = 100  # intervals without news after which a person wonders
 
 
 class Background:
@@ -41,13 +42,18 @@ class Background:
                 raise TimeoutError(f"not finished after {timeout} seconds")
 
 
-def follow(run: Run[object], show: Callable[[Progress], None], interval: float = INTERVAL) -> None:
-    """Show a run's progress at intervals until it is over, and only what is new."""
-    shown = None
+def follow(
+    run: Run[object], show: Callable[[Progress], None], idle: Callable[[float], None], interval: float = INTERVAL
+) -> None:
+    """Show a run's progress at intervals until it is over, and only what is new; tell when nothing is for long."""
+    shown, still = None, 0
     while not run.done():
         if (progress := run.progress) is not shown:
             show(progress)
-            shown = progress
+            shown, still = progress, 0
+        elif still % LONG == 0:
+            idle(still * interval)
+        still += 1
         try:
             run.wait(interval)
         except TimeoutError:

@@ -1,0 +1,57 @@
+"""What tests of the audit share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.sandbox.serving import ServiceThread
+from mailverdict.widgets import Audit
+
+from .paced import paced_service
+
+KINDS = ("ada", "gone", "info", "full")
+QUICK = mv.PollSchedule(steps=((600, 0.05),))
+SLOW = mv.PollSchedule(steps=((600, 1.5),))
+
+
+class HastyClock:
+    """Thirty seconds in one, so that an outage of a minute is over soon."""
+
+    def __init__(self) -> None:
+        self.begun = time.time()
+
+    def __call__(self) -> float:
+        return self.begun + 30 * (time.time() - self.begun)
+
+
+@pytest.fixture
+def contacts() -> pd.DataFrame:
+    """40 addresses of four kinds, an empty cell, a malformed one, and one twice."""
+    mails = [f"{KINDS[n % 4]}{n}@example.org" for n in range(40)]
+    mails += [None, "not an address", "ADA0@example.org".lower()]
+    return pd.DataFrame({"name": [f"Person {n}" for n in range(len(mails))], "E-Mail": mails})
+
+
+@pytest.fixture
+def service() -> Iterator[ServiceThread]:
+    """A service that takes its time."""
+    with paced_service(0.02) as running:
+        yield running
+
+
+def press(button: object) -> None:
+    """Click a button as the browser does."""
+    button.click()
+
+
+def wait_for_settled(audit: Audit, count: int) -> None:
+    """Return when a run has settled so many addresses."""
+    enough = threading.Event()
+    audit.run.subscribe(lambda progress: enough.set() if progress.settled >= count or progress.is_over else None)
+    assert enough.wait(20)
