@@ -71,9 +71,11 @@ async def knock(backend: LocalBackend, domains: Sequence[str], helo_name: str) -
     if reached:
         told = next((each.told for each in reached if each.told), None)
         return Finding("port_25", True, f"port {port} answers: {reached[0].seen}"), told
-    seen = "; ".join(each.seen for each in tries) or "no domain was given"
+    if not tries:
+        return Finding("port_25", None, "no domain was given whose exchange could be connected to"), None
+    seen = "; ".join(each.seen for each in tries)
     if not any(each.answered is False for each in tries):
-        return Finding("port_25", None, f"there was no exchange to connect to ({seen})"), None
+        return Finding("port_25", False, f"there was no exchange to connect to: {seen}"), None
     advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
     return Finding("port_25", False, f"no connection to port {port} ({seen}): {advice}"), None
 
