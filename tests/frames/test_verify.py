@@ -6,7 +6,9 @@ import asyncio
 import inspect
 import threading
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -17,6 +19,7 @@ import mailverdict as mv
 from mailverdict.backend import Deferred, Noticed, Settled
 from mailverdict.errors import BackendError, ColumnError, QuotaExceeded, SettingsError
 from mailverdict.model.table import complete_table
+from mailverdict.runs.run import FREE_BATCH
 
 from ..runs.scripted import ScriptedBackend, rows_of
 
@@ -80,6 +83,27 @@ def test_malformed_and_odd_cells_are_never_sent():
 def test_the_same_twice_gives_the_same():
     first, second = (verify(CELLS, columns="all").drop(columns="checked_at") for _ in range(2))
     pd.testing.assert_frame_equal(first, second)
+
+
+def test_more_rows_than_a_batch_keep_their_order():
+    cells = np.tile(np.array(["ada@example.org", "nobody", "info@gmial.com"], dtype=object), FREE_BATCH // 3 + 2)
+    cells[[0, FREE_BATCH, -1]] = None, 7, None
+    out = verify(pd.Series(cells, dtype=object), columns=["verdict", "role", "suggestion", "error_message"])
+    assert len(out) == len(cells) > FREE_BATCH
+    wanted = np.tile(np.array(["valid", "invalid", "valid"], dtype=object), FREE_BATCH // 3 + 2)
+    wanted[[0, FREE_BATCH, -1]] = None, "invalid", None
+    assert (out["verdict"].astype(object).fillna("-") == pd.Series(wanted).fillna("-")).all()
+    assert out["error_message"][FREE_BATCH] == "the cell holds a number, not text"
+    assert out["suggestion"].count() == (cells == "info@gmial.com").sum()
+    assert out["role"].sum() == (cells == "info@gmial.com").sum()
+
+
+def test_many_threads_at_once_each_get_their_own():
+    frames = [pd.DataFrame({"email": [f"ada{n}@example.org", "nobody", None] * n}) for n in range(1, 9)]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda frame: verify(frame, "email"), frames))
+    for frame, out in zip(frames, together, strict=True):
+        pd.testing.assert_frame_equal(out, verify(frame, "email"))
 
 
 def test_a_limit_leaves_the_rest_pending_also_where_nothing_is_asked():
