@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import signal
 import sys
 import tempfile
 
@@ -12,6 +13,10 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A background job of a shell is born deaf to Ctrl-C, and so would be every process that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 STRANGERS: list[str] = []  # whom this process tried to reach, other than itself
 

@@ -1,14 +1,15 @@
 """The commands besides verify and clean: what they print, where, and how they leave."""
 
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import pytest
 
+import mailverdict as mv
 from mailverdict.cli import main
 from mailverdict.cli.terminal import app
 from mailverdict.sandbox import World
@@ -151,9 +152,20 @@ def test_audit_host_says_what_is_wrong_and_leaves_with_1(run, world):
     assert "not fit to ask" in out
 
 
+@contextmanager
 def serving(*arguments):
-    command = [sys.executable, "-m", "mailverdict", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ})
+    """A command that stays, in a process of its own; killed if it does not leave by itself."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mailverdict", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_the_sandbox_stays_until_ctrl_c():
@@ -173,8 +185,6 @@ def test_serve_answers_until_it_is_told_to_stop(tmp_path):
             seen.append(line)
             if found := re.search(r"http://127\.0\.0\.1:([1-9]\d*)", line):
                 break
-        import mailverdict as mv
-
         assert mv.quota(f"http://127.0.0.1:{found[1]}").daily_limit == 100
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..backend import Backend
 from ..errors import SettingsError
 from .terminal import ResolverAt, app, tell
+
+if TYPE_CHECKING:
+    from ..sandbox import World
 
 __all__ = ["sandbox", "serve"]
 
@@ -69,16 +72,21 @@ def sandbox(
     """Keep a made-up mail world running on loopback, until Ctrl-C: DNS, SMTP and the service."""
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
-    with World(daily_limit=daily_limit) as world:
-        settings = world.backend.settings
-        print(f"resolver       {settings.resolver}")
-        print(f"smtp_port      {settings.smtp_port}")
-        print(f"allow_networks {', '.join(map(str, settings.allow_networks))}")
-        print(f"service        {world.url}", flush=True)
-        tell(f"try: mailverdict check ada@gmail.com -t mx --resolver {settings.resolver}")
-        tell("made-up domains only; Ctrl-C ends it")
-        try:
+    try:
+        with World(daily_limit=daily_limit) as world:
+            show_world(world)
             while True:
                 time.sleep(FOREVER)
-        except KeyboardInterrupt:
-            tell("ended")
+    except KeyboardInterrupt:
+        tell("ended")
+
+
+def show_world(world: World) -> None:
+    """Say where everything listens; the last line of standard output comes when all of it does."""
+    settings = world.backend.settings
+    tell(f"try: mailverdict check ada@gmail.com -t mx --resolver {settings.resolver}")
+    tell("made-up domains only; Ctrl-C ends it")
+    print(f"resolver       {settings.resolver}")
+    print(f"smtp_port      {settings.smtp_port}")
+    print(f"allow_networks {', '.join(map(str, settings.allow_networks))}")
+    print(f"service        {world.url}", flush=True)
