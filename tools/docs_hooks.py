@@ -23,9 +23,17 @@ from mailverdict.model.words import REASON_MEANING
 from mailverdict.verdicts import PRECEDENCE
 
 MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
-UNUSED = re.compile(
-    r'<script type="module">(?:(?!</script>).)*?mermaid(?:(?!</script>).)*?</script>|<script src=""></script>',
-    re.DOTALL,
+IN_SCRIPT = "(?:(?!</script>).)*?"
+MENDING = (
+    # What notebook pages would load for diagrams and formulas that they do not have.
+    (re.compile(rf'<script type="module">{IN_SCRIPT}mermaid{IN_SCRIPT}</script>', re.DOTALL), ""),
+    (re.compile(r'<script src=""></script>'), ""),
+    # Defaults beside a parameter's type are guessed from a list of choices; the signature has the true ones.
+    (re.compile(r",\s*default:\s*<code>.*?</code>\s*\)", re.DOTALL), ")"),
+    # Types are prose, and are read as expressions.
+    (re.compile(r"(<span[^>]*>list</span>|list) - like"), "list-like"),
+    (re.compile(r"(?<=<code>)``(.*?)``"), r"\1"),
+    (re.compile(r"(?<=<code>\()``(.*?)``"), r"\1"),
 )
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 DTYPE = {"verdict": "category", "status": "category", "text": "string", "bool": "boolean", "moment": "datetime, UTC"}
@@ -37,8 +45,10 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Take out what notebook pages would load for diagrams and formulas that they do not have."""
-    return UNUSED.sub("", output)
+    """Mend what the generators of pages make of notebooks and docstrings."""
+    for pattern, replacement in MENDING:
+        output = pattern.sub(replacement, output)
+    return output
 
 
 def columns() -> str:

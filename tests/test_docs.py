@@ -1,0 +1,86 @@
+"""The documentation: every example is run, every public name is there, and nothing is fetched from elsewhere."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+from tools.check_site import complaints, main
+from tools.docs_hooks import MARK, TABLES, on_page_markdown, on_post_page
+
+import mailverdict as mv
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+ELSEWHERE = [
+    ('<script src="https://cdn.test/x.js"></script>', "a script"),
+    ('<script src="//cdn.test/x.js"></script>', "one by the page's own scheme"),
+    ('<link rel="stylesheet" href="https://fonts.test/css">', "a style sheet"),
+    ('<link rel="preconnect" href="https://fonts.test">', "a connection made ahead"),
+    ('<img alt="" src="http://images.test/x.png">', "a picture"),
+    ("<style>@import 'https://fonts.test/css';</style>", "a style sheet within another"),
+    ("<style>p{background:url(https://images.test/x.png)}</style>", "a background"),
+    ('<p style="background:url(//images.test/x.png)">', "one on an element"),
+    ('<script>import("https://cdn.test/x.mjs")</script>', "a module, when the script runs"),
+]
+AT_HOME = [
+    ('<a href="https://elsewhere.test/">', "a link is followed by a person"),
+    ('<link rel="canonical" href="https://docs.test/">', "says where the page lives"),
+    ('<script src="../assets/x.js"></script>', "a file of the site"),
+    ('<img src="data:image/png;base64,AAAA">', "a picture within the page"),
+    ("<code>url(https://images.test/x.png)</code>", "a text about it"),
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_examples_give_what_they_say(page):
+    failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8")
+    assert failed == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+def test_every_mark_has_its_table(page):
+    markdown = page.read_text(encoding="utf-8")
+    filled = on_page_markdown(markdown)
+    assert not MARK.search(filled)
+    assert filled.count("\n| --- |") + filled.count("```text") >= len(MARK.findall(markdown))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_every_table_is_used_once(name):
+    assert sum(f"<!-- table: {name} -->" in page.read_text(encoding="utf-8") for page in PAGES) == 1
+
+
+def test_every_public_name_is_in_the_reference():
+    pages = " ".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
+    documented = set(re.findall(r"^::: [\w.]*?(\w+)$", pages, re.MULTILINE))
+    listed = {"Fault", "Reason", "STATUS_DTYPE", "Status", "VERDICT_DTYPE", "ValidationType", "Verdict", "__version__"}
+    inside = {name for name in mv.__all__ if name.endswith("Error") or name in ("QuotaExceeded", "RateLimited")}
+    assert set(mv.__all__) - documented - listed - inside - {"errors"} == set()
+
+
+@pytest.mark.parametrize(("page", "why"), ELSEWHERE, ids=[why for _, why in ELSEWHERE])
+def test_what_is_fetched_from_elsewhere_is_found(tmp_path, page, why):
+    (tmp_path / "page.html").write_text(page)
+    assert len(list(complaints(tmp_path))) == 1
+    assert main(tmp_path) == 1
+
+
+@pytest.mark.parametrize(("page", "why"), AT_HOME, ids=[why for _, why in AT_HOME])
+def test_what_stays_at_home_is_let_be(tmp_path, page, why):
+    (tmp_path / "page.html").write_text(page)
+    assert list(complaints(tmp_path)) == []
+    assert main(tmp_path) == 0
+
+
+def test_a_site_without_pages_is_no_success(tmp_path):
+    assert main(tmp_path) == 1
+
+
+def test_only_the_diagram_loader_is_taken_out_of_a_page():
+    page = '<script type="module">import("//x/mermaid.mjs")</script><script>keep()</script><script src=""></script>'
+    assert on_post_page(page) == "<script>keep()</script>"

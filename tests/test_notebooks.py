@@ -1,0 +1,138 @@
+"""The notebooks as they are stored; that they run is for nbval, see the `test` target."""
+
+from __future__ import annotations
+
+import ast
+import ipaddress
+import re
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nbformat
+import pytest
+from tools.run_notebooks import is_view, stable
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+NAMES = (
+    "01_quick_start",
+    "02_bulk_under_a_quota",
+    "03_interactive_audit",
+    "04_pipelines",
+    "05_crm_audit",
+    "06_why_this_verdict",
+)
+ASKING = {"verify", "averify", "start", "check", "explain"}  # what would ask the real world without a backend
+MACHINE = re.compile(r"(?<![\w.])/(?:work|home|root|tmp|usr|opt|var|Users|mnt|private)/|[A-Z]:\\\\|file://")
+REGISTRY = re.compile(r"pypi\.org|pythonhosted|conda\.anaconda|index-url|artifactory|nexus|devpi", re.IGNORECASE)
+ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+RESERVED = re.compile(r"(?:^|\.)example(?:\.(?:com|net|org))?$")  # RFC 2606
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def notebook(request):
+    return nbformat.read(request.param, as_version=4)
+
+
+def code_of(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def texts_in(value):
+    """Every text inside, pictures left aside."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if key != "image/png":
+                yield from texts_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from texts_in(part)
+
+
+def test_they_are_all_there():
+    assert tuple(path.stem for path in NOTEBOOKS) == NAMES
+
+
+def test_it_is_valid_and_in_the_form_in_which_it_is_stored(notebook):
+    nbformat.validate(notebook)
+    assert notebook.metadata.kernelspec.name == "python3"
+    assert [cell.id for cell in notebook.cells] == [f"cell-{n:02}" for n in range(1, len(notebook.cells) + 1)]
+    assert {key for cell in notebook.cells for key in cell.metadata} <= {"tags"}
+    assert {tag for cell in notebook.cells for tag in cell.metadata.get("tags", ())} == {"nbval-check-output"}
+
+
+def test_it_is_stored_executed_from_top_to_bottom(notebook):
+    cells = code_of(notebook)
+    assert [cell.execution_count for cell in cells] == list(range(1, len(cells) + 1))
+
+
+def test_no_cell_failed(notebook):
+    assert [cell.source for cell in code_of(notebook) if any(o.output_type == "error" for o in cell.outputs)] == []
+
+
+def test_cells_whose_output_is_checked_have_one(notebook):
+    checked = [cell for cell in code_of(notebook) if "nbval-check-output" in cell.metadata.get("tags", ())]
+    assert len(checked) >= 3
+    assert [cell.source for cell in checked if not cell.outputs] == []
+
+
+def test_storing_it_again_would_change_nothing(notebook):
+    outputs = [output for cell in code_of(notebook) for output in cell.outputs]
+    assert not any(map(is_view, outputs))
+    assert [text for text in texts_in(outputs) if stable(text) != text] == []
+
+
+def test_it_shows_a_picture(notebook):
+    kinds = [kind for cell in code_of(notebook) for output in cell.outputs for kind in output.get("data", {})]
+    assert "image/png" in kinds
+
+
+def test_it_tells_nothing_about_the_machine_it_ran_on(notebook):
+    whole = list(texts_in(notebook.cells))
+    assert [found[0] for text in whole for found in MACHINE.finditer(text)] == []
+    assert [found[0] for text in whole for found in REGISTRY.finditer(text)] == []
+
+
+def test_it_names_nobody_beyond_this_machine(notebook):
+    for text in texts_in(notebook.cells):
+        for url in re.findall(r"https?://[^\s\"'<>)`]+", text):
+            host = urlsplit(url).hostname or ""
+            assert host in ("127.0.0.1", "www.w3.org") or RESERVED.search(host), url
+        for address in ADDRESS.findall(text):
+            assert ipaddress.ip_address(address).is_loopback, address
+
+
+def test_it_asks_the_sandbox_only(notebook):
+    for cell in code_of(notebook):
+        for call in ast.walk(ast.parse(cell.source, mode="exec")):
+            if isinstance(call, ast.Call) and asks(call):
+                assert has_backend(call), ast.unparse(call)
+
+
+def asks(call):
+    """Whether a call, or the function that it pipes to, could ask the real world."""
+    target = call.func
+    if isinstance(target, ast.Attribute) and target.attr == "pipe" and call.args:
+        target = call.args[0]
+    return isinstance(target, ast.Attribute) and target.attr in ASKING and ast.unparse(target.value).startswith("m")
+
+
+def has_backend(call):
+    """A backend is given, by name or among the options that are handed on."""
+    return any(keyword.arg in ("backend", None) for keyword in call.keywords)
+
+
+def test_cells_are_short_and_begin_with_words(notebook):
+    assert notebook.cells[0].cell_type == "markdown"
+    assert notebook.cells[0].source.startswith("# ")
+    assert [cell.source for cell in code_of(notebook) if len(cell.source.splitlines()) > 17] == []
+    assert [line for cell in code_of(notebook) for line in cell.source.splitlines() if len(line) > 110] == []
+
+
+def test_links_lead_to_files_that_are_there(notebook):
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            for target in re.findall(r"\]\(([^)#]+)", cell.source):
+                assert (ROOT / "notebooks" / target.replace("\n", "")).exists(), target
