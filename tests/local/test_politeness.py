@@ -190,7 +190,7 @@ def trial(host, *, refused=10, pause=0.0, finding=None):
 
 
 def test_a_server_that_does_not_mind_earns_the_largest_budget():
-    assert trial(state()) == (10, 18)
+    assert trial(state()) == (10, 36)
 
 
 def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
@@ -200,13 +200,13 @@ def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
 def test_a_slow_line_is_no_grudge():
     host = state()
     host.ended(Ended(refused=7), 9, "127.0.0.1", 2.0)
-    assert trial(host, pause=2.2) == (10, 18)
+    assert trial(host, pause=2.2) == (10, 36)
 
 
 def test_a_trial_that_was_not_refused_enough_says_nothing():
     host = state()
     assert trial(host, refused=9) == (10, 9)
-    assert trial(host) == (10, 18)
+    assert trial(host) == (10, 36)
 
 
 def test_a_trial_that_slowed_the_server_settles_it():

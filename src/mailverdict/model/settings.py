@@ -245,8 +245,8 @@ class LocalSettings:
     """First guess; lowered by 421 and cuts."""
     refusal_budget: int = 9
     """Refused recipients a session; a default Postfix slows down at 10 and cuts at 20."""
-    refusal_budget_max: int = 18
-    """What an exchange that neither slowed nor cut may earn."""
+    refusal_budget_max: int = 36
+    """What an exchange that neither slowed nor cut on trial may earn; one that cuts later is taken at its word."""
     protected_after: int = 3
     """Refusals of this client in a row after which an exchange is left alone for the run."""
     max_exchange_attempts: int = 3
