@@ -32,6 +32,7 @@ demo: $(DEMO_STAMP)
 test: $(STAMP) chromium lint types
 	$(BIN)/python -m pytest -q -m 'not servers'
 	$(BIN)/python -m pytest -q --doctest-modules src/mailverdict --doctest-glob='*.md' README.md
+	$(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-sanitize-with notebooks/sanitize.cfg notebooks
 
 # The same without style and types, for the loop between edits: make test-fast ARGS='tests/checks -x'
 test-fast: $(STAMP)
