@@ -42,7 +42,10 @@ def voila(folder: Path, notebook: str, *, is_dark: bool = False) -> Iterator[str
     """Serve one notebook as a page; gives its URL."""
     port = free_port()
     theme = "dark" if is_dark else "light"
-    command = ["voila", notebook, "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--theme={theme}"]
+    command = [
+        *("voila", notebook, "--no-browser", f"--port={port}", "--Voila.ip=127.0.0.1", f"--theme={theme}"),
+        f"--Voila.connection_dir_root={folder}",
+    ]
     with process(command, folder, port):
         yield f"http://127.0.0.1:{port}/"
 

@@ -300,6 +300,10 @@ def test_a_bad_upload_leaves_what_was_there_and_offers_encodings(contacts):
     audit.wait(30)
     assert audit.source.frame["who"].tolist() == ["Jürgen"]
     assert said(audit) == ""
+    audit.picker.upload.value = (upload("new.csv", "who,mail\nJürgen,a@b.example\n".encode()),)
+    assert audit.source.frame["who"].tolist() == ["Jürgen"], "the encoding was the last file's"
+    assert audit.picker.encoding.layout.display == "none"
+    audit.wait(30)
 
 
 def test_a_column_that_is_not_ours_is_not_overwritten():

@@ -238,7 +238,7 @@ def restart_kernel(page: Any) -> None:
     """Restart and clear what is shown."""
     page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").click()
     page.locator(".lm-Menu-itemLabel").get_by_text(re.compile("Restart Kernel and Clear")).click()
-    page.locator(".jp-Dialog").get_by_role("button", name=re.compile("Restart")).click()
+    page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
     page.locator(".mv-audit").wait_for(state="detached")
 
 
@@ -246,8 +246,8 @@ def test_100_000_rows_are_paged_in_python(voila_page: Place, opened: AuditPage, 
     mails = [f"user{n}@example.org" if n % 50 else "bad" for n in range(100_000)]
     pd.DataFrame({"id": range(100_000), "mail": mails}).to_csv(tmp_path / "large.csv", index=False)
     received: list[int] = []
-    show_audit(voila_page, opened, None)
     opened.page.on("websocket", lambda socket: socket.on("framereceived", lambda data: received.append(len(data))))
+    show_audit(voila_page, opened, None)
     opened.field("Path").fill(str(tmp_path / "large.csv"))
     opened.button("Open").click()
     opened.shown("98,000")
@@ -265,7 +265,7 @@ def test_100_000_rows_are_paged_in_python(voila_page: Place, opened: AuditPage, 
     opened.button("Make file").click()
     opened.shown("Too large for a link")
     assert len(pd.read_csv(voila_page.folder / "large-verified.csv")) == 100_000
-    assert sum(received) < 1_000_000, "the table alone is several times as much"
+    assert 10_000 < sum(received) < 3_000_000, "the rows alone are several times as much"
     assert voila_page.is_clean(opened)
 
 

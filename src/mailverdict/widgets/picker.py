@@ -10,7 +10,7 @@ import ipywidgets as w
 
 from ..errors import InputError
 from ..frames.files import KINDS
-from .controls import LABEL, button, choice, line, row, show
+from .controls import LABEL, Quiet, button, choice, line, row, show
 from .render import render_head, render_hint, render_taken
 from .source import Source, read_path, read_upload
 
@@ -52,6 +52,7 @@ class FilePicker:
         self.take, self.tell = take, tell
         self.reader: Callable[[str | None], Source] | None = None
         self.tried: tuple[str, float] | None = None  # a click on Open comes with leaving the box: one reading is enough
+        self.quiet = Quiet()
         self.upload = w.FileUpload(
             accept=",".join(KINDS),
             description="Choose a file",
@@ -87,20 +88,26 @@ class FilePicker:
         self.upload.observe(guard(self.read_uploaded), "value")
         self.open.on_click(guard(self.read_named))
         self.path.observe(guard(self.read_named), "value")
-        self.encoding.observe(guard(self.read_again), "value")
+        self.encoding.observe(guard(self.quiet.unless(self.read_again)), "value")
 
     def read_uploaded(self) -> None:
         """Read what the browser sent."""
         if self.upload.value:
             uploaded, self.tried = self.upload.value[0], None
-            self.read(lambda encoding: read_upload(uploaded, encoding))
+            self.read_new(lambda encoding: read_upload(uploaded, encoding))
 
     def read_named(self) -> None:
         """Read the file that the path names."""
         path = self.path.value.strip()
         if path and self.tried != (tried := (path, changed_at(path))):
             self.tried = tried
-            self.read(lambda encoding: read_path(path, encoding))
+            self.read_new(lambda encoding: read_path(path, encoding))
+
+    def read_new(self, reader: Callable[[str | None], Source]) -> None:
+        """Read another file; the encoding of the last one would silently spoil its letters."""
+        with self.quiet:
+            self.encoding.value = ""
+        self.read(reader)
 
     def read_again(self) -> None:
         """Read the same file with another encoding."""
@@ -117,6 +124,7 @@ class FilePicker:
             show(self.encoding, is_shown=True)
             self.tell(str(exc).replace("as --encoding", "above, as"), "failed")
             return
+        show(self.encoding, is_shown=bool(self.encoding.value))
         self.tell("", "plain")
         self.take(source)
 

@@ -16,6 +16,7 @@ from .controls import LABEL, Quiet, button, choice, line, row, set_choices, show
 from .download import save_table
 from .listing import PAGE_ROWS, Listing
 from .render import render_counts, render_head, render_hint, render_left_out, render_notice, render_saved
+from .source import label_of
 
 __all__ = ["Results"]
 
@@ -72,7 +73,7 @@ class Results:
         """All controls, and the box they stand in."""
         self.policy = choice("Policy", list(self.policies), tooltip="What is done with which verdict")
         self.policy.value = policy.name
-        self.actions = line()
+        self.head, self.actions = line(), line()
         self.verdict = choice("Verdict", tooltip="Show rows with this verdict only", width="15rem")
         self.reason = choice("Reason", tooltip="Show rows with this reason only", width="22rem")
         self.action = choice("Action", tooltip="Show rows that the policy treats so", width="15rem")
@@ -106,7 +107,7 @@ class Results:
 
     def parts(self) -> Any:
         """From top to bottom."""
-        yield w.HTML(render_head("Result"))
+        yield self.head
         yield row(self.policy, self.actions)
         yield row(self.verdict, self.reason, self.action, self.search)
         yield self.note
@@ -137,6 +138,7 @@ class Results:
     def fill(self, out: pd.DataFrame, column: Hashable, stem: str) -> None:
         """Show a verified frame."""
         self.out, self.column, self.stem = out, column, stem
+        self.head.value = render_head(f"Result for {label_of(column)}")
         self.decide()
         show(self.box, is_shown=True)
 

@@ -45,7 +45,8 @@ border-radius:0 4px 4px 0;overflow-wrap:anywhere}}
 .mv-audit .mv-wrap{{flex-wrap:wrap;align-items:center;gap:.1rem .6rem;margin:.15rem 0}}
 .mv-audit .mv-table{{border:1px solid {LINE};background:{PAPER};margin:.4rem 0}}
 .mv-audit .mv-table .dt-container,.mv-audit .mv-table .itables_anywidget{{min-width:max-content;overflow:visible}}
-.mv-audit .mv-table table.dataTable{{color:{TEXT};background:{PAPER}}}
+.mv-audit .mv-table .dt-layout-row{{margin:0}}
+.mv-audit .mv-table table.dataTable{{margin:0!important;color:{TEXT};background:{PAPER}}}
 .mv-audit .mv-table table.dataTable th{{text-align:left;font-weight:600;position:sticky;top:0;background:{GROUND};
 z-index:1}}
 .mv-audit .mv-table table.dataTable td{{text-align:left;max-width:26rem;overflow:hidden;text-overflow:ellipsis}}
