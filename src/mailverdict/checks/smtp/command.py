@@ -24,11 +24,12 @@ def is_sendable(address: str) -> bool:
     >>> is_sendable("ada@example.org"), is_sendable("ada@example.org>\r\nRSET")
     (True, False)
     """
+    if address.isascii():
+        is_short = len(address) <= MAX_PATH and address.rfind("@") <= MAX_LOCAL
+        return is_short and ASCII_PATH.fullmatch(address) is not None
     local, _, _ = address.rpartition("@")
     if len(encoded(address)) > MAX_PATH or len(encoded(local)) > MAX_LOCAL:
         return False
-    if address.isascii():
-        return ASCII_PATH.fullmatch(address) is not None
     return NON_ASCII_PATH.fullmatch(address) is not None and not any(is_control(c) for c in address)
 
 
