@@ -74,7 +74,7 @@ def place(request: pytest.FixtureRequest) -> Place:
 
 @pytest.fixture
 def service() -> Iterator[ServiceThread]:
-    with paced_service(0.04) as running:
+    with paced_service(0.08) as running:
         yield running
 
 
@@ -130,7 +130,6 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     show_audit(place, opened, service)
     opened.upload(source)
     opened.shown("contacts.csv")
-    expect(opened.field("Column")).to_have_value(re.compile(".*"))
     assert opened.field("Column").locator("option:checked").inner_text() == "E-Mail"
     opened.shown("to submit")
     estimate = {label: opened.number(label) for label in ("rows", "unique addresses", "missing", "malformed, free")}
