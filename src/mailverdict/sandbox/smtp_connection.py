@@ -10,6 +10,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 from .smtp_outbox import Outbox
 from .smtp_script import GREYLISTED, Exchange, Fault
@@ -100,8 +101,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count, and greet."""
-        assert isinstance(transport, asyncio.Transport)
-        self.outbox.transport = transport
+        self.outbox.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its bases
         self.connections.add(self)
         self.stats.opened()
         if not self.go_wrong("connect"):
@@ -252,6 +252,8 @@ class Connection(asyncio.Protocol):
             self.outbox.put(b"this is not TLS\r\n" * 8)
             self.end()
             return
+        if self.outbox.transport:
+            self.outbox.transport.pause_reading()  # a quick client's hello must wait for the handshake's protocol
         self.outbox.flush()
         self.upgrading = self.loop.create_task(self.upgrade())
 
