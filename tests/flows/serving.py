@@ -1,21 +1,20 @@
-"""A scripted service on a real socket of this machine."""
+"""A service on a real socket of this machine."""
 
 import socket
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, Literal
 
 import uvicorn
 
-from ..remote.scripted import ScriptedService
-
 
 @contextmanager
-def serve(service: ScriptedService) -> Iterator[str]:
-    """Serve on loopback for as long as the block lasts; gives the base URL."""
+def serve(app: Any, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
+    """Serve an ASGI application on loopback for as long as the block lasts; gives the base URL."""
     listener = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(service, log_level="critical", lifespan="off", ws="none"))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan=lifespan, ws="none"))
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:

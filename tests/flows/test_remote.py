@@ -144,7 +144,9 @@ def test_not_now_is_asked_again_by_the_next_call(tmp_path: Path, reason: str) ->
         return payload(email, kind, "unknown", reasons=[reason]) if rounds["n"] == 0 else payload(email, kind)
 
     bench = Bench(tmp_path, verdict=verdict)
-    assert set(bench.verify(addresses(3))["verdict"]) == {"unknown"}
+    run = mv.start(addresses(3), validation_type="smtp", backend=bench.backend, journal=bench.journal)
+    assert set(run.result()["verdict"]) == {"unknown"}
+    assert f"3 {reason}" in run.progress.message
     rounds["n"] = 1
     assert set(bench.verify(addresses(3))["verdict"]) == {"valid"}
 

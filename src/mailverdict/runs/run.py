@@ -17,6 +17,7 @@ import pyarrow as pa
 from ..backend import Backend, Batch, Deferred, Event, Job, Noticed, QuotaSeen, Settled, Submitted, Waiting
 from ..errors import QuotaExceeded
 from ..model.address import identities
+from ..model.table import SCHEMA
 from ..model.words import ValidationType, Verdict
 from .later import say_not_now
 from .ledger import Ledger
@@ -80,6 +81,8 @@ class Execution:
         Settles what needs no spending, before the backend sees the rest.
     owns_backend : bool
         Whether the backend serves this run alone, so that its sockets are closed at the end.
+    fields : sequence of str
+        Fields of the one table that the result is made from.
     clock, sleep : callable
         Seconds since the epoch, and how to wait.
     """
@@ -93,13 +96,14 @@ class Execution:
         journal: Journal | None = None,
         screen: Screener | None = None,
         owns_backend: bool = False,
+        fields: Sequence[str] = tuple(SCHEMA.names),
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.addresses, self.backend, self.request = addresses, backend, request
         self.journal, self.screen, self.owns_backend = journal, screen, owns_backend
         self.clock, self.sleep = clock, sleep
-        self.ledger = Ledger(addresses)
+        self.ledger = Ledger(addresses, fields)
         self.progress = Progress(total=len(addresses))
         self.listeners: list[Listener] = []
         self.notices: list[str] = []
@@ -134,7 +138,7 @@ class Execution:
         else:
             await self.run_careful()
         stopped = self.progress.settled < self.progress.total
-        self.tell(state="stopped" if stopped else "done", message=self.why_stopped() if stopped else "")
+        self.tell(state="stopped" if stopped else "done", message=self.why_stopped() if stopped else self.not_now())
 
     async def run_free(self) -> None:
         """Batch after batch, in order."""
@@ -166,7 +170,6 @@ class Execution:
             if not self.short_of_quota or self.request.on_quota != "wait":
                 break
             todo = await self.wait_for_quota()
-        self.tell_not_now()
         self.raise_if_short()
 
     def recall(self, addresses: pa.StringArray) -> None:
@@ -290,12 +293,6 @@ class Execution:
         emails = [email for each in self.short_of_quota for email in each.emails]
         return np.sort(self.ledger.positions_of(pa.array(emails, pa.string())))
 
-    def tell_not_now(self) -> None:
-        """Say that some answers are none, and when to ask again."""
-        notice = say_not_now(self.ledger.table(self.request.validation_type, ["result", "reasons"]))
-        if notice is not None:
-            self.notice(notice)
-
     def raise_if_short(self) -> None:
         """`on_quota="raise"`: an error instead of pending rows; the partial result travels on it."""
         if self.short_of_quota and self.request.on_quota == "raise":
@@ -308,6 +305,12 @@ class Execution:
                 remaining=quota.remaining if quota else None,
                 requested=left,
             )
+
+    def not_now(self) -> str:
+        """Whether some answers are none, and when to ask again; only `smtp` has such."""
+        if self.request.validation_type is not ValidationType.SMTP:
+            return ""
+        return say_not_now(self.ledger.table(self.request.validation_type, ["result", "reasons"])) or ""
 
     def why_stopped(self) -> str:
         """Why rows are left, in words."""
