@@ -45,6 +45,18 @@ def service() -> Iterator[ServiceThread]:
         yield running
 
 
+def ready(data, backend=None, **options) -> Audit:
+    """An audit whose estimate is there."""
+    audit = Audit(data, backend, **options)
+    audit.wait(30)
+    return audit
+
+
+def said(audit: Audit) -> str:
+    """The message that is shown."""
+    return audit.form.notice.value
+
+
 def press(button: object) -> None:
     """Click a button as the browser does."""
     button.click()

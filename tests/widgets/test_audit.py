@@ -11,13 +11,12 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.errors import ColumnError, InputError, SettingsError
+from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.widgets import Audit
 from mailverdict.widgets.listing import PAGE_ROWS
 
-from .conftest import QUICK, SLOW, HastyClock, press, wait_for_settled
+from .conftest import QUICK, SLOW, HastyClock, press, ready, said, wait_for_settled
 from .paced import Cable, paced_service, paid
-from .test_source import upload
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -26,22 +25,10 @@ def remote(service, **options) -> mv.RemoteBackend:
     return mv.RemoteBackend(service.url, poll=QUICK, **options)
 
 
-def ready(data, backend=None, **options) -> Audit:
-    """An audit whose estimate is there."""
-    audit = Audit(data, backend, **options)
-    audit.wait(30)
-    return audit
-
-
 def finished(audit: Audit) -> Audit:
     press(audit.form.go)
     audit.wait(30)
     return audit
-
-
-def said(audit: Audit) -> str:
-    """The message that is shown."""
-    return audit.form.notice.value
 
 
 def test_a_frame_is_taken_in_and_its_column_guessed(contacts):
@@ -254,32 +241,6 @@ def test_verifying_nothing_is_refused():
         Audit().verify()
 
 
-def test_a_path_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        Audit(tmp_path / "nowhere.csv")
-
-
-def test_a_file_is_uploaded_and_another_opened(tmp_path):
-    audit = Audit(validation_type="regex")
-    audit.picker.upload.value = (upload("a.csv", b"mail\nada@example.org\n"),)
-    audit.wait(30)
-    assert audit.source.name == "a.csv"
-    (tmp_path / "b.csv").write_text("post\nbob@example.org\n")
-    audit.picker.path.value = str(tmp_path / "b.csv")
-    audit.wait(30)
-    assert audit.source.name == "b.csv"
-    assert audit.form.column.label == "post"
-
-
-def test_one_way_of_opening_a_path_is_enough(tmp_path):
-    audit, read = Audit(validation_type="regex"), []
-    (tmp_path / "b.csv").write_text("post\nbob@example.org\n")
-    audit.picker.take = lambda source: read.append(source.name)
-    audit.picker.path.value = str(tmp_path / "b.csv")
-    press(audit.picker.open)  # the box was left by clicking on the button
-    assert read == ["b.csv"]
-
-
 def test_a_new_table_clears_what_was_found(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
     audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
@@ -287,23 +248,6 @@ def test_a_new_table_clears_what_was_found(contacts):
     assert audit.result is None
     assert audit.results.box.layout.display == "none"
     assert audit.form.progress.value == ""
-
-
-def test_a_bad_upload_leaves_what_was_there_and_offers_encodings(contacts):
-    audit = ready(contacts, validation_type="regex")
-    audit.picker.upload.value = (upload("old.csv", "who,mail\nJürgen,a@b.example\n".encode("cp1252")),)
-    assert "old.csv, line 2: octet 0xfc is not utf-8" in said(audit)
-    assert "--" not in said(audit), "there is no command line here"
-    assert audit.source.frame is contacts
-    assert audit.picker.encoding.layout.display is None
-    audit.picker.encoding.value = "cp1252"
-    audit.wait(30)
-    assert audit.source.frame["who"].tolist() == ["Jürgen"]
-    assert said(audit) == ""
-    audit.picker.upload.value = (upload("new.csv", "who,mail\nJürgen,a@b.example\n".encode()),)
-    assert audit.source.frame["who"].tolist() == ["Jürgen"], "the encoding was the last file's"
-    assert audit.picker.encoding.layout.display == "none"
-    audit.wait(30)
 
 
 def test_a_column_that_is_not_ours_is_not_overwritten():
@@ -405,14 +349,6 @@ def test_a_file_that_came_too_late_is_not_offered(contacts, tmp_path):
     results = finished(ready(contacts, validation_type="regex", folder=tmp_path)).results
     results.write(results.files - 1, contacts, "old", "csv")
     assert results.saved.value == ""
-
-
-def test_strangers_open_no_paths():
-    audit = Audit(allow_paths=False)
-    shown = [child for box in audit.picker.box.children for child in getattr(box, "children", (box,))]
-    assert audit.picker.upload in shown
-    assert audit.picker.path not in shown
-    assert audit.picker.open not in shown
 
 
 def test_it_shows_itself_as_a_widget():

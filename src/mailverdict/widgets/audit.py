@@ -35,6 +35,7 @@ from .render import (
     render_progress,
     render_quota,
     render_state,
+    sentence,
 )
 from .results import Results
 from .source import Source, read_frame, read_path
@@ -394,9 +395,3 @@ def quota_of(found: Plan) -> Quota | None:
     if found.daily_limit is None or found.remaining is None:
         return None
     return Quota(found.daily_limit, found.daily_limit - found.remaining, found.remaining)
-
-
-def sentence(message: str) -> str:
-    """As a sentence, so that messages can stand one after the other."""
-    message = message[:1].upper() + message[1:]
-    return message if message.endswith((".", "!", "?", "…")) else f"{message}."

@@ -25,6 +25,7 @@ __all__ = [
     "render_saved",
     "render_state",
     "render_taken",
+    "sentence",
     "text",
 ]
 
@@ -55,6 +56,12 @@ def text(value: object, longest: int = LONGEST) -> str:
     """Escape, and cut what is far too long."""
     whole = str(value)
     return html.escape(whole if len(whole) <= longest else whole[: longest - 1] + "…")
+
+
+def sentence(message: str) -> str:
+    """As a sentence, so that messages can stand one after the other."""
+    message = message[:1].upper() + message[1:]
+    return message if message.endswith((".", "!", "?", "…")) else f"{message}."
 
 
 def render_head(title: str) -> str:
