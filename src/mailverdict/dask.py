@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,9 +23,9 @@ from .frames.kinds import kind_of_data
 from .frames.verify import check_progress, collect, show_progress
 from .local.backend import LocalBackend
 from .model.settings import Lists
-from .model.words import ValidationType
+from .model.table import SCHEMA, complete_table
+from .model.words import Status, ValidationType
 from .runs.handle import Run
-from .runs.ledger import Ledger
 from .runs.opening import Options, open_execution
 from .runs.progress import Listener
 from .runs.run import unique_addresses
@@ -119,16 +118,15 @@ class Answers:
     addresses: pa.StringArray
     rows: pa.Table
 
-    def ledger(self, texts: pa.StringArray) -> Ledger:
+    def of(self, texts: pa.StringArray, validation_type: ValidationType) -> pa.Table:
         """Look addresses up; one that was not there when the frame was read stays pending."""
-        found = pc.index_in(texts, value_set=self.addresses)
-        ledger = Ledger(texts)
-        positions = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
-        ledger.settle(self.rows.take(found.drop_null()), positions)
-        return ledger
+        missing = {"status": pa.array([str(Status.PENDING)]), "validation_type": pa.array([str(validation_type)])}
+        pending = complete_table(missing, 1).select(self.rows.column_names)
+        whole = pa.concat_tables([self.rows, pending]).unify_dictionaries().combine_chunks()
+        return whole.take(pc.index_in(texts, value_set=self.addresses).fill_null(len(self.rows)))
 
 
-NOBODY = Answers(pa.array([], pa.string()), Ledger(pa.array([], pa.string())).table(ValidationType.REGEX))
+NOBODY = Answers(pa.array([], pa.string()), SCHEMA.empty_table())
 
 
 @dataclass(frozen=True)
@@ -142,8 +140,8 @@ class Join:
     source: str
 
     def fields(self) -> list[str]:
-        """What of an answer is shown, and what counting needs."""
-        return list(dict.fromkeys(["status", "result", "source", *(column.field for column in self.columns)]))
+        """What of an answer is shown."""
+        return list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
 
     def __call__(self, part: pd.DataFrame | pd.Series[Any], answers: Answers) -> pd.DataFrame:
         """One partition with its result columns."""
@@ -152,7 +150,7 @@ class Join:
         texts, codes = unique_addresses(intake.texts)
         names = kind.names(self.prefix, self.columns)
         assembly = Assembly(kind, names, self.columns, intake, codes, self.validation_type, self.source)
-        out: pd.DataFrame = assembly(answers.ledger(texts).table(self.validation_type, self.fields()))
+        out: pd.DataFrame = assembly(answers.of(texts, self.validation_type))
         return out
 
 
