@@ -118,7 +118,7 @@ HOME = {
     "summary": "reports.summary",
     "verify": "frames.verify",
 }
-ROOMS = ("sandbox", "widgets")  # sub-packages reached as attributes
+ROOMS = ("dask", "sandbox", "widgets")  # sub-packages reached as attributes
 
 __all__ = [
     "BackendError",

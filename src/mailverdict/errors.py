@@ -70,8 +70,12 @@ class MissingExtraError(MailVerdictError, ImportError):
     """
 
     def __init__(self, what: str, extra: str) -> None:
-        self.extra = extra
+        self.what, self.extra = what, extra
         super().__init__(f"{what} needs an optional dependency: pip install 'mailverdict[{extra}]'")
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
+        """Travel between processes whole."""
+        return type(self), (self.what, self.extra)
 
 
 class JournalError(MailVerdictError):

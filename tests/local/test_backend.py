@@ -163,3 +163,26 @@ def test_the_backend_says_how_it_differs_from_the_defaults():
     assert repr(mv.LocalBackend(resolver="127.0.0.1:53")) == "LocalBackend(resolver='127.0.0.1:53')"
     with pytest.raises(mv.SettingsError, match="resolver='nonsense'"):
         mv.LocalBackend(resolver="nonsense")
+
+
+def test_answers_under_other_settings_are_kept_apart():
+    plain, strict = mv.LocalBackend(), mv.LocalBackend(blacklist=mv.Blacklist(hosts=["bad.example"]))
+    own = mv.LocalBackend(lists=mv.Lists(disposable_deny=["bad.example"]))
+    elsewhere = mv.LocalBackend(resolver="127.0.0.1:53")
+    keys = {backend.journal_key("smtp") for backend in (plain, strict, own, elsewhere)}
+    assert len(keys) == 4
+    assert plain.journal_key("smtp") == mv.LocalBackend(dns_timeout=9, helo_name="a.example").journal_key("smtp")
+
+
+def test_a_backend_travels_between_processes():
+    import pickle
+
+    backend = mv.LocalBackend(resolver="127.0.0.1:53", blacklist=mv.Blacklist(ips=["192.0.2.0/24"]))
+    assert pickle.loads(pickle.dumps(backend)).settings == backend.settings
+
+
+def test_what_is_printed_cannot_move_the_cursor():
+    shown = str(mv.explain("a\x1b[31m\r\nverdict: valid@b.example", validation_type="regex"))
+    assert "\x1b" not in shown
+    assert "\r" not in shown
+    assert "\nverdict: valid@" not in shown

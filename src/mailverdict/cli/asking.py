@@ -11,6 +11,7 @@ import typer
 import mailverdict as mv
 
 from ..errors import InputError
+from ..model.explanation import printable
 from ..model.words import ValidationType
 from ..reports.tally import MEANING_OF_VALID
 from .terminal import (
@@ -171,4 +172,5 @@ def render_verification(found: mv.Verification) -> str:
     }
     if known := [f"{name}={str(value).lower()}" for name, value in flags.items() if value is not None]:
         lines.append(f"  flags: {', '.join(known)}")
-    return "\n".join([*lines, f"  ({MEANING_OF_VALID[ValidationType(found.validation_type)]})"])
+    lines.append(f"  ({MEANING_OF_VALID[ValidationType(found.validation_type)]})")
+    return "\n".join(map(printable, lines))

@@ -27,6 +27,7 @@ from ..frames.sinks import AtomicTable
 from ..frames.stream import PieceStream, Stopper
 from ..frames.table_file import TableFile
 from ..model.words import ValidationType
+from ..reports.report import check_path
 from ..reports.tally import Tally, render_tally
 from .terminal import (
     INTERRUPTED,
@@ -90,6 +91,8 @@ def verify(
     quiet: Quiet = False,
 ) -> None:
     """Verify a column of a table file: a verdict, its reasons and flags for every row."""
+    if report is not None:
+        check_path(report)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - both want standard output: write the table to a file")
     asked_columns = wanted_columns(columns)
@@ -102,7 +105,7 @@ def verify(
         "max_age": max_age,
         "refresh": split_list(refresh),
         "on_quota": on_quota,
-        "screen": screen,
+        "screen": pick_screen(screen, resolver) if backend else screen,
         "offline": offline,
         "progress": False if quiet else "auto",
     }
@@ -125,6 +128,13 @@ def verify(
         sheet_of.report(report, validation_type)
         tell_written(report, quiet=quiet)
     tell_end(stream, sheet_of.tally.buckets["pending"])
+
+
+def pick_screen(screen: str | None, resolver: str | None) -> mv.LocalBackend | str | None:
+    """Beside a service, the resolver given is the one that screens."""
+    if resolver is not None and screen is None:
+        raise mv.SettingsError("--resolver beside --backend is for --screen mx: a service asks its own resolver")
+    return mv.LocalBackend(resolver=resolver) if screen == "mx" and resolver else screen
 
 
 # What the summary counts and a policy looks at, whatever is written.

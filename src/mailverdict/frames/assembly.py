@@ -36,9 +36,13 @@ class Assembly:
 
     def __call__(self, unique: pa.Table) -> Any:
         """Make the caller's kind of result."""
-        fields = list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
+        fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
         return self.data.attach(rows, self.names, self.columns, self.note())
+
+    def fields(self) -> list[str]:
+        """Fields of the one table that the columns are made from."""
+        return list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
 
     def rows(self, unique: pa.Table, fields: list[str]) -> pa.Table:
         """One row per row of the caller's, in their order."""

@@ -11,6 +11,7 @@ import pyarrow as pa
 from ..backend import Backend, Quota
 from ..checks.column import observe_column
 from ..errors import SettingsError
+from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..model.duration import Duration
 from ..runs.opening import Options, pick_backend
@@ -82,7 +83,7 @@ def plan(
     refresh: Iterable[str] = (),
     limit: int | None = None,
     on_quota: str = "stop",
-    screen: str | None = None,
+    screen: LocalBackend | str | None = None,
     offline: bool = False,
     columns: str | Iterable[str] = "core",
     prefix: str | None = None,

@@ -28,8 +28,9 @@ class Policy:
 
     Each field holds selectors: a verdict (``"unknown"``), a verdict with its dominant reason
     (``"unknown:greylisted"``) or a flag (``"flag:disposable"``, whatever the verdict, since flags
-    move the verdict only for ``smtp``). A flag beats a reason, a reason beats a bare verdict. A
-    row with a verdict that no selector names is reviewed; a row without one is unchecked.
+    move the verdict only for ``smtp``). A flag beats a reason, a reason beats a bare verdict, and
+    what is dropped for its verdict stays dropped. A row with a verdict that no selector names is
+    reviewed; a row without one is unchecked.
 
     Parameters
     ----------

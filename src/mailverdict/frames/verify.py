@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from ..backend import Backend
 from ..errors import BackendError, SettingsError
+from ..local.backend import LocalBackend
 from ..model.duration import Duration
 from ..model.table import SCHEMA, verification_of
 from ..model.verification import Verification
@@ -39,7 +40,7 @@ def start(
     refresh: Iterable[str] = (),
     limit: int | None = None,
     on_quota: str = "stop",
-    screen: str | None = None,
+    screen: LocalBackend | str | None = None,
     columns: str | Iterable[str] = "core",
     prefix: str | None = None,
     offline: bool = False,
@@ -97,8 +98,12 @@ def prepare(
     columns: str | Iterable[str] = "core",
     prefix: str | None = None,
     progress: bool | str | Listener = False,
+    fields: Sequence[str] | None = None,
 ) -> Run[Any]:
-    """Take the column in and set the run up; nothing is asked before it is started."""
+    """Take the column in and set the run up; nothing is asked before it is started.
+
+    Of the one table only the `fields` behind the columns are kept, unless others are named.
+    """
     kind = kind_of_data(data, column)
     chosen = choose_columns(columns)
     names = kind.names(prefix, chosen)
@@ -106,7 +111,7 @@ def prepare(
     intake = read_values(kind.values())
     texts, codes = (intake.texts, None) if options.is_free else unique_addresses(intake.texts)
     assembly = Assembly(kind, names, chosen, intake, codes, options.validation_type, options.backend.source)
-    run: Run[Any] = Run(open_execution(texts, options), assembly)
+    run: Run[Any] = Run(open_execution(texts, options, fields or assembly.fields()), assembly)
     show_progress(run, column, progress, is_free=options.is_free)
     return run
 
@@ -135,7 +140,7 @@ def verify(
     refresh: Iterable[str] = (),
     limit: int | None = None,
     on_quota: str = "stop",
-    screen: str | None = None,
+    screen: LocalBackend | str | None = None,
     columns: str | Iterable[str] = "core",
     prefix: str | None = None,
     offline: bool = False,
@@ -170,8 +175,9 @@ def verify(
         Verify at most that many addresses newly; the rest is ``pending``.
     on_quota : {"stop", "raise", "wait"}
         What to do when the quota ends before the column.
-    screen : {"mx", None}
-        Settle domains that cannot receive mail here first, so that no quota is spent on them.
+    screen : {"mx", None} or LocalBackend
+        Settle domains that cannot receive mail here first, so that no quota is spent on them; a
+        local backend says with which resolver.
     columns : {"core", "all"} or list of str
         Which result columns.
     prefix : str, optional
@@ -330,7 +336,8 @@ def check(
     """
     if not isinstance(email, str) or not email.strip():
         raise SettingsError(f"email={email!r:.80}: give one address as text")
-    run = start([email], validation_type=validation_type, backend=backend, journal=None)
+    options = Options.check(validation_type=validation_type, backend=backend, journal=None, on_quota="raise")
+    run = prepare([email], None, options, fields=SCHEMA.names)
     collect(run)
     assembly = run.finish
     assert isinstance(assembly, Assembly)

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +27,21 @@ __all__ = ["LocalBackend"]
 def utc_now() -> datetime:
     """The moment a row is checked at."""
     return datetime.now(UTC)
+
+
+def keyword_only(signature: inspect.Signature) -> inspect.Signature:
+    """The signature of the settings, as this class takes them."""
+    only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
+    return signature.replace(parameters=only, return_annotation=inspect.Signature.empty)
+
+
+# Settings by which the same address may get another answer; the others are pace and patience.
+SHAPING = ("resolver", "smtp_port", "allow_networks", "blacklist", "lists")
+
+
+def rebuild(kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]) -> LocalBackend:
+    """Make a pickled backend again."""
+    return kind(clock=clock, **settings)
 
 
 class LocalBackend:
@@ -55,7 +71,7 @@ class LocalBackend:
     2.0
     """
 
-    __signature__ = inspect.signature(LocalSettings)
+    __signature__ = keyword_only(inspect.signature(LocalSettings))
     source = SOURCE_LOCAL
 
     def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Any) -> None:
@@ -80,8 +96,21 @@ class LocalBackend:
         return validation_type == ValidationType.SMTP
 
     def journal_key(self, validation_type: str) -> str:
-        """Local answers are comparable with each other."""
-        return f"{self.source}:{validation_type}"
+        """Local answers are comparable where the settings that shape them are the same."""
+        return f"{self.source}:{validation_type}{self.settings_digest()}"
+
+    def settings_digest(self) -> str:
+        """Empty for the defaults; else a short name of whom is asked, what is blacklisted and which lists flag."""
+        default = LocalSettings()
+        shaping = {n: getattr(self.settings, n) for n in SHAPING if getattr(self.settings, n) != getattr(default, n)}
+        if "lists" in shaping:  # files may change while their paths stay
+            shaping["lists"] = load_lists(self.settings.lists).version
+        return f"#{sha256(repr(shaping).encode()).hexdigest()[:12]}" if shaping else ""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the settings: sockets and caches stay behind."""
+        names = LocalSettings.__dataclass_fields__
+        return rebuild, (type(self), self.clock, {name: getattr(self.settings, name) for name in names})
 
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""

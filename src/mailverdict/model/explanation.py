@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from .verification import Verification
 
-__all__ = ["Explanation", "Step"]
+__all__ = ["Explanation", "Step", "printable"]
 
 STYLE = "border-left:3px solid currentColor;padding:0 0 0 .8em;margin:.4em 0"
 LINES_STYLE = "margin:.2em 0;white-space:pre-wrap;font:.9em/1.35 monospace"  # notebooks show a bare <pre> as prose
@@ -67,7 +67,7 @@ class Explanation:
         lines = [self.title]
         for step in self.steps:
             lines += [f"{step.title}: {step.outcome}", *(f"    {line}" for line in step.lines)]
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def __repr__(self) -> str:
         """The same as `str`: it is made to be read."""
@@ -77,6 +77,11 @@ class Explanation:
         """HTML for a notebook; every text is escaped."""
         steps = "".join(render_step(step) for step in self.steps)
         return f"<div><p><b>{html.escape(self.title)}</b></p>{steps}</div>"
+
+
+def printable(text: str) -> str:
+    """One line that cannot move a terminal's cursor or forge another line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def render_step(step: Step) -> str:

@@ -18,7 +18,7 @@ from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
 from .workbook import write_workbook
 
-__all__ = ["Report", "report"]
+__all__ = ["Report", "check_path", "report"]
 
 
 class Report:
@@ -79,10 +79,7 @@ class Report:
         InputError
             If the ending is another one.
         """
-        target = Path(path)
-        writer = WRITERS.get(target.suffix.lower())
-        if writer is None:
-            raise InputError(f"{target}: a report is .html or .xlsx")
+        target, writer = check_path(path)
         handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent)
         os.close(handle)
         part = Path(name)
@@ -104,6 +101,19 @@ class Report:
     def _repr_html_(self) -> str:
         """The page inline."""
         return render_section(self.facts)
+
+
+def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Path], None]]:
+    """Where a report goes and how it is written; an `InputError` before any work where that cannot be."""
+    target = Path(path)
+    writer = WRITERS.get(target.suffix.lower())
+    if writer is None:
+        raise InputError(f"{target}: a report is .html or .xlsx")
+    if target.is_dir() or not target.parent.is_dir():
+        raise InputError(
+            f"{target} cannot be written: {'it is a' if target.is_dir() else 'there is no such'} directory"
+        )
+    return target, writer
 
 
 def write_page(report: Report, path: Path) -> None:
@@ -174,6 +184,8 @@ def report(
     <mailverdict.Report of 'email': 66.7% of 4 rows can be mailed>
     """
     chosen = find_policy(policy or "balanced")
+    if path is not None:
+        check_path(path)
     made = Report(gather_facts(out, column, chosen, datetime.now(UTC), prefix), out, column, chosen, prefix)
     if path is not None:
         made.save(path)

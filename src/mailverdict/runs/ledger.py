@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,10 +32,14 @@ class Ledger:
     ----------
     addresses : pyarrow.StringArray
         The unique addresses, n of them.
+    fields : sequence of str
+        Fields of the one table that will be asked for; the others are not kept, since most of the
+        memory of millions of rows is theirs.
     """
 
-    def __init__(self, addresses: pa.StringArray) -> None:
+    def __init__(self, addresses: pa.StringArray, fields: Sequence[str] = tuple(SCHEMA.names)) -> None:
         self.addresses = addresses
+        self.fields = list(fields)
         self.counts: Counter[str] = Counter()
         self.tables: list[pa.Table] = []
         self.size = 0
@@ -48,7 +53,7 @@ class Ledger:
         with self.lock:
             fresh = int((self.row_of[found] == UNSETTLED).sum())
             self.row_of[found] = self.size + np.arange(len(found))
-            self.tables.append(rows)
+            self.tables.append(rows.select(self.fields))
             self.size += len(rows)
         self.count(rows, fresh)
 
@@ -86,7 +91,7 @@ class Ledger:
 
     def table(self, validation_type: str, columns: list[str] | None = None) -> pa.Table:
         """One row per address, in their order; what is not settled is `pending`."""
-        names = columns or SCHEMA.names
+        names = columns or self.fields
         with self.lock:
             tables, row_of, size = [t.select(names) for t in self.tables], self.row_of.copy(), self.size
         left = np.flatnonzero(row_of == UNSETTLED)

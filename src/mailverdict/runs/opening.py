@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..local.screen import Screener
 from ..model.duration import Duration, parse_duration
+from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
 from .run import Execution, Request
 
@@ -60,7 +61,7 @@ class Options:
     backend: Backend
     journal: Path | None
     request: Request
-    screen: str | None
+    screen: LocalBackend | str | None
     owns_backend: bool
 
     @classmethod
@@ -74,15 +75,15 @@ class Options:
         refresh: Iterable[str] = (),
         limit: int | None = None,
         on_quota: str = "stop",
-        screen: str | None = None,
+        screen: LocalBackend | str | None = None,
         offline: bool = False,
     ) -> Options:
         """Check every argument; raise `SettingsError` naming the first that cannot work."""
         kind = parse_validation_type(validation_type)
         if on_quota not in ON_QUOTA:
             raise SettingsError(f"on_quota={on_quota!r}: give one of {', '.join(ON_QUOTA)}")
-        if screen not in SCREENS:
-            raise SettingsError(f"screen={screen!r}: give None or 'mx'")
+        if not isinstance(screen, LocalBackend) and screen not in SCREENS:
+            raise SettingsError(f"screen={screen!r}: give None, 'mx', or a LocalBackend with settings of its own")
         wanted = parse_limit(limit)
         picked = pick_backend(backend)
         request = Request(
@@ -136,8 +137,10 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
         raise SettingsError(f"journal={journal!r}: give 'auto', the path of a file, or None") from None
 
 
-def open_execution(addresses: pa.StringArray, options: Options) -> Execution:
-    """Open the journal and set up the pass; nothing is asked yet."""
+def open_execution(
+    addresses: pa.StringArray, options: Options, fields: Sequence[str] = tuple(SCHEMA.names)
+) -> Execution:
+    """Open the journal and set up the pass; nothing is asked yet. The result will be made from `fields`."""
     journal = None
     if options.journal is not None:
         from .journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
@@ -150,6 +153,7 @@ def open_execution(addresses: pa.StringArray, options: Options) -> Execution:
         journal=journal,
         screen=pick_screen(options),
         owns_backend=options.owns_backend,
+        fields=fields,
     )
 
 
@@ -161,4 +165,5 @@ def pick_screen(options: Options) -> Screener | None:
     offline, backend = options.request.offline, options.backend
     if isinstance(backend, LocalBackend):
         return Screener(backend, with_dns=False) if offline else None
-    return Screener(LocalBackend(), with_dns=options.screen == "mx" and not offline)
+    screener = options.screen if isinstance(options.screen, LocalBackend) else LocalBackend()
+    return Screener(screener, with_dns=options.screen is not None and not offline)

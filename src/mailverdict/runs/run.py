@@ -33,6 +33,7 @@ logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once where nothing is asked of a network: bounds memory, keeps the bar moving
 QUOTA_LOOK = 900.0  # seconds between looks at a used-up quota; when its day turns over is not told
 SHORTEST_LOOK = 10.0  # whatever a service hints at: a run that waits for hours must not hammer it
+LOOKED_AT = ("status", "result", "reasons")  # fields of the one table that a run itself asks for at its end
 Positions = npt.NDArray[np.int64]
 
 
@@ -103,7 +104,7 @@ class Execution:
         self.addresses, self.backend, self.request = addresses, backend, request
         self.journal, self.screen, self.owns_backend = journal, screen, owns_backend
         self.clock, self.sleep = clock, sleep
-        self.ledger = Ledger(addresses, fields)
+        self.ledger = Ledger(addresses, tuple(dict.fromkeys((*fields, *LOOKED_AT))))
         self.progress = Progress(total=len(addresses))
         self.listeners: list[Listener] = []
         self.notices: list[str] = []
