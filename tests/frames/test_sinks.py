@@ -204,3 +204,25 @@ class TestAtomic:
     def test_a_folder_that_may_not_be_written_is_told(self, tmp_path):
         with pytest.raises(InputError, match=r"/proc/x\.csv cannot be written: "), AtomicTable("/proc/x.csv"):
             pass
+
+
+def test_odd_columns_are_written_and_long_identifiers_stay_themselves(tmp_path):
+    from mailverdict.frames.files import open_table
+
+    table = pa.table(
+        {
+            "email": ["a@b.example"],
+            "id": pa.array([1234567890123456789]),
+            "huge": pa.array([2**64 - 1], pa.uint64()),
+            "raw": pa.array([b"\xff\xfe"], pa.binary(2)),
+            "coded": pa.array([b"\xff"]).dictionary_encode(),
+            "big": pa.array([1e20]),
+        }
+    )
+    for name in ("out.csv", "out.xlsx"):
+        with AtomicTable(tmp_path / name) as sink:
+            sink.write(table)
+        with open_table(tmp_path / name) as source:
+            back = pa.concat_tables(source.pieces()).to_pylist()[0]
+        assert (str(back["id"]), str(back["huge"])) == ("1234567890123456789", "18446744073709551615")
+        assert float(back["big"]) == 1e20

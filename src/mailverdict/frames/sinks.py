@@ -238,7 +238,11 @@ def write_text(sheet: Any, row: int, column: int, cell: Any) -> None:
 
 
 def write_number(sheet: Any, row: int, column: int, cell: Any) -> None:
-    sheet.write_number(row, column, cell)
+    """A number, unless a workbook's doubles would change it, as they would a long identifier."""
+    if isinstance(cell, int) and abs(cell) >= 2**53:
+        write_text(sheet, row, column, cell)
+    else:
+        sheet.write_number(row, column, cell)
 
 
 def write_moment(sheet: Any, row: int, column: int, cell: Any) -> None:
@@ -257,13 +261,25 @@ WRITE: dict[type, Any] = {
 
 
 def as_plain(column: Any) -> Any:
-    """Dictionaries and long texts as text, nested values as text, the rest as it is."""
+    """Any text as text, what a text file cannot hold as text, the rest as it is."""
     kind = column.type
-    if pa.types.is_dictionary(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+    if isinstance(kind, pa.BaseExtensionType):
+        return as_plain(column.cast(kind.storage_type))
+    if pa.types.is_dictionary(kind):
+        return as_plain(column.cast(kind.value_type))
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string())
-    if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+    if pa.types.is_nested(kind) or any(is_binary(kind) for is_binary in BINARY):
         return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
     return column
+
+
+BINARY = (
+    pa.types.is_binary,
+    pa.types.is_large_binary,
+    pa.types.is_binary_view,
+    pa.types.is_fixed_size_binary,
+)
 
 
 class AtomicTable:

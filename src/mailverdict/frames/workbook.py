@@ -74,20 +74,29 @@ def column_of(cells: Sequence[Any]) -> pa.Array:
     kind = next((kind for among, kind in COLUMN_TYPES if kinds and kinds <= among), None)
     if kind is None:
         return pa.array([cell_text(cell) for cell in filled], pa.string())
-    if pa.types.is_floating(kind) and all(cell is None or cell == int(cell) for cell in filled):
+    if pa.types.is_floating(kind) and all(cell is None or is_whole(cell) for cell in filled):
         return pa.array([None if cell is None else int(cell) for cell in filled], pa.int64())
-    return pa.array(filled, kind)
+    try:
+        return pa.array(filled, kind)
+    except (pa.ArrowException, OverflowError, ValueError):  # a date beyond Arrow's
+        return pa.array([cell_text(cell) for cell in filled], pa.string())
+
+
+def is_whole(cell: float) -> bool:
+    """Whether a number of a workbook is a whole one that it can hold exactly."""
+    return abs(cell) < EXACT and cell == int(cell)
 
 
 def cell_text(cell: Any) -> str | None:
     """What a person sees in the cell; whole numbers without a fraction."""
     if cell is None or cell == "":
         return None
-    if isinstance(cell, float) and cell.is_integer():
+    if isinstance(cell, float) and is_whole(cell):
         return str(int(cell))
     return str(cell)
 
 
+EXACT = 2**53  # a workbook's numbers are doubles
 COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
     ({bool}, pa.bool_()),
     ({int, float}, pa.float64()),
