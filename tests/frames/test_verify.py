@@ -132,7 +132,7 @@ WRONG = [
     ({"limit": 1.5}, "limit=1.5"),
     ({"limit": True}, "limit=True"),
     ({"on_quota": "wat"}, "on_quota='wat': give one of stop, raise, wait"),
-    ({"screen": "smtp"}, "screen='smtp': give None or 'mx'"),
+    ({"screen": "smtp"}, "screen='smtp': give None, 'mx', or a LocalBackend"),
     ({"columns": "cor"}, "columns='cor'"),
     ({"progress": "always"}, "progress='always': give 'auto', True, False or a function"),
 ]
@@ -189,7 +189,10 @@ class TestCheck:
 
     def test_what_the_backend_defers_is_an_error(self):
         backend = ScriptedBackend([Deferred(("ada@example.org",), "quota")])
-        with pytest.raises(BackendError, match="could not be verified: 1 left: the daily quota is used up"):
+        with pytest.raises(QuotaExceeded, match="the daily quota ends before"):
+            mv.check("ada@example.org", validation_type="mx", backend=backend)
+        backend = ScriptedBackend([Deferred(("ada@example.org",), "gave_up")])
+        with pytest.raises(BackendError, match=r"'ada@example\.org' could not be verified: 1 left"):
             mv.check("ada@example.org", validation_type="mx", backend=backend)
 
 

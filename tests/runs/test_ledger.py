@@ -74,6 +74,14 @@ def test_only_the_columns_asked_for_come():
     }
 
 
+def test_only_the_fields_that_will_be_asked_for_are_kept():
+    ledger = Ledger(pa.array(["a1@example.org", "a2@example.org"]), ["status", "role"])
+    ledger.settle(rows_of(["a2@example.org"], "invalid"))
+    assert [table.column_names for table in ledger.tables] == [["status", "role"]]
+    assert ledger.table("mx").to_pydict() == {"status": ["pending", "done"], "role": [None, None]}
+    assert ledger.counts["invalid"] == 1
+
+
 def test_an_empty_ledger_gives_an_empty_table():
     assert ledger_of(0).table("mx").schema.equals(SCHEMA)
     assert ledger_of(0).table("mx").num_rows == 0

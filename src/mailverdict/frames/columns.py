@@ -177,6 +177,8 @@ def category_codes(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
 
 
 def as_boolean(values: pa.ChunkedArray) -> Any:
+    if values.null_count == len(values):  # as catch_all and protected are for most types
+        return pd.arrays.BooleanArray(np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_))
     flat = values.combine_chunks()
     mask = flat.is_null().to_numpy(zero_copy_only=False)
     return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)
