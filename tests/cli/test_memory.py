@@ -33,5 +33,5 @@ def peak_of(folder, rows, target):
 
 @pytest.mark.skipif(not hasattr(os, "wait4"), reason="this system does not tell")
 def test_a_file_is_never_held_whole(tmp_path):
-    """Read whole by pandas, verified and written, these rows take about 850 MiB."""
-    assert peak_of(tmp_path, 2_400_000, "out.csv") < 640 << 20
+    """Read whole by pandas, verified and written, these rows take about 1,250 MiB; in pieces 600 to 720, as the reader is ahead."""
+    assert peak_of(tmp_path, 3_600_000, "out.csv") < 900 << 20
