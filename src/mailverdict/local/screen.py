@@ -57,9 +57,12 @@ class Screener:
         found, rows = view.malformed_rows(validation_type, self.clock())
         if len(found):
             yield Settled(rows, positions=positions[found])
-        if self.with_dns:
+        if not self.with_dns:
+            return
+        try:
             async for event in self.settle_domains(view, positions, validation_type):
                 yield event
+        finally:
             await self.backend.aclose()
 
     async def settle_domains(
