@@ -260,7 +260,8 @@ def test_sets_that_wait_for_one_machine_cost_nothing_while_they_wait(sets):
         more = {f"mx.d{n}.example": ["127.0.61.1"] for n in range(sets)}
         farm = Played("mx.farm.example", "one machine of many names", mailboxes=None, address="127.0.61.1")
         domains = {f"d{n}.example": [f"mx.d{n}.example"] for n in range(sets)}
-        async with running(domains, farm, more=more, catch_all_probe=False) as (engine, server, _):
+        patience = {"connect_timeout": 60, "command_timeout": 60}  # thousands of sessions, and a busy machine
+        async with running(domains, farm, more=more, catch_all_probe=False, **patience) as (engine, server, _):
             looks = count_calls(engine.dispatcher, "assign")
             reasons = await finish(engine)
             return set(reasons), server.stats(farm.host).most_open, looks
