@@ -30,9 +30,7 @@ demo: $(DEMO_STAMP)
 	$(BIN)/python -m tools.demo
 
 test: $(STAMP) chromium lint types
-	$(BIN)/python -m pytest -q -m 'not servers' || { \
-	  echo 'failed tests are run once more, alone: what fails again is broken, what does not met a busy machine'; \
-	  $(BIN)/python -m pytest -q -m 'not servers' --last-failed --last-failed-no-failures none; }
+	$(BIN)/python -m pytest -q -m 'not servers'
 	$(BIN)/python -m pytest -q --doctest-modules src/mailverdict --doctest-glob='*.md' README.md
 	$(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-sanitize-with notebooks/sanitize.cfg notebooks
 
