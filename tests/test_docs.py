@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import doctest
 import re
-from pathlib import Path
 
 import pytest
 from tools.check_site import complaints, main
 from tools.docs_hooks import MARK, TABLES, on_page_markdown, on_post_page
 
 import mailverdict as mv
+from tests import ROOT
 
-ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 import ipaddress
 import re
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 from tools.run_notebooks import is_view, stable
 
-ROOT = Path(__file__).parents[1]
+from tests import ROOT
+
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 NAMES = (
     "01_quick_start",

@@ -7,7 +7,6 @@ import random
 import re
 import unicodedata
 from dataclasses import astuple
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -21,8 +20,9 @@ from mailverdict.checks.column.local_parts import ANY_DOT_ATOM, BLOCK_OCTETS
 from mailverdict.checks.column.observe import PIECE_ROWS
 from mailverdict.checks.syntax import observe_syntax
 from mailverdict.model.evidence import SyntaxEvidence
+from tests import CASES
 
-VECTORS = Path(__file__).parents[1] / "cases" / "syntax_vectors.csv"
+VECTORS = CASES / "syntax_vectors.csv"
 COMMON = "abz09AZ.@-_+"
 SPECIAL = "\"'(),:;<>[]\\ \t\r\n\x00\x1f\x7f/!#$%&*=?^`{|}~"
 FOREIGN = "éßÅſıİ\u0301\u0338\u200b\u200d\u202e\xa0\xad。．｡＠﹫\u037e\u0958ابא١ᚠ石𝒜😀\ue000\u0378\u2028K"

@@ -15,10 +15,11 @@ from mailverdict.checks.list_update import is_public_suffix, typo_domains
 from mailverdict.checks.lists import below_any, load_lists, normal_domain, normal_role
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import Lists
+from tests import ROOT
 
 DATA = packaged_folder()
 TABLES = tomllib.loads((DATA / MANIFEST).read_text(encoding="utf-8"))
-NOTICE = Path(__file__).parents[2] / "NOTICE"
+NOTICE = ROOT / "NOTICE"
 OF_DOMAINS = ("disposable", "relays", "free", "free_more", "suggestion_targets", "known_domains", "suffixes")
 
 

@@ -1,7 +1,6 @@
 """The plainest addresses, decided at once: never otherwise than by the whole check."""
 
 import csv
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
@@ -9,8 +8,9 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.plain import observe_address, observe_plain
 from mailverdict.checks.syntax import observe_syntax
+from tests import CASES
 
-CASES = Path(__file__).parents[1] / "cases" / "syntax_vectors.csv"
+VECTORS = CASES / "syntax_vectors.csv"
 LETTERS = st.text("abz09-._+A@", max_size=12)
 NEARLY = st.builds(
     "{}@{}.{}".format, LETTERS, LETTERS, st.sampled_from(["org", "test", "arpa", "local", "c-m", "1", "xn--p1ai"])

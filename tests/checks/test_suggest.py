@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -20,8 +19,8 @@ from mailverdict.checks.suggest import (
     suggest_domain,
     suggest_domains,
 )
+from tests import CASES
 
-CASES = Path(__file__).parents[1] / "cases"
 COUNT = "count_in_1.47M(bounceshift)"
 
 

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from pathlib import Path
 
 import pytest
 from email_validator import EmailNotValidError, validate_email
@@ -12,8 +11,9 @@ from hypothesis import strategies as st
 from mailverdict.checks.faults import MAX_OCTETS, TOO_LONG
 from mailverdict.checks.syntax import explain_refusal, normalize_domain, normalize_local, observe_syntax
 from mailverdict.model.evidence import SyntaxEvidence
+from tests import CASES
 
-VECTORS = Path(__file__).parents[1] / "cases" / "syntax_vectors.csv"
+VECTORS = CASES / "syntax_vectors.csv"
 
 
 def read_vectors() -> dict[str, dict[str, str]]:

@@ -1,7 +1,6 @@
 """Payloads of both revisions, key for key."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,10 +13,9 @@ from mailverdict.errors import ContractError
 from mailverdict.model.table import rows_to_table, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.model.words import Reason, ValidationType
+from tests import CASES
 
-CASES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).parents[1] / "cases" / "payloads.json").read_text(encoding="utf-8")
-)
+CASES: list[dict[str, Any]] = json.loads((CASES / "payloads.json").read_text(encoding="utf-8"))
 CURRENT = [case for case in CASES if case["revision"] == "current"]
 EARLIER = [case for case in CASES if case["revision"] == "earlier"]
 

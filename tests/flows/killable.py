@@ -23,8 +23,7 @@ from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
 from mailverdict.runs.journal import open_journal
 from mailverdict.runs.run import Execution, Request
-
-from ..remote.world import addresses
+from tests.remote.world import addresses
 
 PER_ROUND = 12
 SPEED = 50.0

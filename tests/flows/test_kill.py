@@ -11,12 +11,11 @@ from pathlib import Path
 import pytest
 
 from mailverdict.runs.journal import open_journal
+from tests import ROOT
+from tests.flows.killable import PER_ROUND
+from tests.flows.serving import serve
+from tests.remote.scripted import ScriptedService
 
-from ..remote.scripted import ScriptedService
-from .killable import PER_ROUND
-from .serving import serve
-
-ROOT = Path(__file__).parents[2]
 KILLS = 50
 
 

@@ -11,10 +11,9 @@ from mailverdict.errors import ContractError, QuotaExceeded, ServiceError, Setti
 from mailverdict.model.verification import Verification
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
-
-from .scripted import FAULTS, envelope, payload
-from .virtual import VirtualLoop, run_virtual
-from .world import URL, World, addresses
+from tests.remote.scripted import FAULTS, envelope, payload
+from tests.remote.virtual import VirtualLoop, run_virtual
+from tests.remote.world import URL, World, addresses
 
 
 def test_it_is_a_remote_backend_that_costs_and_is_journalled() -> None:

@@ -13,8 +13,7 @@ from mailverdict.contract.envelope import Failure, Success
 from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
 from mailverdict.remote.bulk import GRACE, RESUBMISSIONS, Submission, match_entries
 from mailverdict.remote.steps import Answer, Lost, Pause, Request
-
-from .world import addresses
+from tests.remote.world import addresses
 
 RESET = Lost(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
 NOT_SENT = Lost(TransportError("POST http://verify.test: no connection"), was_sent=False)

@@ -25,9 +25,8 @@ from mailverdict.remote.client import (
     parse_retry_after,
 )
 from mailverdict.remote.steps import Answer, Lost, Request
-
-from .scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
-from .virtual import run_virtual
+from tests.remote.scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
+from tests.remote.virtual import run_virtual
 
 URL = "http://verify.test"
 GET = Request("GET", "/api/thing")

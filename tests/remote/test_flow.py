@@ -11,10 +11,9 @@ from mailverdict.errors import ContractError, ServiceError, TransportError
 from mailverdict.remote.bulk import RESUBMISSIONS
 from mailverdict.remote.flow import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.polling import PollSchedule
-
-from .scripted import FAULTS, ScriptedService, payload
-from .virtual import EPOCH, VirtualLoop, run_virtual
-from .world import World, addresses, batch, verify_scripted
+from tests.remote.scripted import FAULTS, ScriptedService, payload
+from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual
+from tests.remote.world import World, addresses, batch, verify_scripted
 
 
 def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_of() -> None:

@@ -15,8 +15,7 @@ from mailverdict.model.verification import Verification
 from mailverdict.remote.polling import GaveUp, Heard, News, PollSchedule, follow_job, poll_request, read_news
 from mailverdict.remote.rows import Trouble
 from mailverdict.remote.steps import Lost
-
-from .scripted import payload
+from tests.remote.scripted import payload
 
 JOB = Job("j1", "ada@example.org", "smtp", submitted_at=1000.0)
 VERIFICATION = Verification("ada@example.org", "smtp", "valid")

@@ -20,8 +20,7 @@ from mailverdict.model.words import ValidationType
 from mailverdict.runs.handle import Run, render_progress
 from mailverdict.runs.progress import Progress
 from mailverdict.runs.run import Execution, Request
-
-from .scripted import ScriptedBackend, rows_of
+from tests.runs.scripted import ScriptedBackend, rows_of
 
 EMAILS = ["a@example.org", "b@example.org"]
 HALF = Settled(rows_of(EMAILS[:1]), positions=np.array([0]))

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from mailverdict.errors import BackendError
 from mailverdict.model.table import SCHEMA
 from mailverdict.runs.ledger import FEW, Ledger
-
-from .scripted import rows_of
+from tests.runs.scripted import rows_of
 
 
 def ledger_of(count):

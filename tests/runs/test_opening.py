@@ -13,8 +13,7 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.opening import Options, default_journal, open_execution
-
-from .scripted import ScriptedBackend
+from tests.runs.scripted import ScriptedBackend
 
 
 def test_defaults():

@@ -17,10 +17,9 @@ from mailverdict.runs.journal import Journal, open_journal
 from mailverdict.runs.later import GRACE, HOLD
 from mailverdict.runs.resume import judge_lost, look_at_unclaimed
 from mailverdict.runs.run import Execution, Request
-
-from ..remote.scripted import FAULTS
-from ..remote.virtual import EPOCH, VirtualLoop, run_virtual
-from ..remote.world import URL, World, addresses
+from tests.remote.scripted import FAULTS
+from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual
+from tests.remote.world import URL, World, addresses
 
 KEY = f"smtp {URL}"
 

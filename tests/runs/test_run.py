@@ -28,8 +28,7 @@ from mailverdict.local.screen import Screener
 from mailverdict.model.table import complete_table
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.run import QUOTA_LOOK, SHORTEST_LOOK, Execution, Request, unique_addresses
-
-from .scripted import ScriptedBackend, rows_of
+from tests.runs.scripted import ScriptedBackend, rows_of
 
 EMAILS = [f"{letter}@example.org" for letter in "abcde"]
 

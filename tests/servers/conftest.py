@@ -13,11 +13,10 @@ import pytest
 
 from mailverdict.loop import run_sync
 from mailverdict.sandbox.dns import DnsServer, DomainRecords
-
-from . import exim, postfix
-from .install import is_unpacked, why_not
-from .postgrey import Postgrey
-from .world import DNS, exchanges, host, is_free, records_of
+from tests.servers import exim, postfix
+from tests.servers.install import is_unpacked, why_not
+from tests.servers.postgrey import Postgrey
+from tests.servers.world import DNS, exchanges, host, is_free, records_of
 
 
 @dataclass(frozen=True)

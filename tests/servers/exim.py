@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from . import postfix
-from .world import KNOWN, PROGRAMS, Listener, await_listening, start, stop
+from tests.servers import postfix
+from tests.servers.world import KNOWN, PROGRAMS, Listener, await_listening, start, stop
 
 STAGES = ("connect", "helo", "mail", "rcpt")
 VERIFIED = "require verify = recipient\n  accept"

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .install import FOLDER
-from .world import CLOSED, DNS, KNOWN, PROGRAMS, Listener, await_listening
+from tests.servers.install import FOLDER
+from tests.servers.world import CLOSED, DNS, KNOWN, PROGRAMS, Listener, await_listening
 
 LIST = "bl.servers.example"  # a DNS list that holds us
 CALLOUT = "callout.exim.example"  # what the Exim that looks here is a gateway for

@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from .postfix import POSTGREY
-from .world import PROGRAMS, await_listening, start, stop
+from tests.servers.postfix import POSTGREY
+from tests.servers.world import PROGRAMS, await_listening, start, stop
 
 DELAY = 2  # seconds that it wants; its default is 300
 

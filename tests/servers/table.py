@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 from typing import NamedTuple
 
-from . import exim, postfix
+from tests import CASES
+from tests.servers import exim, postfix
 
-TABLE = Path(__file__).parents[1] / "cases/real_servers.csv"
+TABLE = CASES / "real_servers.csv"
 
 
 class Row(NamedTuple):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from .install import library_names
-from .mail_log import Account, read_session
+from tests.servers.install import library_names
+from tests.servers.mail_log import Account, read_session
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,10 @@ import re
 
 import pytest
 
-from .asking import Said, ask
-from .conftest import Servers
-from .postfix import DOMAINS, domain_of
-from .table import Row, read_rows
+from tests.servers.asking import Said, ask
+from tests.servers.conftest import Servers
+from tests.servers.postfix import DOMAINS, domain_of
+from tests.servers.table import Row, read_rows
 
 pytestmark = pytest.mark.servers
 

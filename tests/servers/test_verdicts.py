@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-
-from .asking import HELO_NAME
-from .conftest import Servers
-from .mail_log import Account, Session
-from .table import Row, read_rows
+from tests.servers.asking import HELO_NAME
+from tests.servers.conftest import Servers
+from tests.servers.mail_log import Account, Session
+from tests.servers.table import Row, read_rows
 
 pytestmark = pytest.mark.servers
 

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mailverdict.sandbox.dns import DomainRecords
-
-from .install import FOLDER
+from tests.servers.install import FOLDER
 
 DNS = "127.0.50.53"
 CLOSED = "127.0.50.240"  # nobody listens there

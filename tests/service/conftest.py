@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .postgres import Cluster, binaries
+from tests.service.postgres import Cluster, binaries
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,8 @@ import pytest
 
 from mailverdict.service import create_app
 from mailverdict.service.store import Store
-
-from .scripted import ScriptedBackend
-from .world import asynchronous, serving, settings_for
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import asynchronous, serving, settings_for
 
 CONTRACT = {"/api/check-email", "/api/quota", "/api/bulk-check-email", "/api/verification-result/{job_id}"}
 

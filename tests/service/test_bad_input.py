@@ -6,10 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from mailverdict.service import create_app
-
-from .listening import Address, listening, read_answer
-from .scripted import ScriptedBackend
-from .world import settings_for
+from tests.service.listening import Address, listening, read_answer
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import settings_for
 
 CHECK, BULK = "/api/check-email", "/api/bulk-check-email"
 GOOD = b'{"email":"ada@example.org","validation_type":"regex"}'

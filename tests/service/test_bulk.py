@@ -8,9 +8,8 @@ from sqlalchemy.exc import OperationalError
 
 from mailverdict.service.store import Claim
 from mailverdict.service.worker import MOST
-
-from .scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
-from .world import Clock, asynchronous, serving, until
+from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
+from tests.service.world import Clock, asynchronous, serving, until
 
 
 @asynchronous

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from mailverdict.model.verification import Fault, Verification
-
-from .scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
-from .world import asynchronous, serving
+from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
+from tests.service.world import asynchronous, serving
 
 TYPES = ["smtp", "mx", "mx_blacklist", "regex"]
 ALWAYS = {"email", "validation_type", "result", "details", "reasons", "checks", "reason", "errors"}

@@ -15,8 +15,7 @@ from pathlib import Path
 import httpx
 
 from mailverdict.service.store import Store
-
-from .world import asynchronous
+from tests.service.world import asynchronous
 
 PROGRAM = Path(__file__).parent / "program.py"
 CLIENTS = 50

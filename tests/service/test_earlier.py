@@ -8,9 +8,8 @@ import pytest
 from mailverdict.contract.envelope import parse_job
 from mailverdict.contract.payload import parse_payload
 from mailverdict.model.verification import Fault, Verification
-
-from .scripted import ScriptedBackend, failed, unknown
-from .world import World, asynchronous, serving
+from tests.service.scripted import ScriptedBackend, failed, unknown
+from tests.service.world import World, asynchronous, serving
 
 KEYS = {"email", "validation_type", "valid", "checks", "reason", "errors"}
 RECORD = {"email", "status", "message", "details", "created_at", "updated_at"}

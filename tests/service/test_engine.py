@@ -10,9 +10,8 @@ from mailverdict.backend import Deferred, Noticed, Settled, Waiting
 from mailverdict.errors import ContractError, QuotaExceeded, RateLimited, TransportError
 from mailverdict.model.table import complete_table, rows_to_table
 from mailverdict.service.engine import Answer, Engine, Fault
-
-from .scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, valid
-from .world import asynchronous
+from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, valid
+from tests.service.world import asynchronous
 
 
 def engine_of(backend, timeout: float = 10.0) -> Engine:

@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from mailverdict.service.groups import Closed, Grouped
-
-from .world import asynchronous
+from tests.service.world import asynchronous
 
 
 class Recorder:

@@ -22,10 +22,9 @@ from schemathesis.specs.openapi.checks import (
 from mailverdict.model.words import Reason
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.openapi import describe
-
-from .listening import Address, listening
-from .scripted import ScriptedBackend, failed, unknown
-from .world import asynchronous, serving, settings_for
+from tests.service.listening import Address, listening
+from tests.service.scripted import ScriptedBackend, failed, unknown
+from tests.service.world import asynchronous, serving, settings_for
 
 REVISIONS = ["current", "earlier"]
 # Not `positive_data_acceptance`: that a text is a well-formed address is more than a schema can say.

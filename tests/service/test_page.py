@@ -12,10 +12,9 @@ from playwright.sync_api import expect, sync_playwright
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.service import create_app
 from mailverdict.service.page import Page, policy_of
-
-from .listening import Address, listening
-from .scripted import ScriptedBackend
-from .world import asynchronous, serving, settings_for
+from tests.service.listening import Address, listening
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import asynchronous, serving, settings_for
 
 CHROMIUM = shutil.which("chromium")
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"

@@ -6,9 +6,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from mailverdict.service.ownership import ADVISORY_KEY
-
-from .postgres import Cluster
-from .world import asynchronous, serving
+from tests.service.postgres import Cluster
+from tests.service.world import asynchronous, serving
 
 pytestmark = pytest.mark.servers
 

@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from .scripted import ScriptedBackend
-from .world import NOON, Clock, asynchronous, serving
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import NOON, Clock, asynchronous, serving
 
 DAY = 86_400
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from .scripted import ScriptedBackend
-from .world import Clock, World, asynchronous, serving, until
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import Clock, World, asynchronous, serving, until
 
 FLAGS = {"role", "spamtrap", "disposable", "free"}
 

@@ -10,9 +10,8 @@ from mailverdict.errors import SettingsError
 from mailverdict.service import create_app, run
 from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
 from mailverdict.service.store import Store
-
-from .scripted import ScriptedBackend
-from .world import asynchronous, settings_for
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import asynchronous, settings_for
 
 START = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: "
 

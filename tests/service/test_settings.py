@@ -10,8 +10,7 @@ from mailverdict.errors import SettingsError
 from mailverdict.model.settings import LocalSettings
 from mailverdict.service import ServiceSettings, from_environment
 from mailverdict.service.environment import PREFIX, VARIABLES
-
-ROOT = Path(__file__).parents[2]
+from tests import ROOT
 
 
 def test_defaults_are_those_of_the_contract() -> None:

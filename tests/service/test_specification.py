@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
+from tests import TESTS
+
 with (Path(__file__).parent / "specification.csv").open(encoding="utf-8", newline="") as file:
     ROWS = list(csv.DictReader(file))
 # The headings of the specification, and the tables below them.

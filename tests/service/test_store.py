@@ -21,8 +21,7 @@ from mailverdict.service.store import (
     Settle,
     Store,
 )
-
-from .postgres import Cluster
+from tests.service.postgres import Cluster
 
 DAY = "2027-01-15"
 

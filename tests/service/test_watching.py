@@ -8,9 +8,8 @@ import pytest
 
 from mailverdict.service.lines import Lines
 from mailverdict.service.metrics import CONTENT_TYPE, Metric, Metrics
-
-from .scripted import ScriptedBackend
-from .world import asynchronous, serving, until
+from tests.service.scripted import ScriptedBackend
+from tests.service.world import asynchronous, serving, until
 
 
 @asynchronous

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from sqlalchemy.exc import OperationalError
 
-from .scripted import ScriptedBackend, unknown
-from .world import Clock, asynchronous, serving, until
+from tests.service.scripted import ScriptedBackend, unknown
+from tests.service.world import Clock, asynchronous, serving, until
 
 
 def local_parts(world) -> list[str]:

@@ -17,8 +17,7 @@ from starlette.applications import Starlette
 from mailverdict.backend import Backend
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.parts import Parts
-
-from .scripted import ScriptedBackend
+from tests.service.scripted import ScriptedBackend
 
 NOON = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 CLIENT = "192.0.2.1"

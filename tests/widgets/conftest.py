@@ -12,8 +12,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.sandbox.serving import ServiceThread
 from mailverdict.widgets import Audit
-
-from .paced import paced_service
+from tests.widgets.paced import paced_service
 
 KINDS = ("ada", "gone", "info", "full")
 QUICK = mv.PollSchedule(steps=((600, 0.05),))

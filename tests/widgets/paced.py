@@ -13,8 +13,7 @@ from mailverdict.backend import Batch, Event, Job, Settled
 from mailverdict.model.table import SOURCE_LOCAL, rows_to_table
 from mailverdict.model.verification import Verification
 from mailverdict.sandbox.serving import ServiceThread
-
-from ..service.scripted import CHECKS, FLAGS, ScriptedBackend, unknown, valid
+from tests.service.scripted import CHECKS, FLAGS, ScriptedBackend, unknown, valid
 
 
 def gone(email: str, validation_type: str) -> Verification:

@@ -14,9 +14,8 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.widgets import Audit
 from mailverdict.widgets.listing import PAGE_ROWS
-
-from .conftest import QUICK, SLOW, HastyClock, press, ready, said, wait_for_settled
-from .paced import Cable, paced_service, paid
+from tests.widgets.conftest import QUICK, SLOW, HastyClock, press, ready, said, wait_for_settled
+from tests.widgets.paced import Cable, paced_service, paid
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
 

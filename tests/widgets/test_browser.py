@@ -14,10 +14,9 @@ import pytest
 from playwright.sync_api import expect
 
 from mailverdict.sandbox.serving import ServiceThread
-
-from .browser import CHROMIUM, VOILA_ICONS, AuditPage, audit_page, chromium, open_in_lab, run_all
-from .jupyter import jupyter_lab, voila
-from .paced import paced_service, paid
+from tests.widgets.browser import CHROMIUM, VOILA_ICONS, AuditPage, audit_page, chromium, open_in_lab, run_all
+from tests.widgets.jupyter import jupyter_lab, voila
+from tests.widgets.paced import paced_service, paid
 
 pytestmark = [
     pytest.mark.browser,

@@ -4,9 +4,8 @@ import pytest
 
 from mailverdict.errors import InputError
 from mailverdict.widgets import Audit
-
-from .conftest import press, ready, said
-from .test_source import upload
+from tests.widgets.conftest import press, ready, said
+from tests.widgets.test_source import upload
 
 
 def test_a_file_is_uploaded_and_another_opened(tmp_path):

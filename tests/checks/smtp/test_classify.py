@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,8 +15,7 @@ from mailverdict.checks.smtp.reply import Reply
 from mailverdict.checks.smtp.rule import Rule
 from mailverdict.checks.smtp.rules import RULES
 from mailverdict.model.words import Reason
-
-CASES = Path(__file__).parents[2] / "cases"
+from tests import CASES
 
 
 def read_rows(name: str) -> Iterator[dict[str, str]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from pathlib import Path
 
 import pytest
 
 from mailverdict.checks.smtp.failure import Failure, FailureKind, explain_failure
 from mailverdict.checks.smtp.finding import Action
 from mailverdict.model.words import Reason
+from tests import CASES
 
 TABLE = {
     FailureKind.NOT_DIALLED: Reason.PORT_CLOSED,
@@ -44,7 +44,7 @@ def test_failed_handshake_asks_for_a_session_without_tls() -> None:
 
 
 def test_every_transport_row_of_the_reply_table_has_its_failure() -> None:
-    path = Path(__file__).parents[2] / "cases" / "smtp_replies.csv"
+    path = CASES / "smtp_replies.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = {row["text"]: row["expected_reason"] for row in csv.DictReader(file) if not row["code"]}
 

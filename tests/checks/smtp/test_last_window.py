@@ -9,8 +9,7 @@ import pytest
 
 from mailverdict.checks.smtp.session import Session
 from mailverdict.checks.smtp.steps import Answered, Ended, Read, Send, SessionPlan
-
-from .playing import GONE, IN_STEP, heard, server, to
+from tests.checks.smtp.playing import GONE, IN_STEP, heard, server, to
 
 ADA, BOB, EVE = "ada@x.example", "bob@x.example", "eve@x.example"
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from mailverdict.checks.smtp.failure import Failure, FailureKind
 from mailverdict.checks.smtp.finding import Action
 from mailverdict.checks.smtp.steps import Learned, SessionPlan
-
-from .playing import GONE, IN_STEP, SILENCE, UNKNOWN, play, server, to
+from tests.checks.smtp.playing import GONE, IN_STEP, SILENCE, UNKNOWN, play, server, to
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
 

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from mailverdict.checks.smtp.steps import Learned, SessionPlan
-
-from .playing import UNKNOWN, play, server, to
+from tests.checks.smtp.playing import UNKNOWN, play, server, to
 
 ADA, EVE = "ada@x.example", "eve@y.example"
 
