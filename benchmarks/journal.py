@@ -22,7 +22,7 @@ import mailverdict as mv
 from mailverdict.backend import Settled
 from mailverdict.model.table import complete_table
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.runs.journal import open_journal
+from mailverdict.runs.journal.journal import open_journal
 
 ADDRESSES = 1_000_000
 DOMAINS = 50_000

@@ -24,7 +24,7 @@ from contextlib import contextmanager
 import dns.asyncresolver
 import dns.resolver
 
-from mailverdict.checks.dns import Resolver
+from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.model.evidence import DnsOutcome
 from mailverdict.model.settings import LocalSettings
 

@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 from email_validator import EmailNotValidError, validate_email
 
-from mailverdict.checks.column import fault_messages, match_locals, observe_column
+from mailverdict.checks.syntax.column import fault_messages, observe_column
+from mailverdict.checks.syntax.local_parts import match_locals
 
 from .addresses import make_addresses
 

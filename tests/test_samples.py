@@ -21,8 +21,8 @@ from tools.sample_mess import MESS, ROWS, SLIPS, THROWAWAY
 from tools.sample_people import AT_HOME, EVERYWHERE, ORGANISATIONS
 
 import mailverdict as mv
-from mailverdict.checks.dns_name import normal_name
-from mailverdict.frames.files import open_table
+from mailverdict.checks.dns.names import normal_name
+from mailverdict.frames.files.readers import open_table
 from mailverdict.sandbox.zones import sandbox_zones
 
 CSV, SEMICOLON, XLSX, PARQUET = (

@@ -26,11 +26,11 @@ from pathlib import Path
 
 from publicsuffixlist import PublicSuffixList
 
-from mailverdict.checks.list_files import MANIFEST, split_entries
-from mailverdict.checks.list_store import manifest_table
-from mailverdict.checks.list_update import PROTECTED_LISTS, clean_domains, parse_source
-from mailverdict.checks.lists import below_any
-from mailverdict.checks.suggest import KNOWN_LISTS, SuggestionIndex, build_index, parse_pairs
+from mailverdict.checks.lists.files import MANIFEST, split_entries
+from mailverdict.checks.lists.flags import below_any
+from mailverdict.checks.lists.store import manifest_table
+from mailverdict.checks.lists.suggestions import KNOWN_LISTS, SuggestionIndex, build_index, parse_pairs
+from mailverdict.checks.lists.update import PROTECTED_LISTS, clean_domains, parse_source
 
 DATA = Path(__file__).parents[1] / "src" / "mailverdict" / "data"
 BY_HAND = "written by hand for mailverdict"

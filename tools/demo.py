@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 import mailverdict as mv
-from mailverdict.frames.sinks import AtomicTable
+from mailverdict.frames.files.writers import AtomicTable
 from mailverdict.model.words import ValidationType
 from mailverdict.reports.tally import Tally, render_tally
 

@@ -46,16 +46,14 @@ if TYPE_CHECKING:
     from .frames.policy import Policy, Split, decide, split
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
-    from .model.audit import HostAudit
-    from .model.explanation import Explanation
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
     from .model.words import Reason, Status, ValidationType, Verdict
     from .remote.backend import RemoteBackend
     from .remote.polling import PollSchedule
-    from .reports.audit import audit_host
     from .reports.diff import diff
-    from .reports.explain import explain
+    from .reports.explain import Explanation, explain
+    from .reports.host_audit import HostAudit, audit_host
     from .reports.report import Report, report
     from .reports.summary import by_domain, summary
     from .runs.handle import Run
@@ -70,9 +68,9 @@ HOME = {
     "Blacklist": "model.settings",
     "ColumnError": "errors",
     "ContractError": "errors",
-    "Explanation": "model.explanation",
+    "Explanation": "reports.explain",
     "Fault": "model.verification",
-    "HostAudit": "model.audit",
+    "HostAudit": "reports.host_audit",
     "InputError": "errors",
     "JournalError": "errors",
     "Lists": "model.settings",
@@ -102,7 +100,7 @@ HOME = {
     "Verdict": "model.words",
     "Verification": "model.verification",
     "Zone": "model.settings",
-    "audit_host": "reports.audit",
+    "audit_host": "reports.host_audit",
     "averify": "frames.verify",
     "by_domain": "reports.summary",
     "check": "frames.verify",

@@ -22,7 +22,7 @@ from mailverdict.checks.blacklist import (
     observe_blacklist,
 )
 from mailverdict.checks.blacklist import Finding as Found
-from mailverdict.checks.dns import Resolver
+from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import Blacklist, LocalSettings, Zone
 from mailverdict.sandbox.dns import DnsServer, DomainRecords, Fault

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.runs.journal import open_journal
+from mailverdict.runs.journal.journal import open_journal
 from tests import ROOT
 from tests.flows.killable import PER_ROUND
 from tests.flows.serving import serve

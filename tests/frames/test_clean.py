@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mailverdict as mv
-from mailverdict.checks.syntax import observe_syntax
+from mailverdict.checks.syntax.address import observe_syntax
 from mailverdict.frames.clean import split_address, tidy_text
 
 # A cell, the tidied address (None: there is none), what was done.

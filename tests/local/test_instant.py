@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailverdict.backend import Batch
-from mailverdict.checks.syntax import observe_syntax
+from mailverdict.checks.syntax.address import observe_syntax
 from mailverdict.local.backend import LocalBackend
 from mailverdict.local.instant import FRESH, Instant
 from mailverdict.model.settings import Lists

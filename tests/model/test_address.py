@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.checks.syntax import observe_syntax
+from mailverdict.checks.syntax.address import observe_syntax
 from mailverdict.model.address import identities, identity, lower_domain
 
 # An address, and the text it is known by.

@@ -11,17 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.backend import (
-    Deferred,
-    Job,
-    Noticed,
-    Quota,
-    QuotaSeen,
-    Settled,
-    Submitted,
-    Submitting,
-    Waiting,
-)
+from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
 from mailverdict.errors import BackendError, QuotaExceeded
 from mailverdict.local.backend import LocalBackend
 from mailverdict.local.screen import Screener

@@ -7,7 +7,7 @@ import ipaddress
 import email_validator
 import pytest
 
-from mailverdict.checks.dns_name import normal_name
+from mailverdict.checks.dns.names import normal_name
 from mailverdict.model.evidence import DnsOutcome
 from mailverdict.sandbox.dns_faults import Fault
 from mailverdict.sandbox.dns_table import ZoneTable

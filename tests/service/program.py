@@ -9,11 +9,10 @@ import asyncio
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from service.scripted import ScriptedBackend
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mailverdict.service import ServiceSettings, run
+from tests.service.scripted import ScriptedBackend
 
 
 class SlowBackend(ScriptedBackend):

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from mailverdict.service import create_app
-from mailverdict.service.store import Store
+from mailverdict.service.jobs.store import Store
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, serving, settings_for
 
@@ -56,7 +56,7 @@ async def test_application_closes_its_backend_and_its_store(tmp_path: Path) -> N
     [
         ("starlette", "import mailverdict.service", "service"),
         ("sqlalchemy", "import mailverdict.service", "service"),
-        ("psycopg", "from mailverdict.service.store import Store; Store('postgresql://x@/y')", "postgres"),
+        ("psycopg", "from mailverdict.service.jobs.store import Store; Store('postgresql://x@/y')", "postgres"),
     ],
 )
 def test_dependency_that_is_not_installed_is_told_with_its_extra(absent: str, statement: str, extra: str) -> None:

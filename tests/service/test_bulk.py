@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from mailverdict.service.store import Claim
-from mailverdict.service.worker import MOST
+from mailverdict.service.jobs.store import Claim
+from mailverdict.service.jobs.worker import MOST
 from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
 from tests.service.world import Clock, asynchronous, serving, until
 

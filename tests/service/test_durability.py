@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from mailverdict.service.store import Store
+from mailverdict.service.jobs.store import Store
 from tests.service.world import asynchronous
 
 PROGRAM = Path(__file__).parent / "program.py"

@@ -1,7 +1,7 @@
 """The per-client limiter."""
 
-from mailverdict.service import limiter as module
-from mailverdict.service.limiter import Limiter
+from mailverdict.service.http import limiter as module
+from mailverdict.service.http.limiter import Limiter
 
 
 class Hand:

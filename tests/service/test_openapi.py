@@ -21,7 +21,7 @@ from schemathesis.specs.openapi.checks import (
 
 from mailverdict.model.words import Reason
 from mailverdict.service import ServiceSettings, create_app
-from mailverdict.service.openapi import describe
+from mailverdict.service.http.openapi import describe
 from tests.service.listening import Address, listening
 from tests.service.scripted import ScriptedBackend, failed, unknown
 from tests.service.world import asynchronous, serving, settings_for

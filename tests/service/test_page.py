@@ -11,7 +11,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.service import create_app
-from mailverdict.service.page import Page, policy_of
+from mailverdict.service.http.page import Page, policy_of
 from tests.service.listening import Address, listening
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, serving, settings_for

@@ -8,8 +8,8 @@ from uvicorn.server import ServerState
 
 from mailverdict.errors import SettingsError
 from mailverdict.service import create_app, run
+from mailverdict.service.jobs.store import Store
 from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
-from mailverdict.service.store import Store
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, settings_for
 

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import insert, update
 
 from mailverdict.errors import SettingsError
-from mailverdict.service.lookup import Counts, Due, FindJob, Ping, StoredJob, Used, Waiting, answer_all
-from mailverdict.service.schema import about
-from mailverdict.service.store import (
+from mailverdict.service.jobs.lookup import Counts, Due, FindJob, Ping, StoredJob, Used, Waiting, answer_all
+from mailverdict.service.jobs.schema import about
+from mailverdict.service.jobs.store import (
     Account,
     Claim,
     Debit,

@@ -6,7 +6,7 @@ from pathlib import Path
 from mailverdict.local.backend import LocalBackend
 from mailverdict.sandbox import World as Sandbox
 from mailverdict.sandbox.examples import ADDRESSES
-from mailverdict.service.bodies import is_well_formed
+from mailverdict.service.http.bodies import is_well_formed
 from tests.service.world import asynchronous, serving
 
 EXPECTED = [

@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 
 from mailverdict.backend import Backend
 from mailverdict.service import ServiceSettings, create_app
-from mailverdict.service.parts import Parts
+from mailverdict.service.service_state import Parts
 from tests.service.scripted import ScriptedBackend
 
 NOON = 1_800_000_000.0  # 2027-01-15 08:00 UTC

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from ..model.evidence import BlacklistEvidence, DomainEvidence
 from ..model.settings import Blacklist, Network, Zone
-from .cache import AnswerCache
-from .dns_answer import AddressAnswer, Answer, IPAddress, RecordType
+from .dns.answers import AddressAnswer, Answer, IPAddress, RecordType
+from .dns.cache import AnswerCache
 
 __all__ = ["BlacklistCheck", "observe_blacklist"]
 

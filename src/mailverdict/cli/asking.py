@@ -11,22 +11,10 @@ import typer
 import mailverdict as mv
 
 from ..errors import InputError
-from ..model.explanation import printable
 from ..model.words import ValidationType
+from ..reports.explain import printable
 from ..reports.tally import MEANING_OF_VALID
-from .terminal import (
-    USAGE,
-    Email,
-    Json,
-    Kind,
-    ResolverAt,
-    Sandbox,
-    Service,
-    app,
-    chosen_backend,
-    fail,
-    tell,
-)
+from .terminal import USAGE, Email, Json, Kind, ResolverAt, Sandbox, Service, app, chosen_backend, fail, tell
 
 __all__ = ["audit_host", "check", "explain", "quota"]
 
@@ -96,7 +84,7 @@ def runs(
     as_json: Json = False,
 ) -> None:
     """List what a journal holds: settled answers and jobs in flight, by type and service."""
-    from ..runs.journal import open_journal  # noqa: PLC0415 - brings SQLite
+    from ..runs.journal.journal import open_journal  # noqa: PLC0415 - brings SQLite
     from ..runs.opening import default_journal  # noqa: PLC0415 - as above
 
     path = default_journal() if journal == "auto" else Path(journal)
@@ -128,7 +116,7 @@ def lists(context: typer.Context, as_json: Json = False) -> None:
     """Show the lists behind the flags."""
     if context.invoked_subcommand is not None:
         return
-    from ..checks.list_update import describe_lists  # noqa: PLC0415 - only this command needs it
+    from ..checks.lists.update import describe_lists  # noqa: PLC0415 - only this command needs it
 
     rows = describe_lists()
     if as_json:
@@ -146,7 +134,7 @@ def update(
     accept: Annotated[list[str] | None, typer.Option(help="Let this guard pass: loss or gain.")] = None,
 ) -> None:
     """Fetch the disposable list anew; the only command that fetches a list, and never done by itself."""
-    from ..checks.list_update import DEFAULT_SOURCE, update_disposable  # noqa: PLC0415 - only this command needs it
+    from ..checks.lists.update import DEFAULT_SOURCE, update_disposable  # noqa: PLC0415 - only this command needs it
 
     found = update_disposable(fetch, source=source or DEFAULT_SOURCE, dry_run=dry_run, accept=tuple(accept or ()))
     print(found.to_text())

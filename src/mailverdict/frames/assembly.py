@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..local.view import foreign_rows
+from ..local.batch import foreign_rows
 from ..model.words import Status, ValidationType
 from .columns import Column
 from .intake import Intake

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.column import observe_column
-from ..checks.suggest import suggest_domains
+from ..checks.lists.suggestions import suggest_domains
+from ..checks.syntax.column import observe_column
 from ..model.address import identity, lower_domain
 from .columns import CLEAN_COLUMNS, as_text
 from .intake import Intake, read_values

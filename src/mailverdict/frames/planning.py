@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..backend import Backend, Quota
-from ..checks.column import observe_column
+from ..checks.syntax.column import observe_column
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
@@ -151,7 +151,7 @@ def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
     """What the journal knows: settled, in flight, held; a journal that is not there is not made."""
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0
-    from ..runs.journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
+    from ..runs.journal.journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
 
     with open_journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)

@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from ..backend import Batch, Event, Job, Settled
-from ..checks.lists import load_lists
+from ..checks.lists.flags import load_lists
 from ..model.settings import LocalSettings
 from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
+from .batch import ColumnView, observe_view
 from .domains import DomainStage
-from .mailboxes import MailboxStage
-from .view import ColumnView, observe_view
+from .smtp.stage import MailboxStage
 
 __all__ = ["LocalBackend"]
 

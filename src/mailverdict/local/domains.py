@@ -11,12 +11,12 @@ import numpy as np
 
 from ..backend import Event, Noticed, Settled
 from ..checks.blacklist import BlacklistCheck
-from ..checks.dns import Resolver
+from ..checks.dns.resolver import Resolver
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
 from ..model.settings import LocalSettings
 from ..model.words import ValidationType
 from ..verdicts import settle
-from .view import Codes, ColumnView, Positions
+from .batch import Codes, ColumnView, Positions
 
 __all__ = ["DomainRows", "DomainStage", "domain_notes", "gather_groups"]
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 
-from ..checks.lists import LoadedLists, find_mark, load_lists
+from ..checks.lists.flags import LoadedLists, find_mark, load_lists
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
 from ..model.settings import Lists
 from ..model.verification import Verification
@@ -37,7 +37,7 @@ class Instant:
 
     Examples
     --------
-    >>> from mailverdict.checks.syntax import observe_syntax
+    >>> from mailverdict.checks.syntax.address import observe_syntax
     >>> instant = Instant(Lists())
     >>> instant.settle("info@example.org", observe_syntax("info@example.org")).role
     True

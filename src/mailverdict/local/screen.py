@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from ..backend import Settled
 from ..model.words import ValidationType
 from .backend import LocalBackend
+from .batch import ColumnView, Positions
 from .domains import DomainRows, gather_groups
-from .view import ColumnView, Positions
 
 __all__ = ["Screener"]
 

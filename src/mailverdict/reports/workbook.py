@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import MissingExtraError
-from ..frames.sinks import XLSX_OPTIONS, put_rows
+from ..frames.files.writers import XLSX_OPTIONS, put_rows
 from .facts import ReportFacts
 
 __all__ = ["write_workbook"]

@@ -143,7 +143,7 @@ def open_execution(
     """Open the journal and set up the pass; nothing is asked yet. The result will be made from `fields`."""
     journal = None
     if options.journal is not None:
-        from .journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
+        from .journal.journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
 
         journal = open_journal(options.journal)
     return Execution(

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from ..backend import Backend, Job, Metered, QuotaSeen
 from ..model.address import identities
-from .journal import Journal
+from .journal.journal import Journal
 
 __all__ = ["Unclaimed", "judge_lost", "look_at_unclaimed"]
 

@@ -25,7 +25,7 @@ from .progress import Listener, Progress
 
 if TYPE_CHECKING:
     from ..local.screen import Screener
-    from .journal import Journal
+    from .journal.journal import Journal
 
 __all__ = ["Execution", "Request", "unique_addresses"]
 

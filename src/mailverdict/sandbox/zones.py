@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..checks.dns_name import normal_name
+from ..checks.dns.names import normal_name
 from ..model.evidence import DnsOutcome
 from .dns_faults import Fault
 from .dns_table import DomainRecords

@@ -14,13 +14,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..backend import Backend
-from .access import Access, answer_refusal
-from .groups import Closed
-from .parts import Parts
-from .replies import Refusal, short
-from .routes import Endpoints
+from .http.access import Access, answer_refusal
+from .http.replies import Refusal, short
+from .http.routes import Endpoints
+from .jobs.groups import Closed
+from .jobs.worker import AWAY
+from .service_state import Parts
 from .settings import Clock, ServiceSettings
-from .worker import AWAY
 
 __all__ = ["create_app"]
 

@@ -13,13 +13,13 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from ..backend import Backend
-from ..checks.lists import load_lists
+from ..checks.lists.flags import load_lists
 from ..contract.envelope import dump_short_failure
 from ..model.settings import Lists
 from .app import create_app
-from .lines import Lines
+from .http.access_log import Lines
+from .jobs.store import Store
 from .settings import ServiceSettings
-from .store import Store
 
 __all__ = ["configure", "run"]
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
-from ..frames.sinks import AtomicTable
+from ..frames.files.writers import AtomicTable
 from .cells import encodable, is_missing
 
 __all__ = ["LARGEST_LINK", "MIME", "Saved", "save_table"]

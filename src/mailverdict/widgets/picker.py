@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as w
 
 from ..errors import InputError
-from ..frames.files import KINDS
+from ..frames.files.readers import KINDS
 from .controls import LABEL, Quiet, button, choice, line, row, show
 from .render import render_head, render_hint, render_taken
 from .source import Source, read_path, read_upload

@@ -13,8 +13,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.files import KINDS, Hints, open_kind, open_table
-from ..frames.guess import guess_column
+from ..frames.files.guess import guess_column
+from ..frames.files.readers import KINDS, Hints, open_kind, open_table
 from ..frames.intake import read_values
 
 __all__ = ["Source", "read_frame", "read_path", "read_upload"]

@@ -1,0 +1,1 @@
+"""The DNS: resolver, retries, sockets, wire format, names, answers, cache."""

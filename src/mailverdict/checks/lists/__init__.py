@@ -1,0 +1,1 @@
+"""Lists of domains and names: flags, files, the store, updates, suggestions."""

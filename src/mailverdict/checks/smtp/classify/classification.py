@@ -1,0 +1,124 @@
+"""What a reply amounts to, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ....model.words import Reason
+
+__all__ = ["ABOUT_MAILBOX", "Action", "Failure", "FailureKind", "Finding", "explain_failure"]
+
+
+class Action(StrEnum):
+    """What the asking side can do so that a recipient gets another answer."""
+
+    NONE = "none"
+    USE_TLS = "use_tls"  # STARTTLS, then the same again
+    USE_SMTPUTF8 = "use_smtputf8"  # MAIL with the SMTPUTF8 parameter (RFC 6531)
+    BACK_OFF = "back_off"  # capacity: fewer sessions, later
+    FEWER_RECIPIENTS = "fewer_recipients"  # the same recipient in another transaction
+    ONE_DOMAIN = "one_domain"  # the same recipient in a transaction of its own domain
+    WITHOUT_TLS = "without_tls"  # a new session that leaves STARTTLS alone
+    IN_STEP = "in_step"  # a new session that does not pipeline
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a reply, or the lack of one, amounts to.
+
+    Attributes
+    ----------
+    reason : Reason or None
+        None: the recipient was accepted.
+    rule : str
+        The rule that decided.
+    error_code : str
+        For the payload's `errors`; ``SMTP`` unless the rule knows better.
+    action : Action
+        What would give another answer.
+    retry_after : float or None
+        Seconds the server asked to wait, or that are known to help; None where neither is.
+    """
+
+    reason: Reason | None
+    rule: str
+    error_code: str = "SMTP"
+    action: Action = Action.NONE
+    retry_after: float | None = None
+
+
+ABOUT_MAILBOX = frozenset({None, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL})
+"""Reasons that only the mailbox itself can cause: another exchange would say the same."""
+
+
+class FailureKind(StrEnum):
+    """How a connection failed."""
+
+    NOT_DIALLED = "not_dialled"  # no address, or none that may be contacted
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+    CONNECT_TIMEOUT = "connect_timeout"
+    BANNER_TIMEOUT = "banner_timeout"
+    REPLY_TIMEOUT = "reply_timeout"
+    SESSION_TIMEOUT = "session_timeout"
+    NO_DATA = "no_data"  # ended before a byte
+    NOT_SMTP = "not_smtp"  # bytes, and none of them a reply
+    NO_REPLY = "no_reply"  # bytes that are no reply after some that were
+    DROPPED = "dropped"  # ended or reset after the greeting
+    TLS = "tls"  # the handshake failed
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure of the transport.
+
+    Attributes
+    ----------
+    kind : FailureKind
+        How it failed.
+    detail : str
+        What was seen, in words.
+    """
+
+    kind: FailureKind
+    detail: str = ""
+
+
+FINDINGS = {
+    FailureKind.NOT_DIALLED: Finding(Reason.PORT_CLOSED, "not_dialled"),
+    FailureKind.REFUSED: Finding(Reason.PORT_CLOSED, "connection_refused"),
+    FailureKind.UNREACHABLE: Finding(Reason.PORT_CLOSED, "unreachable"),
+    FailureKind.CONNECT_TIMEOUT: Finding(Reason.TIMEOUT, "connect_timeout"),
+    FailureKind.BANNER_TIMEOUT: Finding(Reason.TIMEOUT, "banner_timeout"),
+    FailureKind.REPLY_TIMEOUT: Finding(Reason.TIMEOUT, "reply_timeout"),
+    FailureKind.SESSION_TIMEOUT: Finding(Reason.TIMEOUT, "session_timeout"),
+    FailureKind.NO_DATA: Finding(Reason.NO_SMTP_DATA, "no_data"),
+    FailureKind.NOT_SMTP: Finding(Reason.NO_SMTP_DATA, "not_smtp"),
+    FailureKind.NO_REPLY: Finding(Reason.INCONCLUSIVE, "no_reply"),
+    FailureKind.DROPPED: Finding(Reason.CONNECTION_DROPPED, "dropped"),
+    FailureKind.TLS: Finding(Reason.INCONCLUSIVE, "tls_failed", action=Action.WITHOUT_TLS),
+}
+
+assert set(FINDINGS) == set(FailureKind)
+
+
+def explain_failure(failure: Failure) -> Finding:
+    """Say what a failure amounts to.
+
+    Parameters
+    ----------
+    failure : Failure
+        Of the transport.
+
+    Returns
+    -------
+    Finding
+        With a reason.
+
+    Examples
+    --------
+    >>> explain_failure(Failure(FailureKind.DROPPED)).reason.value
+    'connection_dropped'
+    """
+    return FINDINGS[failure.kind]

@@ -1,0 +1,152 @@
+"""What a reply amounts to: the first rule that matches, by phase, code and wording. Pure."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from ....model.words import Reason
+from ..replies import Reply, find_enhanced_code
+from .classification import Action, Finding
+from .rules import RULES
+from .wording import Wording, read_wording
+
+__all__ = ["catch_all_of", "classify", "explain_reply"]
+
+PHASES = {
+    **{phase: phase for phase in ("banner", "ehlo", "mail", "rcpt")},
+    "greeting": "banner",
+    "helo": "ehlo",
+    "starttls": "ehlo",
+    "mail_from": "mail",
+    "rcpt_random": "rcpt",
+    "data": "rcpt",  # never sent, but a server may speak of the recipient only there
+}
+ACCEPTED = Finding(None, "accepted")
+PLAIN_OK = frozenset({250, 251, 252})
+WAITABLE = frozenset({Reason.GREYLISTED, Reason.PROTECTED, Reason.INCONCLUSIVE, Reason.SENDER_BLOCKED})
+
+
+def classify(reply: Reply, *, phase: str) -> Reason | None:
+    """Say what a reply amounts to; None means accepted.
+
+    Parameters
+    ----------
+    reply : Reply
+        As parsed; `lines` is not looked at.
+    phase : str
+        What it answers: ``banner``, ``ehlo``, ``mail`` or ``rcpt``.
+
+    Returns
+    -------
+    Reason or None
+        Only an RCPT reply can say ``mailbox_not_found``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such phase.
+
+    Examples
+    --------
+    >>> classify(Reply(550, "5.1.1", "User unknown"), phase="rcpt").value
+    'mailbox_not_found'
+    >>> classify(Reply(550, "5.7.1", "Client host blocked using zen.spamhaus.org"), phase="rcpt").value
+    'protected'
+    >>> classify(Reply(250, "2.1.5", "Ok"), phase="rcpt") is None
+    True
+    """
+    return explain_reply(reply, phase=phase).reason
+
+
+def explain_reply(reply: Reply, *, phase: str) -> Finding:
+    """Say what a reply amounts to, which rule decided and what can be done about it.
+
+    Parameters
+    ----------
+    reply : Reply
+        As parsed.
+    phase : str
+        What it answers: ``banner``, ``ehlo``, ``mail`` or ``rcpt``.
+
+    Returns
+    -------
+    Finding
+        Reason, rule, finer error code, action and the server's own wait.
+
+    Raises
+    ------
+    ValueError
+        If there is no such phase.
+
+    Examples
+    --------
+    >>> explain_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
+    300.0
+    """
+    if phase not in PHASES:
+        raise ValueError(f"phase={phase!r}: one of {', '.join(sorted(PHASES))}")
+    if reply.code in PLAIN_OK:
+        return ACCEPTED
+    given = reply.enhanced_code
+    own = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
+    return decide(PHASES[phase], reply.code, own or "", read_wording(reply.text))
+
+
+@lru_cache(maxsize=4096)
+def decide(phase: str, code: int, enhanced: str, wording: Wording) -> Finding:
+    """Find the first rule that matches; remembered, since a server repeats itself."""
+    rule = next(rule for rule in RULES if rule.matches(phase, str(code), enhanced, wording))
+    wait = find_wait(wording.plain) if rule.reason in WAITABLE and code < 500 else None
+    return Finding(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
+
+
+def catch_all_of(finding: Finding) -> bool | None:
+    """Say what the reply to a random local part tells of its domain.
+
+    Parameters
+    ----------
+    finding : Finding
+        Of that reply.
+
+    Returns
+    -------
+    bool or None
+        True: the domain takes every address; False: it does not; None: it tells nothing.
+
+    Examples
+    --------
+    >>> catch_all_of(Finding(None, "accepted"))
+    True
+    >>> catch_all_of(Finding(Reason.GREYLISTED, "greylist")) is None
+    True
+    """
+    return CATCH_ALL.get(finding.reason) if finding.action is Action.NONE else None
+
+
+CATCH_ALL = {None: True, Reason.MAILBOX_NOT_FOUND: False}
+
+CLOCK = re.compile(r"\b(\d{1,2}):([0-5]\d):([0-5]\d)\b")
+WAIT = re.compile(
+    r"\b(?:in|after|for|within|wait|least|dans|apres|en|tra|dopo|nach|em|retry|another|next)\b"
+    r"(?: (?:a|about|further|at least|next|approximately|the))*:? ?(\d{1,5}) ?"
+    r"(seconds?|secs?|secondes?|segundos?|secondi|sekunden|s|minutes?|mins?|minutos?|minuti|minuten|m"
+    r"|hours?|heures?|horas?|ore|stunden|h)\b"
+)
+UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "o": 3600.0}
+LONGEST_WAIT = 86400.0
+
+
+def find_wait(text: str) -> float | None:
+    """Seconds that the server asks to wait, where it says so.
+
+    >>> find_wait("greylisting in action, please come back in 00:05:00")
+    300.0
+    """
+    if match := WAIT.search(text):
+        unit = "h" if match[2].startswith("stund") else match[2][0]
+        return min(float(match[1]) * UNIT[unit], LONGEST_WAIT)
+    if match := CLOCK.search(text):
+        hours, minutes, seconds = (int(part) for part in match.groups())
+        return hours * 3600.0 + minutes * 60.0 + seconds
+    return None

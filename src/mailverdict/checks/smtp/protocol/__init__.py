@@ -1,0 +1,1 @@
+"""The SMTP dialogue without I/O and without a clock: commands, windows, the session."""

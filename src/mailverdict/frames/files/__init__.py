@@ -1,0 +1,1 @@
+"""Tables larger than memory: readers, writers, and what passes pieces from one to the other."""

@@ -1,0 +1,89 @@
+"""A verified table read back from a file: its result columns get their dtypes again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from ...errors import InputError
+from ..columns import COLUMNS, STATUS_DTYPE, VERDICT_DTYPE, Column
+from ..labels import result_labels
+
+__all__ = ["restore_frame"]
+
+TRUTH = {"true": True, "false": False, "1": True, "0": False, "": None}
+
+
+def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) -> pd.DataFrame:
+    """Give a table that `verify` made, and a file kept as text, the dtypes it had.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        As read from CSV, XLSX or Parquet.
+    column : hashable
+        The column that was verified.
+    prefix : str, optional
+        The prefix it was verified with, if not the default.
+
+    Returns
+    -------
+    DataFrame
+        For `summary`, `decide`, `split`, `report` and `diff`.
+
+    Raises
+    ------
+    ColumnError
+        If it has no such column, or was not verified.
+    InputError
+        If a result column holds something that `verify` never writes.
+    """
+    frame: pd.DataFrame = table.to_pandas()
+    result_labels(frame, column, prefix, ("verdict", "details", "status"))
+    for each in COLUMNS:
+        label = result_labels(frame, column, prefix, (each.name,), must_exist=False)[each.name]
+        if label in frame.columns:
+            frame[label] = restore(frame[label], each, label)
+        elif each.in_core:
+            frame[label] = restore(pd.Series([None] * len(frame), index=frame.index, dtype=object), each, label)
+    return frame
+
+
+def restore(values: pd.Series[Any], column: Column, label: Any) -> Any:
+    """One column's dtype from its kind."""
+    texts = values.astype(object).where(values.notna(), None)
+    try:
+        return RESTORE[column.kind](texts)
+    except (KeyError, ValueError) as exc:
+        raise InputError(f"column {label!r} holds {exc.args[0]!r}, which verify never writes") from exc
+
+
+def as_category(texts: pd.Series[Any], dtype: pd.CategoricalDtype) -> pd.Series[Any]:
+    """A category of the fixed words; anything else is refused."""
+    filled = texts.map(lambda text: text or None)
+    if strangers := set(filled.dropna()) - set(dtype.categories):
+        raise ValueError(sorted(map(str, strangers))[0])
+    return filled.astype(dtype)
+
+
+def as_boolean(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """``true``, ``false`` and nothing, in any case."""
+    found = [None if text is None else text if isinstance(text, bool) else TRUTH[str(text).lower()] for text in texts]
+    return pd.Series(found, index=texts.index, dtype="boolean")
+
+
+def as_text(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Text; a CSV does not tell the empty one from the missing one, so both are missing."""
+    return texts.map(lambda text: None if text in (None, "") else str(text)).astype(pd.StringDtype("pyarrow"))
+
+
+RESTORE: dict[str, Any] = {
+    "verdict": lambda texts: as_category(texts, VERDICT_DTYPE),
+    "status": lambda texts: as_category(texts, STATUS_DTYPE),
+    "bool": as_boolean,
+    "text": as_text,
+    "moment": lambda texts: pd.to_datetime(texts.map(lambda text: text or None), utc=True),
+}

@@ -1,0 +1,242 @@
+"""A batch seen by column: what needs no network is known for every address at once.
+
+Everything that repeats is worked out once per distinct thing (domain, decision) and handed to the
+rows by integer codes; there is no Python loop over rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.lists.flags import DomainFlags, LoadedLists
+from ..checks.lists.suggestions import suggest_domains
+from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
+from ..checks.syntax.local_parts import match_locals
+from ..model.evidence import Evidence, Flags, SyntaxEvidence
+from ..model.table import SOURCE_LOCAL, complete_table, dump_json
+from ..model.words import Status, ValidationType
+from ..verdicts import Decision, settle
+
+__all__ = ["Codes", "ColumnView", "Positions", "foreign_rows", "observe_view"]
+
+Codes = npt.NDArray[np.int32]
+Positions = npt.NDArray[np.int64]
+WELL_FORMED = Evidence(SyntaxEvidence(ok=True))
+
+
+@dataclass(frozen=True)
+class ColumnView:
+    """What syntax and lists say of a batch.
+
+    Attributes
+    ----------
+    texts : pyarrow.StringArray
+        The batch, n addresses.
+    syntax : SyntaxColumn
+        Per row, and the unique domains of the accepted rows.
+    role : pyarrow.BooleanArray
+        n; null where the address is refused.
+    flags : DomainFlags
+        One entry per unique domain.
+    suggested : list of str or None
+        The domain meant instead, one per unique domain.
+    faults : pyarrow.DictionaryArray
+        n; why the address is refused, null where it is accepted.
+    lists_version : str
+        Which lists decided, for `metadata`.
+    """
+
+    texts: pa.StringArray
+    syntax: SyntaxColumn
+    role: pa.BooleanArray
+    flags: DomainFlags
+    suggested: Sequence[str | None]
+    faults: pa.DictionaryArray
+    lists_version: str
+
+    def accepted(self) -> Positions:
+        """Positions of the well-formed addresses."""
+        return positions_where(self.syntax.ok)
+
+    def refused(self) -> Positions:
+        """Positions of the malformed addresses."""
+        return positions_where(pc.invert(self.syntax.ok))
+
+    def domain_codes(self) -> Codes:
+        """Per row the index of its domain; -1 where the address is refused."""
+        codes: Codes = self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
+        return codes
+
+    def flags_of(self, position: int) -> Flags:
+        """The flags of one well-formed row."""
+        code = self.syntax.domain_codes[position].as_py()
+        by_domain = (self.flags.spamtrap, self.flags.disposable, self.flags.free)
+        spamtrap, disposable, free = (flag[code].as_py() for flag in by_domain)
+        return Flags(self.role[position].as_py(), spamtrap, disposable, free)
+
+    def regex_rows(self, checked_at: datetime) -> pa.Table:
+        """Every row of the batch, in order, judged by syntax alone."""
+        faults = malformed(self.faults.dictionary, ValidationType.REGEX)
+        decisions = [settle(ValidationType.REGEX, WELL_FORMED), *faults]
+        codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
+        return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at)
+
+    def malformed_rows(self, validation_type: ValidationType, checked_at: datetime) -> tuple[Positions, pa.Table]:
+        """The refused rows alone: settled here, whatever was asked."""
+        positions = self.refused()
+        codes = self.faults.indices.take(pa.array(positions)).cast(pa.int32()).to_numpy(zero_copy_only=False)
+        decisions = malformed(self.faults.dictionary, validation_type)
+        return positions, self.rows(validation_type, positions, codes, decisions, checked_at)
+
+    def rows(
+        self,
+        validation_type: ValidationType,
+        positions: Positions | None,
+        codes: Codes,
+        decisions: Sequence[Decision],
+        checked_at: datetime,
+        *,
+        metadata: Sequence[Mapping[str, Any]] = (),
+        extra_columns: Mapping[str, pa.Array] | None = None,
+    ) -> pa.Table:
+        """Rows of the one table: `decisions` and `metadata` are handed out by `codes`.
+
+        Parameters
+        ----------
+        validation_type : ValidationType
+            What was asked.
+        positions : array of int64 or None
+            Which rows of the batch; None: all, in order.
+        codes : array of int32
+            Per row, the index of its decision.
+        decisions : sequence of Decision
+            The distinct decisions.
+        checked_at : datetime
+            UTC; the same for all rows.
+        metadata : sequence of mapping
+            One per decision; empty: the lists' version only.
+        extra_columns : mapping of str to pyarrow.Array
+            Columns of the table that are known per row (`catch_all`, `protected`).
+        """
+        picked = None if positions is None else pa.array(positions)
+        size = len(self.texts) if picked is None else len(picked)
+        notes = [{**each, "lists": self.lists_version} for each in metadata] or [{"lists": self.lists_version}]
+        columns = {
+            "email": pick(self.texts, picked),
+            "status": constant(Status.DONE, size),
+            "validation_type": constant(validation_type, size),
+            "source": constant(SOURCE_LOCAL, size),
+            **decision_columns(decisions, codes),
+            "metadata": by_code([dump_json(n) for n in notes], codes if metadata else np.zeros(size, np.int32)),
+            "normalized": pick(self.syntax.normalized, picked),
+            "checked_at": moments(checked_at, size),
+            **self.flag_columns(picked),
+            **(extra_columns or {}),
+        }
+        return complete_table(columns, size)
+
+    def flag_columns(self, picked: pa.Array | None) -> dict[str, pa.Array]:
+        """Flags and suggestion of the rows; null where the address is refused."""
+        domains = pick(self.syntax.domain_codes, picked)
+        return {
+            "role": pick(self.role, picked),
+            "spamtrap": self.flags.spamtrap.take(domains),
+            "disposable": self.flags.disposable.take(domains),
+            "free": self.flags.free.take(domains),
+            "suggestion": self.suggestions(picked, domains),
+        }
+
+    def suggestions(self, picked: pa.Array | None, domains: pa.Int32Array) -> pa.StringArray:
+        """The whole address with the domain that was probably meant; null for most rows."""
+        wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
+        mask = wanted.take(domains).fill_null(False)
+        nothing = pa.nulls(len(domains), pa.string())
+        if not mask.true_count:
+            return nothing
+        local = pick(self.syntax.local, picked).filter(mask)
+        meant = pa.array(self.suggested, pa.string()).take(domains.filter(mask))
+        return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
+
+
+def observe_view(texts: pa.StringArray, lists: LoadedLists) -> ColumnView:
+    """Look at a batch with the checks that need no network."""
+    syntax = observe_column(texts)
+    # Arrow and numpy work beside plain Python: what is known by domain is looked up one by one meanwhile.
+    with ThreadPoolExecutor(2) as beside:
+        role = beside.submit(match_locals, syntax.local, lists.role_names.to_pylist())
+        faults = beside.submit(fault_messages, texts, syntax.ok)
+        domains = syntax.domains.to_pylist()
+        flags, suggested = lists.domain_flags(domains), suggest_domains(domains)
+    return ColumnView(texts, syntax, role.result(), flags, suggested, faults.result(), lists.version)
+
+
+def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:
+    """One decision per distinct fault."""
+    faults = [SyntaxEvidence(ok=False, message=message) for message in messages.to_pylist()]
+    return [settle(validation_type, Evidence(fault)) for fault in faults]
+
+
+def foreign_rows(kinds: pa.DictionaryArray, validation_type: ValidationType, checked_at: datetime) -> pa.Table:
+    """Rows for cells that are no text at all; `kinds` says what each one is. They are never sent."""
+    faults = pa.array([f"the cell holds {kind}, not text" for kind in kinds.dictionary.to_pylist()], pa.string())
+    decisions = malformed(faults, validation_type)
+    codes = kinds.indices.cast(pa.int32()).to_numpy(zero_copy_only=False)
+    columns = {
+        "status": constant(Status.DONE, len(kinds)),
+        "validation_type": constant(validation_type, len(kinds)),
+        "source": constant(SOURCE_LOCAL, len(kinds)),
+        **decision_columns(decisions, codes),
+        "checked_at": moments(checked_at, len(kinds)),
+    }
+    return complete_table(columns, len(kinds))
+
+
+def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:
+    """The columns that a decision fills."""
+    return {
+        "result": by_code([d.result for d in decisions], codes),
+        "reasons": by_code([";".join(d.reasons) for d in decisions], codes),
+        "error": by_code([d.error for d in decisions], codes),
+        "errors": by_code([errors_json(d) for d in decisions], codes),
+        "checks": by_code([dump_json(d.checks) for d in decisions], codes),
+    }
+
+
+def moments(checked_at: datetime, size: int) -> pa.Array:
+    """A column of one moment."""
+    return pa.repeat(pa.scalar(checked_at, pa.timestamp("us", tz="UTC")), size)
+
+
+def errors_json(decision: Decision) -> str | None:
+    if decision.errors is None:
+        return None
+    return dump_json([{"code": e.code, "message": e.message} for e in decision.errors])
+
+
+def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
+    """A dictionary-encoded column: the distinct `values`, handed to rows by `codes`."""
+    distinct = pa.array([None if v is None else str(v) for v in values], pa.string()).dictionary_encode()
+    return pa.DictionaryArray.from_arrays(distinct.indices.take(pa.array(codes)), distinct.dictionary)
+
+
+def constant(value: str, size: int) -> pa.DictionaryArray:
+    """A dictionary-encoded column of one value."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([str(value)]))
+
+
+def pick(values: pa.Array, positions: pa.Array | None) -> pa.Array:
+    return values if positions is None else values.take(positions)
+
+
+def positions_where(mask: pa.BooleanArray) -> Positions:
+    positions: Positions = pc.indices_nonzero(mask).cast(pa.int64()).to_numpy(zero_copy_only=False)
+    return positions

@@ -1,0 +1,292 @@
+"""The engine behind `smtp`: which sessions are open, of one run.
+
+Everything happens on one event loop. Sessions draw recipients from the lanes of their exchange set and hand
+answers back one by one (see `asking`); when one ends, the next is opened within the limits (see `dispatch`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+from ...checks.dns.answers import AddressAnswer, AnswerOutcome
+from ...checks.dns.resolver import Resolver
+from ...checks.smtp.classify.classification import Action, Finding
+from ...checks.smtp.protocol.session import Session
+from ...checks.smtp.protocol.steps import Answered, Ended, Learned, Recipient, SessionPlan
+from ...checks.smtp.providers import Provider, find_provider
+from ...checks.smtp.transport.dial import may_dial
+from ...checks.smtp.transport.driver import Transcript, WireLimits, converse
+from ...model.evidence import DomainEvidence
+from ...model.settings import LocalSettings
+from ...model.words import Reason
+from ..batch import Positions
+from .politeness import ExchangeState
+from .queues import ExchangeSet
+from .results import Outbox
+from .scheduler import Assignment, Dispatcher
+from .tracker import Asking, Job
+
+__all__ = ["Engine"]
+
+LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
+SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
+UNRESOLVED = Finding(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
+
+
+class Engine:
+    """One run's sessions; made on the event loop that they run on.
+
+    Parameters
+    ----------
+    settings : LocalSettings
+        Limits and waits.
+    resolver : Resolver
+        Finds the addresses of exchanges.
+    outbox : Outbox
+        Where settled addresses go.
+    helo_name : str
+        Our name.
+    providers : mapping of str to Provider, optional
+        What is known of large providers, by suffix of their exchanges.
+    clock : callable, optional
+        Seconds of a monotonic clock; the event loop's own by default.
+    rng : random.Random, optional
+        Jitter, names of probes, order of equal preferences.
+    transcript : list, optional
+        Gets every line of every dialogue.
+    """
+
+    def __init__(
+        self,
+        settings: LocalSettings,
+        resolver: Resolver,
+        outbox: Outbox,
+        *,
+        helo_name: str,
+        providers: Mapping[str, Provider] | None = None,
+        clock: Callable[[], float] | None = None,
+        rng: random.Random | None = None,
+        transcript: Transcript | None = None,
+    ) -> None:
+        self.settings, self.resolver, self.outbox = settings, resolver, outbox
+        self.providers = providers or {}
+        self.clock = clock or asyncio.get_running_loop().time
+        self.rng = rng or random.Random()
+        self.transcript = transcript
+        self.asking = Asking(settings, outbox, self.clock, self.rng)
+        self.dispatcher = Dispatcher(settings)
+        self.sets: dict[tuple[str, ...], ExchangeSet] = {}
+        self.hosts: dict[str, ExchangeState] = {}
+        self.sets_of: defaultdict[str, list[ExchangeSet]] = defaultdict(list)
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.fault: BaseException | None = None
+        self.change = asyncio.Event()
+        self.connections = self.failed_connections = 0
+        self.plan = SessionPlan(
+            helo_name=helo_name,
+            mail_from=settings.mail_from,
+            rcpt_per_transaction=settings.rcpt_per_transaction,
+            rcpt_per_session=settings.rcpt_per_session,
+            refusal_budget=settings.refusal_budget,
+        )
+
+    # --- filling and looking ------------------------------------------------------------------------
+
+    def add_domain(self, code: int, seen: DomainEvidence, positions: Positions) -> None:
+        """Queue the addresses of a domain, or settle them where there is nobody to ask."""
+        self.outbox.domains[code] = seen
+        if not seen.exchanges:
+            for position in positions.tolist():
+                self.outbox.add(position, None)
+            return
+        self.asking.unsettled += len(positions)
+        exchanges = self.exchange_set(seen)
+        exchanges.add(positions)
+        self.serve(exchanges)
+
+    def exchange_set(self, seen: DomainEvidence) -> ExchangeSet:
+        """The set of a domain's exchanges, the same for every domain that has them."""
+        key = tuple(f"{e.preference} {e.host}" for e in seen.exchanges)
+        if key not in self.sets:
+            ranked = sorted(seen.exchanges, key=lambda e: (e.preference, self.rng.random()))
+            hosts = [self.host(name) for name in dict.fromkeys(e.host for e in ranked)]
+            self.sets[key] = made = ExchangeSet(hosts, self.settings.max_exchange_attempts)
+            for host in hosts:
+                self.sets_of[host.host].append(made)
+        return self.sets[key]
+
+    def host(self, name: str) -> ExchangeState:
+        """The state of an exchange, shared by all sets it belongs to."""
+        if name not in self.hosts:
+            provider = find_provider(name, self.providers)
+            self.hosts[name] = ExchangeState(name, self.settings, self.plan, provider)
+        return self.hosts[name]
+
+    def serve(self, exchanges: ExchangeSet) -> None:
+        """A set has more to ask, or fewer to ask it of."""
+        self.asking.strand(exchanges)
+        self.dispatcher.offer(exchanges)
+
+    def is_done(self) -> bool:
+        """Whether every address taken in is settled and every session over."""
+        return not (self.tasks or self.asking.unsettled)
+
+    def has_only_closed_ports(self) -> bool:
+        """Whether connections were tried and not one was made."""
+        return self.failed_connections > 0 and not self.connections
+
+    async def work(self, patience: float) -> None:
+        """Open what may be opened, and wait until something happens, or it is time to look again.
+
+        Parameters
+        ----------
+        patience : float
+            Seconds to wait at most.
+        """
+        self.pump()
+        if self.dispatcher.has_more():
+            patience = 0.0
+        moments = [m for m in (self.dispatcher.next_moment(), self.asking.parking.next_moment()) if m is not None]
+        try:
+            async with asyncio.timeout(min([patience, *(max(0.0, m - self.clock()) for m in moments)])):
+                await self.change.wait()
+        except TimeoutError:
+            pass
+        self.change.clear()
+        if self.fault is not None:
+            raise self.fault
+
+    def waiting_for(self) -> tuple[float, str] | None:
+        """What an engine with nothing under way waits for, in seconds and words."""
+        due = self.asking.parking.next_moment()
+        if self.tasks or due is None:
+            return None
+        wait = max(0.0, due - self.clock())
+        return wait, f"{len(self.asking.parking):,} greylisted, asked again in {wait:.0f} s"
+
+    async def aclose(self) -> None:
+        """End every session; each says QUIT."""
+        for task in self.tasks:
+            task.cancel()
+        await asyncio.gather(*self.tasks, return_exceptions=True)
+
+    # --- opening sessions -----------------------------------------------------------------------------
+
+    def pump(self) -> None:
+        """Open what may be opened now, a few at a time: the longest queues are not to be crowded out."""
+        now = self.clock()
+        for exchanges in self.asking.unpark(now):
+            self.serve(exchanges)
+        for assignment in self.dispatcher.assignments(now):
+            self.spawn(self.hold(assignment))
+        for host in self.dispatcher.take_unresolved():
+            self.spawn(self.resolve(host))
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run a coroutine as a task of this engine."""
+        task = asyncio.create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.finished)
+
+    def finished(self, task: asyncio.Task[None]) -> None:
+        """Forget a task; a fault of our own is not hidden."""
+        self.tasks.discard(task)
+        self.change.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fault = error
+
+    async def resolve(self, host: ExchangeState) -> None:
+        """Find the addresses of an exchange that may be dialled."""
+        answer = await self.resolver.addresses(host.host)
+        host.addresses = tuple(a for a in map(str, answer.addresses) if may_dial(a, self.settings.allow_networks))
+        if not host.addresses:
+            finding = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
+            host.close_undialled(why_undialled(answer), finding)
+            self.leave_alone(host)
+        self.dispatcher.resolved(host)
+
+    def leave_alone(self, host: ExchangeState) -> None:
+        """An exchange is asked no more: its sets go on to the next, or have no other."""
+        for exchanges in self.sets_of.pop(host.host, ()):
+            self.serve(exchanges)
+
+    # --- one session ----------------------------------------------------------------------------------
+
+    async def hold(self, assignment: Assignment) -> None:
+        """Hold one session and take in what came of it."""
+        job = Job(assignment, self.clock())
+        session = Session(assignment.host.plan, lambda count: self.supply(job, session, count))
+        try:
+            end = await converse(
+                session,
+                [assignment.address],
+                port=self.settings.smtp_port,
+                limits=self.limits(assignment),
+                handle=lambda event: self.take(job, event),
+                allow_networks=self.settings.allow_networks,
+                transcript=self.transcript,
+            )
+            self.ended(job, end)
+        finally:
+            self.dispatcher.end(assignment, is_proved=job.answered_at is not None)
+
+    def limits(self, assignment: Assignment) -> WireLimits:
+        """How long a session may take: what is left of the deadline of those who waited through others."""
+        settings, exchanges = self.settings, assignment.exchanges
+        first = next(iter(exchanges.lanes[assignment.rank].returned), -1)
+        age = self.clock() - self.asking.begun.get(first, self.clock())
+        left = settings.deadline - max(age, exchanges.silent_for)
+        return WireLimits(
+            connect=settings.connect_timeout,
+            command=settings.command_timeout,
+            session=max(SHORTEST_SESSION, min(settings.session_deadline, left)),
+            quit=min(LONGEST_QUIT, settings.command_timeout),
+        )
+
+    def supply(self, job: Job, session: Session, count: int) -> list[Recipient]:
+        """Hand a session what to ask next; at the first time, see how many refusals it may meet."""
+        if not job.budget:
+            host, waiting = job.assignment.host, job.assignment.exchanges.waiting()
+            job.is_pipelining = session.can_pipeline
+            job.budget = session.budget = host.grant_budget(waiting, is_pipelining=job.is_pipelining)
+        expected = count * session.refused / max(1, session.asked)
+        session.is_last_window = session.asked > 0 and self.asking.is_tail(job, count, expected)
+        return self.asking.supply(job, count)
+
+    def take(self, job: Job, event: Answered | Learned) -> None:
+        """Take in one answer, or a limit that the exchange showed; one that answers may be worth another session."""
+        if isinstance(event, Learned):
+            job.assignment.host.learn(event)
+            return
+        is_first = job.answered_at is None
+        self.asking.take(job, event)
+        if is_first and job.answered_at is not None:
+            self.dispatcher.proved(job.assignment)
+            self.change.set()
+
+    def ended(self, job: Job, end: Ended) -> None:
+        """Take in how a session ended."""
+        host = job.assignment.host
+        if end.phase == "connect":
+            self.failed_connections += 1
+        else:
+            self.connections += 1
+        host.ended(end, job.budget, job.assignment.address, self.asking.pause(job))
+        if end.finding is not None and end.finding.action is Action.BACK_OFF:
+            host.back_off(end, self.clock(), self.rng.random())
+        self.asking.take_back(job, end)
+        if host.closed:
+            self.leave_alone(host)
+        self.asking.strand(job.assignment.exchanges)
+
+
+def why_undialled(answer: AddressAnswer) -> str:
+    """Why an exchange has no address that may be dialled."""
+    if answer.addresses:
+        shown = ", ".join(str(address) for address in answer.addresses[:3])
+        return f"{shown}: not a public address, and not in allow_networks"
+    return answer.message or "the exchange has no address"

@@ -1,0 +1,230 @@
+"""Which session is opened next: the longest queue first, within every limit. Pure but for what it is told.
+
+Limits hold at once over all exchanges, per exchange set, per exchange host and per IP address: many host
+names may lead to one machine, and it is the machine that counts our sessions.
+
+A set that cannot be served waits in the queue of what it lacks: a host (its look-up, its back-off, a place
+among its sessions) or an IP address. When that becomes free, the one with most to ask is tried, and the next
+one only if there is room left: however many sets wait, an event costs no more than the sessions it allows.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ...model.settings import LocalSettings
+from .politeness import ExchangeState
+from .queues import ExchangeSet
+
+__all__ = ["Assignment", "Dispatcher"]
+
+AT_ONCE = 32  # sets that are looked at before those that are under way have their turn
+LOOK_UPS = "look-ups"  # a line of those who wait for room among the look-ups; no host and no address is called so
+WORTH_ANOTHER = 3  # budgets of waiting addresses before a further session on the same set is worth its greeting
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assignment:
+    """One session to open.
+
+    Attributes
+    ----------
+    exchanges : ExchangeSet
+        Whose lane it serves.
+    rank : int
+        Which lane.
+    host : ExchangeState
+        The exchange.
+    address : str
+        The IP address to dial.
+    """
+
+    exchanges: ExchangeSet
+    rank: int
+    host: ExchangeState
+    address: str
+
+
+@dataclass(slots=True)
+class WaitingLine:
+    """Sets that wait for the same thing, each once, the longest queue first."""
+
+    heap: list[tuple[int, int, ExchangeSet]] = field(default_factory=list)
+    members: set[int] = field(default_factory=set)
+
+    def add(self, exchanges: ExchangeSet, order: int) -> None:
+        if id(exchanges) not in self.members:
+            self.members.add(id(exchanges))
+            heapq.heappush(self.heap, (-exchanges.waiting(), order, exchanges))
+
+    def pop(self) -> ExchangeSet:
+        exchanges = heapq.heappop(self.heap)[2]
+        self.members.discard(id(exchanges))
+        return exchanges
+
+
+class Dispatcher:
+    """Hands out sessions within the limits.
+
+    Parameters
+    ----------
+    settings : LocalSettings
+        The limits.
+    """
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self.settings = settings
+        self.order = itertools.count()
+        self.ready: list[tuple[int, int, ExchangeSet, str]] = []
+        self.lines: defaultdict[str, WaitingLine] = defaultdict(WaitingLine)
+        self.freed: list[str] = []
+        self.sleeping: list[tuple[float, str]] = []
+        self.unresolved: list[ExchangeState] = []
+        self.resolving: set[str] = set()
+        self.active = 0
+        self.by_address: Counter[str] = Counter()
+
+    # --- what could be served --------------------------------------------------------------------
+
+    def offer(self, exchanges: ExchangeSet, nominated_by: str = "") -> bool:
+        """Hold a set ready if it has anything worth a session; whether it was."""
+        if exchanges.is_queued or not self.is_worth_a_session(exchanges):
+            return False
+        exchanges.is_queued = True
+        heapq.heappush(self.ready, (-exchanges.waiting(), next(self.order), exchanges, nominated_by))
+        return True
+
+    def is_worth_a_session(self, exchanges: ExchangeSet) -> bool:
+        """One session serves any number; a further one only pays for several windows."""
+        waiting = exchanges.waiting()
+        if not exchanges.active:
+            return waiting > 0
+        if exchanges.starting or exchanges.active >= self.settings.max_sessions_per_exchange:
+            return False
+        return waiting > WORTH_ANOTHER * self.settings.refusal_budget
+
+    def free(self, name: str) -> None:
+        """A host or an address may have room: those who wait for it are tried at the next look."""
+        if name in self.lines:
+            self.freed.append(name)
+
+    def nominate(self) -> None:
+        """Make ready the first of each line that is still worth it."""
+        while self.freed:
+            line = self.lines[name := self.freed.pop()]
+            while line.heap and not self.offer(line.pop(), name):
+                pass
+            if not line.heap:
+                del self.lines[name]
+
+    # --- opening and ending -------------------------------------------------------------------------
+
+    def assignments(self, now: float) -> Iterator[Assignment]:
+        """What can be opened now, longest queue first; a few at a time, so that those are not crowded out."""
+        self.wake(now)
+        self.nominate()
+        left = AT_ONCE
+        while left and self.has_more():
+            _, _, exchanges, nominated_by = heapq.heappop(self.ready)
+            exchanges.is_queued = False
+            found, lacking = self.assign(exchanges, now)
+            if nominated_by and nominated_by not in lacking:
+                self.free(nominated_by)  # there may be room for one more
+            if found is not None:
+                self.begin(found)
+                yield found
+            self.nominate()
+            left -= 1
+
+    def has_more(self) -> bool:
+        """Whether there is more that might be opened at once."""
+        return bool(self.ready) and self.active < self.settings.max_sessions
+
+    def assign(self, exchanges: ExchangeSet, now: float) -> tuple[Assignment | None, list[str]]:
+        """Find a lane with a host and address for it, else have the set wait for what all of them lack."""
+        lacking: list[str] = []
+        if self.is_worth_a_session(exchanges):
+            for rank, host in exchanges.servable():
+                names = self.lacks(host, now)
+                if not names:
+                    return Assignment(exchanges, rank, host, self.free_addresses(host)[0]), lacking
+                lacking += names
+        for name in lacking:
+            self.lines[name].add(exchanges, next(self.order))
+        return None, lacking
+
+    def lacks(self, host: ExchangeState, now: float) -> list[str]:
+        """What a session with a host must wait for; nothing: it can be opened."""
+        if host.addresses is None:
+            return [self.look_up(host)]
+        if host.not_before > now:
+            heapq.heappush(self.sleeping, (host.not_before, host.host))
+            return [host.host]
+        if host.active >= host.limit:
+            return [host.host]
+        return [] if self.free_addresses(host) else list(host.open_addresses())
+
+    def free_addresses(self, host: ExchangeState) -> list[str]:
+        """The addresses of a host that may be dialled, the least busy first."""
+        most = self.settings.max_sessions_per_exchange
+        free = [address for address in host.open_addresses() if self.by_address[address] < most]
+        return sorted(free, key=self.by_address.__getitem__)
+
+    def look_up(self, host: ExchangeState) -> str:
+        """Have a host's addresses looked up, if not too many are; gives what to wait for."""
+        if host.host not in self.resolving:
+            if len(self.resolving) >= self.settings.dns_concurrency:
+                return LOOK_UPS
+            self.resolving.add(host.host)
+            self.unresolved.append(host)
+        return host.host
+
+    def resolved(self, host: ExchangeState) -> None:
+        """A host's addresses are known."""
+        self.resolving.discard(host.host)
+        self.free(host.host)
+        self.free(LOOK_UPS)
+
+    def take_unresolved(self) -> list[ExchangeState]:
+        """Hosts whose addresses are wanted, each once."""
+        wanted, self.unresolved = self.unresolved, []
+        return wanted
+
+    def begin(self, found: Assignment) -> None:
+        """Count a session."""
+        self.active += 1
+        self.by_address[found.address] += 1
+        found.host.active += 1
+        found.exchanges.active += 1
+        found.exchanges.starting += 1
+
+    def proved(self, found: Assignment) -> None:
+        """A session got its first answer: another may be worth it."""
+        found.exchanges.starting -= 1
+        self.offer(found.exchanges)
+
+    def end(self, found: Assignment, *, is_proved: bool) -> None:
+        """Count a session out and let whoever waited for its place have it."""
+        self.active -= 1
+        self.by_address[found.address] -= 1
+        found.host.active -= 1
+        found.exchanges.active -= 1
+        found.exchanges.starting -= not is_proved
+        self.free(found.address)
+        self.free(found.host.host)
+        self.offer(found.exchanges)
+
+    # --- waiting --------------------------------------------------------------------------------------
+
+    def wake(self, now: float) -> None:
+        """Free the hosts whose back-off is over."""
+        while self.sleeping and self.sleeping[0][0] <= now:
+            self.free(heapq.heappop(self.sleeping)[1])
+
+    def next_moment(self) -> float | None:
+        """When the next host wakes; None: none sleeps."""
+        return self.sleeping[0][0] if self.sleeping else None

@@ -1,0 +1,303 @@
+"""What is asked next, and what becomes of an address once something was said. No I/O.
+
+An address that was drawn from its lane ends in one of five ways: settled; held until a random address of its
+domain was asked; parked, since it is greylisted; moved on to the next exchange; or back in its lane, since
+the session ended before its turn.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ...checks.smtp.classify.classification import ABOUT_MAILBOX, Action, Finding
+from ...checks.smtp.protocol.steps import Answered, Ended, Recipient
+from ...model.evidence import MailboxEvidence
+from ...model.settings import LocalSettings
+from ...model.words import Reason
+from .answers import answer_evidence, closed_evidence, ended_evidence, pick_closed
+from .catch_all import CatchAllBook, Held
+from .greylisting import Parking
+from .politeness import REFUSED_US
+from .queues import ExchangeSet
+from .results import Outbox
+from .scheduler import Assignment
+
+__all__ = ["Asking", "Job"]
+
+DROPS = 2  # sessions that broke on one address before it is told so
+FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # no other exchange would say anything else
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One session under way.
+
+    Attributes
+    ----------
+    assignment : Assignment
+        Where.
+    began : float
+        Clock reading.
+    budget : int
+        Refusals that it may meet; 0: it has asked nobody yet.
+    is_pipelining : bool
+        Whether it asks many at once.
+    positions, probes : dict
+        Which recipient is which address, and which domain's random address.
+    has_asked : bool
+        Whether it was given anybody to ask about; the first window is never too small.
+    answered_at : float or None
+        Clock reading of the last answer.
+    """
+
+    assignment: Assignment
+    began: float
+    budget: int = 0
+    is_pipelining: bool = False
+    positions: dict[Recipient, int] = field(default_factory=dict)
+    probes: dict[Recipient, int] = field(default_factory=dict)
+    has_asked: bool = False
+    answered_at: float | None = None
+
+
+class Asking:
+    """Questions and answers of one run.
+
+    Parameters
+    ----------
+    settings : LocalSettings
+        Limits and waits.
+    outbox : Outbox
+        Where settled addresses go.
+    clock : callable
+        Seconds of a monotonic clock.
+    rng : random.Random
+        Names of probes.
+
+    Attributes
+    ----------
+    unsettled : int
+        Addresses taken in and not settled yet.
+    """
+
+    def __init__(self, settings: LocalSettings, outbox: Outbox, clock: Callable[[], float], rng: random.Random) -> None:
+        self.settings, self.outbox, self.clock, self.rng = settings, outbox, clock, rng
+        self.domains = outbox.view.syntax.domains.to_pylist()
+        self.local_parts = outbox.view.syntax.local
+        self.codes = outbox.codes
+        self.book = CatchAllBook()
+        assert isinstance(settings.retry_greylisted, float)
+        self.parking = Parking(settings.retry_greylisted)
+        self.drops: Counter[int] = Counter()
+        self.last_word: dict[int, MailboxEvidence] = {}  # of addresses that moved on to another exchange
+        self.begun: dict[int, float] = {}  # when an address was first asked about
+        self.unsettled = 0
+
+    # --- questions -----------------------------------------------------------------------------------
+
+    def supply(self, job: Job, count: int) -> list[Recipient]:
+        """Hand a session what to ask next: due probes first, then its lane; nothing where it had better end."""
+        exchanges = job.assignment.exchanges
+        lane = exchanges.lanes[job.assignment.rank]
+        if job.assignment.host.closed or self.is_tail(job, count):
+            return []
+        codes, exchanges.probes = exchanges.probes[:count], exchanges.probes[count:]
+        probes = {Recipient(self.book.probe_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
+        job.probes |= probes
+        addresses = self.addresses(lane.take(count - len(probes)))
+        job.positions |= addresses
+        job.has_asked = True
+        return [*probes, *addresses]
+
+    def addresses(self, positions: list[int]) -> dict[Recipient, int]:
+        """Addresses as they go into RCPT; their time begins now."""
+        now, found = self.clock(), {}
+        for position in positions:
+            self.begun.setdefault(position, now)
+            local = self.local_parts[position].as_py()  # few at a time: quicker than a take of all of them
+            found[Recipient(f"{local}@{self.domains[self.codes[position]]}")] = position
+        return found
+
+    def is_tail(self, job: Job, count: int, refusals: float = 0.0) -> bool:
+        """Whether windows are so small, once `refusals` more have come, that a fresh session asks the rest sooner."""
+        assignment = job.assignment
+        waiting = assignment.exchanges.lanes[assignment.rank].size + len(assignment.exchanges.probes)
+        is_on_trial = job.budget > assignment.host.plan.refusal_budget
+        is_small = 3 * (count - refusals) < job.budget
+        return is_small and waiting > count and job.is_pipelining and job.has_asked and not is_on_trial
+
+    def pause(self, job: Job) -> float:
+        """Seconds since the last answer: how long the farewell took."""
+        return 0.0 if job.answered_at is None else self.clock() - job.answered_at
+
+    # --- answers --------------------------------------------------------------------------------------
+
+    def take(self, job: Job, event: Answered) -> None:
+        """Take in one answer."""
+        exchanges, reply = job.assignment.exchanges, event.reply
+        if reply is not None:
+            job.answered_at = self.clock()
+            exchanges.silent_for = 0.0
+            job.assignment.host.answered(event.finding, reply)
+        if event.recipient.is_probe:
+            self.take_probe(exchanges, job.probes.pop(event.recipient), event)
+        else:
+            self.take_answer(job.assignment, job.positions.pop(event.recipient), event)
+
+    def take_probe(self, exchanges: ExchangeSet, code: int, event: Answered) -> None:
+        """A domain is known, or asked once more when greylisting is over."""
+        finding = event.finding
+        wait = finding.retry_after
+        if finding.reason is Reason.GREYLISTED and self.parking.park_probe(exchanges, code, wait, self.clock()):
+            return
+        self.settle_all(self.book.answered(code, finding, event.reply))
+
+    def take_answer(self, assignment: Assignment, position: int, event: Answered) -> None:
+        """Settle an address, hold it for its domain's probe, park it, or let another exchange say."""
+        finding, reply = event.finding, event.reply
+        if finding.reason is Reason.GREYLISTED and self.park(assignment.exchanges, position, finding):
+            return
+        evidence = answer_evidence(assignment.host.host, finding, reply)
+        ambiguous = finding.reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
+        if finding.reason is None or ambiguous:
+            self.hold_for_probe(assignment, position, event, evidence)
+        elif finding.reason in FINAL or not self.move_on(assignment, position, evidence):
+            self.settle(position, evidence)
+
+    def hold_for_probe(self, assignment: Assignment, position: int, event: Answered, evidence: MailboxEvidence) -> None:
+        """What this answer is worth depends on what a random address of the domain is told."""
+        code = int(self.codes[position])
+        provider = assignment.host.provider
+        if provider is not None and provider.catch_all is not None:
+            self.book.note(code, accepts_all=provider.catch_all)
+        elif not self.settings.catch_all_probe:
+            self.book.note(code, accepts_all=None)
+        self.settle_all(self.book.hold(code, Held(position, event.recipient.address, evidence, event.reply)))
+        self.want_probe(assignment.exchanges, code)
+
+    def want_probe(self, exchanges: ExchangeSet, code: int) -> None:
+        """Have a domain's random address asked, once."""
+        if self.settings.catch_all_probe and self.book.wants_probe(code):
+            exchanges.probes.append(code)
+
+    def park(self, exchanges: ExchangeSet, position: int, finding: Finding) -> bool:
+        """Ask once more in this run, after the server's own wait or ours; its domain's probe waits along."""
+        if not self.parking.park(exchanges, position, finding.retry_after, self.clock()):
+            return False
+        self.begun.pop(position, None)
+        self.want_probe(exchanges, int(self.codes[position]))
+        return True
+
+    def unpark(self, now: float) -> Iterable[ExchangeSet]:
+        """Queue what has waited long enough; gives the sets that have more to do."""
+        for parked in self.parking.due(now):
+            parked.exchanges.lanes[0].put_back(parked.positions)
+            parked.exchanges.probes += parked.probes
+            yield parked.exchanges
+
+    def move_on(self, assignment: Assignment, position: int, evidence: MailboxEvidence) -> bool:
+        """Queue an address for the next exchange by preference, if there is one and time left."""
+        rank = assignment.exchanges.rank_after(assignment.host)
+        if rank is None or self.is_late(position):
+            return False
+        self.last_word[position] = evidence
+        assignment.exchanges.lanes[rank].append(position)
+        return True
+
+    def is_late(self, position: int) -> bool:
+        """Whether an address has had its time."""
+        return self.clock() - self.begun.get(position, self.clock()) >= self.settings.deadline
+
+    # --- settling ---------------------------------------------------------------------------------------
+
+    def settle(self, position: int, evidence: MailboxEvidence) -> None:
+        """An address is done."""
+        self.unsettled -= 1
+        self.begun.pop(position, None)
+        self.last_word.pop(position, None)
+        self.outbox.add(position, evidence)
+
+    def settle_all(self, settled: Iterable[tuple[int, MailboxEvidence]]) -> None:
+        """Addresses that waited for their domain are done."""
+        for position, evidence in settled:
+            self.settle(position, evidence)
+
+    def settle_waiting(self, positions: Iterable[int], evidence: MailboxEvidence) -> None:
+        """What an exchange said to the address itself outranks why it is asked no more."""
+        for position in positions:
+            self.settle(position, self.last_word.get(position, evidence))
+
+    # --- what a session leaves behind -----------------------------------------------------------------
+
+    def take_back(self, job: Job, end: Ended) -> None:
+        """Queue again what was drawn and not answered, but for whom the end of the session says something about."""
+        exchanges = job.assignment.exchanges
+        exchanges.probes += self.lost_probes(job, end)
+        left = [job.positions[recipient] for recipient in end.unasked if recipient in job.positions]
+        told = self.whom_it_tells(job, end, left) if end.finding is not None else None
+        for position in left:
+            if position != told:
+                self.begun.pop(position, None)  # it was not its turn
+        exchanges.lanes[job.assignment.rank].put_back(position for position in left if position != told)
+        if told is not None:
+            self.tell(job, end, told)
+        if job.answered_at is None and end.finding is not None:
+            exchanges.silent_for += self.clock() - job.began
+            if exchanges.silent_for >= self.settings.deadline:
+                self.give_up(exchanges, ended_evidence(job.assignment.host.host, end))
+
+    def whom_it_tells(self, job: Job, end: Ended, left: list[int]) -> int | None:
+        """The address that the end of a session is an answer to: whose turn it was, else whoever comes first."""
+        assert end.finding is not None
+        if end.recipient is not None and end.finding.action is Action.NONE:
+            return job.positions.get(end.recipient)
+        if end.finding.reason in REFUSED_US:
+            lane = job.assignment.exchanges.lanes[job.assignment.rank]
+            return next(iter(left or lane.take(1)), None)
+        return None
+
+    def tell(self, job: Job, end: Ended, position: int) -> None:
+        """A refusal of us is an answer; a broken session is one only if it breaks again on the same address."""
+        assert end.finding is not None
+        assignment = job.assignment
+        self.begun.setdefault(position, job.began)
+        self.drops[position] += 1
+        is_answer = end.finding.reason in REFUSED_US or self.drops[position] >= DROPS or self.is_late(position)
+        evidence = ended_evidence(assignment.host.host, end)
+        if not is_answer:
+            assignment.exchanges.lanes[assignment.rank].put_back([position])
+        elif not self.move_on(assignment, position, evidence):
+            self.settle(position, evidence)
+
+    def lost_probes(self, job: Job, end: Ended) -> list[int]:
+        """Probes to send again; a domain whose probe breaks sessions stays undetermined."""
+        again = []
+        for recipient, code in job.probes.items():
+            if recipient == end.recipient and self.book.is_lost(code):
+                self.settle_all(self.book.give_up(code))
+            else:
+                again.append(code)
+        return again
+
+    def strand(self, exchanges: ExchangeSet) -> None:
+        """Settle what has no exchange left to be asked."""
+        for positions in exchanges.stranded():
+            self.settle_waiting(positions, closed_evidence(*pick_closed(exchanges)))
+        if exchanges.probes and exchanges.host_for(0) is None:
+            self.give_up_probes(exchanges)
+
+    def give_up(self, exchanges: ExchangeSet, evidence: MailboxEvidence) -> None:
+        """No answer for the whole of the deadline: whoever waits is told how the last session ended."""
+        exchanges.silent_for = 0.0
+        for lane in exchanges.lanes:
+            self.settle_waiting(lane.drain(), evidence)
+        self.give_up_probes(exchanges)
+
+    def give_up_probes(self, exchanges: ExchangeSet) -> None:
+        """Domains whose random address cannot be asked stay undetermined."""
+        codes, exchanges.probes = exchanges.probes, []
+        for code in codes:
+            self.settle_all(self.book.give_up(code))

@@ -1,0 +1,306 @@
+"""Whether a host is fit to ask mail servers: the value behind `mailverdict.audit_host`."""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import ipaddress
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..checks.blacklist import BlacklistCheck
+from ..checks.dns.answers import AddressAnswer, Answer, AnswerOutcome, RecordType
+from ..checks.dns.resolver import Resolver
+from ..checks.smtp.protocol.session import Session
+from ..checks.smtp.protocol.steps import SessionPlan
+from ..checks.smtp.transport.dial import may_dial
+from ..checks.smtp.transport.driver import Transcript, WireLimits, converse
+from ..errors import SettingsError
+from ..local.backend import LocalBackend
+from ..local.smtp.engine import why_undialled
+from ..local.smtp.identity import find_helo_name
+from ..loop import run_sync
+from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
+from ..model.settings import Blacklist
+
+__all__ = ["PROBED_DOMAINS", "Finding", "HostAudit", "audit_here", "audit_host"]
+
+MARK = {True: "ok", False: "problem", None: "not established"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One question about this host.
+
+    Attributes
+    ----------
+    name : str
+        ``port_25``, ``ptr``, ``helo`` or ``listed``.
+    ok : bool or None
+        None: could not be established.
+    seen : str
+        What was seen, and what to do about it.
+    """
+
+    name: str
+    ok: bool | None
+    seen: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostAudit:
+    """Whether this host may expect answers from mail servers.
+
+    Attributes
+    ----------
+    address : str or None
+        The address that mail servers see; None where it could not be found out.
+    helo_name : str
+        The name that would be given in EHLO.
+    findings : tuple of Finding
+        One per question.
+
+    Examples
+    --------
+    >>> from mailverdict.reports.host_audit import Finding, HostAudit
+    >>> HostAudit(None, "client.example", (Finding("port_25", False, "refused"),)).is_fit
+    False
+    """
+
+    address: str | None
+    helo_name: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether nothing was found against it."""
+        return all(finding.ok is not False for finding in self.findings)
+
+    def __str__(self) -> str:
+        """A few lines for a terminal."""
+        head = f"this host ({self.address or 'address not established'}, HELO {self.helo_name}) "
+        lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
+        return "\n".join([head + ("may ask" if self.is_fit else "is not fit to ask"), *lines])
+
+    def __repr__(self) -> str:
+        """The same as `str`: it is made to be read."""
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """A table for a notebook; every text is escaped."""
+        rows = "".join(
+            f"<tr><td>{html.escape(f.name)}</td><td>{MARK[f.ok]}</td><td>{html.escape(f.seen)}</td></tr>"
+            for f in self.findings
+        )
+        return f"<p>{html.escape(str(self).splitlines()[0])}</p><table>{rows}</table>"
+
+
+# Large providers that answer anyone on port 25; only EHLO and QUIT are said. Seen to answer, 2026-08.
+PROBED_DOMAINS = ("gmail.com", "outlook.com", "yahoo.com")
+MOST_ADDRESSES = 2  # of an exchange that are tried
+OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
+
+
+async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str | None) -> HostAudit:
+    """Look at this host with a backend's own settings.
+
+    Parameters
+    ----------
+    backend : LocalBackend
+        Whose resolver, port, HELO name and DNS lists are used.
+    domains : sequence of str
+        Whose exchanges are connected to.
+    address : str or None
+        Our address as servers see it; None: found out from what they say.
+    """
+    helo_name = await find_helo_name(backend.settings)
+    port, told = await knock(backend, domains, helo_name)
+    seen = address or told
+    findings = [port, *await look_back(backend, seen, helo_name), await own_listing(backend, seen)]
+    return HostAudit(seen, helo_name, tuple(findings))
+
+
+@dataclass(frozen=True, slots=True)
+class Knock:
+    """What came of connecting to an exchange: `answered` is None where there was nothing to connect to."""
+
+    answered: bool | None
+    seen: str
+    told: str | None = None
+    is_welcome: bool = False
+
+
+async def knock(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
+    """Connect to some exchanges and say EHLO; they often tell our address."""
+    tries = await asyncio.gather(*(greet(backend, domain, helo_name) for domain in domains))
+    port = backend.settings.smtp_port
+    reached = sorted((each for each in tries if each.answered), key=lambda each: not each.is_welcome)
+    if reached:
+        told = next((each.told for each in reached if each.told), None)
+        return Finding("port_25", True, f"port {port} answers: {reached[0].seen}"), told
+    if not tries:
+        return Finding("port_25", None, "no domain was given whose exchange could be connected to"), None
+    seen = "; ".join(each.seen for each in tries)
+    if not any(each.answered is False for each in tries):
+        return Finding("port_25", False, f"there was no exchange to connect to: {seen}"), None
+    advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
+    return Finding("port_25", False, f"no connection to port {port} ({seen}): {advice}"), None
+
+
+async def greet(backend: LocalBackend, domain: str, helo_name: str) -> Knock:
+    """One session that asks nothing."""
+    settings, resolver = backend.settings, backend.domains.resolver
+    seen = await resolver.observe_domain(domain)
+    if not seen.exchanges:
+        return Knock(None, f"{domain}: {seen.message or seen.outcome}")
+    exchange = seen.exchanges[0].host
+    answer = await resolver.addresses(exchange)
+    dialled = [a for a in map(str, answer.addresses) if may_dial(a, settings.allow_networks)]
+    if not dialled:
+        return Knock(None, f"{exchange}: {why_undialled(answer)}")
+    transcript: Transcript = []
+    end = await converse(
+        Session(SessionPlan(helo_name), lambda count: []),
+        dialled[:MOST_ADDRESSES],
+        port=settings.smtp_port,
+        limits=WireLimits(connect=settings.connect_timeout, command=settings.command_timeout),
+        allow_networks=settings.allow_networks,
+        transcript=transcript,
+    )
+    shown = f"{exchange}: {end.detail or 'EHLO accepted'}"
+    return Knock(end.phase != "connect", shown, own_address(transcript), is_welcome=end.finding is None)
+
+
+def own_address(transcript: Transcript) -> str | None:
+    """Our address, as servers put it in brackets into their reply to EHLO."""
+    for _, who, line in transcript:
+        if who == "S" and (match := OWN_ADDRESS.search(line)) and is_address(match[1]):
+            return match[1]
+    return None
+
+
+def is_address(text: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(text))
+    except ValueError:
+        return False
+
+
+async def look_back(backend: LocalBackend, address: str | None, helo_name: str) -> list[Finding]:
+    """The PTR record of our address, its confirmation, and the HELO name against it."""
+    if address is None:
+        unknown = "our own address was not told by any server; give address= to look at its PTR record"
+        return [Finding("ptr", None, unknown), Finding("helo", None, "needs our own address")]
+    resolver = backend.domains.resolver
+    names = await pointer_names(backend, address)
+    if not names:
+        advice = "many servers refuse clients without one: ask who runs the network for a PTR record"
+        return [Finding("ptr", False, f"{address} has no PTR record; {advice}"), helo_finding(helo_name, [])]
+    confirmed = [n for n in names if address in map(str, (await resolver.addresses(n)).addresses)]
+    shown = ", ".join(names[:3])
+    if not confirmed:
+        return [
+            Finding("ptr", False, f"{address} points to {shown}, which does not point back"),
+            helo_finding(helo_name, names),
+        ]
+    return [Finding("ptr", True, f"{address} is {confirmed[0]}, and back"), helo_finding(helo_name, confirmed)]
+
+
+async def pointer_names(backend: LocalBackend, address: str) -> list[str]:
+    """Names that our address points to."""
+    answer = await backend.domains.resolver.pointer_names(address)
+    return list(answer.texts)
+
+
+def helo_finding(helo_name: str, names: Sequence[str]) -> Finding:
+    """Whether we call ourselves what the DNS calls us."""
+    if helo_name.rstrip(".").lower() in names:
+        return Finding("helo", True, f"{helo_name} is what the PTR record says")
+    wanted = names[0] if names else "the name of the PTR record, once there is one"
+    return Finding("helo", False, f"{helo_name} is not the name of our address; set helo_name={wanted!r}")
+
+
+async def own_listing(backend: LocalBackend, address: str | None) -> Finding:
+    """Our own address on the DNS lists that are configured."""
+    zones = backend.settings.blacklist.zones
+    if not zones:
+        return Finding("listed", None, "no DNS list is configured; give blacklist=Blacklist(zones=...) to look")
+    if address is None:
+        return Finding("listed", None, "needs our own address")
+    check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
+    seen = await check.observe(DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (Exchange(0, address),)))
+    if seen.listed is None:
+        return Finding("listed", None, seen.message)
+    return Finding("listed", not seen.listed, seen.message or f"{address} is on none of {', '.join(seen.sources)}")
+
+
+class OwnAddress:
+    """Lets the blacklist check look at one address that needs no looking up.
+
+    Parameters
+    ----------
+    resolver : Resolver
+        Who asks the DNS lists.
+    address : str
+        Our own.
+    """
+
+    def __init__(self, resolver: Resolver, address: str) -> None:
+        self.resolver, self.address = resolver, address
+
+    async def addresses(self, host: str) -> AddressAnswer:
+        """Give our own address, whatever is asked."""
+        return AddressAnswer(host, (ipaddress.ip_address(self.address),), AnswerOutcome.DATA)
+
+    async def query(self, name: str, rdtype: RecordType) -> Answer:
+        """Ask the DNS."""
+        return await self.resolver.query(name, rdtype)
+
+
+def audit_host(
+    backend: LocalBackend | None = None, *, domains: Sequence[str] = PROBED_DOMAINS, address: str | None = None
+) -> HostAudit:
+    """Look whether mail servers will answer this host, before a column is asked about.
+
+    Connects to port 25 of one exchange of each of `domains` and says EHLO and QUIT, nothing else;
+    looks up the PTR record of our address and, where configured, our address on DNS lists.
+
+    Parameters
+    ----------
+    backend : LocalBackend, optional
+        Whose settings are used: `helo_name`, `resolver`, `blacklist.zones` and the rest.
+    domains : sequence of str
+        Whose exchanges are connected to; large ones that answer anyone.
+    address : str, optional
+        Our address as servers see it; found out from their replies where they tell it.
+
+    Returns
+    -------
+    HostAudit
+        Findings `port_25`, `ptr`, `helo` and `listed`; prints as text, shows as HTML.
+
+    Raises
+    ------
+    SettingsError
+        If `backend` is no local backend: a service asks from its own host.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> with mv.sandbox.World() as world:
+    ...     audit = mv.audit_host(world.make_backend(smtp_port=9), domains=["gmail.com"])
+    >>> audit.is_fit
+    False
+    """
+    asked = backend or LocalBackend()
+    if not isinstance(asked, LocalBackend):
+        raise SettingsError(f"backend={asked!r}: only a local backend asks from this host")
+
+    async def audit() -> HostAudit:
+        try:
+            return await audit_here(asked, domains, address)
+        finally:
+            await asked.aclose()
+
+    return run_sync(audit())

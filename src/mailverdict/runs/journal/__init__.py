@@ -1,0 +1,1 @@
+"""The journal: a SQLite file of settled answers and paid-for jobs."""

@@ -1,0 +1,152 @@
+"""Requests of the contract out of bodies of any kind: what cannot be read is refused, with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from ...checks.syntax.address import observe_address
+from ...contract.envelope import BULK_LIMIT
+from ...model.evidence import SyntaxEvidence
+from ...model.words import ValidationType
+from .replies import short, standard
+
+__all__ = ["TYPES", "BulkRequest", "CheckRequest", "is_well_formed", "parse_bulk", "parse_check", "read_object"]
+
+# In the contract's order.
+TYPES = list(map(str, (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX)))
+LONGEST_NUMBER = 18  # digits; Python refuses to read numbers of thousands
+CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A single check that can be asked of the engine; its syntax is known and accepted."""
+
+    email: str
+    validation_type: str
+    syntax: SyntaxEvidence
+
+
+@dataclass(frozen=True, slots=True)
+class BulkRequest:
+    """A bulk submission; `well_formed` says so of each of the `emails`."""
+
+    emails: tuple[str, ...]
+    well_formed: tuple[bool, ...]
+    validation_type: str
+
+
+def is_well_formed(email: str) -> bool:
+    """Whether the syntax check accepts an address; surrounding blanks do not count."""
+    return observe_address(email.strip()).ok
+
+
+async def read_object(request: Request, *, limit: int, seconds: float) -> Mapping[str, Any]:
+    """Read a body that must be a JSON object.
+
+    Raises
+    ------
+    Refusal
+        In the short envelope, as the request does not get any further.
+    """
+    check_content_type(request.headers.get("content-type", ""))
+    check_length(request.headers.get("content-length", ""), limit)
+    try:
+        async with asyncio.timeout(seconds):
+            octets = await read_octets(request, limit)
+    except TimeoutError:
+        raise short("REQUEST_TIMEOUT", f"the body did not arrive within {seconds:g} seconds", headers=CLOSE) from None
+    return parse_object(octets)
+
+
+CLOSE = {"connection": "close"}
+
+
+def check_content_type(value: str) -> None:
+    """Only JSON, which is UTF-8 (RFC 8259 section 8.1)."""
+    kind, *parameters = (part.strip().lower() for part in value.split(";"))
+    charset = next((p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset=")), "")
+    if kind != "application/json" or charset not in CHARSETS:
+        headers = {"accept": "application/json"}
+        raise short("UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers)
+
+
+def check_length(value: str, limit: int) -> None:
+    """Refuse by the announced length, before anything is read."""
+    if value.isdecimal() and (len(value) > LONGEST_NUMBER or int(value) > limit):
+        raise too_large(limit)
+
+
+def too_large(limit: int) -> Exception:
+    return short("PAYLOAD_TOO_LARGE", f"a body has at most {limit} octets", headers=CLOSE)
+
+
+async def read_octets(request: Request, limit: int) -> bytes:
+    """The whole body, as long as it is within the limit."""
+    octets = bytearray()
+    while True:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise short("E1002", "the connection ended before the body did")
+        octets += message.get("body", b"")
+        if len(octets) > limit:
+            raise too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(octets)
+
+
+def parse_object(octets: bytes) -> Mapping[str, Any]:
+    """Decode strictly; nesting deeper than the decoder goes is no request of ours either."""
+    try:
+        body = json.loads(octets.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise short("E1002", "the body is not valid JSON in UTF-8") from None
+    if not isinstance(body, dict):
+        raise short("E1002", "the body is not a JSON object")
+    return body
+
+
+def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckRequest:
+    """Read a single check; `default_type` stands where the revision lets the type be left out."""
+    given = body.get("email")
+    email = given.strip() if isinstance(given, str) else ""
+    syntax = observe_address(email)
+    if not syntax.ok:
+        raise standard("EMAIL_REQUIRED", "email is missing, empty or malformed")
+    return CheckRequest(email, parse_type(body, default_type), syntax)
+
+
+def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
+    """Read a bulk submission; malformed addresses are part of it, things that are no text are not."""
+    emails = body.get("emails")
+    if not isinstance(emails, list) or not emails:
+        raise short("E1002", "emails is not a list of addresses with at least one entry")
+    if len(emails) > BULK_LIMIT:
+        raise standard(
+            "BULK_LIMIT_EXCEEDED",
+            f"a bulk request has at most {BULK_LIMIT} addresses",
+            limit=BULK_LIMIT,
+            received=len(emails),
+        )
+    if not all(isinstance(email, str) for email in emails):
+        raise short("E1002", "every entry of emails must be text")
+    validation_type = parse_type(body, None)
+    return BulkRequest(tuple(emails), tuple(map(is_well_formed, emails)), validation_type)
+
+
+def parse_type(body: Mapping[str, Any], default: str | None) -> str:
+    """One of the four types."""
+    if "validation_type" not in body:
+        if default is None:
+            raise short("E1003", "validation_type is missing")
+        return default
+    value = body["validation_type"]
+    if not isinstance(value, str) or value not in TYPES:
+        raise standard("INVALID_VALIDATION_TYPE", f"validation_type is none of {', '.join(TYPES)}", allowed=TYPES)
+    return value

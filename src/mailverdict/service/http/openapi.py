@@ -1,0 +1,273 @@
+"""The contract as an OpenAPI 3.1 document, for the revision that is spoken."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...contract.envelope import BULK_LIMIT, ERROR_STATUS, VERSION, JobStatus
+from ...contract.revisions import EARLIER_REASONS, Revision
+from ...model.words import REASON_MEANING, Verdict
+from ..settings import ServiceSettings
+from .bodies import TYPES
+
+__all__ = ["describe"]
+
+Json = dict[str, Any]
+JOB_STATUSES = [str(each) for each in JobStatus]
+
+
+def ref(name: str) -> Json:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def text(description: str = "", **more: Any) -> Json:
+    return {"type": "string", **({"description": description} if description else {}), **more}
+
+
+def whole(description: str = "") -> Json:
+    return {"type": "integer", "minimum": 0, **({"description": description} if description else {})}
+
+
+def flag(description: str, *, null: bool = False) -> Json:
+    return {"type": ["boolean", "null"] if null else "boolean", "description": description}
+
+
+def record(required: dict[str, Json], optional: dict[str, Json] | None = None, *, closed: bool = False) -> Json:
+    """An object; `closed` where the contract says that there are exactly these keys."""
+    shape: Json = {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
+    return {**shape, "additionalProperties": False} if closed else shape
+
+
+VALIDATION_TYPE = text("How deep the verification goes.", enum=TYPES)
+MOMENT = text("ISO 8601 with offset.", format="date-time")
+FAULTS: Json = {
+    "type": "array",
+    "items": record({"code": text("Upper case."), "message": text("A sentence.")}),
+}
+CHECKS: Json = {
+    "type": "object",
+    "additionalProperties": {"type": "boolean"},
+    "description": "Outcome of each sub-check; one that does not apply is an absent key.",
+}
+PAYLOAD = record(
+    {
+        "email": text("The address as returned by the verifier."),
+        "validation_type": text("The type actually used.", enum=TYPES),
+        "result": text("The verdict.", enum=[str(each) for each in Verdict]),
+        "details": {"type": ["string", "null"], "description": "The dominant reason: `reasons[0]`."},
+        "reasons": {
+            "type": "array",
+            "items": text(),
+            "description": "Every reason in order of precedence; the vocabulary is open. Known: "
+            + "; ".join(f"`{reason}`: {meaning}" for reason, meaning in REASON_MEANING.items()),
+        },
+        "checks": CHECKS,
+        "reason": {"type": ["string", "null"], "description": "Upper-case code of the first error."},
+        "errors": {**FAULTS, "type": ["array", "null"]},
+    },
+    {
+        "role": flag("The local part is a role prefix. Absent: never determined."),
+        "spamtrap": flag("The domain is a known spamtrap. Absent: never determined."),
+        "disposable": flag("The domain is a throw-away provider. Absent: never determined."),
+        "free": flag("The domain is a consumer mail provider; never affects the verdict. Absent: never determined."),
+        "catch_all": flag("Only for `smtp`: the server accepts any address. Null: not established.", null=True),
+        "protected": flag("Only for `smtp`: the server blocks the service. Null: not established.", null=True),
+        "metadata": {"type": "object", "minProperties": 1, "description": "`validated_at`, `mx_records` and more."},
+    },
+)
+EARLIER_PAYLOAD = record(
+    {
+        "email": text(),
+        "validation_type": text(enum=TYPES),
+        "valid": {"type": "boolean"},
+        "checks": CHECKS,
+        "reason": {"enum": [None, *EARLIER_REASONS], "description": "Null when valid."},
+        "errors": FAULTS,
+    },
+    closed=True,
+)
+JOB = record(
+    {
+        "email": text(),
+        "status": text("Where the processing stands; only `done` and `error` are final.", enum=JOB_STATUSES),
+        "verification": {"oneOf": [ref("Verification"), {"type": "null"}], "description": "Null unless `done`."},
+    },
+    closed=True,
+)
+EARLIER_JOB = record(
+    {
+        "email": text(),
+        "status": text(enum=["queued", "processing", "valid", "invalid", "error"]),
+        "message": text(),
+        "details": {"type": "object"},
+        "created_at": MOMENT,
+        "updated_at": MOMENT,
+    },
+    closed=True,
+)
+META = record(
+    {"request_id": text("Unique per request."), "timestamp": MOMENT, "version": text(const=VERSION)}, closed=True
+)
+QUOTA = record({"daily_limit": whole(), "used": whole(), "remaining": whole()}, closed=True)
+ENTRY = record(
+    {
+        "email": text("The input address."),
+        "status": text(enum=["queued", "error"]),
+        "message": text(),
+        "job_id": text("One per input line, including rejected ones."),
+    },
+    closed=True,
+)
+STANDARD_ERROR = record(
+    {
+        "success": {"const": False},
+        "error": record({"code": text(enum=list(ERROR_STATUS)), "message": text()}, {"details": {"type": "object"}}),
+        "meta": ref("Meta"),
+    },
+    closed=True,
+)
+SHORT_ERROR = record({"error": record({"code": text(), "message": text()}, closed=True)}, closed=True)
+
+
+def envelope(data: Json) -> Json:
+    return record({"success": {"const": True}, "data": data, "meta": ref("Meta")}, closed=True)
+
+
+def answer(description: str, schema: Json) -> Json:
+    return {"description": description, "content": {"application/json": {"schema": schema}}}
+
+
+STANDARD, SHORT = ref("StandardError"), ref("ShortError")
+EITHER: Json = {"oneOf": [STANDARD, SHORT]}
+UNAVAILABLE = {"503": answer("The store is away (`E1005`); ask again later.", SHORT)}
+UNEXPECTED = {"500": answer("`INTERNAL_ERROR`.", STANDARD), **UNAVAILABLE}
+ANY_REQUEST = {**UNEXPECTED, "431": answer("The head of the request is too large.", SHORT)}
+WITH_BODY = {
+    **ANY_REQUEST,
+    "408": answer("The body did not arrive in time.", SHORT),
+    "413": answer("The body is too large.", SHORT),
+    "415": answer("The body is not `application/json`.", SHORT),
+}
+EXCEEDED = answer("`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`.", STANDARD)
+
+
+def body(schema: Json) -> Json:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+def check_operation(revision: Revision) -> Json:
+    optional_type = revision is Revision.EARLIER
+    kind = {"validation_type": {**VALIDATION_TYPE, **({"default": "smtp"} if optional_type else {})}}
+    email = {"email": text("The address to verify.", minLength=1)}
+    request = record(email, kind) if optional_type else record({**email, **kind})
+    refused = "`EMAIL_REQUIRED`, `INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
+    return {
+        "operationId": "checkEmail",
+        "summary": "Verify one address",
+        "requestBody": body(request),
+        "responses": {
+            "200": answer("The verdict, whatever it is.", envelope(ref("Verification"))),
+            "400": answer(refused, EITHER),
+            "429": EXCEEDED,
+            "502": answer("`UPSTREAM_ERROR` or `UPSTREAM_SCHEMA_MISMATCH`.", STANDARD),
+            **WITH_BODY,
+        },
+    }
+
+
+def bulk_operation() -> Json:
+    emails = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": BULK_LIMIT}
+    results = record({"results": {"type": "array", "items": ref("BulkEntry"), "minItems": 1, "maxItems": BULK_LIMIT}})
+    refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
+    found = "$response.body#/data/results/0/job_id"
+    submitted = answer("Accepted; nothing is verified yet.", envelope(results))
+    return {
+        "operationId": "submitBulk",
+        "summary": "Submit addresses; each becomes a job",
+        "requestBody": body(record({"emails": emails, "validation_type": VALIDATION_TYPE})),
+        "responses": {
+            "202": {**submitted, "links": {"poll": {"operationId": "pollJob", "parameters": {"job_id": found}}}},
+            "400": answer(refused, EITHER),
+            "422": answer("`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`.", STANDARD),
+            "429": EXCEEDED,
+            **WITH_BODY,
+        },
+    }
+
+
+def poll_operation() -> Json:
+    job_id = {"name": "job_id", "in": "path", "required": True, "schema": text("From a submission entry.", minLength=1)}
+    return {
+        "operationId": "pollJob",
+        "summary": "How a job stands",
+        "parameters": [job_id],
+        "responses": {
+            "200": answer("The job.", envelope(record({"job_id": text(), "result": ref("Job")}, closed=True))),
+            "400": answer("`E1006`: the job_id is missing.", SHORT),
+            "404": answer("`JOB_NOT_FOUND`.", STANDARD),
+            **ANY_REQUEST,
+        },
+    }
+
+
+def quota_operation() -> Json:
+    return {
+        "operationId": "quota",
+        "summary": "What the caller's address has left today",
+        "responses": {"200": answer("The quota record; it has no envelope.", ref("Quota")), **ANY_REQUEST},
+    }
+
+
+def health_operation() -> Json:
+    queue = record({"waiting": whole(), "verifying": whole(), "postponed": whole()})
+    healthy = record({"status": text(enum=["ok", "failing"]), "queue": queue})
+    failing = answer("The worker has stopped, or the store is away.", {"oneOf": [healthy, SHORT]})
+    return {
+        "operationId": "health",
+        "summary": "Whether the service works, and how long its queue is",
+        "responses": {"200": answer("It does.", healthy), **ANY_REQUEST, "503": failing},
+    }
+
+
+def describe(settings: ServiceSettings) -> Json:
+    """The document.
+
+    Parameters
+    ----------
+    settings : ServiceSettings
+        The revision decides on payload and job record; the limit is told.
+
+    Returns
+    -------
+    dict
+        OpenAPI 3.1, JSON-ready.
+    """
+    revision = Revision(settings.revision)
+    earlier = revision is Revision.EARLIER
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Email verification service",
+            "version": VERSION,
+            "description": f"Judges whether an address can receive mail. {settings.daily_limit} addresses a day for "
+            "each client address; no key is needed.",
+        },
+        "paths": {
+            "/api/check-email": {"post": check_operation(revision)},
+            "/api/quota": {"get": quota_operation()},
+            "/api/bulk-check-email": {"post": bulk_operation()},
+            "/api/verification-result/{job_id}": {"get": poll_operation()},
+            "/healthz": {"get": health_operation()},
+        },
+        "components": {
+            "schemas": {
+                "Verification": EARLIER_PAYLOAD if earlier else PAYLOAD,
+                "Job": EARLIER_JOB if earlier else JOB,
+                "Meta": META,
+                "Quota": QUOTA,
+                "BulkEntry": ENTRY,
+                "StandardError": STANDARD_ERROR,
+                "ShortError": SHORT_ERROR,
+            }
+        },
+    }

@@ -1,0 +1,150 @@
+"""Questions are the octets that dnspython would send; no octets at all make the reading of an answer raise."""
+
+from __future__ import annotations
+
+import dns.flags
+import dns.message
+import dns.rcode
+import dns.rrset
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mailverdict.checks.dns.answers import Answer, AnswerOutcome
+from mailverdict.checks.dns.wire import TYPE_CODES, Question, is_truncated, make_question, parse_answer, rcode_of
+
+QUESTION = make_question("ada.example", "MX")
+LABEL = st.text("abcdefghijklmnopqrstuvwxyz0123456789-_/*", min_size=1, max_size=63)
+NAME = st.lists(LABEL, min_size=1, max_size=6).map(".".join).filter(lambda name: len(name) <= 253)
+RDTYPE = st.sampled_from(sorted(TYPE_CODES))
+
+
+def response(
+    *rrsets: str, rcode: int = dns.rcode.NOERROR, rdtype: str = "MX", authority: str = "", flags: int = 0
+) -> bytes:
+    """An answer to the question about ada.example, from records in presentation format."""
+    message = dns.message.make_response(dns.message.make_query("ada.example", rdtype, use_edns=0))
+    message.set_rcode(rcode)
+    message.flags |= flags
+    message.answer = [rrset_of(text) for text in rrsets]
+    message.authority = [rrset_of(authority)] if authority else []
+    return message.to_wire(max_size=65_535)
+
+
+def rrset_of(text: str) -> dns.rrset.RRset:
+    owner, ttl, rdtype, *records = text.split("|")
+    return dns.rrset.from_text(owner, int(ttl), "IN", rdtype, *records)
+
+
+SOA = "example.|500|SOA|ns.example. host.example. 1 2 3 4 120"
+
+
+class TestQuestion:
+    @settings(deadline=None)
+    @given(NAME, RDTYPE, st.integers(0, 0xFFFF), st.booleans())
+    def test_octets_are_those_of_dnspython(self, name, rdtype, identifier, edns):
+        theirs = dns.message.make_query(f"{name}.", rdtype, use_edns=0 if edns else -1, payload=1232, id=identifier)
+        assert make_question(name, rdtype).packet(identifier, edns=edns) == theirs.to_wire()
+
+    @settings(deadline=None)
+    @given(st.binary(max_size=80))
+    def test_no_octets_make_matching_raise(self, packet):
+        assert QUESTION.is_answered_by(packet) in (True, False)
+
+    @pytest.mark.parametrize(
+        ("packet", "is_answer", "why"),
+        [
+            (response(), True, "our question"),
+            (response().replace(b"ada", b"ADA"), True, "in capitals: names compare without case"),
+            (response().replace(b"ada", b"bob"), False, "another name"),
+            (response(rdtype="A"), False, "another type"),
+            (QUESTION.packet(1, edns=False), False, "a query, as an echo sends it back"),
+            (bytes.fromhex("0001 8081 0000 0000 0000 0000"), True, "FORMERR without a question"),
+            (bytes.fromhex("0001 8083 0000 0000 0000 0000"), False, "NXDOMAIN without a question: of what?"),
+            (bytes.fromhex("0001 8080 0000 0000 0000 0000"), False, "NOERROR without a question"),
+            (response()[:11], False, "less than a header"),
+            (response()[:20], False, "half a question"),
+            (response()[:4] + b"\0\2" + response()[6:], False, "two questions, it says"),
+            (b"", False, "nothing"),
+        ],
+    )
+    def test_only_an_answer_to_our_question_is_taken(self, packet, is_answer, why):
+        assert QUESTION.is_answered_by(packet) is is_answer, why
+
+
+MX_ANSWER = "ada.example.|300|MX|20 b.example.|10 A.Example."
+
+
+class TestAnswer:
+    @pytest.mark.parametrize(
+        ("packet", "outcome", "ttl"),
+        [
+            (response(MX_ANSWER), "data", 300),
+            (response("ada.example.|60|CNAME|eva.example.", "eva.example.|300|MX|10 a.example."), "data", 60),
+            (response(authority=SOA), "nodata", 120),
+            (response("ada.example.|60|CNAME|eva.example.", authority=SOA), "nodata", 60),
+            (response(rcode=dns.rcode.NXDOMAIN, authority=SOA), "nxdomain", 120),
+            (response("ada.example.|60|CNAME|eva.example.", rcode=dns.rcode.NXDOMAIN, authority=SOA), "nxdomain", 60),
+            (response("bob.example.|300|MX|10 evil.example."), "nodata", 300),
+            (response(), "nodata", 300),
+        ],
+        ids=["MX", "alias", "nothing", "alias to nothing", "no name", "alias to no name", "of another name", "no SOA"],
+    )
+    def test_what_an_answer_amounts_to(self, packet, outcome, ttl):
+        answer = parse_answer(packet, QUESTION)
+        assert (answer.outcome, answer.ttl, answer.message) == (outcome, ttl, "")
+
+    @pytest.mark.parametrize(
+        ("packet", "message"),
+        [
+            (response(rcode=dns.rcode.SERVFAIL), "SERVFAIL"),
+            (response(rcode=dns.rcode.REFUSED), "REFUSED"),
+            (response(rcode=dns.rcode.NOTIMP), "NOTIMP"),
+            (response(rcode=dns.rcode.BADVERS), "BADVERS"),
+            (response(authority="example.|300|NS|ns.example."), "a referral instead of an answer"),
+            (response(MX_ANSWER, rcode=dns.rcode.NXDOMAIN), "an unreadable answer"),
+            (response(MX_ANSWER)[:-20], "an unreadable answer"),
+            (response(MX_ANSWER) + b"junk", "an unreadable answer"),
+            (response("ada.example.|60|CNAME|ada.example."), "an endless chain of aliases"),
+            (response(r"ada.example.|60|CNAME|e\000va.example."), "an alias that cannot be asked about"),
+        ],
+    )
+    def test_what_says_nothing_about_the_domain(self, packet, message):
+        assert parse_answer(packet, QUESTION) == Answer(AnswerOutcome.UNDETERMINED, message=message)
+
+    def test_message_of_another_kind_is_no_answer(self):
+        packet = bytearray(response())
+        packet[2] |= 5 << 3  # UPDATE
+        assert parse_answer(bytes(packet), QUESTION).outcome is AnswerOutcome.UNDETERMINED
+
+    def test_alias_that_is_not_followed_is_told(self):
+        answer = parse_answer(response("ada.example.|60|CNAME|Eva.Example."), QUESTION)
+        assert (answer.outcome, answer.alias, answer.ttl) == (AnswerOutcome.NODATA, "eva.example", 60)
+
+    def test_compression_loop_is_unreadable(self):
+        packet = response(MX_ANSWER)
+        at = packet.index(b"\x01b\xc0\x10")
+        packet = packet[: at + 2] + bytes([0xC0, at]) + packet[at + 4 :]
+        assert parse_answer(packet, QUESTION).message == "an unreadable answer"
+
+    @settings(deadline=None)
+    @given(st.binary(max_size=300))
+    def test_no_octets_make_reading_raise(self, junk):
+        for packet in (junk, response()[:12] + junk, response()[: 12 + len(QUESTION.section)] + junk):
+            if len(packet) >= 12:
+                assert isinstance(parse_answer(packet, QUESTION), Answer)
+                assert is_truncated(packet) in (True, False)
+                assert 0 <= rcode_of(packet) < 16
+
+    @settings(deadline=None)
+    @given(RDTYPE, st.data())
+    def test_no_damage_makes_reading_raise(self, rdtype, data):
+        records = {"A": "127.0.0.1", "AAAA": "::1", "MX": "10 a.example.", "PTR": "a.example.", "TXT": '"x"'}
+        whole = response(f"ada.example.|300|{rdtype}|{records[rdtype]}", rdtype=rdtype, authority=SOA)
+        packet = bytearray(whole)
+        for at, octet in data.draw(
+            st.lists(st.tuples(st.integers(12, len(whole) - 1), st.integers(0, 255)), max_size=6)
+        ):
+            packet[at] = octet
+        cut = data.draw(st.integers(12, len(whole)))
+        assert isinstance(parse_answer(bytes(packet[:cut]), Question(rdtype, QUESTION.section)), Answer)

@@ -1,0 +1,279 @@
+"""What replies amount to: every row of the two tables, and no refusal of us read as a missing mailbox."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mailverdict.checks.smtp.classify.classification import Action, Finding
+from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, explain_reply, find_wait
+from mailverdict.checks.smtp.classify.rule import Rule
+from mailverdict.checks.smtp.classify.rules import RULES
+from mailverdict.checks.smtp.replies import Reply
+from mailverdict.model.words import Reason
+from tests import CASES
+
+
+def read_rows(name: str) -> Iterator[dict[str, str]]:
+    """Rows with a reply; those of transport failures have no code."""
+    with (CASES / name).open(encoding="utf-8", newline="") as file:
+        yield from (row for row in csv.DictReader(file) if row["code"])
+
+
+def reply_of(row: dict[str, str]) -> Reply:
+    return Reply(int(row["code"]), row["enhanced"] or None, row["text"])
+
+
+ROWS = [*read_rows("smtp_replies.csv"), *read_rows("smtp_replies_more.csv")]
+RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
+WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] != "rcpt_random"], ids=lambda row: row["text"][:60])
+def test_reply_amounts_to_what_the_table_says(row: dict[str, str]) -> None:
+    finding = explain_reply(reply_of(row), phase=row["phase"])
+
+    assert finding.reason == WHOLE_WORDS[row["expected_reason"]], finding.rule
+
+
+@pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] == "rcpt_random"], ids=lambda row: row["text"][:60])
+def test_random_recipient_tells_about_catch_all_only_when_accepted(row: dict[str, str]) -> None:
+    found = catch_all_of(explain_reply(reply_of(row), phase="rcpt_random"))
+
+    assert found is (True if row["expected_reason"] == "catch_all" else found and None)
+
+
+@pytest.mark.parametrize(
+    ("finding", "expected"),
+    [
+        (Finding(None, "accepted"), True),
+        (Finding(Reason.MAILBOX_NOT_FOUND, "mailbox_unknown"), False),
+        (Finding(Reason.INCONCLUSIVE, "too_many_recipients", action=Action.FEWER_RECIPIENTS), None),
+        (Finding(Reason.GREYLISTED, "greylist"), None),
+        (Finding(Reason.MAILBOX_FULL, "over_quota"), None),
+        (Finding(Reason.PROTECTED, "dns_list"), None),
+    ],
+)
+def test_catch_all_follows_from_two_answers_only(finding: Finding, expected: bool | None) -> None:
+    assert catch_all_of(finding) is expected
+
+
+@pytest.mark.parametrize("row", RCPT_ROWS, ids=lambda row: row["text"][:60])
+@pytest.mark.parametrize("phase", ["banner", "ehlo", "mail"])
+def test_no_other_phase_says_anything_about_a_mailbox(row: dict[str, str], phase: str) -> None:
+    reason = classify(reply_of(row), phase=phase)
+
+    assert reason not in (Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"][:60])
+def test_transient_reply_never_establishes_that_a_mailbox_is_missing(row: dict[str, str]) -> None:
+    reply = Reply(450, None, row["text"])
+    finding = explain_reply(reply, phase="rcpt")
+
+    assert finding.reason is not Reason.MAILBOX_NOT_FOUND or finding.rule == "nested_unknown"
+
+
+# --- the table itself ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_rule_decides_its_own_sample(rule: Rule) -> None:
+    sample = rule.sample
+    finding = explain_reply(Reply(sample.code, sample.enhanced_code or None, sample.text), phase=sample.phase)
+
+    assert finding.rule == rule.name
+    assert finding.reason == rule.reason
+
+
+def test_rules_have_names_of_their_own_and_say_where_they_were_seen() -> None:
+    assert len({rule.name for rule in RULES}) == len(RULES)
+    assert all(rule.seen for rule in RULES)
+
+
+def test_every_rule_is_needed_by_its_phase_codes() -> None:
+    assert all(set(rule.phases.split()) <= {"banner", "ehlo", "mail", "rcpt"} for rule in RULES)
+
+
+GIVEN_BY_REPLIES = {
+    None,
+    Reason.NO_MX_RECORD,
+    Reason.MAILBOX_NOT_FOUND,
+    Reason.GREYLISTED,
+    Reason.SENDER_BLOCKED,
+    Reason.CONNECTION_DROPPED,
+    Reason.MAILBOX_FULL,
+    Reason.INCONCLUSIVE,
+    Reason.PROTECTED,
+}
+
+
+def test_rules_give_every_reason_that_a_reply_can_give_and_no_other() -> None:
+    assert {rule.reason for rule in RULES} == GIVEN_BY_REPLIES
+    assert {WHOLE_WORDS[row["expected_reason"]] for row in ROWS if row["expected_reason"] != "catch_all"} == (
+        GIVEN_BY_REPLIES
+    )
+
+
+@settings(deadline=None)
+@given(st.integers(200, 599), st.sampled_from(sorted(PHASES)), st.text(max_size=300), st.none() | st.text(max_size=8))
+def test_any_reply_amounts_to_something(code: int, phase: str, text: str, enhanced: str | None) -> None:
+    finding = explain_reply(Reply(code, enhanced or None, text), phase=phase)
+
+    assert finding.reason in GIVEN_BY_REPLIES
+
+
+def test_phase_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ValueError, match="vrfy"):
+        classify(Reply(250, None, ""), phase="vrfy")
+
+
+# --- details ---------------------------------------------------------------------------------------
+
+DETAILS = [
+    (550, "5.2.1", "The account is disabled", "error_code", "MAILBOX_DISABLED"),
+    (550, "5.1.1", "User unknown", "error_code", "SMTP"),
+    (530, "5.7.0", "Must issue a STARTTLS command first", "action", Action.USE_TLS),
+    (530, "5.7.0", "Must issue a STARTTLS command first", "error_code", "TLS_REQUIRED"),
+    (553, "5.6.7", "SMTPUTF8 required", "action", Action.USE_SMTPUTF8),
+    (452, "4.5.3", "Too many recipients", "action", Action.FEWER_RECIPIENTS),
+    (452, "4.5.3", "Recipients belong to multiple regions ATTR38", "action", Action.FEWER_RECIPIENTS),
+    (552, None, "Too many recipients", "action", Action.FEWER_RECIPIENTS),
+    (451, "4.3.0", "Multiple destination domains per transaction is unsupported.", "action", Action.ONE_DOMAIN),
+    (421, "4.7.0", "Too many connections", "action", Action.BACK_OFF),
+    (450, None, "server is busy", "action", Action.BACK_OFF),
+    (550, "5.1.1", "User unknown", "action", Action.NONE),
+    (450, "4.1.1", "Address verification in progress", "retry_after", 20.0),
+    (450, "4.3.2", "Service currently unavailable", "retry_after", 1.0),
+    (451, None, "Greylisted, try again in 300 seconds", "retry_after", 300.0),
+    (451, None, "Greylisted", "retry_after", None),
+    (550, None, "Rejected, try again in 300 seconds", "retry_after", None),
+]
+
+
+@pytest.mark.parametrize(("code", "enhanced", "text", "attribute", "expected"), DETAILS)
+def test_finding_carries_what_can_be_done(
+    code: int, enhanced: str | None, text: str, attribute: str, expected: object
+) -> None:
+    assert getattr(explain_reply(Reply(code, enhanced, text), phase="rcpt"), attribute) == expected
+
+
+WAITS = [
+    ("try again in 300 seconds", 300.0),
+    ("greylisted for 60 seconds", 60.0),
+    ("please retry after 5 minutes", 300.0),
+    ("wait at least 1 hour", 3600.0),
+    ("come back in 00:05:00", 300.0),
+    ("reessayez dans 5 minutes", 300.0),
+    ("intentelo en 10 minutos", 600.0),
+    ("riprova tra 5 minuti", 300.0),
+    ("in 2 stunden", 7200.0),
+    ("try again in 99999 hours", 86400.0),
+    ("try again later", None),
+    ("id 300 seconds", None),
+    ("in 5 msgs", None),
+]
+
+
+@pytest.mark.parametrize(("text", "seconds"), WAITS)
+def test_find_wait_reads_the_servers_own_hint(text: str, seconds: float | None) -> None:
+    assert find_wait(text) == seconds
+
+
+def test_enhanced_code_within_the_text_counts_when_none_was_parsed() -> None:
+    assert classify(Reply(451, None, "4.7.500 Server busy"), phase="rcpt") is Reason.PROTECTED
+
+
+def test_enhanced_code_of_another_class_is_dropped() -> None:
+    assert classify(Reply(450, "5.7.606", "Mailbox unavailable"), phase="rcpt") is Reason.GREYLISTED
+
+
+# --- never a wrong mailbox_not_found ---------------------------------------------------------------
+
+OUR_NOUNS = """your host|your hostname|sender mailbox|sender's address|the sender account|client name|reverse name
+|the HELO name|return path address|originating address|MAIL FROM address|server name|your server|your IP address
+|remote host|gateway address|sending account|the sending user|submitting user|your account|your e-mail address
+|your domain|PTR record|reverse DNS|your mail server|envelope sender|bounce address|the address you are sending from
+|the user you claim to be|the return address|the SPF record of your address|the client [192.0.2.7]|host 192.0.2.7
+|the poster|a command argument|the address record of your domain|l'adresse de l'expéditeur|votre adresse|l'adresse IP
+|la dirección del remitente|su dirección IP|l'indirizzo del mittente|il tuo account|die Absenderadresse|Ihre Adresse
+|die IP-Adresse|o endereço do remetente|seu endereço""".replace("\n", "").split("|")
+PREDICATES = """unknown|is unknown|not found|does not exist|is invalid|is not valid|is disabled|is suspended|is inactive
+|was not recognized|could not be found|is not registered|has expired|is not allowed|rejected|blocked|inconnue
+|n'existe pas|invalide|no existe|desconocida|non esiste|sconosciuto|unbekannt|existiert nicht|ungültig|não existe
+""".replace("\n", "").split("|")
+REFUSALS_OF_US = """Client host rejected|blocked using zen.spamhaus.org|Helo command rejected|Sender address rejected
+|Relay access denied|SPF check failed|rejected by our policy|Authentication required|sender verify failed
+|Your IP is blacklisted|poor reputation|no PTR record for 192.0.2.7|too many invalid recipients from your host
+|relaying to this user is not permitted|mailbox policy violation|unauthenticated mail is not accepted
+|the recipient does not accept mail from your network|spam source|access denied to unknown clients
+""".replace("\n", "").split("|")
+MAILBOX_WORDS = """User unknown|No such user here|mailbox unavailable|Invalid recipient|Recipient address rejected
+|Unknown local part|Utilisateur inconnu|Empfänger unbekannt|El usuario no existe|this account is disabled
+""".replace("\n", "").split("|")
+NOISE = st.sampled_from(
+    [
+        "<no-such-user@example.org>",
+        "user.unknown@invalid-recipient.example",
+        "http://example.org/?p=NoSuchUser&mailbox=unknown",
+        "[192.0.2.7]",
+        "(S2017062302)",
+        "mx-unknown-user.example.net",
+        "r18-20020a05600c",
+        "- gsmtp",
+        "(in reply to RCPT TO command)",
+    ]
+)
+CODES = st.sampled_from([500, 501, 550, 551, 553, 554, 571])
+DETAIL_CODES = st.sampled_from([None, "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3", "5.1.10", "5.2.1", "5.5.0", "5.7.1"])
+
+
+@settings(deadline=None)
+@given(CODES, DETAIL_CODES, st.sampled_from(OUR_NOUNS), st.sampled_from(PREDICATES), NOISE, st.booleans())
+def test_predicate_of_a_noun_of_ours_is_no_missing_mailbox(
+    code: int, enhanced: str | None, noun: str, predicate: str, noise: str, noun_first: bool
+) -> None:
+    words = f"{noun} {predicate}" if noun_first else f"{predicate}: {noun}"
+
+    for text in (f"{words} {noise}", f"{noise} {words}", f"Recipient address rejected: {words}"):
+        assert classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
+
+
+@settings(deadline=None)
+@given(CODES, DETAIL_CODES, st.sampled_from(REFUSALS_OF_US), st.lists(NOISE, max_size=3), st.randoms())
+def test_refusal_of_us_with_noise_is_no_missing_mailbox(
+    code: int, enhanced: str | None, refusal: str, noise: list[str], randomness: object
+) -> None:
+    parts = [refusal, *noise]
+    randomness.shuffle(parts)  # type: ignore[attr-defined]
+
+    assert classify(Reply(code, enhanced, " ".join(parts)), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND
+
+
+@settings(deadline=None)
+@given(
+    CODES,
+    DETAIL_CODES,
+    st.sampled_from(REFUSALS_OF_US),
+    st.sampled_from(MAILBOX_WORDS),
+    st.sampled_from(["; ", ". ", ", ", " - ", ": ", " and "]),
+    st.booleans(),
+)
+def test_refusal_of_us_beside_words_of_a_mailbox_is_no_missing_mailbox(
+    code: int, enhanced: str | None, refusal: str, mailbox: str, joint: str, us_first: bool
+) -> None:
+    text = joint.join((refusal, mailbox) if us_first else (mailbox, refusal))
+
+    assert classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
+
+
+@settings(deadline=None)
+@given(st.sampled_from([550, 554]), NOISE, NOISE)
+def test_quoted_addresses_hosts_and_links_say_nothing(code: int, first: str, second: str) -> None:
+    text = f"Rejected {first} {second}"
+
+    assert classify(Reply(code, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text

@@ -1,0 +1,128 @@
+"""A driver for sessions without sockets or clocks: commands go to a function, its replies come back."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from mailverdict.checks.smtp.classify.classification import Failure, FailureKind
+from mailverdict.checks.smtp.protocol.session import Session
+from mailverdict.checks.smtp.protocol.steps import (
+    Answered,
+    Ended,
+    Heard,
+    Learned,
+    Read,
+    Recipient,
+    Send,
+    SessionPlan,
+    StartTls,
+)
+from mailverdict.checks.smtp.replies import parse_reply
+
+Answer = Callable[[str], str | Failure | None]
+"""Gives the reply to a command, a failure, or None for silence; lines of a reply are parted by a bar."""
+
+SILENCE = Failure(FailureKind.REPLY_TIMEOUT)
+GONE = Failure(FailureKind.DROPPED)
+EHLO = "250-mx.example|250-PIPELINING|250 8BITMIME"
+IN_STEP = "250-mx.example|250 8BITMIME"
+UNKNOWN = "550 5.1.1 User unknown"
+
+
+@dataclass
+class Played:
+    """What came of a session."""
+
+    ended: Ended
+    commands: list[str] = field(default_factory=list)
+    flights: list[int] = field(default_factory=list)
+    answers: list[Answered] = field(default_factory=list)
+    lessons: list[Learned] = field(default_factory=list)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Reason by address; ``ok`` where accepted."""
+        return {a.recipient.address: str(a.finding.reason or "ok") for a in self.answers}
+
+    @property
+    def verbs(self) -> str:
+        """First letters of the commands."""
+        return " ".join(command.split()[0] for command in self.commands)
+
+
+def to(*addresses: str) -> list[Recipient]:
+    """Recipients; one that begins with an asterisk is a probe."""
+    return [Recipient(a.removeprefix("*"), is_probe=a.startswith("*")) for a in addresses]
+
+
+def play(
+    recipients: Iterable[Recipient],
+    answer: Answer,
+    *,
+    plan: SessionPlan | None = None,
+    banner: str | Failure | None = "220 mx.example ESMTP",
+    handshake: Failure | None = None,
+    seconds: Callable[[str], float] = lambda reply: 0.0,
+) -> Played:
+    """Hold a session against `answer`."""
+    waiting = deque(recipients)
+    session = Session(
+        plan or SessionPlan("client.example"),
+        lambda limit: [waiting.popleft() for _ in range(min(limit, len(waiting)))],
+    )
+    played = Played(Ended())
+    replies: deque[str | Failure] = deque([banner] if banner is not None else [])
+    steps = session.dialogue()
+    value: Heard | Failure | None = None
+    while True:
+        try:
+            step = steps.send(value)
+        except StopIteration as stop:
+            played.ended = stop.value
+            return played
+        value = None
+        match step:
+            case Send(data):
+                lines = data.decode().splitlines()
+                played.commands += lines
+                played.flights.append(len(lines))
+                replies.extend(reply for line in lines if (reply := answer(line)) is not None)
+            case Read(_):
+                value = heard(replies, seconds)
+            case StartTls():
+                value = handshake
+            case Answered():
+                played.answers.append(step)
+            case Learned():
+                played.lessons.append(step)
+
+
+def heard(replies: deque[str | Failure], seconds: Callable[[str], float]) -> Heard | Failure:
+    """The next reply; silence where there is none."""
+    reply = replies.popleft() if replies else SILENCE
+    if isinstance(reply, Failure):
+        return reply
+    return Heard(parse_reply(reply.split("|")), seconds(reply))
+
+
+def server(
+    known: Iterable[str] = (),
+    *,
+    ehlo: str = EHLO,
+    special: dict[str, str | Failure | None] | None = None,
+) -> Answer:
+    """A plain server; `special` gives other replies by the beginning of a command."""
+    mailboxes = {f"RCPT TO:<{address}>" for address in known}
+    usual = {"EHLO": ehlo, "HELO": "250 mx.example", "QUIT": "221 Bye", "STARTTLS": "220 Go"}
+
+    def answer(line: str) -> str | Failure | None:
+        for beginning, reply in (special or {}).items():
+            if line.startswith(beginning):
+                return reply
+        if line.startswith("RCPT"):
+            return "250 2.1.5 Ok" if line in mailboxes else UNKNOWN
+        return usual.get(line.split(maxsplit=1)[0], "250 2.0.0 Ok")
+
+    return answer

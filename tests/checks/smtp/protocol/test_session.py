@@ -1,0 +1,338 @@
+"""The dialogue, without sockets or clocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind
+from mailverdict.checks.smtp.protocol.steps import Learned, SessionPlan
+from tests.checks.smtp.protocol.playing import GONE, IN_STEP, SILENCE, UNKNOWN, play, server, to
+
+ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
+
+
+def plan(**limits: Any) -> SessionPlan:
+    return SessionPlan("client.example", **limits)
+
+
+# --- the usual way -----------------------------------------------------------------------------------
+
+
+def test_session_asks_all_in_one_flight_when_pipelining() -> None:
+    played = play(to(ADA, BOB, "*zq7k@x.example"), server([ADA]))
+
+    assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found", "zq7k@x.example": "mailbox_not_found"}
+    assert played.commands == [
+        "EHLO client.example",
+        "MAIL FROM:<>",
+        f"RCPT TO:<{ADA}>",
+        f"RCPT TO:<{BOB}>",
+        "RSET",
+        "MAIL FROM:<>",
+        "RCPT TO:<zq7k@x.example>",
+        "QUIT",
+    ]
+    assert played.flights == [1, 6, 1]
+    assert (played.ended.finding, played.ended.unasked) == (None, ())
+    assert (played.ended.asked, played.ended.refused, played.ended.reached) == (3, 2, "mail")
+
+
+def test_session_goes_in_step_where_pipelining_is_not_offered() -> None:
+    played = play(to(ADA, BOB), server([ADA], ehlo=IN_STEP))
+
+    assert played.flights == [1, 1, 1, 1, 1]
+    assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found"}
+
+
+def test_session_goes_in_step_when_told_to() -> None:
+    played = play(to(ADA, BOB), server([ADA]), plan=plan(pipelining=False))
+
+    assert max(played.flights) == 1
+
+
+def test_session_names_its_sender() -> None:
+    played = play(to(ADA), server([ADA]), plan=plan(mail_from="v@client.example"))
+
+    assert "MAIL FROM:<v@client.example>" in played.commands
+
+
+def test_session_without_recipients_says_quit() -> None:
+    assert play([], server()).verbs == "EHLO QUIT"
+
+
+def test_session_never_sends_data() -> None:
+    assert "DATA" not in play(to(ADA, BOB, EVE), server([ADA, BOB, EVE])).verbs
+
+
+# --- hello -------------------------------------------------------------------------------------------
+
+
+def test_helo_follows_a_refused_ehlo() -> None:
+    played = play(to(ADA), server([ADA], ehlo="502 5.5.2 Command not recognized"))
+
+    assert played.verbs == "EHLO HELO MAIL RCPT QUIT"
+    assert played.flights == [1] * 5
+
+
+HELLOS = [
+    ({"EHLO": "550 5.7.1 blocked using zen.spamhaus.org", "HELO": "550 no"}, "protected", "what was said to EHLO"),
+    ({"EHLO": "501 5.5.4 HELO argument invalid", "HELO": "501 no"}, "sender_blocked", "EHLO naming HELO"),
+    ({"EHLO": "554 5.7.1 Denied", "HELO": GONE}, "protected", "even if the server then hangs up"),
+    ({"EHLO": "421 4.3.2 Later"}, "inconclusive", "421 is no reason for HELO"),
+    ({"EHLO": "450 4.7.0 Wait"}, "inconclusive", "nor is any transient reply"),
+    ({"EHLO": "220 mx again"}, "inconclusive", "a second greeting is no reply to EHLO"),
+    ({"EHLO": GONE}, "connection_dropped", "end"),
+    ({"EHLO": SILENCE}, "timeout", "silence"),
+]
+
+
+@pytest.mark.parametrize(("special", "reason", "why"), HELLOS)
+def test_session_ends_at_a_refused_hello(special: dict[str, Any], reason: str, why: str) -> None:
+    played = play(to(ADA), server([ADA], special=special))
+
+    assert played.ended.finding is not None
+    assert played.ended.finding.reason == reason, why
+    assert (played.ended.phase, played.ended.reached, played.answers) == ("ehlo", "banner", [])
+
+
+BANNERS = [
+    ("554 5.7.1 blocked using zen.spamhaus.org", "protected", "QUIT"),
+    ("421 4.3.2 too many connections", "inconclusive", "QUIT"),
+    ("521 mx.example does not accept mail", "no_mx_record", "QUIT"),
+    ("250 mx.example", "inconclusive", "QUIT"),
+    (Failure(FailureKind.NOT_SMTP), "no_smtp_data", "QUIT"),
+    (Failure(FailureKind.BANNER_TIMEOUT), "timeout", "QUIT"),
+    (Failure(FailureKind.NO_DATA), "no_smtp_data", ""),
+]
+
+
+@pytest.mark.parametrize(("banner", "reason", "verbs"), BANNERS)
+def test_session_ends_at_a_bad_greeting(banner: Any, reason: str, verbs: str) -> None:
+    played = play(to(ADA), server([ADA]), banner=banner)
+
+    assert played.ended.finding is not None
+    assert (played.ended.finding.reason, played.verbs, played.ended.phase) == (reason, verbs, "banner")
+
+
+# --- TLS ---------------------------------------------------------------------------------------------
+
+WITH_TLS = "250-mx.example|250-PIPELINING|250 STARTTLS"
+
+
+def test_session_uses_tls_when_offered_and_says_ehlo_again() -> None:
+    played = play(to(ADA), server([ADA], ehlo=WITH_TLS))
+
+    assert played.verbs == "EHLO STARTTLS EHLO MAIL RCPT QUIT"
+    assert played.ended.is_secure
+
+
+@pytest.mark.parametrize("starttls", ["demanded", "never"])
+def test_session_leaves_tls_alone_unless_planned(starttls: str) -> None:
+    played = play(to(ADA), server([ADA], ehlo=WITH_TLS), plan=plan(starttls=starttls))
+
+    assert played.verbs == "EHLO MAIL RCPT QUIT"
+    assert not played.ended.is_secure
+
+
+def test_session_goes_on_in_the_clear_when_tls_is_declined() -> None:
+    played = play(to(ADA), server([ADA], ehlo=WITH_TLS, special={"STARTTLS": "454 4.7.0 not now"}))
+
+    assert played.verbs == "EHLO STARTTLS MAIL RCPT QUIT"
+    assert played.reasons == {ADA: "ok"}
+
+
+def test_failed_handshake_asks_for_a_session_without_tls() -> None:
+    played = play(to(ADA), server([ADA], ehlo=WITH_TLS), handshake=Failure(FailureKind.TLS))
+
+    assert played.ended.finding is not None
+    assert played.ended.finding.action is Action.WITHOUT_TLS
+
+
+@pytest.mark.parametrize("ehlo", [WITH_TLS, "250-mx.example|250 STARTTLS"])
+@pytest.mark.parametrize("verb", ["MAIL", "RCPT"])
+def test_session_upgrades_when_tls_is_demanded(verb: str, ehlo: str) -> None:
+    secure: list[bool] = []
+
+    def answer(line: str) -> Any:
+        if line == "STARTTLS":
+            secure.append(True)
+        if line.startswith(verb) and not secure:
+            return "530 5.7.0 Must issue a STARTTLS command first"
+        return server([ADA], ehlo=ehlo)(line)
+
+    played = play(to(ADA, BOB), answer, plan=plan(starttls="demanded"))
+
+    assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found"}
+    assert played.ended.is_secure
+
+
+@pytest.mark.parametrize("verb", ["MAIL", "RCPT"])
+def test_tls_demanded_and_not_offered_is_inconclusive(verb: str) -> None:
+    played = play(to(ADA), server([ADA], special={verb: "530 5.7.0 Must issue a STARTTLS command first"}))
+
+    finding = played.ended.finding or played.answers[0].finding
+    assert (finding.reason, finding.error_code) == ("inconclusive", "TLS_REQUIRED")
+
+
+# --- internationalised mailboxes ---------------------------------------------------------------------
+
+
+def test_internationalised_mailbox_goes_with_smtputf8() -> None:
+    played = play(to(ADA, ZOE), server([ADA, ZOE], ehlo="250-mx.example|250-PIPELINING|250 SMTPUTF8"))
+
+    assert played.reasons == {ADA: "ok", ZOE: "ok"}
+    assert "MAIL FROM:<> SMTPUTF8" in played.commands
+    assert "MAIL FROM:<>" in played.commands
+
+
+def test_internationalised_mailbox_is_not_sent_where_it_cannot_be() -> None:
+    played = play(to(ZOE, ADA), server([ADA, ZOE]))
+
+    assert played.reasons == {ZOE: "inconclusive", ADA: "ok"}
+    assert played.answers[0].finding.error_code == "SMTPUTF8_REQUIRED"
+    assert all(command.isascii() for command in played.commands)
+
+
+def test_recipient_that_needs_smtputf8_is_asked_again_with_it() -> None:
+    def answer(line: str) -> Any:
+        if line.startswith("MAIL"):
+            state["utf8"] = "SMTPUTF8" in line
+        if line == f"RCPT TO:<{ADA}>" and not state["utf8"]:
+            return "553 5.6.7 forwards to an internationalised address"
+        return server([ADA, BOB], ehlo="250-mx.example|250-PIPELINING|250 SMTPUTF8")(line)
+
+    state = {"utf8": False}
+    played = play(to(ADA, BOB), answer)
+
+    assert played.reasons == {ADA: "ok", BOB: "ok"}
+
+
+@pytest.mark.parametrize("address", ["ada@x.example\r\nDATA", "a\x00@x.example", "<a>@x.example", "a b@x.example"])
+def test_malformed_address_never_reaches_the_bytes(address: str) -> None:
+    played = play(to(address, ADA), server([ADA]))
+
+    assert played.reasons == {address: "syntax_error", ADA: "ok"}
+    assert played.verbs == "EHLO MAIL RCPT QUIT"
+
+
+# --- sessions that break -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
+def test_answers_before_a_drop_are_kept(ehlo: str) -> None:
+    played = play(to(ADA, BOB, EVE), server([ADA], ehlo=ehlo, special={f"RCPT TO:<{EVE}>": GONE}))
+
+    assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found"}
+    assert played.ended.finding is not None
+    assert played.ended.finding.reason == "connection_dropped"
+    assert [r.address for r in played.ended.unasked] == [EVE]
+
+
+def test_nothing_counts_of_a_window_in_which_a_reply_was_lost() -> None:
+    played = play(to(ADA, BOB, EVE), server([ADA, EVE], special={f"RCPT TO:<{ADA}>": None}))
+
+    assert played.answers == []
+    assert played.lessons == [Learned(loses_replies=True)]
+    assert played.ended.finding is not None
+    assert (played.ended.finding.reason, played.ended.finding.action) == ("timeout", Action.IN_STEP)
+    assert len(played.ended.unasked) == 3
+
+
+def test_nothing_counts_of_a_window_whose_replies_are_shifted() -> None:
+    special: dict[str, Any] = {f"RCPT TO:<{ADA}>": f"550 5.1.1 <{BOB}>: User unknown"}
+    played = play(to(ADA, BOB), server([ADA], special=special))
+
+    assert played.answers == []
+    assert played.ended.finding is not None
+    assert played.ended.finding.action is Action.IN_STEP
+
+
+def test_lost_reply_in_step_is_a_time_out_of_that_recipient_only() -> None:
+    played = play(to(ADA, BOB), server([ADA], ehlo=IN_STEP, special={f"RCPT TO:<{BOB}>": None}))
+
+    assert played.reasons == {ADA: "ok"}
+    assert played.ended.recipient is not None
+    assert played.ended.recipient.address == BOB
+
+
+MAIL_REFUSALS = [
+    ("550 5.7.1 Sender rejected", "sender_blocked"),
+    ("554 5.7.1 Client host [192.0.2.7] blocked", "protected"),
+    ("452 4.3.1 Insufficient system storage", "inconclusive"),
+    ("421 4.7.0 closing", "inconclusive"),
+    ("451 4.7.1 Greylisted", "greylisted"),
+]
+
+
+@pytest.mark.parametrize(("reply", "reason"), MAIL_REFUSALS)
+@pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
+def test_refused_mail_is_no_answer_about_anyone(reply: str, reason: str, ehlo: str) -> None:
+    special: dict[str, Any] = {"MAIL": reply, "RCPT": "503 5.5.1 need MAIL command"}
+    played = play(to(ADA, BOB), server(special=special, ehlo=ehlo))
+
+    assert played.answers == []
+    assert played.ended.finding is not None
+    assert (played.ended.finding.reason, played.ended.phase) == (reason, "mail")
+    assert len(played.ended.unasked) == 2
+
+
+@pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
+def test_capacity_at_rcpt_ends_the_session_for_now(ehlo: str) -> None:
+    special: dict[str, Any] = {f"RCPT TO:<{BOB}>": "450 4.7.1 Error: too many connections"}
+    played = play(to(ADA, BOB), server([ADA], special=special, ehlo=ehlo))
+
+    assert played.reasons == {ADA: "ok"}
+    assert played.ended.finding is not None
+    assert played.ended.finding.action is Action.BACK_OFF
+    assert [r.address for r in played.ended.unasked] == [BOB]
+
+
+def test_quit_that_gets_no_reply_changes_nothing() -> None:
+    played = play(to(ADA), server([ADA], special={"QUIT": None}))
+
+    assert (played.ended.finding, played.reasons) == (None, {ADA: "ok"})
+
+
+# --- whatever a server says --------------------------------------------------------------------------
+
+REPLIES = st.sampled_from(
+    [
+        "250 Ok",
+        "250 2.1.5 Ok",
+        UNKNOWN,
+        "452 4.5.3 Too many recipients",
+        "451 4.3.0 Multiple destination domains per transaction is unsupported",
+        "450 4.2.0 Greylisted",
+        "530 5.7.0 Must issue a STARTTLS command first",
+        "553 5.6.7 SMTPUTF8 required",
+        "421 4.7.0 closing",
+        "450 too many connections",
+        "354 go on",
+        "220 hello",
+        "554 5.7.1 blocked",
+        SILENCE,
+        GONE,
+    ]
+)
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from([IN_STEP, WITH_TLS, "250-mx|250-SMTPUTF8|250-STARTTLS|250 PIPELINING"]))
+def test_every_recipient_is_answered_once_or_given_back_once(data: st.DataObject, ehlo: str) -> None:
+    def answer(line: str) -> Any:
+        return ehlo if line.startswith("EHLO") else data.draw(REPLIES)
+
+    recipients = to(ADA, BOB, EVE, ZOE, "bad\r\n@x.example", "*zq7k@x.example", "*zq7k@y.example")
+    played = play(recipients, answer, plan=plan(rcpt_per_transaction=3))
+
+    seen = Counter([a.recipient for a in played.answers] + list(played.ended.unasked))
+    assert set(seen.values()) <= {1}
+    assert set(seen) <= set(recipients)
+    if played.ended.finding is None and played.ended.refused < 9:
+        assert len(played.answers) + len(played.ended.unasked) == len(recipients)
+    assert "DATA" not in played.verbs

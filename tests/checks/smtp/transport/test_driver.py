@@ -1,0 +1,305 @@
+"""Sessions over real sockets, against every exchange of the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import ssl
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import pytest
+
+from mailverdict.checks.smtp.protocol.session import Session
+from mailverdict.checks.smtp.protocol.steps import Answered, Ended, Recipient, SessionPlan
+from mailverdict.checks.smtp.transport.driver import Transcript, WireLimits, converse, default_tls
+from mailverdict.sandbox.smtp import Exchange, Fault, SmtpServer
+from mailverdict.sandbox.smtp_table import EXCHANGES
+
+T = TypeVar("T")
+LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
+SHORT = WireLimits(connect=1.5, command=1.5, session=6.0, quit=0.5)
+PATIENT = WireLimits(connect=5.0, command=5.0, session=20.0, quit=5.0)
+CASES = [(exchange, local) for exchange in EXCHANGES for local in exchange.expects]
+
+
+@dataclass
+class Held:
+    """What came of one session."""
+
+    ended: Ended
+    events: list[Any] = field(default_factory=list)
+    lines: Transcript = field(default_factory=list)
+
+    @property
+    def answers(self) -> list[Answered]:
+        return [event for event in self.events if isinstance(event, Answered)]
+
+    @property
+    def reason(self) -> Any:
+        """What became of the one recipient: its answer, or what ended the session."""
+        finding = self.answers[0].finding if self.answers else self.ended.finding
+        assert finding is not None
+        return finding.reason
+
+
+async def hold(
+    server: SmtpServer,
+    exchange: Exchange,
+    locals_: Iterable[str],
+    *,
+    limits: WireLimits = PATIENT,
+    plan: SessionPlan | None = None,
+    events: list[Any] | None = None,
+    **how: Any,
+) -> Held:
+    """Hold one session with an exchange about some mailboxes of its domain."""
+    waiting = [Recipient(f"{local}@{exchange.domain}") for local in locals_]
+
+    def supply(limit: int) -> list[Recipient]:
+        drawn = waiting[:limit]
+        del waiting[:limit]
+        return drawn
+
+    held = Held(Ended(), events if events is not None else [])
+    held.ended = await converse(
+        Session(plan or SessionPlan("client.example"), supply),
+        how.pop("addresses", [server.address_of(exchange.host)]),
+        port=server.port,
+        limits=limits,
+        handle=held.events.append,
+        allow_networks=how.pop("allow_networks", LOOPBACK),
+        transcript=held.lines,
+        **how,
+    )
+    return held
+
+
+def play(exchanges: Iterable[Exchange], action: Callable[[SmtpServer], Awaitable[T]]) -> T:
+    """Run `action` with a server that plays `exchanges`."""
+
+    async def main() -> T:
+        async with SmtpServer(exchanges) as server:
+            return await action(server)
+
+    return asyncio.run(main())
+
+
+# --- every exchange of the sandbox, all at once ----------------------------------------------------
+
+
+@dataclass
+class Round:
+    """One session with every exchange for each of its cases, all at the same time."""
+
+    held: dict[tuple[str, str], Held]
+    order: list[str]
+    server: SmtpServer
+
+
+@pytest.fixture(scope="module")
+def round_() -> Round:
+    order: list[str] = []
+
+    async def one(server: SmtpServer, exchange: Exchange, local: str) -> Held:
+        held = await hold(server, exchange, [local], limits=SHORT)
+        order.append(exchange.host)
+        return held
+
+    async def action(server: SmtpServer) -> Round:
+        held = await asyncio.gather(*(one(server, exchange, local) for exchange, local in CASES))
+        keys = ((exchange.host, local) for exchange, local in CASES)
+        return Round(dict(zip(keys, held, strict=True)), order, server)
+
+    return play(EXCHANGES, action)
+
+
+@pytest.mark.parametrize(("exchange", "local"), CASES, ids=lambda value: getattr(value, "host", value))
+def test_exchange_gives_the_reason_it_stands_for(round_: Round, exchange: Exchange, local: str) -> None:
+    held = round_.held[exchange.host, local]
+
+    assert held.reason == exchange.expects[local], held.ended
+
+
+def test_hostile_exchange_does_not_delay_others(round_: Round) -> None:
+    silent = [round_.order.index(e.host) for e, _ in CASES if e.host.startswith("mx.tarpit")]
+
+    assert round_.order.index("mx.plain.example") < min(silent)
+
+
+def test_no_session_ever_sends_data(round_: Round) -> None:
+    assert sum(round_.server.stats(exchange.host).datas for exchange in EXCHANGES) == 0
+
+
+DEAF_TO_QUIT = ("closed", "tarpit", "trickle", "endless", "flood", "hang-up", "reset", "drop", "shut", "crowded")
+
+
+@pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda exchange: exchange.host)
+def test_every_session_that_allows_it_ends_with_quit(round_: Round, exchange: Exchange) -> None:
+    stats = round_.server.stats(exchange.host)
+    name = exchange.domain.partition(".")[0]
+    hears = not name.startswith(DEAF_TO_QUIT) and exchange.starttls != "broken"
+
+    assert stats.quits == (stats.sessions if hears else 0)
+    assert stats.open_now == 0
+
+
+def test_connections_are_made_where_someone_listens(round_: Round) -> None:
+    for exchange in EXCHANGES:
+        assert round_.server.stats(exchange.host).sessions == (len(exchange.expects) if exchange.listens else 0)
+
+
+# --- one at a time -----------------------------------------------------------------------------------
+
+PLAIN = Exchange("mx.plain.example", "the usual case")
+
+
+def test_transcript_holds_every_line() -> None:
+    held = play([PLAIN], lambda server: hold(server, PLAIN, ["ada", "nobody"]))
+
+    assert [f"{who}: {text}" for _, who, text in held.lines[1:]] == [
+        "S: 220 mx.plain.example ESMTP sandbox",
+        "C: EHLO client.example",
+        "S: 250-mx.plain.example",
+        "S: 250-PIPELINING",
+        "S: 250-SIZE 10240000",
+        "S: 250-ENHANCEDSTATUSCODES",
+        "S: 250 8BITMIME",
+        "C: MAIL FROM:<>",
+        "C: RCPT TO:<ada@plain.example>",
+        "C: RCPT TO:<nobody@plain.example>",
+        "S: 250 2.1.0 Ok",
+        "S: 250 2.1.5 Ok",
+        "S: 550 5.1.1 <nobody@plain.example>: Recipient address rejected: User unknown in virtual mailbox table",
+        "C: QUIT",
+        "S: 221 2.0.0 Bye",
+    ]
+    assert [seconds for seconds, _, _ in held.lines] == sorted(seconds for seconds, _, _ in held.lines)
+
+
+def test_address_that_may_not_be_dialled_is_not() -> None:
+    async def action(server: SmtpServer) -> tuple[Held, int]:
+        held = await hold(server, PLAIN, ["ada"], allow_networks=())
+        return held, server.stats(PLAIN.host).sessions
+
+    held, sessions = play([PLAIN], action)
+
+    assert (held.reason, held.ended.phase, held.ended.reached, sessions) == ("port_closed", "connect", "", 0)
+
+
+def test_next_address_of_the_exchange_is_tried() -> None:
+    async def action(server: SmtpServer) -> Held:
+        return await hold(server, PLAIN, ["ada"], addresses=["127.25.9.9", server.address_of(PLAIN.host)])
+
+    held = play([PLAIN], action)
+
+    assert (held.reason, held.ended.host) == (None, "127.25.0.1")
+
+
+def test_session_leaves_from_the_source_address() -> None:
+    refusing = Exchange("mx.refusing.example", "tells who came", greeting="554 go away, {client}")
+
+    held = play([refusing], lambda server: hold(server, refusing, ["ada"], source="127.0.0.9"))
+
+    assert held.ended.detail == "554 go away, 127.0.0.9"
+
+
+def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
+    slow = Exchange("mx.slow.example", "answers at leisure", extensions=(), slow_after=1, slow_by=30.0)
+
+    async def action(server: SmtpServer) -> tuple[list[Any], int, int]:
+        events: list[Any] = []
+        task = asyncio.create_task(hold(server, slow, ["ada", "grace", "nobody", "info"], events=events))
+        while server.stats(slow.host).commands["RCPT"] < 3:
+            await asyncio.sleep(0.001)
+        task.cancel()
+        await asyncio.wait([task])
+        while server.stats(slow.host).quits < 1:
+            await asyncio.sleep(0.001)
+        return events, server.stats(slow.host).quits, int(task.cancelled())
+
+    events, quits, cancelled = play([slow], action)
+
+    assert [event.recipient.address for event in events] == ["ada@slow.example", "grace@slow.example"]
+    assert (quits, cancelled) == (1, 1)
+
+
+def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:
+    slow = Exchange("mx.slow.example", "a long way off", mailboxes=None, extensions=(), delay=0.1)
+    limits = WireLimits(connect=5.0, command=5.0, session=1.0, quit=0.1)
+
+    held = play([slow], lambda server: hold(server, slow, [f"user{n}" for n in range(50)], limits=limits))
+
+    assert held.ended.finding is not None
+    assert (held.ended.finding.rule, held.ended.finding.reason) == ("session_timeout", "timeout")
+    assert 0 < len(held.answers) < 9
+    assert len(held.answers) + len(held.ended.unasked) == 9  # one window: the budget
+
+
+def test_reply_deadline_runs_from_the_last_reply_not_from_the_last_byte() -> None:
+    trickle = Exchange("mx.trickle.example", "a byte now and then", faults=(Fault("RCPT", "trickle"),))
+
+    held = play([trickle], lambda server: hold(server, trickle, ["ada"], limits=SHORT))
+
+    assert (held.reason, held.ended.phase) == ("timeout", "rcpt")
+
+
+def test_fault_of_the_handler_reaches_the_caller() -> None:
+    def stumble(event: object) -> None:
+        raise ZeroDivisionError
+
+    async def action(server: SmtpServer) -> Ended:
+        waiting = [Recipient("ada@plain.example")]
+        session = Session(SessionPlan("client.example"), lambda limit: [waiting.pop()] if waiting else [])
+        where = [server.address_of(PLAIN.host)]
+        return await converse(session, where, port=server.port, handle=stumble, allow_networks=LOOPBACK)
+
+    with pytest.raises(ZeroDivisionError):
+        play([PLAIN], action)
+
+
+def test_bytes_before_the_handshake_are_not_taken_for_replies() -> None:
+    injecting = Exchange(
+        "mx.injecting.example",
+        "someone in the middle adds a line",
+        starttls="offered",
+        faults=(Fault("STARTTLS", "say", text="220 go\r\n250 injected\r\n"),),
+    )
+
+    held = play([injecting], lambda server: hold(server, injecting, ["ada"]))
+
+    assert held.ended.finding is not None
+    assert held.ended.finding.rule == "tls_failed"
+
+
+def test_sessions_under_tls_are_secure() -> None:
+    offering = Exchange("mx.offering.example", "offers STARTTLS", starttls="offered")
+
+    async def action(server: SmtpServer) -> tuple[Held, int]:
+        held = await hold(server, offering, ["ada", "nobody"])
+        return held, server.stats(offering.host).secured
+
+    held, secured = play([offering], action)
+
+    assert [answer.finding.reason for answer in held.answers] == [None, "mailbox_not_found"]
+    assert (held.ended.is_secure, secured) == (True, 1)
+
+
+def test_default_tls_verifies_nothing() -> None:
+    context = default_tls()
+
+    assert (context.verify_mode, context.check_hostname) == (ssl.CERT_NONE, False)
+    assert default_tls() is context
+
+
+def test_budget_is_kept_over_the_wire() -> None:
+    punishing = Exchange("mx.punishing.example", "punishes refusals", slow_after=10, slow_by=30.0, cut_after=20)
+
+    async def action(server: SmtpServer) -> tuple[Held, int]:
+        held = await hold(server, punishing, [f"nobody{n}" for n in range(40)])
+        return held, server.stats(punishing.host).commands["RCPT"]
+
+    held, asked = play([punishing], action)
+
+    assert (held.ended.refused, asked, held.ended.finding) == (9, 9, None)

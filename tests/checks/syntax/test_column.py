@@ -1,0 +1,299 @@
+"""A column: row by row what `observe_syntax` says, in every form that Arrow text comes in."""
+
+import csv
+import itertools
+import json
+import random
+import re
+import unicodedata
+from dataclasses import astuple
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from mailverdict.checks.syntax.address import observe_syntax
+from mailverdict.checks.syntax.arrays import OFFSET_MAX, stack
+from mailverdict.checks.syntax.column import PIECE_ROWS, SyntaxColumn, fault_messages, observe_column
+from mailverdict.checks.syntax.local_parts import ANY_DOT_ATOM, BLOCK_OCTETS
+from mailverdict.model.evidence import SyntaxEvidence
+from tests import CASES
+
+VECTORS = CASES / "syntax_vectors.csv"
+COMMON = "abz09AZ.@-_+"
+SPECIAL = "\"'(),:;<>[]\\ \t\r\n\x00\x1f\x7f/!#$%&*=?^`{|}~"
+FOREIGN = "éßÅſıİ\u0301\u0338\u200b\u200d\u202e\xa0\xad。．｡＠﹫\u037e\u0958ابא١ᚠ石𝒜😀\ue000\u0378\u2028K"
+WORDS = (
+    *("info", "INFO", "Postmaster", "mar\u212aeting", "local", "test", "invalid", "LOCALHOST", "com", "de", "co.uk"),
+    *(
+        "xn--",
+        "XN--",
+        "xn--bcher-kva",
+        "xn--80ak6aa92e",
+        "xn--a",
+        "xn--zz-9",
+        "axn--b",
+        "ab--c",
+        "bücher",
+        "BÜCHER",
+        "почта",
+    ),
+    *(
+        "a" * 62,
+        "a" * 63,
+        "b" * 64,
+        "c" * 120,
+        "é" * 30,
+        "石" * 40,
+        "\u0958" * 20,
+        "--",
+        "..",
+        "@@",
+        "mailto:",
+        "IPv6:",
+    ),
+    *(
+        "192.0.2.7",
+        "<ada@web.de>",
+        '"a b"',
+        "(work)",
+        "; b@web.de",
+        ".local",
+        ".test",
+        "web.de",
+        "@web.de",
+        "gmail.com",
+    ),
+)
+TOKENS = (*COMMON, *COMMON, *COMMON, *SPECIAL, *FOREIGN, *WORDS, *WORDS)
+
+
+def make_hostile(n: int, seed: int) -> list[str]:
+    """Texts of which some are nearly addresses, and some really are; the same for the same seed."""
+    rng = random.Random(seed)
+    shapes = (
+        lambda: "".join(rng.choices(TOKENS, k=rng.randrange(8))),
+        lambda: "".join(rng.choices(TOKENS, k=rng.randrange(1, 4))) + "@web.de",
+        lambda: "ada@" + "".join(rng.choices(TOKENS, k=rng.randrange(1, 4))) + rng.choice((".de", "")),
+        lambda: "".join(rng.choices(WORDS, k=2)) + "@" + ".".join(rng.choices(WORDS, k=rng.randrange(1, 5))),
+        lambda: rng.choice(("a", "é", "e\u0301")) * rng.randrange(1, 250) + "@" + ".".join(rng.choices(WORDS, k=3)),
+        lambda: (
+            rng.choice(("Ada", "info", "石井", "o'neil"))
+            + "@"
+            + rng.choice(WORDS)
+            + rng.choice((".com", ".COM", "。jp"))
+        ),
+    )
+    return [rng.choice(shapes)().strip() for _ in range(n)]
+
+
+HOSTILE = make_hostile(50_000, seed=11)
+
+
+def rows_of(texts: pa.Array, seen: SyntaxColumn) -> list[SyntaxEvidence]:
+    """The column's answers as `observe_syntax` gives them."""
+    messages = fault_messages(texts, seen.ok).to_pylist()
+    domains = [None if code is None else seen.domains[code].as_py() for code in seen.domain_codes.to_pylist()]
+    columns = (seen.ok.to_pylist(), seen.normalized.to_pylist(), seen.local.to_pylist(), domains, messages)
+    return [
+        SyntaxEvidence(ok, *("" if each is None else each for each in rest)) for ok, *rest in zip(*columns, strict=True)
+    ]
+
+
+def differing_rows(texts: list[str], found: list[SyntaxEvidence]) -> list[int]:
+    """The positions where a column's answer is not that of `observe_syntax`."""
+    return [row for row, text in enumerate(texts) if astuple(observe_syntax(text)) != astuple(found[row])]
+
+
+def compare(texts: list[str]) -> list[int]:
+    column = pa.array(texts, pa.string())
+    return differing_rows(texts, rows_of(column, observe_column(column)))
+
+
+@given(st.lists(st.lists(st.sampled_from(TOKENS), max_size=6).map("".join), max_size=12))
+@example(["a@b.c", "d@e.f", "", "@", "a@@b.c", "x" * 255, "x" * 251 + "@b.c"])
+@example([""])
+@example(["."])
+@example(["a.", "@b.de", ".a@b.de"])
+@example(["mar\u212aeting@web.de", "MARKETING@web.de", "Marketing+x@web.de"])
+def test_column_is_row_by_row_what_one_address_is(texts):
+    assert compare(texts) == []
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=8))
+def test_column_is_row_by_row_what_one_address_is_for_any_text(texts):
+    assert compare([*texts, *(f"{text}@web.de" for text in texts), *(f"ada@{text}.de" for text in texts)]) == []
+
+
+def test_column_is_row_by_row_what_one_address_is_for_many_hostile_texts():
+    column = pa.array(HOSTILE)
+    seen = observe_column(column)
+    assert 0.1 < seen.ok.true_count / len(HOSTILE) < 0.5, "the texts no longer try both outcomes"
+    assert differing_rows(HOSTILE, rows_of(column, seen)) == []
+
+
+def test_column_is_row_by_row_what_one_address_is_for_all_short_local_parts_and_domains():
+    alphabet = 'aZ9.-@_" \xe9'
+    short = ["".join(each) for size in range(5) for each in itertools.product(alphabet, repeat=size)]
+    assert compare([f"{text}@b.de" for text in short]) == []
+    assert compare([f"a@{text}de" for text in short]) == []
+
+
+def test_column_is_row_by_row_what_one_address_is_for_every_vector():
+    with VECTORS.open(encoding="utf-8", newline="") as file:
+        texts = {json.loads(row["address_json"]).strip() for row in csv.DictReader(file)}
+    encodable = sorted(text for text in texts if not re.search("[\ud800-\udfff]", text))
+    assert len(encodable) > 400
+    assert compare(encodable) == []
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda seen: SyntaxEvidence(not seen.ok, seen.normalized, seen.local, seen.ascii_domain, seen.message),
+        lambda seen: SyntaxEvidence(seen.ok, seen.normalized + "x", seen.local, seen.ascii_domain, seen.message),
+        lambda seen: SyntaxEvidence(
+            seen.ok, seen.normalized, seen.local.upper() + "X", seen.ascii_domain, seen.message
+        ),
+        lambda seen: SyntaxEvidence(seen.ok, seen.normalized, seen.local, "x" + seen.ascii_domain, seen.message),
+        lambda seen: SyntaxEvidence(seen.ok, seen.normalized, seen.local, seen.ascii_domain, seen.message + "."),
+    ],
+)
+def test_the_comparison_finds_a_spoiled_row(spoil):
+    texts = HOSTILE[:300]
+    found = rows_of(pa.array(texts), observe_column(pa.array(texts)))
+    found[137] = spoil(found[137])
+    assert differing_rows(texts, found) == [137]
+
+
+def as_chunks(texts: list[str], kind: pa.DataType) -> pa.ChunkedArray:
+    """Chunks of many sizes, empty ones and slices among them."""
+    whole = pa.array(["left out", *texts], kind)
+    ends = sorted({0, 1, 2, 3, 10, 11, 500, len(texts) // 2, len(texts)})
+    pieces = [whole.slice(1 + start, end - start) for start, end in itertools.pairwise(ends)]
+    return pa.chunked_array([*pieces[:2], pa.array([], kind), *pieces[2:]], kind)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+@pytest.mark.parametrize("threads", [1, 2, 5, None])
+def test_chunks_threads_and_offset_width_make_no_difference(kind, threads):
+    texts = HOSTILE[:5_000]
+    plain = pa.array(texts)
+    expected = observe_column(plain, threads=1)
+    for column in (as_chunks(texts, kind), pa.array(["", *texts, ""], kind).slice(1, len(texts))):
+        seen = observe_column(column, threads=threads)
+        assert astuple_lists(seen) == astuple_lists(expected)
+        assert fault_messages(column, seen.ok).to_pylist() == fault_messages(plain, expected.ok).to_pylist()
+
+
+def astuple_lists(seen: SyntaxColumn) -> list[list[object]]:
+    return [each.to_pylist() for each in (seen.ok, seen.local, seen.domain_codes, seen.domains, seen.normalized)]
+
+
+def test_rows_in_many_pieces_come_out_as_in_one():
+    texts = [text for text in HOSTILE if text.isascii()][:10_000] + HOSTILE[:1_000]
+    repeats = 2 * PIECE_ROWS // len(texts)
+    once = observe_column(pa.array(texts))
+    often = observe_column(pa.array(texts * repeats), threads=2)
+    assert often.domains.equals(once.domains)
+    for name in ("ok", "local", "domain_codes", "normalized"):
+        assert getattr(often, name).equals(pa.concat_arrays([getattr(once, name)] * repeats))
+
+
+@pytest.mark.parametrize("shift", range(-6, 6))
+def test_two_dots_are_seen_wherever_a_block_of_octets_ends(shift):
+    filler = ["a@b.de"] * ((BLOCK_OCTETS + shift) // 6)
+    texts = [*filler, "abc..d@b.de", *filler, "abc.@b.de"]
+    assert np.flatnonzero(~observe_column(pa.array(texts)).ok.to_numpy(zero_copy_only=False)).tolist() == [
+        len(filler),
+        len(texts) - 1,
+    ]
+
+
+def test_arrays_are_valid_and_of_the_promised_types():
+    texts = HOSTILE[:10_000]
+    seen = observe_column(pa.array(texts))
+    arrays = (seen.ok, seen.local, seen.domain_codes, seen.domains, seen.normalized)
+    for array in arrays:
+        array.validate(full=True)
+    assert [array.type for array in arrays] == [pa.bool_(), pa.string(), pa.int32(), pa.string(), pa.string()]
+    refused = len(texts) - seen.ok.true_count
+    assert [array.null_count for array in arrays] == [0, refused, refused, 0, refused]
+    messages = fault_messages(pa.array(texts), seen.ok)
+    messages.validate(full=True)
+    assert messages.type == pa.dictionary(pa.int32(), pa.string())
+    assert messages.null_count == seen.ok.true_count
+
+
+@pytest.mark.parametrize("column", [pa.array([], pa.string()), pa.chunked_array([], pa.large_string())], ids=str)
+def test_empty_column(column):
+    seen = observe_column(column)
+    assert astuple_lists(seen) == [[], [], [], [], []]
+    assert fault_messages(column, seen.ok).to_pylist() == []
+
+
+@pytest.mark.parametrize("texts", [["ada@web.de"], ["x"], [""], ["ada@web.de", "ben@Web.de"], ["", "x", "@"]])
+def test_all_rows_accepted_or_all_refused(texts):
+    assert compare(texts) == []
+
+
+def test_domains_are_the_distinct_ones_of_accepted_rows_in_order_of_appearance():
+    seen = observe_column(
+        pa.array(["a@Zeta.de", "b..c@unused.de", "a@bücher.de", "a@alpha.de", "a@ZETA.DE", "a@xn--bcher-kva.de"])
+    )
+    assert seen.domains.to_pylist() == ["zeta.de", "xn--bcher-kva.de", "alpha.de"]
+    assert seen.domain_codes.to_pylist() == [0, None, 1, 2, 0, 1]
+
+
+def test_domains_are_distinct_lower_case_and_ascii():
+    domains = observe_column(pa.array(HOSTILE[:10_000])).domains.to_pylist()
+    assert len(set(domains)) == len(domains) > 100
+    assert [domain for domain in domains if not domain.isascii() or domain != domain.lower()] == []
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_a_huge_cell_is_refused_and_spoils_no_other_row(kind):
+    huge = ["a" * 10_000_000, "@" * 10_000_000, "a@" + "b." * 1_000_000 + "de"]
+    column = pa.array(["ada@web.de", huge[0], "Ben@WEB.de", *huge[1:], "石@web.de"], kind)
+    seen = observe_column(column)
+    assert seen.normalized.to_pylist() == ["ada@web.de", None, "Ben@web.de", None, None, "石@web.de"]
+    assert set(fault_messages(column, seen.ok).to_pylist()) == {None, "The address is longer than 254 octets."}
+    assert seen.normalized.nbytes < 1_000
+
+
+def test_rows_that_lie_behind_two_gib_of_others():
+    octets = np.zeros(2**31 + 10, np.uint8)  # never touched, so that no memory is taken
+    octets[-10:] = np.frombuffer(b"Ada@WEB.de", np.uint8)
+    offsets = np.array([0, 2**31, 2**31 + 10], np.int64)
+    column = pa.LargeStringArray.from_buffers(2, pa.py_buffer(offsets), pa.py_buffer(octets)).slice(1)
+    seen = observe_column(column)
+    assert seen.normalized.to_pylist() == ["Ada@web.de"]
+    assert fault_messages(column, seen.ok).to_pylist() == [None]
+
+
+def test_the_callers_buffers_stay_as_they_are():
+    column = pa.array(["Ada@WEB.de", "INFO@Web.De", "a@XN--BCHER-KVA.de"])
+    before = column.to_pylist()
+    observe_column(column)
+    assert column.to_pylist() == before
+
+
+def test_more_text_than_an_array_can_hold_is_said_clearly():
+    assert stack(np.array([OFFSET_MAX - 1, 1], np.int32))[-1] == OFFSET_MAX
+    with pytest.raises(ValueError, match="slice the column"):
+        stack(np.array([OFFSET_MAX, 1], np.int32))
+
+
+EVERY_CHARACTER = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+
+
+def test_letters_and_digits_of_any_script_are_of_categories_that_are_never_unsafe():
+    matched = [char for char in EVERY_CHARACTER if ANY_DOT_ATOM.fullmatch(char)]
+    assert len(matched) > 100_000
+    assert {unicodedata.category(char)[0] for char in matched} <= set("LNPS")
+
+
+def test_nothing_combines_with_an_at_sign_so_that_the_first_one_always_separates():
+    assert [char for char in EVERY_CHARACTER if unicodedata.normalize("NFC", "@" + char)[0] != "@"] == []

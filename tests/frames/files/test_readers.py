@@ -1,0 +1,295 @@
+"""Table files in: what they are, what they hold, and what is wrong with them."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import sys
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import xlsxwriter
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.errors import ColumnError, InputError
+from mailverdict.frames.files.delimited import BLOCK, SAMPLE, guess_delimiter, known_delimiter
+from mailverdict.frames.files.readers import open_table
+
+ROWS = [["1", "ada@example.org"], ["2", ""]]
+TABLE = pa.table({"id": [1, 2], "email": ["ada@example.org", None]})
+
+
+def write(folder, name, content):
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def rows_of(path, **hints):
+    """Every row of a file as lists, and its columns."""
+    with open_table(path, **hints) as file:
+        whole = [row for piece in file.pieces() for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)]
+        return [list(row) for row in whole], list(file.columns)
+
+
+def fault_of(path, **hints):
+    """What is said when reading a file to its end."""
+    with pytest.raises((InputError, ColumnError)) as caught:
+        rows_of(path, **hints)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+class TestDelimited:
+    @pytest.mark.parametrize(
+        ("name", "content", "hints"),
+        [
+            ("commas.csv", "id,email\n1,ada@example.org\n2,\n", {}),
+            ("semicolons.csv", "id;email\n1;ada@example.org\n2;\n", {}),
+            ("pipes.txt", "id|email\n1|ada@example.org\n2|\n", {}),
+            ("tabs.csv", "id\temail\n1\tada@example.org\n2\t\n", {}),
+            ("tabs.tsv", "id\temail\n1\tada@example.org\n2\t\n", {}),
+            ("odd.csv", "id~email\n1~ada@example.org\n2~\n", {"delimiter": "~"}),
+            ("named.csv", "id\temail\n1\tada@example.org\n2\t\n", {"delimiter": "tab"}),
+            ("windows.csv", "id,email\r\n1,ada@example.org\r\n2,\r\n", {}),
+            ("old mac.csv", "id,email\r1,ada@example.org\r2,\r", {}),
+            ("no end.csv", 'id,email\n1,ada@example.org\n2,""', {}),
+            ("quoted.csv", '"id","email"\n"1","ada@example.org"\n"2",""\n', {}),
+            ("blank lines.csv", "id,email\n\n1,ada@example.org\n\n2,\n\n", {}),
+            ("mark.csv", "\ufeffid,email\n1,ada@example.org\n2,\n", {}),
+            ("mark, told.csv", "\ufeffid,email\n1,ada@example.org\n2,\n", {"encoding": "utf-8"}),
+            ("utf-16.csv", "id,email\n1,ada@example.org\n2,\n".encode("utf-16"), {}),
+            ("utf-32.csv", "id,email\n1,ada@example.org\n2,\n".encode("utf-32"), {}),
+            ("utf-16-le.csv", "id,email\n1,ada@example.org\n2,\n".encode("utf-16-le"), {"encoding": "utf-16-le"}),
+            ("UPPER.CSV", "id,email\n1,ada@example.org\n2,\n", {}),
+        ],
+    )
+    def test_every_dialect_gives_the_same_rows(self, tmp_path, name, content, hints):
+        assert rows_of(write(tmp_path, name, content), **hints) == (ROWS, ["id", "email"])
+
+    def test_cells_are_text_and_stay_as_they_are(self, tmp_path):
+        content = 'a,b\n007,NULL\n1e5, x \n"l1\nl2","say ""hi"""\n5" pipe,NA\ntrue,2026-01-02\n'
+        wanted = [["007", "NULL"], ["1e5", " x "], ["l1\nl2", 'say "hi"'], ['5" pipe', "NA"], ["true", "2026-01-02"]]
+        assert rows_of(write(tmp_path, "x.csv", content))[0] == wanted
+
+    def test_names_may_be_twice_empty_or_over_two_lines(self, tmp_path):
+        path = write(tmp_path, "x.csv", 'a,a,,"e\nmail"\n1,2,3,x@example.org\n')
+        assert rows_of(path) == ([["1", "2", "3", "x@example.org"]], ["a", "a", "", "e\nmail"])
+
+    def test_a_blank_line_is_a_row_where_a_row_is_one_cell(self, tmp_path):
+        assert rows_of(write(tmp_path, "x.csv", "email\na@b.org\n\nc@d.org\n"))[0] == [["a@b.org"], [""], ["c@d.org"]]
+
+    @pytest.mark.parametrize("content", ["id,email\n", "id,email", "id,email\r\n", "\ufeffid,email\n", "id,email\n\n"])
+    def test_a_header_alone_is_a_table_without_rows(self, tmp_path, content):
+        with open_table(write(tmp_path, "x.csv", content)) as file:
+            assert [(len(piece), piece.column_names) for piece in file.pieces()] == [(0, ["id", "email"])]
+
+    def test_another_encoding_is_read_when_told(self, tmp_path):
+        path = write(tmp_path, "x.csv", "name,email\nJörg €,a@b.org\n".encode("cp1252"))
+        assert rows_of(path, encoding="cp1252")[0] == [["Jörg €", "a@b.org"]]
+
+    def test_a_character_across_the_edge_of_the_sample_is_no_error(self, tmp_path):
+        head = "note\n" + "x" * (SAMPLE - 6)
+        assert rows_of(write(tmp_path, "x.csv", head + "ö\n"))[0] == [[head[5:] + "ö"]]
+
+    def test_more_than_one_block_keeps_every_row_in_order(self, tmp_path):
+        lines = [f"{i},{'x' * 1_000}" for i in range(BLOCK // 800)]
+        read = rows_of(write(tmp_path, "x.csv", "id,note\n" + "\n".join(lines)))[0]
+        assert [row[0] for row in read] == [str(i) for i in range(len(lines))]
+
+    @pytest.mark.parametrize(
+        ("content", "hints", "told"),
+        [
+            (b"", {}, " is empty"),
+            ("\n\nid,email\n1,x\n", {}, " has no header line"),
+            (",,\n1,2,3\n", {}, " has no header line"),
+            ("x" * (SAMPLE + 9) + "\n1\n", {}, ": the header line is longer than 65,536 octets"),
+            ("id,email\n1\n", {}, ", line 2: 1 cell where the header has 2"),
+            ('id,email\n"a\nb",2\n1,2,3\n', {}, ", line 4: 3 cells where the header has 2"),
+            (
+                'id,email\n1,"ada@example.org\n2,x\n',
+                {},
+                " ends inside quotes: it is cut off, or a quote is not doubled",
+            ),
+            ('id,email\n1,"ada@example.org'.encode("utf-16"), {}, " ends inside quotes"),
+            (
+                "id,email\nJörg,x\n".encode("latin-1"),
+                {},
+                ", line 2: octet 0xf6 is not utf-8; say which encoding it is, as --encoding cp1252",
+            ),
+            ("id,email\nJörg,x\n".encode("latin-1"), {"encoding": "utf-8"}, ", line 2: octet 0xf6 is not utf-8"),
+            (
+                b"id,email\n" + b"1,x\n" * SAMPLE + "Jörg,x\n".encode("latin-1"),
+                {},
+                ", line 65538: octet 0xf6 is not utf-8",
+            ),
+            (b"id,email\n" + b"1,x\n" * SAMPLE + b"2,\xc3", {}, ", line 65539: octet 0xc3 is not utf-8"),
+            ("id,email\n1,x\0y\n", {}, " holds NUL characters: it is no text table"),
+            ("id,email\n1,x\n".encode("utf-16-le"), {}, " holds NUL characters"),
+            ("id,email\n1,x\n", {"encoding": "utf-99"}, "encoding 'utf-99' is not known; try utf-8"),
+            ("id,email\n1,x\n", {"encoding": "base64"}, "encoding 'base64' is not known"),
+            ("id,email\n1,x\n", {"encoding": "utf-16"}, "octet 0x0a is not utf-16; give another --encoding"),
+            ("id,email\n1,x\n", {"delimiter": "ab"}, "delimiter 'ab': give one character, or one of tab"),
+            ("id,email\n1,x\n", {"delimiter": ""}, "delimiter ''"),
+            ("id,email\n1,x\n", {"delimiter": "\n"}, "delimiter '\\n'"),
+            ('id,"' + "x" * 140_000, {}, "the header line"),
+        ],
+        ids=lambda v: repr(v)[:25],
+    )
+    def test_what_is_wrong_is_told_on_one_line(self, tmp_path, content, hints, told):
+        assert told in fault_of(write(tmp_path, "x.csv", content), **hints)
+
+    def test_a_row_too_long_for_memory_is_told(self, tmp_path):
+        path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * BLOCK) + "\n")
+        assert "a row is longer than 8,388,608 octets, or a quote is not closed" in fault_of(path)
+
+    def test_a_long_cell_with_a_lone_quote_is_read(self, tmp_path):
+        cell = 'x"' + "x" * 200_000
+        assert rows_of(write(tmp_path, "x.csv", f"id,email\n1,{cell}\n"))[0] == [["1", cell]]
+
+    @given(
+        st.lists(
+            st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=2, max_size=2)
+        )
+    )
+    def test_whatever_python_writes_is_read_back(self, tmp_path_factory, rows):
+        import csv
+
+        text = io.StringIO(newline="")
+        csv.writer(text, quoting=csv.QUOTE_ALL).writerows([["id", "email"], *rows])
+        path = write(tmp_path_factory.mktemp("csv"), "x.csv", text.getvalue())
+        assert rows_of(path, delimiter=",")[0] == rows
+
+    def test_the_delimiter_is_guessed_outside_quotes(self):
+        assert guess_delimiter('"a,b,c";"d";"e"\n1,2') == ";"
+        assert guess_delimiter("email") == ","
+        assert known_delimiter("\\t") == "\t"
+
+
+class TestParquet:
+    def test_types_are_kept(self, tmp_path):
+        pa.parquet.write_table(TABLE, tmp_path / "x.parquet")
+        with open_table(tmp_path / "x.parquet") as file:
+            assert pa.concat_tables(file.pieces()).equals(TABLE)
+
+    def test_no_rows_keep_their_types(self, tmp_path):
+        pa.parquet.write_table(TABLE.slice(0, 0), tmp_path / "x.pq")
+        with open_table(tmp_path / "x.pq") as file:
+            assert [piece.schema for piece in file.pieces()] == [TABLE.schema]
+
+    @pytest.mark.parametrize("part", [0.01, 0.5, 0.99])
+    def test_a_file_cut_off_is_told(self, tmp_path, part):
+        pa.parquet.write_table(TABLE, tmp_path / "x.parquet")
+        whole = (tmp_path / "x.parquet").read_bytes()
+        assert "x.parquet: " in fault_of(write(tmp_path, "x.parquet", whole[: int(len(whole) * part)]))
+
+    def test_a_damaged_page_is_told_while_reading(self, tmp_path):
+        pa.parquet.write_table(pa.table({"email": [f"{i}@example.org" for i in range(9_000)]}), tmp_path / "x.parquet")
+        whole = bytearray((tmp_path / "x.parquet").read_bytes())
+        whole[100:9_000] = bytes(8_900)
+        assert "x.parquet: " in fault_of(write(tmp_path, "x.parquet", bytes(whole)))
+
+
+def write_book(path, rows, sheet="People"):
+    book = xlsxwriter.Workbook(str(path), {"default_date_format": "yyyy-mm-dd hh:mm"})
+    book.add_worksheet("Cover")
+    for at, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            (book.get_worksheet_by_name(sheet) or book.add_worksheet(sheet)).write(at, column, cell)
+    book.close()
+    return path
+
+
+class TestWorkbook:
+    MOMENT = datetime.datetime(2026, 1, 2, 3, 4)  # noqa: DTZ001 - a workbook has no time zones
+    HEADER = ("email", "n", "share", "when", "ok", "mixed", 5)
+    BODY = (
+        ("ada@example.org", 1, 0.5, MOMENT, True, "a", "x"),
+        ("", 2, 2, MOMENT, False, 1, None),
+        (None, None, None, None, None, 2.5, None),
+    )
+
+    def test_columns_of_one_kind_keep_it(self, tmp_path):
+        path = write_book(tmp_path / "x.xlsx", [self.HEADER, *self.BODY])
+        rows, columns = rows_of(path, sheet="People")
+        assert columns == ["email", "n", "share", "when", "ok", "mixed", "5"]
+        assert rows == [
+            ["ada@example.org", 1, 0.5, self.MOMENT, True, "a", "x"],
+            [None, 2, 2.0, self.MOMENT, False, "1", None],
+            [None, None, None, None, None, "2.5", None],
+        ]
+
+    def test_a_sheet_of_a_header_alone_has_no_rows(self, tmp_path):
+        assert rows_of(write_book(tmp_path / "x.xlsx", [["email"]]), sheet="People") == ([], ["email"])
+
+    @pytest.mark.parametrize(
+        ("sheet", "told"), [("Poeple", "has no sheet 'Poeple'; there are 'Cover', 'People'"), (None, "has no header")]
+    )
+    def test_the_wrong_sheet_is_told(self, tmp_path, sheet, told):
+        assert told in fault_of(write_book(tmp_path / "x.xlsx", [["email"]]), sheet=sheet)
+
+    @pytest.mark.parametrize("part", [0.1, 0.5, 0.99])
+    def test_a_file_cut_off_is_told(self, tmp_path, part):
+        whole = write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]]).read_bytes()
+        assert "cannot be read as XLSX" in fault_of(write(tmp_path, "x.xlsx", whole[: int(len(whole) * part)]))
+
+
+class TestOpening:
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("folder.csv", "folder.csv is a directory; give a file"),
+            ("missing.csv", "missing.csv: no such file"),
+            ("x.foo", "cannot tell what kind of table this is; known endings: .csv, .txt"),
+            ("x", "cannot tell what kind"),
+            ("empty.parquet", "empty.parquet is empty"),
+            ("fake.parquet", "fake.parquet: Parquet magic bytes not found"),
+            ("fake.xlsx", "fake.xlsx cannot be read as XLSX"),
+        ],
+    )
+    def test_what_is_no_table_is_told(self, tmp_path, name, told):
+        if name == "folder.csv":
+            (tmp_path / name).mkdir()
+        elif name != "missing.csv":
+            write(tmp_path, name, "" if name.startswith("empty") else "email\na@b.org\n" * 3)
+        assert told in fault_of(tmp_path / name)
+
+    def test_a_table_that_is_named_as_another_is_told(self, tmp_path):
+        path = write_book(tmp_path / "x.xlsx", [["email"]]).rename(tmp_path / "x.csv")
+        assert "x.csv" in fault_of(path)
+
+    def test_a_column_that_is_not_there_once_is_told_with_the_file(self, tmp_path):
+        with open_table(write(tmp_path, "x.csv", "a,b,b\n")) as file:
+            file.check_column("a")
+            with pytest.raises(ColumnError, match=r"x\.csv: no column 'email'; there are 'a', 'b', 'b'"):
+                file.check_column("email")
+            with pytest.raises(ColumnError, match=r"x\.csv: the column name 'b' occurs 2 times"):
+                file.check_column("b")
+
+
+def stdin_of(content, monkeypatch):
+    """Standard input is the one argument that cannot be given otherwise."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+class TestStandardInput:
+    def test_it_is_read_as_csv_and_its_copy_goes(self, monkeypatch):
+        stdin_of(b"\xef\xbb\xbfid;email\n1;ada@example.org\n2;\n", monkeypatch)
+        with open_table("-") as file:
+            assert file.path.exists()
+            assert [piece.to_pylist() for piece in file.pieces()] == [[{"id": a, "email": b} for a, b in ROWS]]
+        assert not file.path.exists()
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [(b"", "standard input is empty"), (b"id\n\xff\n", "standard input, line 2: octet 0xff"), (b"\n", "no header")],
+    )
+    def test_what_is_wrong_is_told_and_its_copy_goes(self, monkeypatch, tmp_path, content, told):
+        import tempfile
+
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+        stdin_of(content, monkeypatch)
+        assert told in fault_of("-")
+        assert list(tmp_path.iterdir()) == []

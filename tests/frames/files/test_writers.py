@@ -1,0 +1,228 @@
+"""Table files out: whole or not at all, readable by others, harmless in a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import stat
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import python_calamine
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.errors import InputError
+from mailverdict.frames.files.writers import CSV_ROWS, XLSX_ROWS, AtomicTable, CsvSink, neutralize
+
+MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
+TABLE = pa.table(
+    {
+        "email": ["ada@example.org", None, 'say "hi"'],
+        "n": [1, None, 3],
+        "ok": [True, False, None],
+        "when": [MOMENT, None, MOMENT],
+        "verdict": pa.array(["valid", None, "risky"]).dictionary_encode(),
+        "list": [["a"], None, []],
+    }
+)
+# Text, and what it is where a spreadsheet might run it.
+FORMULAS = [
+    ("=1+1", "'=1+1"),
+    ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+    ("+SUM(A1)", "'+SUM(A1)"),
+    ("-2+3+cmd|x", "'-2+3+cmd|x"),
+    ("@SUM(A1)", "'@SUM(A1)"),
+    ("\t=1", "'\t=1"),
+    ("\r=1", "'\r=1"),
+    ("-", "'-"),
+    ("-5", "-5"),
+    ("+49 (0)30 / 12-34", "+49 (0)30 / 12-34"),
+    ("-1,5", "-1,5"),
+    ("ada@example.org", "ada@example.org"),
+    ("a=1", "a=1"),
+    ("", ""),
+]
+
+
+def written(path, *pieces, **options):
+    with AtomicTable(path, **options) as table:
+        for piece in pieces:
+            table.write(piece)
+    return path
+
+
+@pytest.mark.parametrize(("text", "harmless"), FORMULAS)
+def test_formulas_are_neutralised_and_numbers_left(text, harmless):
+    assert neutralize(pa.array(["x", text, None, ""], pa.large_string()).slice(1)).to_pylist() == [harmless, None, ""]
+
+
+class TestCsv:
+    def test_cells_as_people_read_them(self, tmp_path):
+        assert written(tmp_path / "x.csv", TABLE).read_text() == (
+            "email,n,ok,when,verdict,list\n"
+            "ada@example.org,1,true,2026-01-02 03:04:05.000000Z,valid,['a']\n"
+            ",,false,,,\n"
+            '"say ""hi""",3,,2026-01-02 03:04:05.000000Z,risky,[]\n'
+        )
+
+    def test_pieces_have_one_header_and_no_rows_still_have_it(self, tmp_path):
+        piece = pa.table({"a": ["1"], "b;": ["2"]})
+        assert written(tmp_path / "x.csv", piece, piece, delimiter=";").read_text() == 'a;"b;"\n1;2\n1;2\n'
+        assert written(tmp_path / "x.tsv", piece.slice(0, 0)).read_text() == "a\tb;\n"
+
+    def test_formulas_in_cells_and_header_unless_raw(self, tmp_path):
+        piece = pa.table({"=a": [text for text, _ in FORMULAS]})
+        for raw, column in ((True, 0), (False, 1)):
+            path = written(tmp_path / "x.csv", piece, is_for_people=not raw)
+            with path.open(newline="") as file:
+                header, *rows = csv.reader(file)
+            assert header == [("=a", "'=a")[column]]
+            assert [row[0] if row else "" for row in rows] == [each[column] for each in FORMULAS]
+
+    def test_a_byte_order_mark_where_the_input_had_one(self, tmp_path):
+        path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), has_mark=True)
+        assert path.read_bytes() == b"\xef\xbb\xbfa\n\xc3\xb6\n"
+
+    @given(
+        st.lists(
+            st.tuples(
+                st.none() | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
+                st.text(st.sampled_from(';",\r\n x'), max_size=4),
+            ),
+            min_size=1,
+        ),
+        st.sampled_from(",;\t|"),
+    )
+    def test_whatever_is_written_python_reads_back(self, tmp_path_factory, rows, delimiter):
+        columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
+        path = tmp_path_factory.mktemp("csv") / "x.csv"
+        sink = CsvSink(path, delimiter, is_for_people=False)
+        sink.write(pa.table(columns, names=["a", "b"]))
+        sink.close()
+        with path.open(newline="", encoding="utf-8") as file:
+            read = list(csv.reader(file, delimiter=delimiter))
+        assert read == [["a", "b"], *([a or "", b] for a, b in rows)]
+
+    def test_more_rows_than_are_joined_at_once(self, tmp_path):
+        numbers = [str(n) for n in range(CSV_ROWS * 2 + 3)]
+        lines = written(tmp_path / "x.csv", pa.table({"n": numbers})).read_text().splitlines()
+        assert lines == ["n", *numbers]
+
+    def test_standard_output(self, capfdbinary):
+        with AtomicTable("-") as table:
+            table.write(TABLE.select(["email"]))
+            assert capfdbinary.readouterr().out == b""
+        assert capfdbinary.readouterr().out == b'email\nada@example.org\n\n"say ""hi"""\n'
+
+
+class TestParquet:
+    def test_types_are_kept_over_pieces(self, tmp_path):
+        path = written(tmp_path / "x.parquet", TABLE.slice(0, 1), TABLE.slice(1))
+        assert pa.parquet.read_table(path).cast(TABLE.schema).equals(TABLE)
+
+    def test_no_rows_are_a_readable_file(self, tmp_path):
+        assert (
+            pd.read_parquet(written(tmp_path / "x.parquet", TABLE.slice(0, 0))).columns.tolist() == TABLE.column_names
+        )
+
+
+class TestWorkbook:
+    def test_text_stays_text_and_types_are_kept(self, tmp_path):
+        piece = TABLE.append_column("formula", pa.array(["=1+1", "https://x.org", "007"]))
+        piece = piece.append_column("odd", pa.array([float("nan"), float("inf"), 0.5]))
+        path = written(tmp_path / "x.xlsx", piece)
+        header, *rows = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+        assert header == piece.column_names
+        naive = MOMENT.replace(tzinfo=None)
+        assert rows[0][:7] == ["ada@example.org", 1.0, True, naive, "valid", "['a']", "=1+1"]
+        assert rows[1][:7] == ["", "", False, "", "", "", "https://x.org"]
+        assert rows[2][5:] == ["[]", "007", 0.5]
+
+    def test_dates_before_those_of_workbooks_and_long_cells_are_text(self, tmp_path):
+        early = datetime.datetime(1066, 10, 14, tzinfo=datetime.UTC)
+        path = written(tmp_path / "x.xlsx", pa.table({"when": [early], "long": ["x" * 40_000]}))
+        _, row = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
+        assert row == ["1066-10-14 00:00:00+00:00", "x" * 32_767]
+
+    def test_more_rows_than_a_workbook_holds_are_refused(self, tmp_path):
+        piece = pa.table({"n": pa.nulls(XLSX_ROWS, pa.int8())})
+        with pytest.raises(InputError, match="more than 1,048,575 rows do not fit a workbook; write CSV or Parquet"):
+            written(tmp_path / "x.xlsx", piece)
+        assert list(tmp_path.iterdir()) == []
+
+
+class Broken:
+    """A piece that cannot be written, of whatever kind the file is."""
+
+    def __getattr__(self, name):
+        raise InputError("not a table")
+
+    def __len__(self):
+        return 1
+
+
+class TestAtomic:
+    @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.xlsx"])
+    def test_nothing_appears_when_the_work_fails(self, tmp_path, name):
+        (tmp_path / name).write_text("before")
+        with pytest.raises(InputError, match="not a table"):
+            written(tmp_path / name, TABLE, Broken())
+        assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [(name, "before")]
+
+    def test_the_file_takes_its_name_at_the_end(self, tmp_path):
+        path = tmp_path / "x.csv"
+        with AtomicTable(path) as table:
+            table.write(TABLE)
+            assert not path.exists()
+        assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
+        reference = tmp_path / "reference"
+        reference.touch()
+        assert stat.S_IMODE(path.stat().st_mode) == stat.S_IMODE(reference.stat().st_mode)
+
+    def test_a_name_as_long_as_names_can_be(self, tmp_path):
+        assert written(tmp_path / ("x" * 251 + ".csv"), TABLE).exists()
+
+    @pytest.mark.parametrize(
+        ("name", "told"),
+        [
+            ("x", "cannot tell what kind of table to write; known endings: .csv"),
+            ("x.xlsm", "cannot tell what kind"),
+            ("folder.csv", "folder.csv is a directory; name a file to write"),
+            ("nowhere/x.csv", "nowhere/x.csv cannot be written: there is no directory "),
+        ],
+    )
+    def test_a_target_that_cannot_be_is_told(self, tmp_path, name, told):
+        (tmp_path / "folder.csv").mkdir()
+        with pytest.raises(InputError, match=told):
+            AtomicTable(tmp_path / name)
+
+    @pytest.mark.skipif(not Path("/proc").is_dir(), reason="nothing here that not even root may write to")
+    def test_a_folder_that_may_not_be_written_is_told(self, tmp_path):
+        with pytest.raises(InputError, match=r"/proc/x\.csv cannot be written: "), AtomicTable("/proc/x.csv"):
+            pass
+
+
+def test_odd_columns_are_written_and_long_identifiers_stay_themselves(tmp_path):
+    from mailverdict.frames.files.readers import open_table
+
+    table = pa.table(
+        {
+            "email": ["a@b.example"],
+            "id": pa.array([1234567890123456789]),
+            "huge": pa.array([2**64 - 1], pa.uint64()),
+            "raw": pa.array([b"\xff\xfe"], pa.binary(2)),
+            "coded": pa.array([b"\xff"]).dictionary_encode(),
+            "big": pa.array([1e20]),
+        }
+    )
+    for name in ("out.csv", "out.xlsx"):
+        with AtomicTable(tmp_path / name) as sink:
+            sink.write(table)
+        with open_table(tmp_path / name) as source:
+            back = pa.concat_tables(source.pieces()).to_pylist()[0]
+        assert (str(back["id"]), str(back["huge"])) == ("1234567890123456789", "18446744073709551615")
+        assert float(back["big"]) == 1e20

@@ -1,0 +1,101 @@
+"""What is known of domains, and who waits for it."""
+
+import random
+
+import pytest
+
+from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.replies import Reply
+from mailverdict.local.smtp.answers import answer_evidence
+from mailverdict.local.smtp.catch_all import CatchAllBook, Held, is_same_refusal, probe_address
+from mailverdict.model.words import Reason
+
+OK = Reply(250, "2.1.5", "Ok")
+BARE = Reply(550, None, "Rejected")
+
+
+def held(reply, position=1, address="ada@x.example"):
+    return Held(position, address, answer_evidence("mx.x.example", explain_reply(reply, phase="rcpt"), reply), reply)
+
+
+def probed(book, reply, code=0):
+    return book.answered(code, explain_reply(reply, phase="rcpt"), reply)
+
+
+ANSWERS = [
+    (OK, True, "a random address is accepted"),
+    (Reply(550, "5.1.1", "User unknown"), False, "a random address is refused as unknown"),
+    (Reply(451, "4.7.1", "Greylisted, try again later"), None, "greylisted, and not asked again"),
+    (Reply(554, "5.7.1", "Client host blocked using dnsbl.example"), None, "we are refused"),
+    (Reply(452, "4.5.3", "Too many recipients"), None, "a limit"),
+]
+
+
+@pytest.mark.parametrize(("reply", "expected", "why"), ANSWERS)
+def test_the_reply_to_a_random_address_sets_catch_all_and_nothing_else(reply, expected, why):
+    book = CatchAllBook()
+    assert book.hold(0, held(OK)) == []
+    ((position, evidence),) = probed(book, reply)
+    assert (position, evidence.reason, evidence.catch_all) == (1, None, expected), why
+    ((_, later),) = book.hold(0, held(OK, 2))
+    assert later.catch_all is expected
+
+
+def test_each_domain_wants_one_probe():
+    book = CatchAllBook()
+    assert [book.wants_probe(code) for code in (0, 0, 1)] == [True, False, True]
+    book.note(2, accepts_all=True)
+    assert not book.wants_probe(2)
+
+
+def test_what_is_known_without_a_probe_is_not_overruled():
+    book = CatchAllBook()
+    book.note(0, accepts_all=True)
+    book.note(0, accepts_all=None)
+    assert book.known[0] is True
+
+
+SAME = [
+    (BARE, BARE, "sender_blocked", "the same words for anyone"),
+    (BARE, Reply(550, None, "Mail for this user is refused"), "inconclusive", "other words"),
+    (BARE, OK, "inconclusive", "a random address is accepted"),
+    (Reply(550, None, "Rejected ada@x.example"), Reply(550, None, "Rejected {probe}"), "sender_blocked", "but for the address"),
+    (Reply(550, None, "Rejected id=8f3a9c21"), Reply(550, None, "Rejected id=77b0e1d4"), "sender_blocked", "but for a number"),
+    (BARE, Reply(551, None, "Rejected"), "inconclusive", "another code"),
+    (Reply(550, "5.0.0", "Rejected"), BARE, "inconclusive", "another enhanced code"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("own", "other", "expected", "why"), SAME)
+@pytest.mark.parametrize("comes_first", [True, False])
+def test_an_ambiguous_refusal_that_anyone_gets_is_about_us(own, other, expected, why, comes_first):
+    book = CatchAllBook()
+    probe = book.probe_of(0, "x.example", random.Random(1))
+    other = Reply(other.code, other.enhanced_code, other.text.replace("{probe}", probe))
+    first = book.hold(0, held(own)) if comes_first else []
+    settled = [*first, *probed(book, other)]
+    if not comes_first:
+        settled = book.hold(0, held(own))
+    assert [str(evidence.reason) for _, evidence in settled] == [expected], why
+
+
+def test_an_accepted_address_is_never_a_refusal():
+    assert not is_same_refusal(held(OK), OK, "zq7k@x.example")
+
+
+def test_a_domain_whose_probe_gets_lost_is_left_undetermined():
+    book = CatchAllBook()
+    book.hold(0, held(OK))
+    book.hold(0, held(BARE, 2))
+    assert [book.is_lost(0), book.is_lost(0)] == [False, True]
+    settled = dict(book.give_up(0))
+    assert {p: (e.reason, e.catch_all) for p, e in settled.items()} == {1: (None, None), 2: (Reason.INCONCLUSIVE, None)}
+
+
+def test_probes_are_plain_random_and_stay_the_same():
+    book, rng = CatchAllBook(), random.Random(3)
+    first = book.probe_of(0, "x.example", rng)
+    assert book.probe_of(0, "x.example", rng) == first
+    local, _, domain = first.partition("@")
+    assert (len(local), local.isalnum(), local.isascii(), domain) == (16, True, True, "x.example")
+    assert len({probe_address("x.example", rng) for _ in range(1000)}) == 1000

@@ -1,0 +1,238 @@
+"""What is owed to one exchange; no clock but what is handed in."""
+
+import datetime
+
+import pytest
+
+from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind, Finding, explain_failure
+from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.protocol.steps import Ended, Learned, SessionPlan
+from mailverdict.checks.smtp.providers import Provider
+from mailverdict.checks.smtp.replies import Reply
+from mailverdict.local.smtp.politeness import ExchangeState
+from mailverdict.model.settings import LocalSettings
+from mailverdict.model.words import Reason
+
+PLAN = SessionPlan("client.example")
+OK = Reply(250, None, "Ok")
+BLOCKED = Reply(554, "5.7.1", "Client host [192.0.2.1] blocked using dnsbl.example")
+UNKNOWN = Reply(550, "5.1.1", "User unknown")
+BUSY = Ended(Finding(Reason.INCONCLUSIVE, "capacity", action=Action.BACK_OFF), "banner", "421 too many connections")
+
+
+def state(**settings):
+    return ExchangeState("mx.x.example", LocalSettings(**settings), PLAN, addresses=("127.0.0.1", "127.0.0.2"))
+
+
+def broken(kind, phase, **how):
+    return Ended(explain_failure(Failure(kind)), phase, kind.value, **how)
+
+
+def hear(host, *replies):
+    for reply in replies:
+        host.answered(explain_reply(reply, phase="rcpt"), reply)
+
+
+# --- leaving alone ---------------------------------------------------------------------------------------
+
+ROWS = [
+    ([BLOCKED] * 3, True, "three in a row"),
+    ([BLOCKED] * 2, False, "two are not enough"),
+    ([BLOCKED, BLOCKED, UNKNOWN, BLOCKED, BLOCKED], False, "an answer between them counts from new"),
+    ([BLOCKED, BLOCKED, OK, BLOCKED, BLOCKED, BLOCKED], True, "three after it do"),
+    ([Reply(550, "5.7.1", "Sender rejected")] * 5, False, "that is about our sender, and perhaps about one domain"),
+]
+
+
+@pytest.mark.parametrize(("replies", "is_closed", "why"), ROWS)
+def test_refusals_of_us_close_an_exchange(replies, is_closed, why):
+    host = state()
+    hear(host, *replies)
+    assert (host.closed is not None) is is_closed, why
+    if host.closed:
+        assert (host.closed.finding.reason, host.closed.is_inferred) == (Reason.PROTECTED, True)
+        assert "blocked" in host.closed.detail
+
+
+def test_the_number_of_refusals_is_a_setting():
+    host = state(protected_after=1)
+    hear(host, BLOCKED)
+    assert host.closed
+
+
+ENDINGS = [
+    ([broken(FailureKind.DROPPED, "rcpt")] * 2, Reason.CONNECTION_DROPPED, "twice without an answer"),
+    ([broken(FailureKind.DROPPED, "rcpt")], None, "once may be chance"),
+    ([broken(FailureKind.DROPPED, "rcpt", asked=1)] * 9, None, "each time some are answered"),
+    ([broken(FailureKind.BANNER_TIMEOUT, "banner")] * 2, Reason.TIMEOUT, "never greets"),
+    ([broken(FailureKind.TLS, "ehlo"), broken(FailureKind.DROPPED, "rcpt")], None, "the first is done without TLS next time"),
+    ([Ended(explain_reply(BLOCKED, phase="banner"), "banner", "554")] * 3, Reason.PROTECTED, "refused three times"),
+    ([Ended(explain_reply(BLOCKED, phase="banner"), "banner", "554")] * 2, None, "refused twice"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("ends", "reason", "why"), ENDINGS)
+def test_sessions_that_end_badly_close_an_exchange(ends, reason, why):
+    host = state()
+    for end in ends:
+        host.ended(end, 9, "127.0.0.1", 0.0)
+    assert (host.closed and host.closed.finding.reason) == reason, why
+
+
+def test_every_address_of_an_exchange_is_tried_before_it_is_left():
+    host = state()
+    host.ended(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.1", 0.0)
+    assert (host.open_addresses(), host.closed) == (("127.0.0.2",), None)
+    host.ended(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.2", 0.0)
+    assert host.closed.finding.reason is Reason.PORT_CLOSED
+    assert not host.is_undialled
+
+
+def test_not_more_than_three_addresses_are_tried():
+    host = ExchangeState("mx", LocalSettings(), PLAN, addresses=tuple(f"127.0.0.{n}" for n in range(9)))
+    for n in range(3):
+        assert host.closed is None
+        host.ended(broken(FailureKind.CONNECT_TIMEOUT, "connect"), 0, f"127.0.0.{n}", 0.0)
+    assert host.closed.finding.reason is Reason.TIMEOUT
+
+
+def test_an_exchange_is_never_left_alone_with_a_word_about_a_mailbox():
+    host = state()
+    host.close(Ended(explain_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
+    assert host.closed.finding.reason is Reason.INCONCLUSIVE
+
+
+def test_the_first_reason_stays():
+    host = state()
+    host.close_undialled("no address")
+    host.close(broken(FailureKind.DROPPED, "rcpt"))
+    assert (host.closed.detail, host.is_undialled) == ("no address", True)
+
+
+# --- backing off -----------------------------------------------------------------------------------------
+
+
+def test_capacity_halves_the_sessions_and_doubles_the_wait():
+    host = state(max_sessions_per_exchange=8, backoff_min=1, backoff_max=5, capacity_attempts=4)
+    waits, limits = [], []
+    for _ in range(4):
+        host.back_off(BUSY, 100.0, 0.5)
+        waits.append(host.not_before - 100.0)
+        limits.append(host.limit)
+    assert (waits, limits) == ([1.0, 2.0, 4.0, 5.0], [4, 2, 1, 1])
+    assert host.closed is None
+    host.back_off(BUSY, 100.0, 0.5)
+    assert host.closed.finding.reason is Reason.INCONCLUSIVE
+
+
+def test_an_answer_forgives_earlier_capacity_replies():
+    host = state(capacity_attempts=1)
+    for _ in range(5):
+        host.back_off(BUSY, 0.0, 0.0)
+        hear(host, OK)
+    assert host.closed is None
+
+
+def test_jitter_spreads_the_wait_around_its_length():
+    host = state(backoff_min=10)
+    host.back_off(BUSY, 0.0, 0.0)
+    assert host.not_before == 5.0
+
+
+# --- learning --------------------------------------------------------------------------------------------
+
+LESSONS = [
+    (Learned(rcpt_per_transaction=3), {"rcpt_per_transaction": 3}),
+    (Learned(rcpt_per_transaction=99), {"rcpt_per_transaction": 50}),
+    (Learned(rcpt_per_session=5), {"rcpt_per_session": 5}),
+    (Learned(one_domain=True), {"one_domain": True}),
+    (Learned(loses_replies=True), {"pipelining": False}),
+    (Learned(slowed_after=5), {"refusal_budget": 4}),
+    (Learned(cut_after=3), {"refusal_budget": 2}),
+    (Learned(cut_after=1), {"refusal_budget": 1}),
+    (Learned(cut_after=20), {"refusal_budget": 9}),
+]
+
+
+@pytest.mark.parametrize(("lesson", "expected"), LESSONS)
+def test_limits_are_kept_to(lesson, expected):
+    host = state()
+    host.learn(lesson)
+    assert {name: getattr(host.plan, name) for name in expected} == expected
+
+
+def test_what_is_known_of_a_provider_is_kept_to_from_the_start():
+    known = Provider("x.example", "X", "seen", datetime.date(2026, 1, 1), "us", rcpt_per_transaction=1, one_domain=True)
+    plan = ExchangeState("mx.x.example", LocalSettings(), PLAN, known).plan
+    assert (plan.rcpt_per_transaction, plan.one_domain) == (1, True)
+
+
+def test_a_server_whose_tls_fails_is_asked_without():
+    host = state()
+    host.ended(broken(FailureKind.TLS, "ehlo"), 0, "127.0.0.1", 0.0)
+    assert (host.plan.starttls, host.closed) == ("never", None)
+
+
+def test_a_server_that_loses_replies_is_asked_in_step():
+    host = state()
+    host.ended(Ended(Finding(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""), 9, "127.0.0.1", 0.0)
+    assert (host.plan.pipelining, host.closed) == (False, None)
+
+
+# --- the refusal budget ------------------------------------------------------------------------------------
+
+
+def trial(host, *, refused=10, pause=0.0, finding=None):
+    budget = host.grant_budget(1000, is_pipelining=True)
+    host.ended(Ended(finding, refused=refused), budget, "127.0.0.1", pause)
+    return budget, host.plan.refusal_budget
+
+
+def test_a_server_that_does_not_mind_earns_the_largest_budget():
+    assert trial(state()) == (10, 36)
+
+
+def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
+    assert trial(state(), pause=1.0) == (10, 9)
+
+
+def test_a_slow_line_is_no_grudge():
+    host = state()
+    host.ended(Ended(refused=7), 9, "127.0.0.1", 2.0)
+    assert trial(host, pause=2.2) == (10, 36)
+
+
+def test_a_trial_that_was_not_refused_enough_says_nothing():
+    host = state()
+    assert trial(host, refused=9) == (10, 9)
+    assert trial(host) == (10, 36)
+
+
+def test_a_trial_that_slowed_the_server_settles_it():
+    host = state()
+    budget = host.grant_budget(1000, is_pipelining=True)
+    host.learn(Learned(slowed_after=9))
+    host.ended(Ended(refused=10), budget, "127.0.0.1", 0.0)
+    assert host.plan.refusal_budget == 8
+    assert host.grant_budget(1000, is_pipelining=True) == 8
+
+
+POINTLESS = [
+    ({"waiting": 1000, "is_pipelining": False}, "in step, windows do not matter"),
+    ({"waiting": 50, "is_pipelining": True}, "little to ask"),
+]
+
+
+@pytest.mark.parametrize(("how", "why"), POINTLESS)
+def test_no_trial_is_made_where_nothing_is_to_be_gained(how, why):
+    assert state().grant_budget(how["waiting"], is_pipelining=how["is_pipelining"]) == 9, why
+
+
+def test_one_trial_at_a_time():
+    host = state()
+    assert [host.grant_budget(1000, is_pipelining=True) for _ in range(2)] == [10, 9]
+
+
+def test_the_largest_budget_is_a_setting():
+    host = state(refusal_budget_max=9)
+    assert host.grant_budget(1000, is_pipelining=True) == 9

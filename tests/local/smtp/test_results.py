@@ -1,0 +1,100 @@
+"""Settled mailboxes on their way into rows."""
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+
+from mailverdict.checks.lists.flags import load_lists
+from mailverdict.local.batch import observe_view
+from mailverdict.local.smtp.results import Outbox, find_twins
+from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange, MailboxEvidence
+from mailverdict.model.settings import Lists
+from mailverdict.model.table import table_to_rows
+from mailverdict.model.words import Reason
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MX = DomainEvidence("x.example", DnsOutcome.MX, (Exchange(10, "mx.x.example"),))
+FINE = MailboxEvidence(None, "mx.x.example", True, True, True, False, False, "250 Ok", "accepted")
+GONE = MailboxEvidence(
+    Reason.MAILBOX_NOT_FOUND, "mx.x.example", True, True, False, False, False, "550 no", "no_such_user"
+)
+
+
+def view_of(*emails):
+    return observe_view(pa.array(emails), load_lists(Lists()))
+
+
+def outbox_of(view):
+    made = Outbox(view)
+    made.domains = dict.fromkeys(range(len(view.syntax.domains)), MX)
+    return made
+
+
+def taken(outbox):
+    positions, table = outbox.take(NOW)
+    return dict(zip(positions.tolist(), table_to_rows(table), strict=True))
+
+
+def test_rows_say_what_was_found_and_by_whom():
+    outbox = outbox_of(view_of("ada@x.example", "nobody@x.example", "info@x.example"))
+    for position, evidence in ((2, FINE), (0, FINE), (1, GONE)):
+        outbox.add(position, evidence)
+    rows = taken(outbox)
+    assert [(rows[i].result, rows[i].details) for i in range(3)] == [
+        ("valid", None),
+        ("invalid", "mailbox_not_found"),
+        ("risky", "role"),
+    ]
+    assert rows[0].metadata["mx_records"] == ["mx.x.example"]
+    assert "smtp_error" not in rows[0].metadata
+    assert (rows[1].metadata["smtp_error"], rows[1].metadata["rule"]) == ("550 no", "no_such_user")
+    assert (rows[1].catch_all, rows[1].protected, rows[1].role) == (False, False, False)
+    assert rows[1].errors[0].message == "mx.x.example: 550 no"
+
+
+def test_rows_are_taken_once():
+    outbox = outbox_of(view_of("ada@x.example"))
+    outbox.add(0, FINE)
+    assert (len(outbox), len(taken(outbox)), len(outbox)) == (1, 1, 0)
+    assert taken(outbox) == {}
+
+
+def test_a_domain_without_exchanges_needs_no_mailbox():
+    outbox = outbox_of(view_of("ada@x.example"))
+    outbox.domains[0] = DomainEvidence("x.example", DnsOutcome.NULL_MX)
+    outbox.add(0, None)
+    (row,) = taken(outbox).values()
+    assert (row.result, row.reasons, row.catch_all, row.protected) == ("invalid", ("no_mx_record",), None, None)
+
+
+def test_what_is_inferred_is_marked():
+    outbox = outbox_of(view_of("ada@x.example"))
+    outbox.add(0, MailboxEvidence(Reason.PROTECTED, "mx", True, True, protected=True, inferred=True))
+    assert taken(outbox)[0].metadata["inferred"] is True
+
+
+def test_other_spellings_get_the_same_answer():
+    view = view_of(
+        "ada@bücher.example", "ada@xn--bcher-kva.example", "Ada@bücher.example", "ada@BÜCHER.example", "broken"
+    )
+    leaders, twins = find_twins(view, view.accepted())
+    assert (leaders.tolist(), twins) == ([0, 2], {0: [1, 3]})
+    outbox = outbox_of(view)
+    outbox.twins = twins
+    outbox.add(0, GONE)
+    rows = taken(outbox)
+    assert sorted(rows) == [0, 1, 3]
+    assert {row.result for row in rows.values()} == {"invalid"}
+    assert rows[3].email == "ada@BÜCHER.example"
+
+
+def test_a_batch_without_twins_is_left_as_it_is():
+    view = view_of("ada@x.example", "bob@x.example")
+    leaders, twins = find_twins(view, np.array([0, 1]))
+    assert (leaders.tolist(), twins) == ([0, 1], {})
+
+
+def test_a_batch_of_nothing_has_no_twins():
+    view = view_of("broken")
+    assert find_twins(view, view.accepted())[1] == {}

@@ -1,0 +1,207 @@
+"""Which session is opened next, within every limit."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mailverdict.checks.smtp.classify.classification import Finding
+from mailverdict.checks.smtp.protocol.steps import Ended, SessionPlan
+from mailverdict.local.smtp.politeness import ExchangeState
+from mailverdict.local.smtp.queues import ExchangeSet
+from mailverdict.local.smtp.scheduler import AT_ONCE, Dispatcher
+from mailverdict.model.settings import LocalSettings
+from mailverdict.model.words import Reason
+
+GONE = Ended(Finding(Reason.TIMEOUT, "banner_timeout"), "banner", "")
+
+
+def host(name, *addresses, config=None):
+    return ExchangeState(
+        name, config or LocalSettings(), SessionPlan("client.example"), addresses=addresses or (f"ip-{name}",)
+    )
+
+
+def waiting(count, *hosts):
+    exchanges = ExchangeSet(list(hosts), 3)
+    exchanges.add(np.arange(count))
+    return exchanges
+
+
+def dispatcher(*sets, **config):
+    made = Dispatcher(LocalSettings(**config))
+    for exchanges in sets:
+        made.offer(exchanges)
+    return made
+
+
+def open_all(made, now=0.0):
+    """Everything that can be opened now, however many looks it takes."""
+    found = list(made.assignments(now))
+    while made.has_more():
+        found += made.assignments(now)
+    return found
+
+
+def test_the_longest_queue_comes_first():
+    sets = [waiting(count, host(f"mx{count}")) for count in (5, 50, 20)]
+    assert [a.host.host for a in open_all(dispatcher(*sets))] == ["mx50", "mx20", "mx5"]
+
+
+def test_a_set_gets_its_second_session_once_the_first_has_an_answer():
+    made = dispatcher(waiting(100, host("mx")))
+    (first,) = open_all(made)
+    assert open_all(made) == []
+    made.proved(first)
+    assert len(open_all(made)) == 1
+    assert open_all(made) == []  # two are the limit
+
+
+def test_a_short_queue_gets_one_session():
+    made = dispatcher(waiting(20, host("mx")))
+    made.proved(*open_all(made))
+    assert open_all(made) == []
+
+
+def test_all_sessions_together_are_limited():
+    sets = [waiting(5, host(f"mx{n}")) for n in range(100)]
+    made = dispatcher(*sets, max_sessions=30)
+    opened = open_all(made)
+    assert len(opened) == 30
+    opened[0].exchanges.lanes[0].drain()
+    made.end(opened[0], is_proved=False)
+    assert len(open_all(made)) == 1
+
+
+def test_many_hosts_on_one_address_share_its_sessions():
+    sets = [waiting(5, host(f"mx{n}", "192.0.2.1")) for n in range(50)]
+    made = dispatcher(*sets)
+    seen, running = 0, open_all(made)
+    while running:
+        assert len(running) <= 2
+        seen += 1
+        running[0].exchanges.lanes[0].drain()
+        made.end(running.pop(0), is_proved=False)
+        running += open_all(made)
+    assert seen == 50
+
+
+def test_a_host_in_two_sets_has_one_limit():
+    shared = host("shared")
+    made = dispatcher(waiting(100, shared), waiting(100, shared, host("other")))
+    opened = open_all(made)
+    for each in opened:
+        made.proved(each)
+    assert len([*opened, *open_all(made)]) == 2
+
+
+def test_a_free_address_of_a_host_is_used_before_a_busy_one():
+    two = host("mx", "192.0.2.1", "192.0.2.2")
+    made = dispatcher(waiting(100, two))
+    (first,) = open_all(made)
+    made.proved(first)
+    (second,) = open_all(made)
+    assert {first.address, second.address} == {"192.0.2.1", "192.0.2.2"}
+
+
+def test_a_host_without_look_up_is_looked_up_once():
+    unknown = ExchangeState("mx", LocalSettings(), SessionPlan("client.example"))
+    sets = [waiting(5, unknown) for _ in range(3)]
+    made = dispatcher(*sets)
+    assert open_all(made) == []
+    assert [each.host for each in made.take_unresolved()] == ["mx"]
+    assert made.take_unresolved() == []
+    unknown.addresses = ("192.0.2.1",)
+    made.resolved(unknown)
+    assert len(open_all(made)) == 2
+
+
+def test_look_ups_are_limited():
+    hosts = [ExchangeState(f"mx{n}", LocalSettings(), SessionPlan("client.example")) for n in range(10)]
+    made = dispatcher(*(waiting(1, each) for each in hosts), dns_concurrency=3)
+    served = 0
+    while True:
+        served += len(open_all(made))
+        wanted = made.take_unresolved()
+        if not wanted:
+            break
+        assert len(wanted) <= 3
+        for each in wanted:
+            each.addresses = (f"ip-{each.host}",)
+            made.resolved(each)
+    assert served == 10
+
+
+def test_a_backing_off_host_is_woken_in_time():
+    slow = host("mx")
+    slow.not_before = 10.0
+    made = dispatcher(waiting(5, slow))
+    assert open_all(made, now=0.0) == []
+    assert made.next_moment() == 10.0
+    assert len(open_all(made, now=10.0)) == 1
+    assert made.next_moment() is None
+
+
+def test_other_lanes_are_served_while_the_first_waits():
+    first, second = host("first"), host("second")
+    first.not_before = 10.0
+    exchanges = ExchangeSet([first, second], 3)
+    exchanges.add(np.arange(3))
+    exchanges.lanes[1].append(9)
+    (found,) = open_all(dispatcher(exchanges))
+    assert (found.rank, found.host) == (1, second)
+
+
+def test_a_closed_host_leaves_its_sets_to_the_next():
+    first, second = host("first"), host("second")
+    first.close(GONE)
+    (found,) = open_all(dispatcher(waiting(3, first, second)))
+    assert (found.rank, found.host) == (0, second)
+
+
+def test_a_set_with_no_host_left_is_not_served():
+    only = host("only")
+    only.close(GONE)
+    assert open_all(dispatcher(waiting(3, only))) == []
+
+
+def test_one_look_opens_a_few():
+    made = dispatcher(*(waiting(5, host(f"mx{n}")) for n in range(3 * AT_ONCE)))
+    assert len(list(made.assignments(0.0))) == AT_ONCE
+    assert made.has_more()
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=25, deadline=None)
+def test_nobody_starves_and_no_limit_is_broken(limit, seed):
+    rng = random.Random(seed)
+    config = LocalSettings(max_sessions_per_exchange=limit, max_sessions=6)
+    hosts = [host(f"mx{n}", *rng.sample(["a", "b", "c", "d", "e"], rng.randint(1, 3)), config=config) for n in range(8)]
+    sets = [waiting(rng.randint(1, 80), *rng.sample(hosts, rng.randint(1, 3))) for _ in range(25)]
+    made = Dispatcher(config)
+    for exchanges in sets:
+        made.offer(exchanges)
+    running, now = [], 0.0
+    for _ in range(3000):
+        running += open_all(made, now)
+        assert len(running) <= 6
+        for name in "abcde":
+            assert sum(each.address == name for each in running) <= limit
+        if not running and made.next_moment() is None:
+            break
+        now = made.next_moment() if not running else now
+        if running:
+            each = running.pop(rng.randrange(len(running)))
+            is_proved = rng.random() < 0.7
+            if is_proved:
+                made.proved(each)
+                each.exchanges.lanes[each.rank].take(rng.randint(1, 30))
+            if rng.random() < 0.1:
+                each.host.not_before, each.host.limit = now + 1.0, max(1, each.host.limit // 2)
+            if rng.random() < 0.1:
+                each.host.dead_addresses.add(each.address) if len(each.host.open_addresses()) > 1 else None
+            made.end(each, is_proved=is_proved)
+    assert [exchanges.waiting() for exchanges in sets] == [0] * 25

@@ -1,0 +1,298 @@
+"""What becomes of an address: no socket, and a clock that is a number."""
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from mailverdict.checks.lists.flags import load_lists
+from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind, Finding, explain_failure
+from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.protocol.steps import Answered, Ended, SessionPlan
+from mailverdict.checks.smtp.replies import Reply
+from mailverdict.local.batch import observe_view
+from mailverdict.local.smtp.politeness import ExchangeState
+from mailverdict.local.smtp.queues import ExchangeSet
+from mailverdict.local.smtp.results import Outbox
+from mailverdict.local.smtp.scheduler import Assignment
+from mailverdict.local.smtp.tracker import Asking, Job
+from mailverdict.model.settings import Lists, LocalSettings
+from mailverdict.model.words import Reason
+
+OK = Reply(250, "2.1.5", "Ok")
+UNKNOWN = Reply(550, "5.1.1", "User unknown")
+FULL = Reply(452, "4.2.2", "Mailbox full")
+GREY = Reply(451, "4.7.1", "Greylisted, try again in 60 seconds")
+BLOCKED = Reply(554, "5.7.1", "Client host blocked using dnsbl.example")
+SENDER = Reply(550, "5.7.1", "Sender rejected")
+BARE = Reply(550, None, "Rejected")
+
+
+class Bench:
+    """Six addresses of two domains, waiting for two exchanges."""
+
+    def __init__(self, **settings):
+        emails = [f"ada{n}@{domain}.example" for domain in "xy" for n in range(3)]
+        self.settings = LocalSettings(**settings)
+        self.outbox = Outbox(observe_view(pa.array(emails), load_lists(Lists())))
+        self.now = 1000.0
+        self.asking = Asking(self.settings, self.outbox, lambda: self.now, random.Random(1))
+        self.hosts = [
+            ExchangeState(n, self.settings, SessionPlan("c.example"), addresses=(f"ip-{n}",)) for n in ("mx1", "mx2")
+        ]
+        self.exchanges = ExchangeSet(self.hosts, 3)
+        self.exchanges.add(np.arange(6))
+        self.asking.unsettled = 6
+
+    def job(self, rank=0, budget=9, *, is_pipelining=False):
+        host = self.hosts[rank]
+        return Job(Assignment(self.exchanges, rank, host, host.addresses[0]), self.now, budget, is_pipelining)
+
+    def ask(self, job, reply, count=1):
+        """Have the session ask the next `count` and get the same reply to each."""
+        for recipient in self.asking.supply(job, count):
+            self.tell(job, recipient, reply)
+
+    def tell(self, job, recipient, reply):
+        self.asking.take(job, Answered(recipient, reply, explain_reply(reply, phase="rcpt")))
+
+    def settled(self):
+        return {position: seen.reason for position, seen in self.outbox.items}
+
+    def last(self):
+        return self.outbox.items[-1][1]
+
+
+def test_probes_are_asked_first_then_the_lane():
+    bench = Bench()
+    bench.exchanges.probes = [1]
+    probe, first, second = bench.asking.supply(bench.job(), 3)
+    assert (probe.is_probe, probe.domain) == (True, "y.example")
+    assert [first.address, second.address] == ["ada0@x.example", "ada1@x.example"]
+
+
+def test_what_the_mailbox_says_is_final():
+    for reply, reason in ((UNKNOWN, Reason.MAILBOX_NOT_FOUND), (FULL, Reason.MAILBOX_FULL)):
+        bench = Bench()
+        bench.ask(bench.job(), reply)
+        assert bench.settled() == {0: reason}
+        assert bench.asking.unsettled == 5
+
+
+def test_an_accepted_address_waits_for_its_domain():
+    bench = Bench()
+    job = bench.job()
+    bench.ask(job, OK, 2)
+    assert (bench.settled(), bench.exchanges.probes) == ({}, [0])
+    (probe,) = bench.asking.supply(job, 1)
+    bench.tell(job, probe, UNKNOWN)
+    assert bench.settled() == {0: None, 1: None}
+    assert [seen.catch_all for _, seen in bench.outbox.items] == [False, False]
+    bench.ask(job, OK)
+    assert bench.last().catch_all is False
+
+
+def test_without_probes_an_accepted_address_is_settled_at_once():
+    bench = Bench(catch_all_probe=False)
+    bench.ask(bench.job(), OK)
+    assert (bench.last().catch_all, bench.exchanges.probes) == (None, [])
+
+
+MOVING = [
+    (BLOCKED, "the first refuses us"),
+    (SENDER, "or our sender"),
+    (Reply(451, "4.3.0", "Temporary lookup failure"), "or has trouble"),
+    (Reply(556, "5.1.10", "Recipient address has null MX"), "or takes no mail for the domain"),
+]
+
+
+@pytest.mark.parametrize(("reply", "why"), MOVING)
+def test_an_address_without_an_answer_moves_on(reply, why):
+    bench = Bench()
+    bench.ask(bench.job(), reply)
+    assert (bench.settled(), len(bench.exchanges.lanes[1])) == ({}, 1), why
+    bench.ask(bench.job(rank=1), UNKNOWN)
+    assert bench.settled() == {0: Reason.MAILBOX_NOT_FOUND}
+
+
+def test_an_address_that_got_no_answer_anywhere_is_told_the_last():
+    bench = Bench()
+    bench.ask(bench.job(), BLOCKED)
+    bench.ask(bench.job(rank=1), SENDER)
+    assert bench.settled() == {0: Reason.SENDER_BLOCKED}
+
+
+def test_an_address_that_has_had_its_time_does_not_move_on():
+    bench = Bench(deadline=10)
+    job = bench.job()
+    (recipient,) = bench.asking.supply(job, 1)
+    bench.now += 10
+    bench.tell(job, recipient, BLOCKED)
+    assert bench.settled() == {0: Reason.PROTECTED}
+
+
+def test_greylisted_addresses_wait_with_their_probe_and_come_back_once():
+    bench = Bench(retry_greylisted=300)
+    job = bench.job()
+    bench.ask(job, GREY)
+    assert (bench.settled(), len(bench.asking.parking), bench.exchanges.probes) == ({}, 1, [0])
+    (probe,) = bench.asking.supply(job, 1)
+    bench.tell(job, probe, GREY)
+    bench.exchanges.lanes[0].drain()
+    assert list(bench.asking.unpark(bench.now + 59)) == []
+    assert list(bench.asking.unpark(bench.now + 62)) == [bench.exchanges]
+    again, address = bench.asking.supply(bench.job(), 9)
+    assert (again, address.address) == (probe, "ada0@x.example")
+
+
+def test_an_address_that_stays_greylisted_asks_the_next_exchange_and_is_told_so():
+    bench = Bench()
+    bench.asking.parking.retried.add(0)
+    bench.ask(bench.job(), GREY)
+    assert len(bench.exchanges.lanes[1]) == 1
+    bench.ask(bench.job(rank=1), GREY)
+    assert bench.settled() == {0: Reason.GREYLISTED}
+
+
+def test_nothing_is_asked_of_an_exchange_that_was_left_alone():
+    bench = Bench(protected_after=2)
+    job = bench.job()
+    bench.ask(job, BLOCKED, 2)
+    assert bench.hosts[0].closed
+    assert bench.asking.supply(job, 9) == []
+
+
+TAILS = [
+    # budget, room, expected refusals, is tail
+    (9, 3, 0.0, False),
+    (9, 2, 0.0, True),
+    (9, 5, 2.5, True),
+    (9, 6, 0.0, False),
+    (18, 5, 0.0, True),
+    (1, 1, 0.0, False),
+]
+
+
+@pytest.mark.parametrize(("budget", "room", "expected", "is_tail"), TAILS)
+def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is_tail):
+    bench = Bench(refusal_budget=9)
+    bench.hosts[0].plan = SessionPlan("c.example", refusal_budget=budget)
+    bench.exchanges.add(np.arange(100))
+    job = bench.job(budget=budget, is_pipelining=True)
+    assert not bench.asking.is_tail(job, room, expected)  # the first window, however small, is asked
+    bench.asking.supply(job, 1)
+    assert bench.asking.is_tail(job, room, expected) is is_tail
+
+
+def test_the_rest_of_a_lane_and_a_trial_are_asked_to_the_end():
+    bench = Bench()
+    on_trial, other = bench.job(budget=10, is_pipelining=True), bench.job(is_pipelining=True)
+    bench.asking.supply(on_trial, 1)
+    bench.asking.supply(other, 1)
+    assert not bench.asking.is_tail(on_trial, 1)
+    assert bench.asking.is_tail(other, 1)
+    bench.exchanges.lanes[0].take(2)
+    assert not bench.asking.is_tail(other, 2)  # both that are left fit
+
+
+def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="rcpt"):
+    finding = explain_failure(Failure(kind)) if kind else Finding(reason, "rule", action=action or Action.NONE)
+    return Ended(finding, phase, "seen", whose, tuple(recipients), "mail")
+
+
+def test_what_was_not_reached_goes_back_in_order():
+    bench = Bench()
+    job = bench.job()
+    drawn = bench.asking.supply(job, 3)
+    bench.asking.take_back(job, Ended(unasked=tuple(drawn)))
+    assert bench.exchanges.lanes[0].take(4) == [0, 1, 2, 3]
+    assert bench.asking.begun == {}
+
+
+def test_an_address_on_which_two_sessions_broke_is_told_so():
+    bench = Bench()
+    bench.hosts[1].close_undialled("none")
+    for sessions in (1, 2):
+        job = bench.job()
+        drawn = bench.asking.supply(job, 2)
+        bench.asking.take_back(job, ended(FailureKind.DROPPED, recipients=drawn, whose=drawn[0]))
+        assert bench.settled() == ({} if sessions == 1 else {0: Reason.CONNECTION_DROPPED})
+    assert bench.exchanges.lanes[0].take(9) == [1, 2, 3, 4, 5]
+
+
+NOBODYS_FAULT = [
+    (ended(None, action=Action.BACK_OFF, reason=Reason.INCONCLUSIVE), "capacity"),
+    (ended(None, action=Action.IN_STEP, reason=Reason.TIMEOUT), "a lost reply"),
+    (ended(FailureKind.REFUSED, phase="connect"), "no connection"),
+    (ended(FailureKind.BANNER_TIMEOUT, phase="banner"), "no greeting"),
+]
+
+
+@pytest.mark.parametrize(("end", "why"), NOBODYS_FAULT)
+def test_no_address_is_blamed_for(end, why):
+    bench = Bench()
+    for _ in range(3):
+        bench.asking.take_back(bench.job(), end)
+    assert (bench.settled(), len(bench.exchanges.lanes[0])) == ({}, 6), why
+
+
+def test_a_refusal_before_anyone_was_asked_answers_the_first():
+    bench = Bench()
+    bench.asking.take_back(bench.job(), ended(None, reason=Reason.PROTECTED, phase="banner"))
+    assert (len(bench.exchanges.lanes[0]), len(bench.exchanges.lanes[1])) == (5, 1)
+    bench.asking.take_back(bench.job(rank=1), ended(None, reason=Reason.PROTECTED, phase="banner"))
+    assert bench.settled() == {0: Reason.PROTECTED}
+    assert not bench.last().inferred
+
+
+def test_a_set_that_stays_silent_for_the_whole_deadline_is_given_up():
+    bench = Bench(deadline=10)
+    for _ in range(2):
+        job = bench.job()
+        bench.now += 6
+        bench.asking.take_back(job, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
+    assert bench.settled() == dict.fromkeys(range(6), Reason.TIMEOUT)
+    assert (bench.asking.unsettled, bench.exchanges.silent_for) == (0, 0.0)
+
+
+def test_an_answer_breaks_the_silence():
+    bench = Bench(deadline=10)
+    for _ in range(3):
+        job = bench.job()
+        bench.now += 6
+        bench.ask(job, UNKNOWN)
+        bench.asking.take_back(job, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
+    assert len(bench.exchanges.lanes[0]) == 3
+
+
+def test_a_lost_probe_is_sent_again_and_then_given_up():
+    bench = Bench()
+    job = bench.job()
+    bench.ask(job, OK)
+    for attempt in (1, 2):
+        job = bench.job()
+        (probe,) = bench.asking.supply(job, 1)
+        bench.asking.take_back(job, ended(FailureKind.DROPPED, recipients=[probe], whose=probe))
+        assert bench.settled() == ({} if attempt == 1 else {0: None})
+    assert bench.last().catch_all is None
+
+
+def test_stranded_addresses_are_told_what_was_said_to_them_else_why_nobody_is_asked():
+    bench = Bench()
+    bench.ask(bench.job(), Reply(451, "4.3.0", "Temporary lookup failure"))
+    for host in bench.hosts:
+        host.close(ended(FailureKind.DROPPED))
+    bench.asking.strand(bench.exchanges)
+    assert bench.settled() == {0: Reason.INCONCLUSIVE, **dict.fromkeys(range(1, 6), Reason.CONNECTION_DROPPED)}
+    assert bench.asking.unsettled == 0
+
+
+def test_stranded_probes_release_who_waited_for_them():
+    bench = Bench()
+    bench.ask(bench.job(), OK)
+    bench.exchanges.lanes[0].drain()
+    for host in bench.hosts:
+        host.close_undialled("none")
+    bench.asking.strand(bench.exchanges)
+    assert bench.settled() == {0: None}

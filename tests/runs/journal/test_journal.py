@@ -1,0 +1,559 @@
+"""The journal: durable, resumable, safe with two processes, and never harmful to a file."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
+from mailverdict.errors import JournalError
+from mailverdict.model.table import SCHEMA, rows_to_table, table_to_rows
+from mailverdict.model.verification import Fault, Verification
+from mailverdict.runs.journal.journal import LEASE, Journal, open_journal
+from mailverdict.runs.later import ERROR_GOOD_FOR, GRACE, HOLD
+
+KEY = "smtp http://verify.test"
+NOON = 1_700_000_000.0 // 86_400 * 86_400 + 43_200
+
+
+class Clock:
+    """A clock that is moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOON
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "deep" / "er" / "journal.db"
+
+
+@pytest.fixture
+def journal(path: Path, clock: Clock) -> Iterator[Journal]:
+    with open_journal(path, clock=clock) as opened:
+        yield opened
+
+
+def column(*emails: str) -> pa.StringArray:
+    return pa.array(emails, pa.string())
+
+
+def answers(*emails: str, result: str = "valid", reasons: tuple[str, ...] = (), **more: Any) -> pa.Table:
+    rows = [Verification(email, "smtp", result, reasons=reasons, **more) for email in emails]
+    return rows_to_table(rows, source="remote")
+
+
+def trouble(*emails: str) -> pa.Table:
+    rows = [{"email": email, "status": "error", "validation_type": "smtp", "source": "remote"} for email in emails]
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+def jobs(*emails: str) -> tuple[Job, ...]:
+    return tuple(Job(f"job of {email}", email, "smtp", NOON) for email in emails)
+
+
+def known(journal: Journal, *emails: str, **options: Any) -> dict[str, str]:
+    rows = journal.settled(KEY, column(*emails), **{"newer_than": 0.0, "refresh": frozenset(), **options})
+    return dict(zip(rows["email"].to_pylist(), rows["result"].to_pylist(), strict=True))
+
+
+def test_what_is_settled_is_given_back_unchanged(journal: Journal) -> None:
+    rich = Verification(
+        "Ada@example.org",
+        "smtp",
+        "risky",
+        reasons=("catch_all", "on_holiday"),
+        checks={"syntax": True, "smtp": False},
+        role=False,
+        free=True,
+        catch_all=True,
+        protected=None,
+        reason="SMTP",
+        errors=(Fault("SMTP", 'said "no"\nand left \x00 ü \u2028'),),
+        metadata={
+            "mx_records": ["mx.example.org"],
+            "validated_at": "2026-01-02T03:04:05.000006+00:00",
+            "n": {"a": [1, None]},
+        },
+        extra={"score": 7},
+    )
+    bare = Verification("eve@example.org", "mx", "valid")
+    journal.record(KEY, Settled(rows_to_table([rich, bare], source="remote")))
+    rows = journal.settled(KEY, column("eve@example.org", "Ada@example.org"), newer_than=0.0)
+    assert rows.schema == SCHEMA
+    assert table_to_rows(rows) == [bare, rich]
+    assert rows["source"].to_pylist() == ["journal", "journal"]
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]))
+WORD = st.text(st.characters(exclude_characters=";", exclude_categories=["Cs"]), min_size=1)
+VERIFICATIONS = st.builds(
+    Verification,
+    email=st.just("a@b.org"),
+    validation_type=st.sampled_from(["smtp", "mx", "odd"]),
+    result=st.sampled_from(["valid", "risky", "invalid", "unknown"]),
+    reasons=st.lists(WORD, max_size=3).map(lambda words: ("first", *words)),
+    checks=st.dictionaries(TEXT, st.booleans(), max_size=3),
+    role=st.none() | st.booleans(),
+    catch_all=st.none() | st.booleans(),
+    reason=st.none() | TEXT,
+    metadata=st.dictionaries(st.sampled_from(["x", "y"]), TEXT, max_size=2),
+)
+
+
+@given(verifications=st.lists(VERIFICATIONS, min_size=1, max_size=6))
+@settings(max_examples=40, deadline=None)
+def test_any_verification_survives_the_journal(
+    tmp_path_factory: pytest.TempPathFactory, verifications: list[Verification]
+) -> None:
+    named = [Verification(**{**fields_of(v), "email": f"user{i}@b.org"}) for i, v in enumerate(verifications)]
+    with open_journal(tmp_path_factory.mktemp("j") / "j.db") as journal:
+        journal.record(KEY, Settled(rows_to_table(named, source="remote")))
+        rows = journal.settled(KEY, column(*(v.email for v in named)), newer_than=0.0)
+    again = [v for v in named if not (v.result == "unknown" and v.reasons[0] in ("throttled",))]
+    assert table_to_rows(rows) == again
+
+
+def fields_of(v: Verification) -> dict[str, Any]:
+    return {name: getattr(v, name) for name in Verification.__slots__}
+
+
+def test_an_address_is_known_whatever_the_case_of_its_domain_but_not_of_its_local_part(journal: Journal) -> None:
+    journal.record(KEY, Settled(answers("Ada@Example.ORG")))
+    assert known(journal, "Ada@example.org", "Ada@EXAMPLE.org", "ada@example.org") == {
+        "Ada@example.org": "valid",
+        "Ada@EXAMPLE.org": "valid",
+    }
+
+
+def test_only_what_was_asked_for_is_given_and_only_under_its_key(journal: Journal) -> None:
+    journal.record(KEY, Settled(answers("a@x.org", "b@x.org")))
+    journal.record("mx local", Settled(answers("c@x.org", result="invalid")))
+    assert known(journal, "b@x.org", "c@x.org", "d@x.org") == {"b@x.org": "valid"}
+
+
+def test_nothing_is_known_at_first(journal: Journal) -> None:
+    assert known(journal, "a@x.org") == {}
+    assert known(journal) == {}
+    assert journal.settled(KEY, column("a@x.org"), newer_than=0.0).schema == SCHEMA
+
+
+def test_a_newer_answer_replaces_the_older(journal: Journal) -> None:
+    journal.record(KEY, Settled(answers("a@x.org")))
+    journal.record(KEY, Settled(answers("a@x.org", result="invalid")))
+    assert known(journal, "a@x.org") == {"a@x.org": "invalid"}
+
+
+def test_an_answer_older_than_asked_for_is_not_given(journal: Journal, clock: Clock) -> None:
+    journal.record(KEY, Settled(answers("a@x.org")))
+    assert known(journal, "a@x.org", newer_than=NOON) == {"a@x.org": "valid"}
+    assert known(journal, "a@x.org", newer_than=NOON + 1) == {}
+
+
+@pytest.mark.parametrize("reason", ["throttled", "rate_limited", "greylisted"])
+def test_not_now_is_never_handed_out_as_an_answer(journal: Journal, reason: str) -> None:
+    journal.record(KEY, Settled(answers("a@x.org", result="unknown", reasons=(reason, "role"))))
+    assert known(journal, "a@x.org") == {}
+    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+
+
+def test_other_unknowns_are_answers_until_refreshed(journal: Journal) -> None:
+    journal.record(KEY, Settled(answers("a@x.org", result="unknown", reasons=("mailbox_full",))))
+    assert known(journal, "a@x.org") == {"a@x.org": "unknown"}
+    assert known(journal, "a@x.org", refresh=frozenset({"unknown"})) == {}
+
+
+def test_a_technical_failure_is_kept_for_an_hour(journal: Journal, clock: Clock) -> None:
+    journal.record(KEY, Settled(trouble("a@x.org")))
+    assert known(journal, "a@x.org") == {"a@x.org": None}
+    assert known(journal, "a@x.org", refresh=frozenset({"error"})) == {}
+    clock.now += ERROR_GOOD_FOR
+    assert known(journal, "a@x.org") == {}
+
+
+def test_everything_survives_closing(path: Path, clock: Clock) -> None:
+    with open_journal(path, clock=clock) as first:
+        first.record(KEY, Settled(answers("a@x.org")))
+        first.record(KEY, Submitting("t", ("b@x.org",), 0))
+        first.record(KEY, Submitted(jobs("b@x.org"), "t"))
+        first.record(KEY, Submitting("u", ("c@x.org",), 1))
+    with open_journal(path, clock=clock) as second:
+        assert known(second, "a@x.org", "b@x.org") == {"a@x.org": "valid"}
+        assert second.in_flight(KEY, column("b@x.org", "a@x.org")) == list(jobs("b@x.org"))
+        assert [each.email for each in second.uncertain(KEY)] == ["c@x.org"]
+
+
+def test_jobs_in_flight_are_given_for_the_addresses_asked_until_they_are_settled(journal: Journal) -> None:
+    journal.record(KEY, Submitted(jobs("a@X.org", "b@x.org")))
+    assert [job.email for job in journal.in_flight(KEY, column("a@x.org"))] == ["a@X.org"]
+    assert journal.in_flight("mx other", column("a@x.org")) == []
+    journal.record(KEY, Settled(answers("a@X.org"), ("job of a@X.org",)))
+    assert [job.email for job in journal.in_flight(KEY, column("a@x.org", "b@x.org"))] == ["b@x.org"]
+
+
+def test_a_job_that_is_let_be_stays_in_flight(journal: Journal) -> None:
+    journal.record(KEY, Submitted(jobs("a@x.org")))
+    journal.record(KEY, Deferred(("a@x.org",), "gave_up"))
+    assert len(journal.in_flight(KEY, column("a@x.org"))) == 1
+    assert journal.claim(KEY, ["a@x.org"]) == []
+
+
+def test_events_that_change_nothing_are_taken(journal: Journal) -> None:
+    for event in (Waiting(1.0, "x"), Noticed("x"), QuotaSeen(Quota(1, 1, 0)), Settled(SCHEMA.empty_table())):
+        journal.record(KEY, event)
+    assert known(journal, "a@x.org") == {}
+
+
+def test_claiming_gives_each_address_once_in_order(journal: Journal) -> None:
+    assert journal.claim(KEY, ["b@x.org", "a@x.org", "b@X.org"]) == ["b@x.org", "a@x.org"]
+
+
+def test_a_limit_leases_the_first_that_may_be_submitted(journal: Journal, path: Path, clock: Clock) -> None:
+    journal.record(KEY, Submitted(jobs("a@x.org")))
+    wanted = ["a@x.org", "b@x.org", "c@x.org", "d@x.org"]
+    assert journal.claim(KEY, wanted, limit=0) == []
+    assert journal.claim(KEY, wanted, limit=2) == ["b@x.org", "c@x.org"]
+    with open_journal(path, clock=clock) as other:
+        assert other.claim(KEY, wanted) == ["d@x.org"]
+
+
+def test_an_address_is_leased_to_one_at_a_time(path: Path, clock: Clock) -> None:
+    with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
+        assert one.claim(KEY, ["a@x.org", "b@x.org"]) == ["a@x.org", "b@x.org"]
+        assert one.claim(KEY, ["a@x.org"]) == ["a@x.org"], "its own lease is no obstacle"
+        assert two.claim(KEY, ["b@X.org", "c@x.org"]) == ["c@x.org"]
+        assert two.claim("mx other", ["a@x.org"]) == ["a@x.org"], "another key is another question"
+        one.record(KEY, Deferred(("b@x.org",), "quota"))
+        assert two.claim(KEY, ["a@x.org", "b@x.org"]) == ["b@x.org"]
+    with open_journal(path, clock=clock) as three:
+        assert three.claim(KEY, ["a@x.org", "b@x.org", "c@x.org"]) == ["a@x.org", "b@x.org", "c@x.org"]
+
+
+def test_what_another_has_settled_since_we_looked_is_not_claimed(path: Path, clock: Clock) -> None:
+    with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
+        assert known(two, "a@x.org") == {}
+        one.claim(KEY, ["a@x.org"])
+        one.record(KEY, Settled(answers("a@x.org")))
+        assert two.claim(KEY, ["a@x.org"]) == []
+        assert known(two, "a@x.org") == {"a@x.org": "valid"}
+        assert two.claim(KEY, ["a@x.org"]) == ["a@x.org"], "now it was seen: claiming it is a refresh"
+
+
+def test_our_own_answers_never_block_asking_again(journal: Journal) -> None:
+    known(journal, "a@x.org")
+    journal.record(KEY, Settled(answers("a@x.org", result="unknown", reasons=("throttled",))))
+    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+
+
+def test_a_lease_without_a_sign_of_life_ends(path: Path, clock: Clock) -> None:
+    with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
+        one.claim(KEY, ["a@x.org"])
+        clock.now += LEASE / 2
+        one.record(KEY, Waiting(1.0, "alive"))
+        clock.now += LEASE / 2 + 1
+        assert two.claim(KEY, ["a@x.org"]) == []
+        clock.now += LEASE
+        assert two.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+
+
+def test_who_lost_its_lease_while_asleep_cannot_submit(path: Path, clock: Clock) -> None:
+    with open_journal(path, clock=clock) as asleep, open_journal(path, clock=clock) as other:
+        asleep.claim(KEY, ["a@x.org", "b@x.org"])
+        clock.now += LEASE + 1
+        other.claim(KEY, ["a@x.org"])
+        with pytest.raises(JournalError, match="taken over"):
+            asleep.record(KEY, Submitting("t", ("b@x.org", "a@x.org"), 0))
+        assert asleep.uncertain(KEY) == [], "the event is not in it, not even in part"
+
+
+def test_what_is_paid_for_cannot_be_submitted(journal: Journal) -> None:
+    journal.record(KEY, Submitted(jobs("a@x.org")))
+    with pytest.raises(JournalError):
+        journal.record(KEY, Submitting("t", ("a@x.org",), 0))
+
+
+def test_an_announced_submission_is_uncertain_until_an_event_says_more(journal: Journal) -> None:
+    journal.record(KEY, Submitting("t", ("a@x.org", "b@x.org"), 7))
+    assert [(each.email, each.used_before, each.free_at) for each in journal.uncertain(KEY)] == [
+        ("a@x.org", 7, NOON + HOLD),
+        ("b@x.org", 7, NOON + HOLD),
+    ]
+    assert journal.claim(KEY, ["a@x.org"]) == []
+    journal.record(KEY, Submitted(jobs("a@x.org"), "t"))
+    assert [each.email for each in journal.uncertain(KEY)] == ["b@x.org"], "what has no job is still uncertain"
+    journal.record(KEY, Settled(answers("b@x.org", result="invalid")))
+    assert journal.uncertain(KEY) == []
+
+
+def test_a_refused_submission_is_free_at_once(journal: Journal) -> None:
+    journal.record(KEY, Submitting("t", ("a@x.org",), 7))
+    journal.record(KEY, Deferred((), "rejected", token="t"))
+    assert journal.uncertain(KEY) == []
+    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+
+
+def test_a_lost_submission_is_held_for_a_day_then_two_then_four(journal: Journal, clock: Clock) -> None:
+    for days in (1, 2, 4):
+        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+        journal.record(KEY, Submitting("t", ("a@x.org",), 7))
+        journal.record(KEY, Deferred(("a@x.org",), "uncertain", token="t"))
+        clock.now += days * HOLD - 1
+        assert journal.claim(KEY, ["a@x.org"]) == [], f"held for {days} days"
+        assert len(journal.uncertain(KEY)) == 1
+        clock.now += 1
+    assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+
+
+def leave_behind(path: Path, clock: Clock, used_before: int | None = 7) -> None:
+    """A run that ends between announcing a submission and hearing of it."""
+    with open_journal(path, clock=clock) as dead:
+        dead.claim(KEY, ["a@x.org"])
+        dead.record(KEY, Submitting("t", ("a@x.org",), used_before))
+
+
+@pytest.mark.parametrize(
+    ("used_before", "used", "later", "is_free", "why"),
+    [
+        (7, 7, GRACE, True, "nothing was counted"),
+        (7, 8, GRACE, False, "something was counted: it may have been ours"),
+        (7, 7, GRACE - 1, False, "too early: the service may still be counting"),
+        (7, 7, 50_000.0, False, "another day: the same number by chance"),
+        (0, 0, 50_000.0, False, "another day, from zero to zero"),
+        (None, 7, GRACE, False, "nothing to compare with"),
+        (7, 3, GRACE, False, "a new day began"),
+    ],
+)
+def test_a_quota_reading_judges_what_a_dead_run_left(
+    path: Path, clock: Clock, used_before: int | None, used: int, later: float, is_free: bool, why: str
+) -> None:
+    leave_behind(path, clock, used_before)
+    clock.now += later
+    with open_journal(path, clock=clock) as journal:
+        journal.record(KEY, QuotaSeen(Quota(100, used, 100 - used)))
+        assert (journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]) is is_free, why
+
+
+def test_a_judgement_is_made_once_and_not_by_a_later_coincidence(path: Path, clock: Clock) -> None:
+    leave_behind(path, clock)
+    clock.now += GRACE
+    with open_journal(path, clock=clock) as journal:
+        journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
+        journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
+        assert journal.claim(KEY, ["a@x.org"]) == []
+
+
+def test_what_is_too_early_to_judge_is_judged_later(path: Path, clock: Clock) -> None:
+    leave_behind(path, clock)
+    with open_journal(path, clock=clock) as journal:
+        journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
+        clock.now += GRACE
+        journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
+        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
+
+
+def test_a_living_run_s_submission_is_not_judged_by_others(path: Path, clock: Clock) -> None:
+    with open_journal(path, clock=clock) as alive, open_journal(path, clock=clock) as other:
+        alive.claim(KEY, ["a@x.org"])
+        alive.record(KEY, Submitting("t", ("a@x.org",), 7))
+        clock.now += GRACE
+        other.record(KEY, QuotaSeen(Quota(100, 7, 93)))
+        assert other.claim(KEY, ["a@x.org"]) == []
+
+
+CHILD = """
+import os, sys, time
+from mailverdict.backend import Settled, Submitting
+from mailverdict.runs.journal.journal import open_journal
+journal = open_journal(sys.argv[1])
+print(len(journal.claim(sys.argv[2], ["a@x.org", "b@x.org"])), flush=True)
+sys.stdin.readline()
+"""
+
+
+def child(path: Path) -> subprocess.Popen[str]:
+    """Another process that has claimed a@x.org and b@x.org and waits."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(path), KEY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "2\n"
+    return process
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    process.communicate()
+
+
+def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(path: Path) -> None:
+    process = child(path)
+    try:
+        with open_journal(path) as journal:
+            assert journal.claim(KEY, ["a@x.org", "c@x.org"]) == ["c@x.org"]
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            assert journal.claim(KEY, ["a@x.org", "c@x.org"]) == ["a@x.org", "c@x.org"]
+    finally:
+        end(process)
+
+
+def test_threads_share_a_journal(journal: Journal) -> None:
+    def work(number: int) -> None:
+        for i in range(10):
+            journal.record(KEY, Settled(answers(f"user{number}.{i}@x.org")))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(known(journal, *(f"user{n}.{i}@x.org" for n in range(4) for i in range(10)))) == 40
+
+
+def test_many_processes_may_create_one_file_at_once(path: Path) -> None:
+    code = "import sys; from mailverdict.runs.journal.journal import open_journal; open_journal(sys.argv[1]).close()"
+    processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+
+
+def damaged(path: Path, how: str) -> None:
+    """Make a file that is no journal, or is one no more."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if how == "text":
+        path.write_text("email\nada@example.org\n" * 50)
+    elif how == "short":
+        path.write_bytes(b"SQLite format 3\x00")
+    elif how == "another SQLite file":
+        with sqlite3.connect(path) as other:
+            other.execute("CREATE TABLE settled (key, address)")
+        other.close()
+    else:
+        with open_journal(path) as journal:
+            journal.record(KEY, Settled(answers(*(f"user{i}@x.org" for i in range(2000)))))
+        DAMAGE[how](path)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(4096 + 50)
+        file.write(b"\xa5" * 9000)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def from_the_future(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(60)
+        file.write((999).to_bytes(4, "big"))
+
+
+DAMAGE = {"overwritten": overwrite, "truncated": truncate, "later version": from_the_future}
+
+
+@pytest.mark.parametrize("how", ["text", "short", "another SQLite file", *DAMAGE])
+def test_a_file_that_is_no_journal_is_an_error_and_left_byte_for_byte(path: Path, how: str) -> None:
+    damaged(path, how)
+    before = path.read_bytes()
+    for _ in range(2):
+        with pytest.raises(JournalError, match=str(path.name)):
+            open_journal(path)
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name], "nothing was left beside it"
+
+
+def test_a_folder_is_no_journal(tmp_path: Path) -> None:
+    with pytest.raises(JournalError):
+        open_journal(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    with pytest.raises(JournalError):
+        open_journal(blocker / "journal.db")
+
+
+def test_an_empty_file_becomes_a_journal(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.touch()
+    with open_journal(path) as journal:
+        journal.record(KEY, Settled(answers("a@x.org")))
+        assert known(journal, "a@x.org") == {"a@x.org": "valid"}
+
+
+def test_closing_twice_is_fine_and_a_closed_journal_is_an_error_of_ours(path: Path) -> None:
+    journal = open_journal(path)
+    journal.close()
+    journal.close()
+    with pytest.raises(JournalError):
+        journal.record(KEY, Settled(answers("a@x.org")))
+
+
+def test_an_event_that_cannot_be_written_leaves_nothing_behind(journal: Journal) -> None:
+    journal.record(KEY, Submitted(jobs("a@x.org")))
+    with pytest.raises(JournalError):
+        journal.record(KEY, Submitting("t", ("b@x.org", "a@x.org"), 0))
+    assert journal.uncertain(KEY) == []
+    journal.record(KEY, Submitting("t", ("b@x.org",), 0))
+    assert len(journal.uncertain(KEY)) == 1
+
+
+def test_runs_list_what_is_held(journal: Journal, clock: Clock) -> None:
+    journal.record(KEY, Settled(answers("a@x.org", "b@x.org")))
+    clock.now += 60
+    journal.record(KEY, Settled(answers("c@x.org", result="unknown")))
+    journal.record(KEY, Settled(trouble("d@x.org")))
+    journal.record(KEY, Submitted(jobs("e@x.org")))
+    journal.record("mx local", Submitting("t", ("f@x.org",), None))
+    mx, smtp = journal.runs()
+    assert (mx.key, mx.settled, mx.uncertain, mx.first) == ("mx local", 0, 1, None)
+    assert (smtp.key, smtp.settled, smtp.in_flight, smtp.uncertain) == (KEY, 4, 1, 0)
+    assert smtp.verdicts == {"valid": 2, "unknown": 1, "error": 1}
+    assert (smtp.first, smtp.last) == (NOON, NOON + 60)
+
+
+def test_export_writes_every_settled_row(journal: Journal, tmp_path: Path) -> None:
+    journal.record(KEY, Settled(answers("b@x.org", "a@x.org", result="risky", reasons=("role",))))
+    journal.record("mx local", Settled(trouble("c@x.org")))
+    target = tmp_path / "out.parquet"
+    journal.export(target)
+    table = pq.read_table(target)
+    assert table.column_names == ["key", *SCHEMA.names, "settled_at"]
+    seen = table.select(["key", "email", "status", "result", "reasons"]).to_pylist()
+    assert [tuple(row.values()) for row in seen] == [
+        ("mx local", "c@x.org", "error", None, None),
+        (KEY, "a@x.org", "done", "risky", "role"),
+        (KEY, "b@x.org", "done", "risky", "role"),
+    ]
+    assert {moment.timestamp() for moment in table["settled_at"].to_pylist()} == {NOON}
+
+
+def test_export_of_an_empty_journal_is_an_empty_file_of_the_same_columns(journal: Journal, tmp_path: Path) -> None:
+    journal.export(tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet").num_rows == 0
+
+
+def test_an_export_that_fails_leaves_the_target_alone(journal: Journal, tmp_path: Path) -> None:
+    with pytest.raises(JournalError):
+        journal.export(tmp_path / "no such folder" / "out.parquet")
+    assert [each.name for each in tmp_path.iterdir()] == ["deep"]
