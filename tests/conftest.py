@@ -67,3 +67,10 @@ def nobody_home():
         yield
         os.environ.pop("XDG_DATA_HOME")
         os.environ.update(given if earlier is None else {**given, "XDG_DATA_HOME": earlier})
+
+
+def pytest_make_parametrize_id(val, argname):
+    """Give each case the same name in every process: functions by their name, long messages by the argument's."""
+    if callable(val):
+        return getattr(val, "__name__", None)
+    return argname if isinstance(val, bytes) and not val.isalnum() else None

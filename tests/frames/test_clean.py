@@ -80,7 +80,11 @@ def test_new_columns_go_beside_and_the_column_stays():
     assert {str(out[name].dtype) for name in out.columns[1:]} == {"string"}
 
 
-@pytest.mark.parametrize("cells", [[], [None], pd.Series([], dtype="str"), pa.array([], pa.string())], ids=repr)
+@pytest.mark.parametrize(
+    "cells",
+    [[], [None], pd.Series([], dtype="str"), pa.array([], pa.string())],
+    ids=["empty list", "one missing cell", "empty Series", "empty Arrow array"],
+)
 def test_nothing_to_tidy_gives_empty_columns(cells):
     out = mv.clean(cells)
     assert list(out.columns) == ["clean", "suggestion", "change"]

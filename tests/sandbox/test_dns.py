@@ -179,6 +179,7 @@ def test_answers_under_way_are_counted():
 @pytest.mark.parametrize(
     "junk",
     [b"", b"junk", b"\0" * 12, b"\xff" * 40, dns.message.make_response(dns.message.make_query("a.b", "A")).to_wire()],
+    ids=["empty", "text", "zeros", "ones", "an answer"],
 )
 def test_what_is_no_query_is_dropped(junk):
     async def action(server, ask):

@@ -137,7 +137,9 @@ async def test_status_never_is_a_verdict(tmp_path: Path) -> None:
         assert (record["status"], record["verification"]["result"]) == ("done", "unknown")
 
 
-@pytest.mark.parametrize("act", [RuntimeError("boom"), failed, forgotten, no_verdict], ids=str)
+@pytest.mark.parametrize(
+    "act", [RuntimeError("boom"), failed, forgotten, no_verdict], ids=["boom", "failed", "forgotten", "no_verdict"]
+)
 @asynchronous
 async def test_job_whose_check_failed_ends_in_error_without_a_verdict(tmp_path: Path, act: object) -> None:
     async with serving(tmp_path, ScriptedBackend({"ada": act})) as world:
