@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import get_args
 
 import pyarrow as pa
 import pytest
@@ -20,7 +21,16 @@ from mailverdict.model.table import (
     table_to_rows,
 )
 from mailverdict.model.verification import Fault, Verification
-from mailverdict.model.words import REASON_MEANING, Reason, Status, ValidationType, Verdict
+from mailverdict.model.words import (
+    REASON_MEANING,
+    Reason,
+    RefreshWord,
+    Status,
+    ValidationType,
+    ValidationTypeWord,
+    Verdict,
+    VerdictWord,
+)
 from mailverdict.verdicts import PRECEDENCE
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
@@ -132,6 +142,11 @@ class TestWords:
         assert list(map(str, ValidationType)) == ["regex", "mx", "mx_blacklist", "smtp"]
         assert list(map(str, Verdict)) == ["valid", "risky", "invalid", "unknown"]
         assert list(map(str, Status)) == ["done", "pending", "error", "missing"]
+
+    def test_argument_types_name_the_members_of_the_enumerations(self):
+        assert get_args(ValidationTypeWord) == tuple(ValidationType)
+        assert get_args(VerdictWord) == tuple(Verdict)
+        assert get_args(RefreshWord) == (*Verdict, Status.ERROR)
 
 
 class TestVerification:

@@ -1,16 +1,37 @@
-"""The vocabulary: the members are the strings of the contract."""
+"""The vocabulary: enumerations whose members are the strings of the contract, and the types of text arguments."""
 
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Literal
 
-__all__ = ["REASON_MEANING", "Reason", "Status", "ValidationType", "Verdict"]
+__all__ = [
+    "REASON_MEANING",
+    "ColumnSet",
+    "OnQuota",
+    "Reason",
+    "RefreshWord",
+    "ScreenWord",
+    "Status",
+    "ValidationType",
+    "ValidationTypeWord",
+    "Verdict",
+    "VerdictWord",
+]
+
+# Texts that users give as arguments; a test holds them equal to the enumerations below.
+ValidationTypeWord = Literal["regex", "mx", "mx_blacklist", "smtp"]
+VerdictWord = Literal["valid", "risky", "invalid", "unknown"]
+RefreshWord = Literal["valid", "risky", "invalid", "unknown", "error"]  # verdicts, and the status of technical failures
+OnQuota = Literal["stop", "raise", "wait"]  # what a run does when the daily quota is used up
+ScreenWord = Literal["mx"]  # which domains are checked locally before a service is asked
+ColumnSet = Literal["core", "all"]  # named sets of result columns
 
 
 class ValidationType(StrEnum):
     """How deep a verification goes.
 
-    Each type includes the ones before it, except that `smtp` asks no blacklist.
+    Each type includes the checks of the types before it, except that `smtp` does not check blacklists.
 
     Examples
     --------
@@ -26,7 +47,7 @@ class ValidationType(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What is said of an address.
+    """The outcome of verifying an address.
 
     Examples
     --------
@@ -42,7 +63,7 @@ class Verdict(StrEnum):
 
 
 class Status(StrEnum):
-    """Where the processing of a row stands; a verdict exists only for `done`.
+    """Processing state of a row; a verdict exists only for `done`.
 
     Examples
     --------
