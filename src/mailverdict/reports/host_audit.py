@@ -169,7 +169,7 @@ async def greet(backend: LocalBackend, domain: str, helo_name: str) -> Knock:
         transcript=transcript,
     )
     shown = f"{exchange}: {end.detail or 'EHLO accepted'}"
-    return Knock(end.phase != "connect", shown, own_address(transcript), is_welcome=end.finding is None)
+    return Knock(end.phase != "connect", shown, own_address(transcript), is_welcome=end.classification is None)
 
 
 def own_address(transcript: Transcript) -> str | None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mailverdict.checks.smtp.classify.classification import Failure, FailureKind, Finding, explain_failure
-from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.classify.classification import Classification, Failure, FailureKind, classify_failure
+from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import Ended, SessionPlan
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.answers import answer_evidence, closed_evidence, ended_evidence, pick_closed
@@ -24,23 +24,23 @@ REPLIES = [
 
 @pytest.mark.parametrize(("reply", "reason", "accepted", "catch_all", "protected"), REPLIES)
 def test_a_reply_to_rcpt_shows(reply, reason, accepted, catch_all, protected):
-    seen = answer_evidence("mx", explain_reply(reply, phase="rcpt"), reply)
+    seen = answer_evidence("mx", classify_reply(reply, phase="rcpt"), reply)
     assert (seen.reason, seen.rcpt_accepted, seen.catch_all, seen.protected) == (reason, accepted, catch_all, protected)
     assert (seen.port_open, seen.connected, seen.host, seen.reply) == (True, True, "mx", str(reply))
 
 
 def test_a_recipient_that_could_not_be_asked_was_not_refused():
-    seen = answer_evidence("mx", Finding(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None)
+    seen = answer_evidence("mx", Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None)
     assert (seen.rcpt_accepted, seen.reply, seen.error_code) == (None, "smtputf8 not offered", "SMTPUTF8_REQUIRED")
 
 
 def test_what_is_kept_of_a_reply_is_bounded():
     reply = Reply(550, None, "x" * 10_000)
-    assert len(answer_evidence("mx", explain_reply(reply, phase="rcpt"), reply).reply) == 400
+    assert len(answer_evidence("mx", classify_reply(reply, phase="rcpt"), reply).reply) == 400
 
 
 def failed(kind, phase, reached=""):
-    return Ended(explain_failure(Failure(kind)), phase, "what was seen", reached=reached)
+    return Ended(classify_failure(Failure(kind)), phase, "what was seen", reached=reached)
 
 
 ENDS = [
@@ -51,7 +51,7 @@ ENDS = [
     (failed(FailureKind.DROPPED, "ehlo", "banner"), True, False, None),
     (failed(FailureKind.DROPPED, "mail", "ehlo"), True, True, None),
     (failed(FailureKind.DROPPED, "rcpt", "mail"), True, True, None),
-    (Ended(Finding(Reason.PROTECTED, "client"), "banner", "554", reached="connect"), True, False, True),
+    (Ended(Classification(Reason.PROTECTED, "client"), "banner", "554", reached="connect"), True, False, True),
 ]
 
 
@@ -64,11 +64,11 @@ def test_the_end_of_a_session_shows_how_far_it_came(end, port_open, connected, p
 
 @pytest.mark.parametrize("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
 def test_the_end_of_a_session_never_tells_of_a_mailbox(reason):
-    assert ended_evidence("mx", Ended(Finding(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
+    assert ended_evidence("mx", Ended(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
 
 
 def test_what_is_concluded_from_others_says_so():
-    closed = Closed(Finding(Reason.PROTECTED, "client"), "554 no", "rcpt", "mail", is_inferred=True)
+    closed = Closed(Classification(Reason.PROTECTED, "client"), "554 no", "rcpt", "mail", is_inferred=True)
     seen = closed_evidence("mx", closed)
     assert (seen.inferred, seen.connected, seen.rcpt_accepted, seen.protected) == (True, True, None, True)
 
@@ -86,5 +86,5 @@ PICKS = [
 def test_one_exchange_speaks_for_all(reasons, expected, why):
     hosts = [ExchangeState(f"mx{n}", LocalSettings(), SessionPlan("c.example")) for n in range(len(reasons))]
     for host, reason in zip(hosts, reasons, strict=True):
-        host.close(Ended(Finding(Reason(reason), "rule"), "banner", ""))
-    assert pick_closed(ExchangeSet(hosts, 9))[1].finding.reason == expected, why
+        host.close(Ended(Classification(Reason(reason), "rule"), "banner", ""))
+    assert pick_closed(ExchangeSet(hosts, 9))[1].classification.reason == expected, why

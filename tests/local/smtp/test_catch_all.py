@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.answers import answer_evidence
 from mailverdict.local.smtp.catch_all import CatchAllBook, Held, is_same_refusal, probe_address
@@ -15,11 +15,11 @@ BARE = Reply(550, None, "Rejected")
 
 
 def held(reply, position=1, address="ada@x.example"):
-    return Held(position, address, answer_evidence("mx.x.example", explain_reply(reply, phase="rcpt"), reply), reply)
+    return Held(position, address, answer_evidence("mx.x.example", classify_reply(reply, phase="rcpt"), reply), reply)
 
 
 def probed(book, reply, code=0):
-    return book.answered(code, explain_reply(reply, phase="rcpt"), reply)
+    return book.answered(code, classify_reply(reply, phase="rcpt"), reply)
 
 
 ANSWERS = [

@@ -4,8 +4,14 @@ import datetime
 
 import pytest
 
-from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind, Finding, explain_failure
-from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.classify.classification import (
+    Action,
+    Classification,
+    Failure,
+    FailureKind,
+    classify_failure,
+)
+from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import Ended, Learned, SessionPlan
 from mailverdict.checks.smtp.providers import Provider
 from mailverdict.checks.smtp.replies import Reply
@@ -17,7 +23,9 @@ PLAN = SessionPlan("client.example")
 OK = Reply(250, None, "Ok")
 BLOCKED = Reply(554, "5.7.1", "Client host [192.0.2.1] blocked using dnsbl.example")
 UNKNOWN = Reply(550, "5.1.1", "User unknown")
-BUSY = Ended(Finding(Reason.INCONCLUSIVE, "capacity", action=Action.BACK_OFF), "banner", "421 too many connections")
+BUSY = Ended(
+    Classification(Reason.INCONCLUSIVE, "capacity", action=Action.BACK_OFF), "banner", "421 too many connections"
+)
 
 
 def state(**settings):
@@ -25,12 +33,12 @@ def state(**settings):
 
 
 def broken(kind, phase, **how):
-    return Ended(explain_failure(Failure(kind)), phase, kind.value, **how)
+    return Ended(classify_failure(Failure(kind)), phase, kind.value, **how)
 
 
 def hear(host, *replies):
     for reply in replies:
-        host.answered(explain_reply(reply, phase="rcpt"), reply)
+        host.answered(classify_reply(reply, phase="rcpt"), reply)
 
 
 # --- leaving alone ---------------------------------------------------------------------------------------
@@ -50,7 +58,7 @@ def test_refusals_of_us_close_an_exchange(replies, is_closed, why):
     hear(host, *replies)
     assert (host.closed is not None) is is_closed, why
     if host.closed:
-        assert (host.closed.finding.reason, host.closed.is_inferred) == (Reason.PROTECTED, True)
+        assert (host.closed.classification.reason, host.closed.is_inferred) == (Reason.PROTECTED, True)
         assert "blocked" in host.closed.detail
 
 
@@ -66,8 +74,8 @@ ENDINGS = [
     ([broken(FailureKind.DROPPED, "rcpt", asked=1)] * 9, None, "each time some are answered"),
     ([broken(FailureKind.BANNER_TIMEOUT, "banner")] * 2, Reason.TIMEOUT, "never greets"),
     ([broken(FailureKind.TLS, "ehlo"), broken(FailureKind.DROPPED, "rcpt")], None, "the first is done without TLS next time"),
-    ([Ended(explain_reply(BLOCKED, phase="banner"), "banner", "554")] * 3, Reason.PROTECTED, "refused three times"),
-    ([Ended(explain_reply(BLOCKED, phase="banner"), "banner", "554")] * 2, None, "refused twice"),
+    ([Ended(classify_reply(BLOCKED, phase="banner"), "banner", "554")] * 3, Reason.PROTECTED, "refused three times"),
+    ([Ended(classify_reply(BLOCKED, phase="banner"), "banner", "554")] * 2, None, "refused twice"),
 ]  # fmt: skip
 
 
@@ -76,7 +84,7 @@ def test_sessions_that_end_badly_close_an_exchange(ends, reason, why):
     host = state()
     for end in ends:
         host.ended(end, 9, "127.0.0.1", 0.0)
-    assert (host.closed and host.closed.finding.reason) == reason, why
+    assert (host.closed and host.closed.classification.reason) == reason, why
 
 
 def test_every_address_of_an_exchange_is_tried_before_it_is_left():
@@ -84,7 +92,7 @@ def test_every_address_of_an_exchange_is_tried_before_it_is_left():
     host.ended(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.1", 0.0)
     assert (host.open_addresses(), host.closed) == (("127.0.0.2",), None)
     host.ended(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.2", 0.0)
-    assert host.closed.finding.reason is Reason.PORT_CLOSED
+    assert host.closed.classification.reason is Reason.PORT_CLOSED
     assert not host.is_undialled
 
 
@@ -93,13 +101,13 @@ def test_not_more_than_three_addresses_are_tried():
     for n in range(3):
         assert host.closed is None
         host.ended(broken(FailureKind.CONNECT_TIMEOUT, "connect"), 0, f"127.0.0.{n}", 0.0)
-    assert host.closed.finding.reason is Reason.TIMEOUT
+    assert host.closed.classification.reason is Reason.TIMEOUT
 
 
 def test_an_exchange_is_never_left_alone_with_a_word_about_a_mailbox():
     host = state()
-    host.close(Ended(explain_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
-    assert host.closed.finding.reason is Reason.INCONCLUSIVE
+    host.close(Ended(classify_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
+    assert host.closed.classification.reason is Reason.INCONCLUSIVE
 
 
 def test_the_first_reason_stays():
@@ -122,7 +130,7 @@ def test_capacity_halves_the_sessions_and_doubles_the_wait():
     assert (waits, limits) == ([1.0, 2.0, 4.0, 5.0], [4, 2, 1, 1])
     assert host.closed is None
     host.back_off(BUSY, 100.0, 0.5)
-    assert host.closed.finding.reason is Reason.INCONCLUSIVE
+    assert host.closed.classification.reason is Reason.INCONCLUSIVE
 
 
 def test_an_answer_forgives_earlier_capacity_replies():
@@ -175,16 +183,18 @@ def test_a_server_whose_tls_fails_is_asked_without():
 
 def test_a_server_that_loses_replies_is_asked_in_step():
     host = state()
-    host.ended(Ended(Finding(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""), 9, "127.0.0.1", 0.0)
+    host.ended(
+        Ended(Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""), 9, "127.0.0.1", 0.0
+    )
     assert (host.plan.pipelining, host.closed) == (False, None)
 
 
 # --- the refusal budget ------------------------------------------------------------------------------------
 
 
-def trial(host, *, refused=10, pause=0.0, finding=None):
+def trial(host, *, refused=10, pause=0.0, classification=None):
     budget = host.grant_budget(1000, is_pipelining=True)
-    host.ended(Ended(finding, refused=refused), budget, "127.0.0.1", pause)
+    host.ended(Ended(classification, refused=refused), budget, "127.0.0.1", pause)
     return budget, host.plan.refusal_budget
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.classify.classification import Finding
+from mailverdict.checks.smtp.classify.classification import Classification
 from mailverdict.checks.smtp.protocol.steps import Ended, SessionPlan
 from mailverdict.local.smtp.politeness import ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet
@@ -15,7 +15,7 @@ from mailverdict.local.smtp.scheduler import AT_ONCE, Dispatcher
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
 
-GONE = Ended(Finding(Reason.TIMEOUT, "banner_timeout"), "banner", "")
+GONE = Ended(Classification(Reason.TIMEOUT, "banner_timeout"), "banner", "")
 
 
 def host(name, *addresses, config=None):

@@ -7,8 +7,14 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.checks.lists.flags import load_lists
-from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind, Finding, explain_failure
-from mailverdict.checks.smtp.classify.classifier import explain_reply
+from mailverdict.checks.smtp.classify.classification import (
+    Action,
+    Classification,
+    Failure,
+    FailureKind,
+    classify_failure,
+)
+from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import Answered, Ended, SessionPlan
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.batch import observe_view
@@ -55,7 +61,7 @@ class Bench:
             self.tell(job, recipient, reply)
 
     def tell(self, job, recipient, reply):
-        self.asking.take(job, Answered(recipient, reply, explain_reply(reply, phase="rcpt")))
+        self.asking.take(job, Answered(recipient, reply, classify_reply(reply, phase="rcpt")))
 
     def settled(self):
         return {position: seen.reason for position, seen in self.outbox.items}
@@ -197,8 +203,10 @@ def test_the_rest_of_a_lane_and_a_trial_are_asked_to_the_end():
 
 
 def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="rcpt"):
-    finding = explain_failure(Failure(kind)) if kind else Finding(reason, "rule", action=action or Action.NONE)
-    return Ended(finding, phase, "seen", whose, tuple(recipients), "mail")
+    classification = (
+        classify_failure(Failure(kind)) if kind else Classification(reason, "rule", action=action or Action.NONE)
+    )
+    return Ended(classification, phase, "seen", whose, tuple(recipients), "mail")
 
 
 def test_what_was_not_reached_goes_back_in_order():

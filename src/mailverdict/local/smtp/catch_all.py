@@ -8,7 +8,7 @@ import string
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 
-from ...checks.smtp.classify.classification import Finding
+from ...checks.smtp.classify.classification import Classification
 from ...checks.smtp.classify.classifier import catch_all_of
 from ...checks.smtp.replies import Reply
 from ...model.evidence import MailboxEvidence
@@ -87,10 +87,10 @@ class CatchAllBook:
         """Know a domain without a probe."""
         self.known.setdefault(code, accepts_all)
 
-    def answered(self, code: int, finding: Finding, reply: Reply | None) -> Settled:
+    def answered(self, code: int, classification: Classification, reply: Reply | None) -> Settled:
         """Take the reply to a probe: it sets `catch_all`, and shows which refusals were about us."""
-        self.known[code] = catch_all_of(finding)
-        self.refusals[code] = reply if finding.reason is not None else None
+        self.known[code] = catch_all_of(classification)
+        self.refusals[code] = reply if classification.reason is not None else None
         return [self.release(held, code) for held in self.held.pop(code, [])]
 
     def release(self, held: Held, code: int) -> tuple[int, MailboxEvidence]:

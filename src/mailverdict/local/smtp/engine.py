@@ -14,7 +14,7 @@ from typing import Any
 
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
-from ...checks.smtp.classify.classification import Action, Finding
+from ...checks.smtp.classify.classification import Action, Classification
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import Answered, Ended, Learned, Recipient, SessionPlan
 from ...checks.smtp.providers import Provider, find_provider
@@ -34,7 +34,7 @@ __all__ = ["Engine"]
 
 LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
-UNRESOLVED = Finding(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
+UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 
 
 class Engine:
@@ -204,8 +204,8 @@ class Engine:
         answer = await self.resolver.addresses(host.host)
         host.addresses = tuple(a for a in map(str, answer.addresses) if may_dial(a, self.settings.allow_networks))
         if not host.addresses:
-            finding = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
-            host.close_undialled(why_undialled(answer), finding)
+            classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
+            host.close_undialled(why_undialled(answer), classification)
             self.leave_alone(host)
         self.dispatcher.resolved(host)
 
@@ -276,7 +276,7 @@ class Engine:
         else:
             self.connections += 1
         host.ended(end, job.budget, job.assignment.address, self.asking.pause(job))
-        if end.finding is not None and end.finding.action is Action.BACK_OFF:
+        if end.classification is not None and end.classification.action is Action.BACK_OFF:
             host.back_off(end, self.clock(), self.rng.random())
         self.asking.take_back(job, end)
         if host.closed:

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ...checks.smtp.classify.classification import ABOUT_MAILBOX, Action, Failure, FailureKind, Finding, explain_failure
+from ...checks.smtp.classify.classification import (
+    ABOUT_MAILBOX,
+    Action,
+    Classification,
+    Failure,
+    FailureKind,
+    classify_failure,
+)
 from ...checks.smtp.protocol.steps import Ended, Learned, SessionPlan
 from ...checks.smtp.providers import Provider
 from ...checks.smtp.replies import Reply
@@ -21,7 +28,7 @@ FRUITLESS = 2  # sessions in a row that ended badly without one answer: the next
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
 TRIAL_STEP = 1  # refusals beyond the budget: to the number from which a default Postfix takes its time
 TRIAL_WORTH = 20  # budgets of waiting addresses that make a trial worth its risk, a farewell that takes a second
-UNCLEAR = Finding(Reason.INCONCLUSIVE, "refused_in_passing")
+UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +37,7 @@ class Closed:
 
     Attributes
     ----------
-    finding : Finding
+    classification : Classification
         What it stands for; never something that only a mailbox can cause.
     detail : str
         What was seen.
@@ -42,7 +49,7 @@ class Closed:
         Whether addresses that were not asked are told this all the same.
     """
 
-    finding: Finding
+    classification: Classification
     detail: str
     phase: str
     reached: str = ""
@@ -118,15 +125,15 @@ class ExchangeState:
 
     def close(self, end: Ended, *, inferred: bool = False) -> None:
         """Leave it alone for what ended a session; the first reason stays."""
-        assert end.finding is not None
-        finding = UNCLEAR if end.finding.reason in ABOUT_MAILBOX else end.finding
-        self.closed = self.closed or Closed(finding, end.detail, end.phase, end.reached, inferred)
+        assert end.classification is not None
+        classification = UNCLEAR if end.classification.reason in ABOUT_MAILBOX else end.classification
+        self.closed = self.closed or Closed(classification, end.detail, end.phase, end.reached, inferred)
 
-    def close_undialled(self, detail: str, finding: Finding | None = None) -> None:
+    def close_undialled(self, detail: str, classification: Classification | None = None) -> None:
         """There is no address that may be dialled."""
         self.is_undialled = True
-        nothing = explain_failure(Failure(FailureKind.NOT_DIALLED))
-        self.close(Ended(finding or nothing, "connect", detail))
+        nothing = classify_failure(Failure(FailureKind.NOT_DIALLED))
+        self.close(Ended(classification or nothing, "connect", detail))
 
     # --- what a session is allowed ------------------------------------------------------------
 
@@ -143,15 +150,15 @@ class ExchangeState:
 
     # --- what a session taught ----------------------------------------------------------------
 
-    def answered(self, finding: Finding, reply: Reply) -> None:
+    def answered(self, classification: Classification, reply: Reply) -> None:
         """An RCPT reply: refusals of us count in a row, anything else proves that it talks to us."""
         self.strikes = self.fruitless = 0
-        if finding.reason is not Reason.PROTECTED:
+        if classification.reason is not Reason.PROTECTED:
             self.refusals = 0
             return
         self.refusals += 1
         if self.refusals >= self.settings.protected_after:
-            self.close(Ended(finding, "rcpt", str(reply), reached="mail"), inferred=True)
+            self.close(Ended(classification, "rcpt", str(reply), reached="mail"), inferred=True)
 
     def learn(self, seen: Learned) -> None:
         """Keep to a limit that it showed."""
@@ -185,15 +192,15 @@ class ExchangeState:
         is_trial = budget > self.plan.refusal_budget
         if is_trial:
             self.is_on_trial = False
-        if end.finding is None and is_trial:
+        if end.classification is None and is_trial:
             self.judge_trial(end, budget, pause)
-        elif end.finding is None:
+        elif end.classification is None:
             self.pause = max(self.pause, pause)
-        elif end.finding.action is Action.WITHOUT_TLS:
+        elif end.classification.action is Action.WITHOUT_TLS:
             self.plan = replace(self.plan, starttls="never")
-        elif end.finding.action is Action.IN_STEP:
+        elif end.classification.action is Action.IN_STEP:
             self.plan = replace(self.plan, pipelining=False)
-        elif end.finding.action is not Action.BACK_OFF:
+        elif end.classification.action is not Action.BACK_OFF:
             self.suffer(end, address)
 
     def judge_trial(self, end: Ended, budget: int, pause: float) -> None:
@@ -225,13 +232,13 @@ class ExchangeState:
 
     def suffer(self, end: Ended, address: str) -> None:
         """A session that ended badly: dead connections at once, refusals of us after a few, the rest after two."""
-        assert end.finding is not None
+        assert end.classification is not None
         self.fruitless = 0 if end.asked else self.fruitless + 1
         if end.phase == "connect":
             self.dead_addresses.add(address)
             if len(self.dead_addresses) >= DEAD_ADDRESSES or not self.open_addresses():
                 self.close(end)
-        elif end.finding.reason in REFUSED_US and not end.asked:
+        elif end.classification.reason in REFUSED_US and not end.asked:
             self.refusals += 1
             if self.refusals >= self.settings.protected_after:
                 self.close(end, inferred=True)

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ...checks.smtp.classify.classification import ABOUT_MAILBOX, Action, Finding
+from ...checks.smtp.classify.classification import ABOUT_MAILBOX, Action, Classification
 from ...checks.smtp.protocol.steps import Answered, Ended, Recipient
 from ...model.evidence import MailboxEvidence
 from ...model.settings import LocalSettings
@@ -141,7 +141,7 @@ class Asking:
         if reply is not None:
             job.answered_at = self.clock()
             exchanges.silent_for = 0.0
-            job.assignment.host.answered(event.finding, reply)
+            job.assignment.host.answered(event.classification, reply)
         if event.recipient.is_probe:
             self.take_probe(exchanges, job.probes.pop(event.recipient), event)
         else:
@@ -149,22 +149,22 @@ class Asking:
 
     def take_probe(self, exchanges: ExchangeSet, code: int, event: Answered) -> None:
         """A domain is known, or asked once more when greylisting is over."""
-        finding = event.finding
-        wait = finding.retry_after
-        if finding.reason is Reason.GREYLISTED and self.parking.park_probe(exchanges, code, wait, self.clock()):
+        classification = event.classification
+        wait = classification.retry_after
+        if classification.reason is Reason.GREYLISTED and self.parking.park_probe(exchanges, code, wait, self.clock()):
             return
-        self.settle_all(self.book.answered(code, finding, event.reply))
+        self.settle_all(self.book.answered(code, classification, event.reply))
 
     def take_answer(self, assignment: Assignment, position: int, event: Answered) -> None:
         """Settle an address, hold it for its domain's probe, park it, or let another exchange say."""
-        finding, reply = event.finding, event.reply
-        if finding.reason is Reason.GREYLISTED and self.park(assignment.exchanges, position, finding):
+        classification, reply = event.classification, event.reply
+        if classification.reason is Reason.GREYLISTED and self.park(assignment.exchanges, position, classification):
             return
-        evidence = answer_evidence(assignment.host.host, finding, reply)
-        ambiguous = finding.reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
-        if finding.reason is None or ambiguous:
+        evidence = answer_evidence(assignment.host.host, classification, reply)
+        ambiguous = classification.reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
+        if classification.reason is None or ambiguous:
             self.hold_for_probe(assignment, position, event, evidence)
-        elif finding.reason in FINAL or not self.move_on(assignment, position, evidence):
+        elif classification.reason in FINAL or not self.move_on(assignment, position, evidence):
             self.settle(position, evidence)
 
     def hold_for_probe(self, assignment: Assignment, position: int, event: Answered, evidence: MailboxEvidence) -> None:
@@ -183,9 +183,9 @@ class Asking:
         if self.settings.catch_all_probe and self.book.wants_probe(code):
             exchanges.probes.append(code)
 
-    def park(self, exchanges: ExchangeSet, position: int, finding: Finding) -> bool:
+    def park(self, exchanges: ExchangeSet, position: int, classification: Classification) -> bool:
         """Ask once more in this run, after the server's own wait or ours; its domain's probe waits along."""
-        if not self.parking.park(exchanges, position, finding.retry_after, self.clock()):
+        if not self.parking.park(exchanges, position, classification.retry_after, self.clock()):
             return False
         self.begun.pop(position, None)
         self.want_probe(exchanges, int(self.codes[position]))
@@ -237,35 +237,35 @@ class Asking:
         exchanges = job.assignment.exchanges
         exchanges.probes += self.lost_probes(job, end)
         left = [job.positions[recipient] for recipient in end.unasked if recipient in job.positions]
-        told = self.whom_it_tells(job, end, left) if end.finding is not None else None
+        told = self.whom_it_tells(job, end, left) if end.classification is not None else None
         for position in left:
             if position != told:
                 self.begun.pop(position, None)  # it was not its turn
         exchanges.lanes[job.assignment.rank].put_back(position for position in left if position != told)
         if told is not None:
             self.tell(job, end, told)
-        if job.answered_at is None and end.finding is not None:
+        if job.answered_at is None and end.classification is not None:
             exchanges.silent_for += self.clock() - job.began
             if exchanges.silent_for >= self.settings.deadline:
                 self.give_up(exchanges, ended_evidence(job.assignment.host.host, end))
 
     def whom_it_tells(self, job: Job, end: Ended, left: list[int]) -> int | None:
         """The address that the end of a session is an answer to: whose turn it was, else whoever comes first."""
-        assert end.finding is not None
-        if end.recipient is not None and end.finding.action is Action.NONE:
+        assert end.classification is not None
+        if end.recipient is not None and end.classification.action is Action.NONE:
             return job.positions.get(end.recipient)
-        if end.finding.reason in REFUSED_US:
+        if end.classification.reason in REFUSED_US:
             lane = job.assignment.exchanges.lanes[job.assignment.rank]
             return next(iter(left or lane.take(1)), None)
         return None
 
     def tell(self, job: Job, end: Ended, position: int) -> None:
         """A refusal of us is an answer; a broken session is one only if it breaks again on the same address."""
-        assert end.finding is not None
+        assert end.classification is not None
         assignment = job.assignment
         self.begun.setdefault(position, job.began)
         self.drops[position] += 1
-        is_answer = end.finding.reason in REFUSED_US or self.drops[position] >= DROPS or self.is_late(position)
+        is_answer = end.classification.reason in REFUSED_US or self.drops[position] >= DROPS or self.is_late(position)
         evidence = ended_evidence(assignment.host.host, end)
         if not is_answer:
             assignment.exchanges.lanes[assignment.rank].put_back([position])

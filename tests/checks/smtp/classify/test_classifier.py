@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.classify.classification import Action, Finding
-from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, explain_reply, find_wait
+from mailverdict.checks.smtp.classify.classification import Action, Classification
+from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, classify_reply, find_wait
 from mailverdict.checks.smtp.classify.rule import Rule
 from mailverdict.checks.smtp.classify.rules import RULES
 from mailverdict.checks.smtp.replies import Reply
@@ -35,31 +35,31 @@ WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] != "rcpt_random"], ids=lambda row: row["text"][:60])
 def test_reply_amounts_to_what_the_table_says(row: dict[str, str]) -> None:
-    finding = explain_reply(reply_of(row), phase=row["phase"])
+    classification = classify_reply(reply_of(row), phase=row["phase"])
 
-    assert finding.reason == WHOLE_WORDS[row["expected_reason"]], finding.rule
+    assert classification.reason == WHOLE_WORDS[row["expected_reason"]], classification.rule
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] == "rcpt_random"], ids=lambda row: row["text"][:60])
 def test_random_recipient_tells_about_catch_all_only_when_accepted(row: dict[str, str]) -> None:
-    found = catch_all_of(explain_reply(reply_of(row), phase="rcpt_random"))
+    found = catch_all_of(classify_reply(reply_of(row), phase="rcpt_random"))
 
     assert found is (True if row["expected_reason"] == "catch_all" else found and None)
 
 
 @pytest.mark.parametrize(
-    ("finding", "expected"),
+    ("classification", "expected"),
     [
-        (Finding(None, "accepted"), True),
-        (Finding(Reason.MAILBOX_NOT_FOUND, "mailbox_unknown"), False),
-        (Finding(Reason.INCONCLUSIVE, "too_many_recipients", action=Action.FEWER_RECIPIENTS), None),
-        (Finding(Reason.GREYLISTED, "greylist"), None),
-        (Finding(Reason.MAILBOX_FULL, "over_quota"), None),
-        (Finding(Reason.PROTECTED, "dns_list"), None),
+        (Classification(None, "accepted"), True),
+        (Classification(Reason.MAILBOX_NOT_FOUND, "mailbox_unknown"), False),
+        (Classification(Reason.INCONCLUSIVE, "too_many_recipients", action=Action.FEWER_RECIPIENTS), None),
+        (Classification(Reason.GREYLISTED, "greylist"), None),
+        (Classification(Reason.MAILBOX_FULL, "over_quota"), None),
+        (Classification(Reason.PROTECTED, "dns_list"), None),
     ],
 )
-def test_catch_all_follows_from_two_answers_only(finding: Finding, expected: bool | None) -> None:
-    assert catch_all_of(finding) is expected
+def test_catch_all_follows_from_two_answers_only(classification: Classification, expected: bool | None) -> None:
+    assert catch_all_of(classification) is expected
 
 
 @pytest.mark.parametrize("row", RCPT_ROWS, ids=lambda row: row["text"][:60])
@@ -73,9 +73,9 @@ def test_no_other_phase_says_anything_about_a_mailbox(row: dict[str, str], phase
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["text"][:60])
 def test_transient_reply_never_establishes_that_a_mailbox_is_missing(row: dict[str, str]) -> None:
     reply = Reply(450, None, row["text"])
-    finding = explain_reply(reply, phase="rcpt")
+    classification = classify_reply(reply, phase="rcpt")
 
-    assert finding.reason is not Reason.MAILBOX_NOT_FOUND or finding.rule == "nested_unknown"
+    assert classification.reason is not Reason.MAILBOX_NOT_FOUND or classification.rule == "nested_unknown"
 
 
 # --- the table itself ------------------------------------------------------------------------------
@@ -84,10 +84,10 @@ def test_transient_reply_never_establishes_that_a_mailbox_is_missing(row: dict[s
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_rule_decides_its_own_sample(rule: Rule) -> None:
     sample = rule.sample
-    finding = explain_reply(Reply(sample.code, sample.enhanced_code or None, sample.text), phase=sample.phase)
+    classification = classify_reply(Reply(sample.code, sample.enhanced_code or None, sample.text), phase=sample.phase)
 
-    assert finding.rule == rule.name
-    assert finding.reason == rule.reason
+    assert classification.rule == rule.name
+    assert classification.reason == rule.reason
 
 
 def test_rules_have_names_of_their_own_and_say_where_they_were_seen() -> None:
@@ -122,9 +122,9 @@ def test_rules_give_every_reason_that_a_reply_can_give_and_no_other() -> None:
 @settings(deadline=None)
 @given(st.integers(200, 599), st.sampled_from(sorted(PHASES)), st.text(max_size=300), st.none() | st.text(max_size=8))
 def test_any_reply_amounts_to_something(code: int, phase: str, text: str, enhanced: str | None) -> None:
-    finding = explain_reply(Reply(code, enhanced or None, text), phase=phase)
+    classification = classify_reply(Reply(code, enhanced or None, text), phase=phase)
 
-    assert finding.reason in GIVEN_BY_REPLIES
+    assert classification.reason in GIVEN_BY_REPLIES
 
 
 def test_phase_that_does_not_exist_is_refused() -> None:
@@ -159,7 +159,7 @@ DETAILS = [
 def test_finding_carries_what_can_be_done(
     code: int, enhanced: str | None, text: str, attribute: str, expected: object
 ) -> None:
-    assert getattr(explain_reply(Reply(code, enhanced, text), phase="rcpt"), attribute) == expected
+    assert getattr(classify_reply(Reply(code, enhanced, text), phase="rcpt"), attribute) == expected
 
 
 WAITS = [

@@ -44,7 +44,7 @@ class Played:
     @property
     def reasons(self) -> dict[str, str]:
         """Reason by address; ``ok`` where accepted."""
-        return {a.recipient.address: str(a.finding.reason or "ok") for a in self.answers}
+        return {a.recipient.address: str(a.classification.reason or "ok") for a in self.answers}
 
     @property
     def verbs(self) -> str:

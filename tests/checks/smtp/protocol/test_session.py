@@ -38,7 +38,7 @@ def test_session_asks_all_in_one_flight_when_pipelining() -> None:
         "QUIT",
     ]
     assert played.flights == [1, 6, 1]
-    assert (played.ended.finding, played.ended.unasked) == (None, ())
+    assert (played.ended.classification, played.ended.unasked) == (None, ())
     assert (played.ended.asked, played.ended.refused, played.ended.reached) == (3, 2, "mail")
 
 
@@ -95,8 +95,8 @@ HELLOS = [
 def test_session_ends_at_a_refused_hello(special: dict[str, Any], reason: str, why: str) -> None:
     played = play(to(ADA), server([ADA], special=special))
 
-    assert played.ended.finding is not None
-    assert played.ended.finding.reason == reason, why
+    assert played.ended.classification is not None
+    assert played.ended.classification.reason == reason, why
     assert (played.ended.phase, played.ended.reached, played.answers) == ("ehlo", "banner", [])
 
 
@@ -115,8 +115,8 @@ BANNERS = [
 def test_session_ends_at_a_bad_greeting(banner: Any, reason: str, verbs: str) -> None:
     played = play(to(ADA), server([ADA]), banner=banner)
 
-    assert played.ended.finding is not None
-    assert (played.ended.finding.reason, played.verbs, played.ended.phase) == (reason, verbs, "banner")
+    assert played.ended.classification is not None
+    assert (played.ended.classification.reason, played.verbs, played.ended.phase) == (reason, verbs, "banner")
 
 
 # --- TLS ---------------------------------------------------------------------------------------------
@@ -149,8 +149,8 @@ def test_session_goes_on_in_the_clear_when_tls_is_declined() -> None:
 def test_failed_handshake_asks_for_a_session_without_tls() -> None:
     played = play(to(ADA), server([ADA], ehlo=WITH_TLS), handshake=Failure(FailureKind.TLS))
 
-    assert played.ended.finding is not None
-    assert played.ended.finding.action is Action.WITHOUT_TLS
+    assert played.ended.classification is not None
+    assert played.ended.classification.action is Action.WITHOUT_TLS
 
 
 @pytest.mark.parametrize("ehlo", [WITH_TLS, "250-mx.example|250 STARTTLS"])
@@ -175,8 +175,8 @@ def test_session_upgrades_when_tls_is_demanded(verb: str, ehlo: str) -> None:
 def test_tls_demanded_and_not_offered_is_inconclusive(verb: str) -> None:
     played = play(to(ADA), server([ADA], special={verb: "530 5.7.0 Must issue a STARTTLS command first"}))
 
-    finding = played.ended.finding or played.answers[0].finding
-    assert (finding.reason, finding.error_code) == ("inconclusive", "TLS_REQUIRED")
+    classification = played.ended.classification or played.answers[0].classification
+    assert (classification.reason, classification.error_code) == ("inconclusive", "TLS_REQUIRED")
 
 
 # --- internationalised mailboxes ---------------------------------------------------------------------
@@ -194,7 +194,7 @@ def test_internationalised_mailbox_is_not_sent_where_it_cannot_be() -> None:
     played = play(to(ZOE, ADA), server([ADA, ZOE]))
 
     assert played.reasons == {ZOE: "inconclusive", ADA: "ok"}
-    assert played.answers[0].finding.error_code == "SMTPUTF8_REQUIRED"
+    assert played.answers[0].classification.error_code == "SMTPUTF8_REQUIRED"
     assert all(command.isascii() for command in played.commands)
 
 
@@ -228,8 +228,8 @@ def test_answers_before_a_drop_are_kept(ehlo: str) -> None:
     played = play(to(ADA, BOB, EVE), server([ADA], ehlo=ehlo, special={f"RCPT TO:<{EVE}>": GONE}))
 
     assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found"}
-    assert played.ended.finding is not None
-    assert played.ended.finding.reason == "connection_dropped"
+    assert played.ended.classification is not None
+    assert played.ended.classification.reason == "connection_dropped"
     assert [r.address for r in played.ended.unasked] == [EVE]
 
 
@@ -238,8 +238,8 @@ def test_nothing_counts_of_a_window_in_which_a_reply_was_lost() -> None:
 
     assert played.answers == []
     assert played.lessons == [Learned(loses_replies=True)]
-    assert played.ended.finding is not None
-    assert (played.ended.finding.reason, played.ended.finding.action) == ("timeout", Action.IN_STEP)
+    assert played.ended.classification is not None
+    assert (played.ended.classification.reason, played.ended.classification.action) == ("timeout", Action.IN_STEP)
     assert len(played.ended.unasked) == 3
 
 
@@ -248,8 +248,8 @@ def test_nothing_counts_of_a_window_whose_replies_are_shifted() -> None:
     played = play(to(ADA, BOB), server([ADA], special=special))
 
     assert played.answers == []
-    assert played.ended.finding is not None
-    assert played.ended.finding.action is Action.IN_STEP
+    assert played.ended.classification is not None
+    assert played.ended.classification.action is Action.IN_STEP
 
 
 def test_lost_reply_in_step_is_a_time_out_of_that_recipient_only() -> None:
@@ -276,8 +276,8 @@ def test_refused_mail_is_no_answer_about_anyone(reply: str, reason: str, ehlo: s
     played = play(to(ADA, BOB), server(special=special, ehlo=ehlo))
 
     assert played.answers == []
-    assert played.ended.finding is not None
-    assert (played.ended.finding.reason, played.ended.phase) == (reason, "mail")
+    assert played.ended.classification is not None
+    assert (played.ended.classification.reason, played.ended.phase) == (reason, "mail")
     assert len(played.ended.unasked) == 2
 
 
@@ -287,15 +287,15 @@ def test_capacity_at_rcpt_ends_the_session_for_now(ehlo: str) -> None:
     played = play(to(ADA, BOB), server([ADA], special=special, ehlo=ehlo))
 
     assert played.reasons == {ADA: "ok"}
-    assert played.ended.finding is not None
-    assert played.ended.finding.action is Action.BACK_OFF
+    assert played.ended.classification is not None
+    assert played.ended.classification.action is Action.BACK_OFF
     assert [r.address for r in played.ended.unasked] == [BOB]
 
 
 def test_quit_that_gets_no_reply_changes_nothing() -> None:
     played = play(to(ADA), server([ADA], special={"QUIT": None}))
 
-    assert (played.ended.finding, played.reasons) == (None, {ADA: "ok"})
+    assert (played.ended.classification, played.reasons) == (None, {ADA: "ok"})
 
 
 # --- whatever a server says --------------------------------------------------------------------------
@@ -333,6 +333,6 @@ def test_every_recipient_is_answered_once_or_given_back_once(data: st.DataObject
     seen = Counter([a.recipient for a in played.answers] + list(played.ended.unasked))
     assert set(seen.values()) <= {1}
     assert set(seen) <= set(recipients)
-    if played.ended.finding is None and played.ended.refused < 9:
+    if played.ended.classification is None and played.ended.refused < 9:
         assert len(played.answers) + len(played.ended.unasked) == len(recipients)
     assert "DATA" not in played.verbs

@@ -59,7 +59,7 @@ def test_too_many_recipients_a_session_leaves_the_rest_for_the_next() -> None:
     assert list(played.reasons) == known[:4]
     assert [r.address for r in played.ended.unasked] == known[4:]
     assert played.lessons[-1] == Learned(rcpt_per_session=4)
-    assert played.ended.finding is None
+    assert played.ended.classification is None
 
 
 def test_recipient_refused_as_too_many_on_its_own_is_inconclusive() -> None:
@@ -106,7 +106,7 @@ def test_announced_limits_are_kept() -> None:
 def test_session_ends_at_its_budget_of_refusals() -> None:
     played = play(to(*many(30)), server())
 
-    assert (played.ended.refused, played.ended.asked, played.ended.finding) == (9, 9, None)
+    assert (played.ended.refused, played.ended.asked, played.ended.classification) == (9, 9, None)
     assert played.commands[-1] == "QUIT"
 
 

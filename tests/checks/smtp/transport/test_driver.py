@@ -39,9 +39,9 @@ class Held:
     @property
     def reason(self) -> Any:
         """What became of the one recipient: its answer, or what ended the session."""
-        finding = self.answers[0].finding if self.answers else self.ended.finding
-        assert finding is not None
-        return finding.reason
+        classification = self.answers[0].classification if self.answers else self.ended.classification
+        assert classification is not None
+        return classification.reason
 
 
 async def hold(
@@ -231,8 +231,8 @@ def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:
 
     held = play([slow], lambda server: hold(server, slow, [f"user{n}" for n in range(50)], limits=limits))
 
-    assert held.ended.finding is not None
-    assert (held.ended.finding.rule, held.ended.finding.reason) == ("session_timeout", "timeout")
+    assert held.ended.classification is not None
+    assert (held.ended.classification.rule, held.ended.classification.reason) == ("session_timeout", "timeout")
     assert 0 < len(held.answers) < 9
     assert len(held.answers) + len(held.ended.unasked) == 9  # one window: the budget
 
@@ -269,8 +269,8 @@ def test_bytes_before_the_handshake_are_not_taken_for_replies() -> None:
 
     held = play([injecting], lambda server: hold(server, injecting, ["ada"]))
 
-    assert held.ended.finding is not None
-    assert held.ended.finding.rule == "tls_failed"
+    assert held.ended.classification is not None
+    assert held.ended.classification.rule == "tls_failed"
 
 
 def test_sessions_under_tls_are_secure() -> None:
@@ -282,7 +282,7 @@ def test_sessions_under_tls_are_secure() -> None:
 
     held, secured = play([offering], action)
 
-    assert [answer.finding.reason for answer in held.answers] == [None, "mailbox_not_found"]
+    assert [answer.classification.reason for answer in held.answers] == [None, "mailbox_not_found"]
     assert (held.ended.is_secure, secured) == (True, 1)
 
 
@@ -302,4 +302,4 @@ def test_budget_is_kept_over_the_wire() -> None:
 
     held, asked = play([punishing], action)
 
-    assert (held.ended.refused, asked, held.ended.finding) == (9, 9, None)
+    assert (held.ended.refused, asked, held.ended.classification) == (9, 9, None)

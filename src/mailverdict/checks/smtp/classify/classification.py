@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from ....model.words import Reason
 
-__all__ = ["ABOUT_MAILBOX", "Action", "Failure", "FailureKind", "Finding", "explain_failure"]
+__all__ = ["ABOUT_MAILBOX", "Action", "Classification", "Failure", "FailureKind", "classify_failure"]
 
 
 class Action(StrEnum):
@@ -24,7 +24,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Classification:
     """What a reply, or the lack of one, amounts to.
 
     Attributes
@@ -85,25 +85,25 @@ class Failure:
     detail: str = ""
 
 
-FINDINGS = {
-    FailureKind.NOT_DIALLED: Finding(Reason.PORT_CLOSED, "not_dialled"),
-    FailureKind.REFUSED: Finding(Reason.PORT_CLOSED, "connection_refused"),
-    FailureKind.UNREACHABLE: Finding(Reason.PORT_CLOSED, "unreachable"),
-    FailureKind.CONNECT_TIMEOUT: Finding(Reason.TIMEOUT, "connect_timeout"),
-    FailureKind.BANNER_TIMEOUT: Finding(Reason.TIMEOUT, "banner_timeout"),
-    FailureKind.REPLY_TIMEOUT: Finding(Reason.TIMEOUT, "reply_timeout"),
-    FailureKind.SESSION_TIMEOUT: Finding(Reason.TIMEOUT, "session_timeout"),
-    FailureKind.NO_DATA: Finding(Reason.NO_SMTP_DATA, "no_data"),
-    FailureKind.NOT_SMTP: Finding(Reason.NO_SMTP_DATA, "not_smtp"),
-    FailureKind.NO_REPLY: Finding(Reason.INCONCLUSIVE, "no_reply"),
-    FailureKind.DROPPED: Finding(Reason.CONNECTION_DROPPED, "dropped"),
-    FailureKind.TLS: Finding(Reason.INCONCLUSIVE, "tls_failed", action=Action.WITHOUT_TLS),
+CLASSIFICATIONS = {
+    FailureKind.NOT_DIALLED: Classification(Reason.PORT_CLOSED, "not_dialled"),
+    FailureKind.REFUSED: Classification(Reason.PORT_CLOSED, "connection_refused"),
+    FailureKind.UNREACHABLE: Classification(Reason.PORT_CLOSED, "unreachable"),
+    FailureKind.CONNECT_TIMEOUT: Classification(Reason.TIMEOUT, "connect_timeout"),
+    FailureKind.BANNER_TIMEOUT: Classification(Reason.TIMEOUT, "banner_timeout"),
+    FailureKind.REPLY_TIMEOUT: Classification(Reason.TIMEOUT, "reply_timeout"),
+    FailureKind.SESSION_TIMEOUT: Classification(Reason.TIMEOUT, "session_timeout"),
+    FailureKind.NO_DATA: Classification(Reason.NO_SMTP_DATA, "no_data"),
+    FailureKind.NOT_SMTP: Classification(Reason.NO_SMTP_DATA, "not_smtp"),
+    FailureKind.NO_REPLY: Classification(Reason.INCONCLUSIVE, "no_reply"),
+    FailureKind.DROPPED: Classification(Reason.CONNECTION_DROPPED, "dropped"),
+    FailureKind.TLS: Classification(Reason.INCONCLUSIVE, "tls_failed", action=Action.WITHOUT_TLS),
 }
 
-assert set(FINDINGS) == set(FailureKind)
+assert set(CLASSIFICATIONS) == set(FailureKind)
 
 
-def explain_failure(failure: Failure) -> Finding:
+def classify_failure(failure: Failure) -> Classification:
     """Say what a failure amounts to.
 
     Parameters
@@ -113,12 +113,12 @@ def explain_failure(failure: Failure) -> Finding:
 
     Returns
     -------
-    Finding
+    Classification
         With a reason.
 
     Examples
     --------
-    >>> explain_failure(Failure(FailureKind.DROPPED)).reason.value
+    >>> classify_failure(Failure(FailureKind.DROPPED)).reason.value
     'connection_dropped'
     """
-    return FINDINGS[failure.kind]
+    return CLASSIFICATIONS[failure.kind]

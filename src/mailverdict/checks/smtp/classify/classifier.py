@@ -7,11 +7,11 @@ from functools import lru_cache
 
 from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
-from .classification import Action, Finding
+from .classification import Action, Classification
 from .rules import RULES
 from .wording import Wording, read_wording
 
-__all__ = ["catch_all_of", "classify", "explain_reply"]
+__all__ = ["catch_all_of", "classify", "classify_reply"]
 
 PHASES = {
     **{phase: phase for phase in ("banner", "ehlo", "mail", "rcpt")},
@@ -22,7 +22,7 @@ PHASES = {
     "rcpt_random": "rcpt",
     "data": "rcpt",  # never sent, but a server may speak of the recipient only there
 }
-ACCEPTED = Finding(None, "accepted")
+ACCEPTED = Classification(None, "accepted")
 PLAIN_OK = frozenset({250, 251, 252})
 WAITABLE = frozenset({Reason.GREYLISTED, Reason.PROTECTED, Reason.INCONCLUSIVE, Reason.SENDER_BLOCKED})
 
@@ -56,10 +56,10 @@ def classify(reply: Reply, *, phase: str) -> Reason | None:
     >>> classify(Reply(250, "2.1.5", "Ok"), phase="rcpt") is None
     True
     """
-    return explain_reply(reply, phase=phase).reason
+    return classify_reply(reply, phase=phase).reason
 
 
-def explain_reply(reply: Reply, *, phase: str) -> Finding:
+def classify_reply(reply: Reply, *, phase: str) -> Classification:
     """Say what a reply amounts to, which rule decided and what can be done about it.
 
     Parameters
@@ -71,7 +71,7 @@ def explain_reply(reply: Reply, *, phase: str) -> Finding:
 
     Returns
     -------
-    Finding
+    Classification
         Reason, rule, finer error code, action and the server's own wait.
 
     Raises
@@ -81,7 +81,7 @@ def explain_reply(reply: Reply, *, phase: str) -> Finding:
 
     Examples
     --------
-    >>> explain_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
+    >>> classify_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
     300.0
     """
     if phase not in PHASES:
@@ -94,19 +94,19 @@ def explain_reply(reply: Reply, *, phase: str) -> Finding:
 
 
 @lru_cache(maxsize=4096)
-def decide(phase: str, code: int, enhanced: str, wording: Wording) -> Finding:
+def decide(phase: str, code: int, enhanced: str, wording: Wording) -> Classification:
     """Find the first rule that matches; remembered, since a server repeats itself."""
     rule = next(rule for rule in RULES if rule.matches(phase, str(code), enhanced, wording))
     wait = find_wait(wording.plain) if rule.reason in WAITABLE and code < 500 else None
-    return Finding(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
+    return Classification(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
 
 
-def catch_all_of(finding: Finding) -> bool | None:
+def catch_all_of(classification: Classification) -> bool | None:
     """Say what the reply to a random local part tells of its domain.
 
     Parameters
     ----------
-    finding : Finding
+    classification : Classification
         Of that reply.
 
     Returns
@@ -116,12 +116,12 @@ def catch_all_of(finding: Finding) -> bool | None:
 
     Examples
     --------
-    >>> catch_all_of(Finding(None, "accepted"))
+    >>> catch_all_of(Classification(None, "accepted"))
     True
-    >>> catch_all_of(Finding(Reason.GREYLISTED, "greylist")) is None
+    >>> catch_all_of(Classification(Reason.GREYLISTED, "greylist")) is None
     True
     """
-    return CATCH_ALL.get(finding.reason) if finding.action is Action.NONE else None
+    return CATCH_ALL.get(classification.reason) if classification.action is Action.NONE else None
 
 
 CATCH_ALL = {None: True, Reason.MAILBOX_NOT_FOUND: False}

@@ -51,7 +51,7 @@ class Rule:
     says, names, unless : str, optional
         Patterns found in the masked text, found in the text with links, and not found in the masked text.
     error_code, action, retry_after
-        Carried over to the finding.
+        Carried over to the classification.
     """
 
     name: str

@@ -22,8 +22,8 @@ from collections.abc import Generator
 from dataclasses import replace
 
 from ....model.words import Reason
-from ..classify.classification import Action, Failure, Finding, explain_failure
-from ..classify.classifier import explain_reply
+from ..classify.classification import Action, Classification, Failure, classify_failure
+from ..classify.classifier import classify_reply
 from ..replies import Reply
 from . import commands as command
 from .extensions import parse_extensions, parse_limits
@@ -49,8 +49,8 @@ __all__ = ["Session"]
 
 SHUT = 421
 UNPUNISHED = 2  # refusals before which a slow RCPT reply is the server's own pace, as with callouts
-MALFORMED = Finding(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
-NO_SMTPUTF8 = Finding(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
+MALFORMED = Classification(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
+NO_SMTPUTF8 = Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
 
 ReplyTo = Generator[Step, Sent, Reply]
 
@@ -115,7 +115,9 @@ class Session:
         so_far = Ended(None, "", "", None, tuple(self.open), self.reached, self.asked, self.refused, self.is_secure)
         if over is None:
             return so_far
-        return replace(so_far, finding=over.finding, phase=over.phase, detail=over.detail, recipient=over.recipient)
+        return replace(
+            so_far, classification=over.classification, phase=over.phase, detail=over.detail, recipient=over.recipient
+        )
 
     def leave(self, over: Over) -> Dialogue:
         """Say QUIT where someone may still be listening, and wait where someone surely is."""
@@ -176,8 +178,8 @@ class Session:
         try:
             reply = yield from self.read("ehlo")
         except Over as over:
-            finding = explain_reply(refused, phase="ehlo")
-            raise Over(finding, "ehlo", str(refused), says_quit=over.says_quit) from over
+            classification = classify_reply(refused, phase="ehlo")
+            raise Over(classification, "ehlo", str(refused), says_quit=over.says_quit) from over
         if reply.code != 250:
             raise refusal(refused, "ehlo")
 
@@ -209,7 +211,7 @@ class Session:
             return
         failure = yield StartTls()
         if isinstance(failure, Failure):
-            raise Over(explain_failure(failure), "ehlo", failure.detail or failure.kind.value, says_quit=False)
+            raise Over(classify_failure(failure), "ehlo", failure.detail or failure.kind.value, says_quit=False)
         self.is_secure = True
         yield from self.hello()
 
@@ -247,13 +249,13 @@ class Session:
         room = max(0, min(self.budget - self.refused, self.per_session - self.asked))
         while len(self.open) < room and (drawn := self.supply(room - len(self.open))):
             for recipient in drawn:
-                if finding := self.objection(recipient):
-                    yield Answered(recipient, None, finding)
+                if classification := self.objection(recipient):
+                    yield Answered(recipient, None, classification)
                 else:
                     self.open[recipient] = None
         return list(self.open)[:room]
 
-    def objection(self, recipient: Recipient) -> Finding | None:
+    def objection(self, recipient: Recipient) -> Classification | None:
         """Why this recipient cannot be asked in this session at all."""
         if not command.is_sendable(recipient.address):
             return MALFORMED
@@ -308,7 +310,7 @@ class Session:
             self.reached = "mail"
             return
         over = refusal(reply, "mail")
-        if over.finding.action is not Action.USE_TLS or not self.can_secure():
+        if over.classification.action is not Action.USE_TLS or not self.can_secure():
             raise over
         self.wants_tls = True
 
@@ -317,9 +319,9 @@ class Session:
         if not self.has_transaction:
             return  # its MAIL was refused: this reply is about that
         self.asked += 1
-        finding = explain_reply(reply, phase="rcpt")
-        handle = AGAIN.get(finding.action)
-        again = handle(self, entry, reply, finding) if handle else False
+        classification = classify_reply(reply, phase="rcpt")
+        handle = AGAIN.get(classification.action)
+        again = handle(self, entry, reply, classification) if handle else False
         if isinstance(again, Learned):
             yield again
         if again:
@@ -327,11 +329,11 @@ class Session:
         self.taken_here += 1
         self.taken += 1
         del self.open[recipient]
-        yield Answered(recipient, reply, finding)
+        yield Answered(recipient, reply, classification)
 
     # --- whether the same recipient is asked again, and what was learned --------------------------
 
-    def again_with_fewer(self, entry: Entry, reply: Reply, finding: Finding) -> Learned | bool:
+    def again_with_fewer(self, entry: Entry, reply: Reply, classification: Classification) -> Learned | bool:
         """Too many recipients: of this transaction, or, where it has taken none and others have, of this session."""
         if self.taken_here or (entry.companions > 1 and not self.taken):
             self.per_transaction = max(1, self.taken_here)
@@ -341,28 +343,28 @@ class Session:
             return Learned(rcpt_per_session=self.per_session)
         return False
 
-    def again_by_domain(self, entry: Entry, reply: Reply, finding: Finding) -> Learned | bool:
+    def again_by_domain(self, entry: Entry, reply: Reply, classification: Classification) -> Learned | bool:
         """In a transaction of its own domain."""
         if entry.domains == 1:
             return False
         self.one_domain = True
         return Learned(one_domain=True)
 
-    def again_with_tls(self, entry: Entry, reply: Reply, finding: Finding) -> bool:
+    def again_with_tls(self, entry: Entry, reply: Reply, classification: Classification) -> bool:
         """After STARTTLS."""
         self.wants_tls = self.wants_tls or self.can_secure()
         return self.wants_tls
 
-    def again_with_utf8(self, entry: Entry, reply: Reply, finding: Finding) -> bool:
+    def again_with_utf8(self, entry: Entry, reply: Reply, classification: Classification) -> bool:
         """In a transaction with SMTPUTF8."""
         assert entry.recipient is not None
         can = "SMTPUTF8" in self.extensions and entry.recipient not in self.needs_utf8
         self.needs_utf8.add(entry.recipient)
         return can
 
-    def again_later(self, entry: Entry, reply: Reply, finding: Finding) -> bool:
+    def again_later(self, entry: Entry, reply: Reply, classification: Classification) -> bool:
         """Capacity: the session ends, and whoever planned it decides when there is another."""
-        self.stop = self.stop or Over(finding, "rcpt", str(reply), says_quit=True, waits=True)
+        self.stop = self.stop or Over(classification, "rcpt", str(reply), says_quit=True, waits=True)
         self.stop.recipient = self.stop.recipient or entry.recipient
         return True
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..classify.classification import Failure, Finding
+from ..classify.classification import Classification, Failure
 from ..replies import Reply
 
 __all__ = [
@@ -112,7 +112,7 @@ class Answered(NamedTuple):
 
     recipient: Recipient
     reply: Reply | None
-    finding: Finding
+    classification: Classification
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +145,10 @@ class Ended:
 
     Attributes
     ----------
-    finding : Finding or None
+    classification : Classification or None
         What ended it; None: nothing left to ask, or its limits were reached.
     phase : str
-        What was being waited for: ``connect``, ``banner``, ``ehlo``, ``mail`` or ``rcpt``; empty without a finding.
+        What was being waited for: ``connect``, ``banner``, ``ehlo``, ``mail`` or ``rcpt``; empty if nothing ended it.
     detail : str
         The reply or failure that ended it, in one line.
     recipient : Recipient or None
@@ -165,7 +165,7 @@ class Ended:
         The IP address that was connected to.
     """
 
-    finding: Finding | None = None
+    classification: Classification | None = None
     phase: str = ""
     detail: str = ""
     recipient: Recipient | None = None

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import cast
 
 from ....model.settings import Network
-from ..classify.classification import Failure, FailureKind, explain_failure
+from ..classify.classification import Failure, FailureKind, classify_failure
 from ..protocol.session import Session
 from ..protocol.steps import Answered, Ended, Heard, Learned, Read, Send, Sent, StartTls, Step
 from ..replies import Reply, ReplyParser
@@ -104,7 +104,7 @@ async def converse(
     where = await dial(target, lambda: wire, limits.connect)
     if isinstance(where, Failure):
         wire.note("*", where.detail)
-        return Ended(explain_failure(where), "connect", where.detail)
+        return Ended(classify_failure(where), "connect", where.detail)
     try:
         return replace(await wire.hold(), host=where)
     finally:
