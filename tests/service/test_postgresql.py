@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from mailverdict.service.jobs.ownership import ADVISORY_KEY
+from mailverdict.service.jobs.schema import ADVISORY_KEY
 from tests.service.postgres import Cluster
 from tests.service.world import asynchronous, serving
 

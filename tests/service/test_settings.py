@@ -9,7 +9,7 @@ import pytest
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import LocalSettings
 from mailverdict.service import ServiceSettings, from_environment
-from mailverdict.service.environment import PREFIX, VARIABLES
+from mailverdict.service.settings import PREFIX, VARIABLES
 from tests import ROOT
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.service.http.access_log import Lines
+from mailverdict.service.http.access import Lines
 from mailverdict.service.http.metrics import CONTENT_TYPE, Metric, Metrics
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, serving, until

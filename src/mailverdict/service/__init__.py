@@ -7,9 +7,8 @@ from ..errors import MissingExtraError
 
 try:
     from .app import create_app
-    from .environment import from_environment
     from .server import run
-    from .settings import ServiceSettings
+    from .settings import ServiceSettings, from_environment
 except ModuleNotFoundError as exc:
     if (exc.name or "").startswith("mailverdict"):
         raise

@@ -17,7 +17,7 @@ from ..backend import Backend
 from .http.access import Access, answer_refusal
 from .http.replies import Refusal, short
 from .http.routes import Endpoints
-from .jobs.groups import Closed
+from .jobs.group_committer import Closed
 from .jobs.worker import AWAY
 from .service_state import Parts
 from .settings import Clock, ServiceSettings

@@ -17,7 +17,7 @@ from ..checks.lists.flags import load_lists
 from ..contract.envelope import dump_short_failure
 from ..model.settings import Lists
 from .app import create_app
-from .http.access_log import Lines
+from .http.access import Lines
 from .jobs.store import Store
 from .settings import ServiceSettings
 

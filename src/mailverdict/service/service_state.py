@@ -17,9 +17,8 @@ from ..model.verification import Verification
 from .engine import Engine
 from .http.limiter import Limiter
 from .http.metrics import Metric, Metrics
-from .jobs.groups import Grouped
-from .jobs.lookup import Question, answer_all
-from .jobs.store import Operation, Purge, Store
+from .jobs.group_committer import Grouped
+from .jobs.store import Operation, Purge, Question, Store, answer_all
 from .jobs.worker import AWAY, Worker
 from .settings import Clock, ServiceSettings
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from typing import Any, TextIO
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import SettingsError
+from ...model.settings import Network
 from ..settings import ServiceSettings
-from .clients import client_of
 from .metrics import Metrics
 from .replies import ENCODE, LingeringReply, Refusal, Reply, iso_moment, new_request_id, short, standard
 
-__all__ = ["Access", "Trace", "answer_refusal"]
+__all__ = ["Access", "Lines", "Trace", "account_of", "answer_refusal", "client_of"]
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = "something unexpected went wrong; the log has it under the request_id"
@@ -152,3 +155,122 @@ def answer_refusal(refusal: Refusal, trace: Trace) -> Reply:
     trace.code = refusal.code
     reply = LingeringReply if refusal.code == "PAYLOAD_TOO_LARGE" else Reply
     return reply(refusal.body(trace.request_id), refusal.status, refusal.headers)
+
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+NOBODY = "unknown"  # a peer without an address, as on a Unix socket
+SHARED_PREFIX = 64  # a network of this size is one customer's: RFC 6177, and what hosts change addresses within
+
+
+def client_of(peer: str | None, forwarded: Sequence[str], trusted: tuple[Network, ...]) -> str:
+    """Name the client's account.
+
+    ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote: as long as the one who
+    tells is trusted, what it tells is believed. Anything before that may be forged.
+
+    Parameters
+    ----------
+    peer : str or None
+        Address of the connection's other end.
+    forwarded : sequence of str
+        The values of the ``X-Forwarded-For`` headers, in order.
+    trusted : tuple of Network
+        Proxies that are believed.
+
+    Returns
+    -------
+    str
+        An IPv4 address, the /64 network of an IPv6 address, or ``unknown``.
+    """
+    if not (trusted and forwarded):
+        return account_of_peer(peer)
+    teller = parse_address(peer or "")
+    if teller is None:
+        return NOBODY
+    hops = [hop for value in forwarded for hop in value.split(",")]
+    while hops and is_within(teller, trusted):
+        told = parse_address(hops.pop())
+        if told is None:
+            break
+        teller = told
+    return account_of(teller)
+
+
+@lru_cache(maxsize=4096)
+def account_of_peer(peer: str | None) -> str:
+    """The account of a connection's other end; most requests come over connections that are kept."""
+    address = parse_address(peer or "")
+    return NOBODY if address is None else account_of(address)
+
+
+def account_of(address: Address) -> str:
+    """IPv6 clients choose among 2**64 addresses, so their network is the account.
+
+    >>> account_of(ipaddress.ip_address("2001:db8::1:2:3:4"))
+    '2001:db8::/64'
+    """
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    network = int(address) >> (128 - SHARED_PREFIX) << (128 - SHARED_PREFIX)
+    return f"{ipaddress.IPv6Address(network)}/{SHARED_PREFIX}"
+
+
+def is_within(address: Address, networks: tuple[Network, ...]) -> bool:
+    return any(address in network for network in networks)
+
+
+def parse_address(text: str) -> Address | None:
+    """An address, with or without a port; IPv4 in IPv6 clothing is IPv4."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        address = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+class Lines:
+    """Writes lines to a stream; a call costs next to nothing.
+
+    Parameters
+    ----------
+    stream : text file
+        Where they go.
+    pause : float
+        Seconds that a line waits for others at most.
+
+    Examples
+    --------
+    >>> import io
+    >>> out = io.StringIO()
+    >>> lines = Lines(out)
+    >>> lines("one")
+    >>> out.getvalue().splitlines()
+    ['one']
+    """
+
+    def __init__(self, stream: TextIO, *, pause: float = 0.2) -> None:
+        self.stream = stream
+        self.pause = pause
+        self.waiting: list[str] = []
+
+    def __call__(self, line: str) -> None:
+        """Write a line soon; at once where no event loop runs that could do it later."""
+        self.waiting.append(line)
+        if len(self.waiting) == 1:
+            try:
+                asyncio.get_running_loop().call_later(self.pause, self.flush)
+            except RuntimeError:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is waiting."""
+        if self.waiting:
+            text = "\n".join(self.waiting)
+            self.waiting.clear()
+            self.stream.write(text + "\n")
+            self.stream.flush()

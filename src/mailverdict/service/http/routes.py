@@ -17,18 +17,16 @@ from ...contract.revisions import Revision
 from ...model.verification import Verification
 from ...model.words import Reason, ValidationType
 from ..engine import FAULT_MESSAGE, Answer, Fault, saturated_verification
-from ..jobs.lookup import FindJob, Ping, StoredJob, Used
-from ..jobs.store import Account, Debit, NewJob
+from ..jobs.store import Account, Debit, FindJob, NewJob, Ping, StoredJob, Used
 from ..jobs.worker import dump_verification
 from ..service_state import Parts
 from ..settings import ServiceSettings
 from .access import Trace
 from .bodies import BulkRequest, CheckRequest, parse_bulk, parse_check, read_object
-from .dialect import DIALECTS, MALFORMED, QUEUED
 from .metrics import CONTENT_TYPE
 from .openapi import describe
 from .page import Page
-from .replies import Reply, short, standard, success
+from .replies import DIALECTS, MALFORMED, QUEUED, Reply, short, standard, success
 
 __all__ = ["Endpoints"]
 

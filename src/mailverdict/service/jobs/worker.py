@@ -18,9 +18,8 @@ from ...model.verification import Verification
 from ...model.words import Reason
 from ..engine import FAULT_MESSAGE, Answer, Engine, Fault, saturated_verification
 from ..settings import Clock, ServiceSettings
-from .groups import Grouped
-from .lookup import Counts, Due, Question, StoredJob, Waiting
-from .store import Claim, Ending, Operation, Postpone, Release, Settle
+from .group_committer import Grouped
+from .store import Claim, Counts, Due, Ending, Operation, Postpone, Question, Release, Settle, StoredJob, Waiting
 
 __all__ = ["AWAY", "Depth", "Worker", "dump_verification"]
 

@@ -7,19 +7,26 @@ import pytest
 from sqlalchemy import insert, update
 
 from mailverdict.errors import SettingsError
-from mailverdict.service.jobs.lookup import Counts, Due, FindJob, Ping, StoredJob, Used, Waiting, answer_all
 from mailverdict.service.jobs.schema import about
 from mailverdict.service.jobs.store import (
     Account,
     Claim,
+    Counts,
     Debit,
+    Due,
     Ending,
+    FindJob,
     NewJob,
+    Ping,
     Postpone,
     Purge,
     Release,
     Settle,
     Store,
+    StoredJob,
+    Used,
+    Waiting,
+    answer_all,
 )
 from tests.service.postgres import Cluster
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mailverdict.service.jobs.groups import Closed, Grouped
+from mailverdict.service.jobs.group_committer import Closed, Grouped
 from tests.service.world import asynchronous
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.model.settings import parse_networks
-from mailverdict.service.http.clients import client_of
+from mailverdict.service.http.access import client_of
 
 TRUSTED = parse_networks(["10.0.0.0/8", "fd00::/8"], name="trusted_proxies")
 
