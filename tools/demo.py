@@ -12,7 +12,7 @@ import pyarrow as pa
 import mailverdict as mv
 from mailverdict.frames.files.writers import AtomicTable
 from mailverdict.model.words import ValidationType
-from mailverdict.reports.tally import Tally, render_tally
+from mailverdict.reports.summary import Tally, render_tally
 
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"

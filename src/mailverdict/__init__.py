@@ -51,11 +51,10 @@ if TYPE_CHECKING:
     from .model.words import Reason, Status, ValidationType, Verdict
     from .remote.backend import RemoteBackend
     from .remote.polling import PollSchedule
-    from .reports.diff import diff
     from .reports.explain import Explanation, explain
     from .reports.host_audit import HostAudit, audit_host
     from .reports.report import Report, report
-    from .reports.summary import by_domain, summary
+    from .reports.summary import by_domain, diff, summary
     from .runs.handle import Run
     from .runs.plan import Plan
     from .runs.progress import Progress
@@ -106,7 +105,7 @@ HOME = {
     "check": "frames.verify",
     "clean": "frames.clean",
     "decide": "frames.policy",
-    "diff": "reports.diff",
+    "diff": "reports.summary",
     "explain": "reports.explain",
     "plan": "frames.planning",
     "quota": "frames.planning",

@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .errors import InputError, MissingExtraError
-from .frames.assembly import Assembly
 from .frames.columns import Column, choose_columns
-from .frames.intake import read_values
 from .frames.kinds import kind_of_data
-from .frames.verify import check_progress, collect, show_progress
+from .frames.text_column import read_values
+from .frames.verify import Assembly, check_progress, collect, show_progress
 from .local.backend import LocalBackend
 from .model.settings import Lists
 from .model.table import SCHEMA, complete_table

@@ -13,7 +13,7 @@ import mailverdict as mv
 from ..errors import InputError
 from ..model.words import ValidationType
 from ..reports.explain import printable
-from ..reports.tally import MEANING_OF_VALID
+from ..reports.summary import MEANING_OF_VALID
 from .terminal import USAGE, Email, Json, Kind, ResolverAt, Sandbox, Service, app, chosen_backend, fail, tell
 
 __all__ = ["audit_host", "check", "explain", "quota"]

@@ -17,18 +17,17 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import choose_columns
+from ..frames.columns import choose_columns, label_of
 from ..frames.files.guess import guess_column
 from ..frames.files.readers import STDIN, open_table
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import TableFile
 from ..frames.files.writers import AtomicTable
-from ..frames.kinds import label_of
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
-from ..reports.tally import Tally, render_tally
+from ..reports.summary import Tally, render_tally
 from .terminal import (
     INTERRUPTED,
     QUOTA,

@@ -17,8 +17,8 @@ from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.column import observe_column
 from ..model.address import identity, lower_domain
 from .columns import CLEAN_COLUMNS, as_text
-from .intake import Intake, read_values
 from .kinds import kind_of_data
+from .text_column import Intake, read_values
 
 __all__ = ["clean", "split_address", "tidy_text"]
 

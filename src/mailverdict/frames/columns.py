@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import SettingsError
+from ..errors import ColumnError, SettingsError
 from ..model.words import Status, Verdict
 
 __all__ = [
@@ -22,11 +22,16 @@ __all__ = [
     "VERDICT_DTYPE",
     "Column",
     "as_text",
+    "check_column",
     "choose_columns",
+    "label_of",
+    "listed",
+    "result_labels",
     "to_arrow",
     "to_pandas",
 ]
 
+SHOWN = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
 
@@ -201,3 +206,42 @@ RENDER: dict[str, Callable[[pa.ChunkedArray], Any]] = {
     "text": as_text,
     "moment": as_moment,
 }
+
+
+def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
+    """How a result column is called; under a MultiIndex it goes below the same upper labels as its column.
+
+    >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
+    ('email_verdict', ('work', 'email_verdict'), 'role')
+    """
+    *upper, last = column if isinstance(column, tuple) else (column,)
+    lead = prefix if prefix is not None else f"{last}_" if last != "" else ""
+    return (*upper, lead + name) if upper else lead + name
+
+
+def check_column(column: Any, names: Sequence[Any]) -> None:
+    """The column must be there exactly once."""
+    found = sum(1 for name in names if name == column)
+    if found == 0:
+        raise ColumnError(f"no column {column!r}; there are {listed(names)}")
+    if found > 1:
+        raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it is one")
+
+
+def result_labels(
+    out: pd.DataFrame, column: Hashable, prefix: str | None, names: Sequence[str], *, must_exist: bool = True
+) -> dict[str, Any]:
+    """Labels of result columns by name; a `ColumnError` says which one is not there."""
+    if not isinstance(out, pd.DataFrame):
+        raise SettingsError(f"data is of type {type(out).__name__}; give the pandas DataFrame that verify gave")
+    check_column(column, list(out.columns))
+    labels = {name: label_of(column, prefix, name) for name in names}
+    absent = [label for label in labels.values() if label not in out.columns]
+    if must_exist and absent:
+        raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix= that was used")
+    return labels
+
+
+def listed(names: Sequence[Any]) -> str:
+    listed = ", ".join(repr(name)[:80] for name in names[:SHOWN])
+    return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed or "no columns at all"

@@ -15,12 +15,11 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, SettingsError
-from .columns import CLEAN_COLUMNS, COLUMNS, Column, to_arrow, to_pandas
+from .columns import CLEAN_COLUMNS, COLUMNS, Column, check_column, label_of, listed, to_arrow, to_pandas
 
-__all__ = ["DataKind", "beside", "check_column", "kind_of_data", "label_of", "shown"]
+__all__ = ["DataKind", "beside", "kind_of_data"]
 
 OURS = "mailverdict"  # key in `DataFrame.attrs` under which we note which columns are ours
-SHOWN = 20  # column names shown in an error
 CORE = tuple(c.name for c in COLUMNS if c.in_core)
 WRITTEN_TOGETHER = (
     tuple(c.name for c in CLEAN_COLUMNS),
@@ -172,17 +171,6 @@ def polars_cells(series: Any) -> Any:
     return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
 
 
-def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
-    """How a result column is called; under a MultiIndex it goes below the same upper labels as its column.
-
-    >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
-    ('email_verdict', ('work', 'email_verdict'), 'role')
-    """
-    *upper, last = column if isinstance(column, tuple) else (column,)
-    lead = prefix if prefix is not None else f"{last}_" if last != "" else ""
-    return (*upper, lead + name) if upper else lead + name
-
-
 def plain_names(existing: Sequence[str], column: str, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
     """Names for kinds of frames that keep no notes."""
     names = [label_of(column, prefix, c.name) for c in columns]
@@ -257,17 +245,8 @@ def why_no_column(data: Any) -> str | None:
 
 def needed(column: Hashable | None, names: Sequence[Any]) -> Hashable:
     if column is None:
-        raise ColumnError(f"which column? name one of {shown(names)}")
+        raise ColumnError(f"which column? name one of {listed(names)}")
     return column
-
-
-def check_column(column: Any, names: Sequence[Any]) -> None:
-    """The column must be there exactly once."""
-    found = sum(1 for name in names if name == column)
-    if found == 0:
-        raise ColumnError(f"no column {column!r}; there are {shown(names)}")
-    if found > 1:
-        raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it is one")
 
 
 def check_names(names: Sequence[Any], existing: Sequence[Any]) -> None:
@@ -276,8 +255,3 @@ def check_names(names: Sequence[Any], existing: Sequence[Any]) -> None:
         raise SettingsError(
             f"the frame already has a column {taken[0]!r} that is not ours; give another prefix, or drop it"
         )
-
-
-def shown(names: Sequence[Any]) -> str:
-    listed = ", ".join(repr(name)[:80] for name in names[:SHOWN])
-    return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed or "no columns at all"

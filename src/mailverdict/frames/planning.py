@@ -17,8 +17,8 @@ from ..model.duration import Duration
 from ..runs.opening import Options, pick_backend
 from ..runs.plan import Plan, plan_run
 from ..runs.run import unique_addresses
-from .intake import read_values
 from .kinds import kind_of_data
+from .text_column import read_values
 
 __all__ = ["plan", "quota"]
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from ..errors import SettingsError
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from .columns import result_labels
 from .kinds import beside, noted
-from .labels import result_labels
 
 __all__ = ["ACTIONS", "ACTION_DTYPE", "POLICIES", "Policy", "Split", "decide", "find_policy", "split"]
 

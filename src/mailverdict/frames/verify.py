@@ -1,30 +1,93 @@
-"""Verifying a column: `verify`, `averify`, `start`, and `check` for one address."""
+"""From rows of unique addresses to one row per row of the caller's, by position."""
 
 from __future__ import annotations
 
 import asyncio
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from ..backend import Backend
 from ..errors import BackendError, SettingsError
 from ..local.backend import LocalBackend
+from ..local.batch import foreign_rows
 from ..model.duration import Duration
 from ..model.table import SCHEMA, verification_of
 from ..model.verification import Verification
-from ..model.words import Status
+from ..model.words import Status, ValidationType
 from ..runs.handle import Run
 from ..runs.opening import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import unique_addresses
-from .assembly import Assembly
-from .columns import choose_columns, first_message
-from .intake import LONGEST_TEXT, read_values
-from .kinds import kind_of_data
+from .columns import Column, choose_columns, first_message
+from .kinds import DataKind, kind_of_data
+from .text_column import LONGEST_TEXT, Intake, read_values
 
-__all__ = ["averify", "check", "start", "verify"]
+__all__ = ["Assembly", "averify", "check", "start", "verify"]
+
+Index = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """Puts the rows of unique addresses back beside the caller's rows, by position."""
+
+    data: DataKind
+    names: Sequence[Any]
+    columns: Sequence[Column]
+    intake: Intake
+    codes: npt.NDArray[np.int32] | None
+    validation_type: ValidationType
+    source: str
+
+    def __call__(self, unique: pa.Table) -> Any:
+        """Make the caller's kind of result."""
+        fields = self.fields()
+        rows = self.rows(unique.select(fields), fields)
+        return self.data.attach(rows, self.names, self.columns, self.note())
+
+    def fields(self) -> list[str]:
+        """Fields of the one table that the columns are made from."""
+        return list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
+
+    def rows(self, unique: pa.Table, fields: list[str]) -> pa.Table:
+        """One row per row of the caller's, in their order."""
+        intake = self.intake
+        if intake.rows is None and self.codes is None:
+            return unique
+        order: Index = np.full(intake.size, -1, np.int64)
+        order[slice(None) if intake.rows is None else intake.rows] = self.text_order(len(unique))
+        if len(intake.foreign_rows):
+            foreign = foreign_rows(intake.foreign_kinds, self.validation_type, datetime.now(UTC)).select(fields)
+            order[intake.foreign_rows] = len(unique) + np.arange(len(foreign))
+            unique = pa.concat_tables([unique, foreign])
+        return spread(unique, order)
+
+    def text_order(self, unique: int) -> Any:
+        """For each text the row of its address."""
+        return np.arange(unique) if self.codes is None else self.codes
+
+    def note(self) -> dict[str, Any]:
+        """What `attrs` keeps: small and JSON-ready."""
+        return {"validation_type": str(self.validation_type), "source": self.source}
+
+
+def spread(table: pa.Table, order: Index) -> pa.Table:
+    """Row `order[i]` of the table in row i; -1 is an empty cell, of which only the status is known."""
+    rows = table.unify_dictionaries().combine_chunks().take(pa.array(order, mask=order < 0))
+    status = rows["status"].combine_chunks()
+    words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])
+    codes = status.indices.fill_null(len(words) - 1)
+    at = rows.schema.get_field_index("status")
+    return rows.set_column(at, rows.field(at), pa.DictionaryArray.from_arrays(codes, words))
+
 
 PRESENTATION = ("columns", "prefix", "progress")  # arguments about the frame that comes back, not about the run
 

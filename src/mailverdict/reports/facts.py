@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from ..frames.clean import split_address
+from ..frames.columns import result_labels
 from ..frames.kinds import our_notes
-from ..frames.labels import result_labels
 from ..frames.policy import ACTIONS, PLAIN_WHY, Policy, decide_rows
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
-from .summary import BUCKETS, buckets, by_domain
-from .tally import FLAGS, MEANING_OF_VALID, SPOKEN
+from .summary import BUCKETS, FLAGS, MEANING_OF_VALID, SPOKEN, buckets, by_domain
 
 __all__ = ["ReportFacts", "gather_facts"]
 

@@ -14,12 +14,12 @@ import pandas as pd
 
 from ..backend import Backend, Quota
 from ..errors import MailVerdictError, SettingsError
-from ..frames.kinds import check_column
+from ..frames.columns import check_column
 from ..frames.planning import plan
 from ..frames.policy import Policy
 from ..frames.verify import start
 from ..model.words import ValidationType
-from ..reports.tally import MEANING_OF_VALID
+from ..reports.summary import MEANING_OF_VALID
 from ..runs.handle import Run
 from ..runs.opening import Options
 from ..runs.plan import Plan

@@ -12,12 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..frames.columns import COLUMNS
-from ..frames.intake import read_values
-from ..frames.kinds import label_of
+from ..frames.columns import COLUMNS, label_of
 from ..frames.policy import ACTIONS, Policy, decide
-from ..reports.summary import BUCKETS, buckets
-from ..reports.tally import SPOKEN
+from ..frames.text_column import read_values
+from ..reports.summary import BUCKETS, SPOKEN, buckets
 from .cells import encodable, is_missing
 
 __all__ = ["PAGE_ROWS", "Listing"]

@@ -15,7 +15,7 @@ import pyarrow as pa
 from ..errors import ColumnError, InputError, SettingsError
 from ..frames.files.guess import guess_column
 from ..frames.files.readers import KINDS, Hints, open_kind, open_table
-from ..frames.intake import read_values
+from ..frames.text_column import read_values
 
 __all__ = ["Source", "read_frame", "read_path", "read_upload"]
 

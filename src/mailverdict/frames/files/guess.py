@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import ColumnError
-from ..intake import read_values
-from ..kinds import shown
+from ..columns import listed
+from ..text_column import read_values
 
 __all__ = ["address_shares", "guess_column"]
 
@@ -47,5 +47,5 @@ def guess_column(columns: Mapping[Any, Any]) -> Any:
     shares = address_shares(columns)
     best = max(shares, key=shares.__getitem__, default=None)
     if best is None or shares[best] < ENOUGH:
-        raise ColumnError(f"no column looks like e-mail addresses; name one of {shown(list(columns))}")
+        raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(columns))}")
     return best

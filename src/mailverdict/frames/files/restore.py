@@ -9,8 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ...errors import InputError
-from ..columns import COLUMNS, STATUS_DTYPE, VERDICT_DTYPE, Column
-from ..labels import result_labels
+from ..columns import COLUMNS, STATUS_DTYPE, VERDICT_DTYPE, Column, result_labels
 
 __all__ = ["restore_frame"]
 

@@ -9,7 +9,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from ...errors import ColumnError, InputError
-from ..kinds import check_column
+from ..columns import check_column
 
 __all__ = ["PIECE_ROWS", "TableFile", "first_line"]
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.frames.intake import LONGEST_TEXT, NOT_UTF8, SURROGATES, read_values
+from mailverdict.frames.text_column import LONGEST_TEXT, NOT_UTF8, SURROGATES, read_values
 
 ADDRESS = "ada@example.org"
 CELLS = [ADDRESS, "  Bob@Example.org\t", None, "nope", ""]

@@ -9,7 +9,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.model.words import Reason, ValidationType
-from mailverdict.reports.tally import MEANING_OF_VALID, Tally, render_tally
+from mailverdict.reports.summary import MEANING_OF_VALID, Tally, render_tally
 
 CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
 
