@@ -28,7 +28,7 @@ async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_pa
     app = create_app(settings_for(tmp_path), ScriptedBackend())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
         assert (await client.get("/api/quota")).json() == {"daily_limit": 100, "used": 0, "remaining": 100}
-    await app.state.parts.close()
+    await app.state.service.close()
 
 
 @asynchronous

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.exc import OperationalError
 
 from mailverdict.service.jobs.store import Claim
-from mailverdict.service.jobs.worker import MOST
+from mailverdict.service.jobs.worker import BATCH_LIMIT
 from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
 from tests.service.world import Clock, asynchronous, serving, until
 
@@ -94,11 +94,11 @@ async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> Non
     gate = asyncio.Event()
     async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
         # With no room in the engine the job stays where submission put it.
-        world.parts.worker.depth.verifying = world.parts.settings.concurrency
+        world.state.worker.depth.verifying = world.state.settings.concurrency
         [job_id] = await world.submitted("ada@example.org")
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "queued", "verification": None}
-        world.parts.worker.depth.verifying = 0
-        world.parts.worker.changed.set()
+        world.state.worker.depth.verifying = 0
+        world.state.worker.changed.set()
         await until(lambda: world.backend.batches)
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "processing", "verification": None}
         gate.set()
@@ -235,11 +235,11 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
     async with serving(tmp_path, ScriptedBackend({"ada": deferred}), clock=clock, saturation_backoff=(10, 20)) as world:
         [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
         for wait in (10, 20):
-            await until(lambda: world.parts.worker.depth.postponed == 1)
+            await until(lambda: world.state.worker.depth.postponed == 1)
             assert (await world.poll(job_id))["status"] == "processing"  # a retry is pending
             clock.now += wait
-            await world.parts.worker.retry_due()
-            world.parts.worker.changed.set()
+            await world.state.worker.retry_due()
+            world.state.worker.changed.set()
         record = await world.ended(job_id)
         assert record["status"] == "done"
         assert record["verification"]["details"] == "throttled"
@@ -249,7 +249,7 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
 @asynchronous
 async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
-        world.parts.worker.depth.verifying = world.parts.settings.concurrency  # the engine is full
+        world.state.worker.depth.verifying = world.state.settings.concurrency  # the engine is full
         jobs = []
         for n in range(4):
             address = f"192.0.2.{n}"
@@ -257,8 +257,8 @@ async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> 
                 f"a{n}@example.org", f"b{n}@example.org", validation_type="smtp", address=address
             )
         jobs += await world.submitted("ada@example.org", validation_type="mx")
-        world.parts.worker.depth.verifying = 0
-        world.parts.worker.changed.set()
+        world.state.worker.depth.verifying = 0
+        world.state.worker.changed.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         assert sorted((kind, len(emails)) for kind, emails in world.backend.batches) == [("mx", 1), ("smtp", 8)]
 
@@ -270,7 +270,7 @@ async def test_store_that_is_away_is_told_and_nothing_is_promised(tmp_path: Path
         def away(operations):
             raise OperationalError("insert", {}, Exception("disk is full"))
 
-        world.parts.writes.serve = away
+        world.state.writes.serve = away
         reply = await world.submit(["ada@example.org"])
         assert reply.status_code == 503
         assert set(reply.json()) == {"error"}
@@ -280,4 +280,4 @@ async def test_store_that_is_away_is_told_and_nothing_is_promised(tmp_path: Path
 
 
 def test_claims_hold_no_more_than_the_store_takes_in_one_statement() -> None:
-    assert len(Claim(tuple(range(MOST)), 0.0).seqs) <= 32_766  # SQLite's limit of variables
+    assert len(Claim(tuple(range(BATCH_LIMIT)), 0.0).seqs) <= 32_766  # SQLite's limit of variables

@@ -110,7 +110,7 @@ async def test_every_entry_is_queued_and_a_malformed_one_ends_in_error(tmp_path:
 @asynchronous
 async def test_waiting_job_has_the_earlier_record_too(tmp_path: Path) -> None:
     async with earlier(tmp_path) as world:
-        world.parts.worker.depth.verifying = world.parts.settings.concurrency
+        world.state.worker.depth.verifying = world.state.settings.concurrency
         [job_id] = await world.submitted("ada@example.org")
         record = await world.poll(job_id)
         assert set(record) == RECORD

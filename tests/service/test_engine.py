@@ -9,16 +9,18 @@ import pytest
 from mailverdict.backend import Deferred, Noticed, Settled, Waiting
 from mailverdict.errors import ContractError, QuotaExceeded, RateLimited, TransportError
 from mailverdict.model.table import complete_table, rows_to_table
-from mailverdict.service.engine import Answer, Engine, Fault
+from mailverdict.service.engine import CheckOutcome, EngineFailure, VerificationEngine
 from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, valid
 from tests.service.world import asynchronous
 
 
-def engine_of(backend, timeout: float = 10.0) -> Engine:
-    return Engine(backend, check_timeout=timeout)
+def engine_of(backend, timeout: float = 10.0) -> VerificationEngine:
+    return VerificationEngine(backend, check_timeout=timeout)
 
 
-async def faults_of(engine: Engine, *emails: str, validation_type: str = "mx") -> dict[str, Fault | None]:
+async def faults_of(
+    engine: VerificationEngine, *emails: str, validation_type: str = "mx"
+) -> dict[str, EngineFailure | None]:
     """Every answer; an address that is answered twice or not at all fails here."""
     answers = [answer async for batch in engine.answers(list(emails), validation_type) for answer in batch]
     assert sorted(answer.email for answer in answers) == sorted(emails)
@@ -51,26 +53,26 @@ async def test_each_kind_of_act_is_an_answer() -> None:
     found = await faults_of(engine_of(ScriptedBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
     assert found == {
         "ada@x.org": None,
-        "bad@x.org": Fault.ERROR,
-        "odd@x.org": Fault.MISMATCH,
-        "lost@x.org": Fault.MISMATCH,
-        "later@x.org": Fault.SATURATED,
+        "bad@x.org": EngineFailure.ERROR,
+        "odd@x.org": EngineFailure.MISMATCH,
+        "lost@x.org": EngineFailure.MISMATCH,
+        "later@x.org": EngineFailure.SATURATED,
     }
 
 
 @pytest.mark.parametrize(
     ("error", "fault"),
     [
-        (RateLimited("later"), Fault.SATURATED),
-        (ContractError("what?"), Fault.MISMATCH),
-        (TransportError("gone"), Fault.ERROR),
-        (QuotaExceeded("spent"), Fault.ERROR),
-        (KeyError("bug"), Fault.ERROR),
+        (RateLimited("later"), EngineFailure.SATURATED),
+        (ContractError("what?"), EngineFailure.MISMATCH),
+        (TransportError("gone"), EngineFailure.ERROR),
+        (QuotaExceeded("spent"), EngineFailure.ERROR),
+        (KeyError("bug"), EngineFailure.ERROR),
     ],
     ids=lambda value: type(value).__name__,
 )
 @asynchronous
-async def test_error_half_way_keeps_what_was_answered(error: Exception, fault: Fault) -> None:
+async def test_error_half_way_keeps_what_was_answered(error: Exception, fault: EngineFailure) -> None:
     backend = Playing(settled("a@x.org"), error=error)
     assert await faults_of(engine_of(backend), "a@x.org", "b@x.org") == {"a@x.org": None, "b@x.org": fault}
 
@@ -97,13 +99,13 @@ async def test_rows_that_were_not_asked_for_or_come_twice_are_dropped() -> None:
 @asynchronous
 async def test_table_of_no_rows_answers_nothing() -> None:
     backend = Playing(Settled(complete_table({"email": pa.array([], pa.string())}, 0)))
-    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": Fault.MISMATCH}
+    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": EngineFailure.MISMATCH}
 
 
 @asynchronous
 async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> None:
     engine = engine_of(ScriptedBackend(gate=asyncio.Event()), timeout=0.01)
-    assert await engine.check("ada@x.org", "mx") == Answer("ada@x.org", fault=Fault.ERROR)
+    assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", fault=EngineFailure.ERROR)
     assert engine.checking == 0
 
 
@@ -125,5 +127,5 @@ async def test_close_answers_those_who_wait() -> None:
     while not backend.batches:
         await asyncio.sleep(0)
     await engine.aclose()
-    assert (await waiting).fault is Fault.ERROR
+    assert (await waiting).fault is EngineFailure.ERROR
     assert backend.closed

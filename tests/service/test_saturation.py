@@ -28,7 +28,7 @@ def assert_untouched(data: dict[str, Any], reason: str, validation_type: str) ->
 @asynchronous
 async def test_check_on_a_full_queue_is_throttled(tmp_path: Path, validation_type: str) -> None:
     async with serving(tmp_path) as world:
-        world.parts.worker.depth.waiting = world.parts.settings.queue_limit
+        world.state.worker.depth.waiting = world.state.settings.queue_limit
         reply = await world.check(validation_type=validation_type)
         assert reply.status_code == 200
         assert_untouched(reply.json()["data"], "throttled", validation_type)
@@ -40,7 +40,7 @@ async def test_check_on_a_full_queue_is_throttled(tmp_path: Path, validation_typ
 @asynchronous
 async def test_check_that_the_limiter_refuses_is_rate_limited(tmp_path: Path, validation_type: str) -> None:
     async with serving(tmp_path, rate_limit=0.001, rate_burst=100) as world:
-        world.parts.limiter.grants("192.0.2.1", 100)
+        world.state.limiter.try_acquire("192.0.2.1", 100)
         reply = await world.check(validation_type=validation_type)
         assert reply.status_code == 200
         assert_untouched(reply.json()["data"], "rate_limited", validation_type)
@@ -52,7 +52,7 @@ async def test_check_that_the_limiter_refuses_is_rate_limited(tmp_path: Path, va
 @asynchronous
 async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_once(tmp_path: Path) -> None:
     async with serving(tmp_path, rate_limit=0.001, rate_burst=100) as world:
-        world.parts.limiter.grants("192.0.2.1", 99)
+        world.state.limiter.try_acquire("192.0.2.1", 99)
         reply = await world.submit(["ada@example.org", "broken", "ada@example.org"], "smtp")
         entries = reply.json()["data"]["results"]
         assert [entry["status"] for entry in entries] == ["queued", "error", "queued"]
@@ -66,7 +66,7 @@ async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_
 
 async def submit_to_a_full_queue(world: World) -> str:
     """A job that finds no room, and the room taken away for good."""
-    world.parts.worker.depth.waiting = world.parts.settings.queue_limit
+    world.state.worker.depth.waiting = world.state.settings.queue_limit
     [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
     return job_id
 
@@ -77,14 +77,14 @@ async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off
     async with serving(tmp_path, clock=clock) as world:
         began = clock.now
         job_id = await submit_to_a_full_queue(world)
-        for wait in world.parts.settings.saturation_backoff:
+        for wait in world.state.settings.saturation_backoff:
             record = await world.poll(job_id)
             assert record == {"email": "ada@example.org", "status": "processing", "verification": None}
             clock.now += wait - 1
-            await world.parts.worker.retry_due()
+            await world.state.worker.retry_due()
             assert (await world.poll(job_id))["status"] == "processing"
             clock.now += 1
-            await world.parts.worker.retry_due()
+            await world.state.worker.retry_due()
         record = await world.poll(job_id)
         assert record["status"] == "done"
         assert_untouched(record["verification"], "throttled", "smtp")
@@ -97,10 +97,10 @@ async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> Non
     clock = Clock()
     async with serving(tmp_path, clock=clock) as world:
         job_id = await submit_to_a_full_queue(world)
-        world.parts.worker.depth.waiting = 0
-        clock.now += world.parts.settings.saturation_backoff[0]
-        await world.parts.worker.retry_due()
-        world.parts.worker.changed.set()
+        world.state.worker.depth.waiting = 0
+        clock.now += world.state.settings.saturation_backoff[0]
+        await world.state.worker.retry_due()
+        world.state.worker.changed.set()
         record = await world.ended(job_id)
         assert record["verification"]["result"] == "valid"
 
@@ -110,12 +110,12 @@ async def test_retry_takes_only_as_many_jobs_as_there_is_room_for(tmp_path: Path
     clock, gate = Clock(), asyncio.Event()
     async with serving(tmp_path, ScriptedBackend(gate=gate), clock=clock, queue_limit=3) as world:
         jobs = await world.submitted(*(f"a{i}@example.org" for i in range(5)))
-        assert world.parts.worker.depth.postponed == 5
-        clock.now += world.parts.settings.saturation_backoff[0]
-        await world.parts.worker.retry_due()
-        depth = world.parts.worker.depth
+        assert world.state.worker.depth.postponed == 5
+        clock.now += world.state.settings.saturation_backoff[0]
+        await world.state.worker.retry_due()
+        depth = world.state.worker.depth
         assert (depth.total, depth.postponed) == (3, 2)
-        world.parts.worker.changed.set()
+        world.state.worker.changed.set()
         gate.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs[:3]} == {"done"}
 
@@ -125,7 +125,7 @@ async def test_singles_in_the_engine_count_as_queue(tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with serving(tmp_path, ScriptedBackend(gate=gate), queue_limit=2) as world:
         pending = [asyncio.create_task(world.check(f"a{i}@example.org", "mx")) for i in range(2)]
-        await until(lambda: world.parts.engine.checking == 2)
+        await until(lambda: world.state.engine.checking == 2)
         assert (await world.check("ada@example.org", "mx")).json()["data"]["details"] == "throttled"
         gate.set()
         assert {(await each).json()["data"]["result"] for each in pending} == {"valid"}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.service.http.access import Lines
+from mailverdict.service.http.access import AccessLog
 from mailverdict.service.http.metrics import CONTENT_TYPE, Metric, Metrics
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, serving, until
@@ -23,8 +23,8 @@ async def test_healthy_service_says_so_with_its_queue(tmp_path: Path) -> None:
 @asynchronous
 async def test_service_whose_worker_has_stopped_is_failing(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
-        world.parts.tasks[0].cancel()
-        await until(world.parts.tasks[0].done)
+        world.state.tasks[0].cancel()
+        await until(world.state.tasks[0].done)
         reply = await world.get("/healthz")
         assert (reply.status_code, reply.json()["status"]) == (503, "failing")
 
@@ -146,7 +146,7 @@ class Stream:
 @asynchronous
 async def test_lines_of_a_moment_are_one_write() -> None:
     stream = Stream()
-    lines = Lines(stream)
+    lines = AccessLog(stream)
     for n in range(5):
         lines(str(n))
     assert stream.writes == []
@@ -159,7 +159,7 @@ async def test_lines_of_a_moment_are_one_write() -> None:
 @asynchronous
 async def test_lines_are_written_without_anybody_asking() -> None:
     stream = Stream()
-    Lines(stream, pause=0.001)("one")
+    AccessLog(stream, pause=0.001)("one")
     async with asyncio.timeout(10):
         while not stream.writes:
             await asyncio.sleep(0.001)

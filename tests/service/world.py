@@ -16,7 +16,7 @@ from starlette.applications import Starlette
 
 from mailverdict.backend import Backend
 from mailverdict.service import ServiceSettings, create_app
-from mailverdict.service.service_state import Parts
+from mailverdict.service.service_state import ServiceState
 from tests.service.scripted import ScriptedBackend
 
 NOON = 1_800_000_000.0  # 2027-01-15 08:00 UTC
@@ -60,8 +60,8 @@ class World:
     lines: list[str] = field(default_factory=list)
 
     @property
-    def parts(self) -> Parts:
-        return self.app.state.parts
+    def state(self) -> ServiceState:
+        return self.app.state.service
 
     def client(self, address: str = CLIENT) -> httpx.AsyncClient:
         """A client that calls from an address."""

@@ -14,12 +14,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..backend import Backend
-from .http.access import Access, answer_refusal
-from .http.replies import Refusal, short
+from .http.access import AccessMiddleware, error_response
+from .http.replies import RequestRefused, short_error
 from .http.routes import Endpoints
-from .jobs.group_committer import Closed
-from .jobs.worker import AWAY
-from .service_state import Parts
+from .jobs.group_committer import CommitterClosed
+from .jobs.worker import STORE_UNAVAILABLE
+from .service_state import ServiceState
 from .settings import Clock, ServiceSettings
 
 __all__ = ["create_app"]
@@ -64,40 +64,46 @@ def create_app(
     ['/', '/api/bulk-check-email', '/api/check-email']
     """
     settings = settings or ServiceSettings()
-    parts = Parts(settings, backend, clock)
+    state = ServiceState(settings, backend, clock)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        await parts.ensure_open()
+        await state.ensure_open()
         try:
             yield
         finally:
-            await parts.close()
+            await state.close()
 
     app = Starlette(
-        routes=Endpoints(settings, parts).routes(),
+        routes=Endpoints(settings, state).routes(),
         middleware=[
-            Middleware(Access, settings=settings, metrics=parts.metrics, open_parts=parts.ensure_open, log=log)
+            Middleware(
+                AccessMiddleware, settings=settings, metrics=state.metrics, open_state=state.ensure_open, log=log
+            )
         ],
-        exception_handlers={Refusal: refused, HTTPException: not_found, **dict.fromkeys((Closed, *AWAY), away)},
+        exception_handlers={
+            RequestRefused: refused,
+            HTTPException: not_found,
+            **dict.fromkeys((CommitterClosed, *STORE_UNAVAILABLE), away),
+        },
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # a redirect is no answer in any envelope
-    app.state.parts = parts
+    app.state.service = state
     return app
 
 
 async def refused(request: Request, exc: Exception) -> Response:
     """Answer what an endpoint refused."""
-    assert isinstance(exc, Refusal)
-    return answer_refusal(exc, request.scope["trace"])
+    assert isinstance(exc, RequestRefused)
+    return error_response(exc, request.scope["trace"])
 
 
 async def not_found(request: Request, exc: Exception) -> Response:
     """No such path, or not with this method."""
     assert isinstance(exc, HTTPException)
     code, message = PLAIN.get(exc.status_code, PLAIN[404])
-    return answer_refusal(short(code, message, headers=exc.headers), request.scope["trace"])
+    return error_response(short_error(code, message, headers=exc.headers), request.scope["trace"])
 
 
 PLAIN = {
@@ -108,5 +114,6 @@ PLAIN = {
 
 async def away(request: Request, _: Exception) -> Response:
     """The store is away: nothing was promised, and asking again makes sense."""
-    refusal = short("E1005", "the service's store is not available; ask again later", headers={"retry-after": "5"})
-    return answer_refusal(refusal, request.scope["trace"])
+    message = "the service's store is not available; ask again later"
+    refusal = short_error("E1005", message, headers={"retry-after": "5"})
+    return error_response(refusal, request.scope["trace"])

@@ -18,12 +18,12 @@ from ..model.verification import Verification
 from ..model.words import Reason, Status, Verdict
 from ..verdicts import settle_saturated
 
-__all__ = ["Answer", "Engine", "Fault", "saturated_verification"]
+__all__ = ["CheckOutcome", "EngineFailure", "VerificationEngine", "saturated_verification"]
 
 LOG = logging.getLogger(__name__)
 
 
-class Fault(StrEnum):
+class EngineFailure(StrEnum):
     """Why there is no verdict; the first two are the contract's error codes."""
 
     ERROR = "UPSTREAM_ERROR"
@@ -31,23 +31,23 @@ class Fault(StrEnum):
     SATURATED = "SATURATED"  # asked too much; asking again later makes sense
 
 
-FAULT_MESSAGE = {
-    Fault.ERROR: "the verification engine could not be reached or failed",
-    Fault.MISMATCH: "the verification engine answered without a usable verdict",
-    Fault.SATURATED: "the verification engine is saturated",
+FAILURE_MESSAGE = {
+    EngineFailure.ERROR: "the verification engine could not be reached or failed",
+    EngineFailure.MISMATCH: "the verification engine answered without a usable verdict",
+    EngineFailure.SATURATED: "the verification engine is saturated",
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CheckOutcome:
     """What the engine says of one address: a verification, or the fault that kept it from one."""
 
     email: str
     verification: Verification | None = None
-    fault: Fault | None = None
+    fault: EngineFailure | None = None
 
 
-class Engine:
+class VerificationEngine:
     """Asks a backend, and never leaves an address without an answer.
 
     Parameters
@@ -61,14 +61,14 @@ class Engine:
     def __init__(self, backend: Backend, *, check_timeout: float) -> None:
         self.backend = backend
         self.check_timeout = check_timeout
-        self.gathering: dict[str, dict[str, list[asyncio.Future[Answer]]]] = {}
+        self.gathering: dict[str, dict[str, list[asyncio.Future[CheckOutcome]]]] = {}
         self.tasks: set[asyncio.Task[None]] = set()
         self.checking = 0
 
-    async def answers(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[Answer]]:
+    async def answers(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[CheckOutcome]]:
         """Verify unique addresses; each is in exactly one of the lists that come."""
         left = dict.fromkeys(emails)
-        fault = Fault.MISMATCH  # what an address that the backend passed over amounts to
+        fault = EngineFailure.MISMATCH  # what an address that the backend passed over amounts to
         try:
             batch = Batch(pa.array(emails, pa.string()), validation_type)
             async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
@@ -79,24 +79,24 @@ class Engine:
                     if found:
                         yield found
         except RateLimited:
-            fault = Fault.SATURATED
+            fault = EngineFailure.SATURATED
         except ContractError as exc:
             LOG.error("the engine does not speak the contract: %s", exc)
         except BackendError as exc:
-            fault = Fault.ERROR
+            fault = EngineFailure.ERROR
             LOG.error("the engine could not answer: %s", exc)
         except Exception:  # whatever it is, it is no verdict on any address
-            fault = Fault.ERROR
+            fault = EngineFailure.ERROR
             LOG.exception("the engine failed")
         if left:
-            yield [Answer(email, fault=fault) for email in left]
+            yield [CheckOutcome(email, fault=fault) for email in left]
 
-    async def check(self, email: str, validation_type: str) -> Answer:
+    async def check(self, email: str, validation_type: str) -> CheckOutcome:
         """Verify one address, together with the others that are asked at the same moment."""
         loop = asyncio.get_running_loop()
         if not self.gathering:
             loop.call_soon(self.start)
-        future: asyncio.Future[Answer] = loop.create_future()
+        future: asyncio.Future[CheckOutcome] = loop.create_future()
         self.gathering.setdefault(validation_type, {}).setdefault(email, []).append(future)
         return await future
 
@@ -108,7 +108,7 @@ class Engine:
             self.tasks.add(task)
             task.add_done_callback(self.tasks.discard)
 
-    async def check_all(self, validation_type: str, waiting: dict[str, list[asyncio.Future[Answer]]]) -> None:
+    async def check_all(self, validation_type: str, waiting: dict[str, list[asyncio.Future[CheckOutcome]]]) -> None:
         """One batch of single checks; who waits too long is told that there was no answer."""
         self.checking += len(waiting)
         left = dict(waiting)
@@ -125,7 +125,7 @@ class Engine:
         finally:
             self.checking -= len(waiting)
             for email, futures in left.items():
-                hand_out(futures, Answer(email, fault=Fault.ERROR))
+                hand_out(futures, CheckOutcome(email, fault=EngineFailure.ERROR))
 
     async def aclose(self) -> None:
         """Stop what is under way and close the backend."""
@@ -135,16 +135,16 @@ class Engine:
         await self.backend.aclose()
 
 
-def hand_out(futures: Iterable[asyncio.Future[Answer]], answer: Answer) -> None:
+def hand_out(futures: Iterable[asyncio.Future[CheckOutcome]], answer: CheckOutcome) -> None:
     for future in futures:
         if not future.done():
             future.set_result(answer)
 
 
-def read_event(event: Event, emails: Sequence[str]) -> list[Answer]:
+def read_event(event: Event, emails: Sequence[str]) -> list[CheckOutcome]:
     """The answers in an event; most events hold none."""
     if isinstance(event, Deferred):
-        return [Answer(email, fault=Fault.SATURATED) for email in event.emails]
+        return [CheckOutcome(email, fault=EngineFailure.SATURATED) for email in event.emails]
     if not isinstance(event, Settled):
         return []
     statuses = event.rows["status"].to_pylist()
@@ -153,14 +153,14 @@ def read_event(event: Event, emails: Sequence[str]) -> list[Answer]:
     return [read_row(email, status, done) for email, status in zip(asked, statuses, strict=True)]
 
 
-def read_row(email: str, status: str, done: Iterable[Verification]) -> Answer:
+def read_row(email: str, status: str, done: Iterable[Verification]) -> CheckOutcome:
     """One row; a verdict that is none of the four is no verdict."""
     if status != Status.DONE:
-        return Answer(email, fault=Fault.ERROR)
+        return CheckOutcome(email, fault=EngineFailure.ERROR)
     verification = next(iter(done))
     if verification.result not in VERDICTS:
-        return Answer(email, fault=Fault.MISMATCH)
-    return Answer(email, verification)
+        return CheckOutcome(email, fault=EngineFailure.MISMATCH)
+    return CheckOutcome(email, verification)
 
 
 VERDICTS = frozenset(map(str, Verdict))

@@ -17,7 +17,7 @@ from ..checks.lists.flags import load_lists
 from ..contract.envelope import dump_short_failure
 from ..model.settings import Lists
 from .app import create_app
-from .http.access import Lines
+from .http.access import AccessLog
 from .jobs.store import Store
 from .settings import ServiceSettings
 
@@ -58,7 +58,7 @@ def run(
     Store(settings.store).close()  # a store that cannot work is one line here, and a traceback in the server
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
     spare_collector()
-    lines = Lines(sys.stdout)
+    lines = AccessLog(sys.stdout)
     try:
         uvicorn.Server(configure(create_app(settings, backend, log=lines), settings, host, port)).run()
     finally:

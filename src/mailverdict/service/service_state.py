@@ -14,22 +14,22 @@ from ..local.backend import LocalBackend
 from ..local.instant import Instant
 from ..model.settings import LocalSettings
 from ..model.verification import Verification
-from .engine import Engine
-from .http.limiter import Limiter
+from .engine import VerificationEngine
+from .http.limiter import RateLimiter
 from .http.metrics import Metric, Metrics
-from .jobs.group_committer import Grouped
-from .jobs.store import Operation, Purge, Question, Store, answer_all
-from .jobs.worker import AWAY, Worker
+from .jobs.group_committer import GroupCommitter
+from .jobs.store import Operation, Purge, Store, StoreQuery, run_queries
+from .jobs.worker import STORE_UNAVAILABLE, Worker
 from .settings import Clock, ServiceSettings
 
-__all__ = ["Parts"]
+__all__ = ["ServiceState"]
 
 LOG = logging.getLogger(__name__)
 SWEEP = 600.0  # seconds between looks for what is past its retention
 DAY = 86_400.0
 
 
-class Parts:
+class ServiceState:
     """Store, engine, worker, limiter and counters of one service.
 
     Parameters
@@ -43,9 +43,9 @@ class Parts:
     """
 
     store: Store
-    writes: Grouped[Operation]
-    reads: Grouped[Question]
-    engine: Engine
+    writes: GroupCommitter[Operation]
+    reads: GroupCommitter[StoreQuery]
+    engine: VerificationEngine
     instant: Instant | None  # `regex` of the local engine is settled without a batch
     worker: Worker
 
@@ -54,7 +54,7 @@ class Parts:
         self.backend = backend
         self.clock = clock
         self.metrics = Metrics()
-        self.limiter = Limiter(settings.rate_limit, settings.rate_burst)
+        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
         self.tasks: list[asyncio.Task[None]] = []
         self.is_open = False
         self.opening = asyncio.Lock()
@@ -79,9 +79,9 @@ class Parts:
     async def begin(self, backend: Backend) -> None:
         """Everything that works on the store."""
         self.store.recover(self.clock())
-        self.writes = Grouped(self.store.commit, name="mailverdict-store-writer")
-        self.reads = Grouped(partial(answer_all, self.store.reader), name="mailverdict-store-reader")
-        self.engine = Engine(backend, check_timeout=self.settings.seconds("check_timeout"))
+        self.writes = GroupCommitter(self.store.commit, name="mailverdict-store-writer")
+        self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
+        self.engine = VerificationEngine(backend, check_timeout=self.settings.seconds("check_timeout"))
         self.instant = Instant(backend.settings.lists) if isinstance(backend, LocalBackend) else None
         self.worker = Worker(
             self.writes, self.reads, self.engine, self.settings, clock=self.clock, on_end=self.count_end
@@ -113,7 +113,7 @@ class Parts:
         while True:
             try:
                 await self.purge()
-            except AWAY:  # the next look may find the store again
+            except STORE_UNAVAILABLE:  # the next look may find the store again
                 LOG.exception("old jobs could not be removed")
             await asyncio.sleep(SWEEP)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.model.settings import parse_networks
-from mailverdict.service.http.access import client_of
+from mailverdict.service.http.access import client_account
 
 TRUSTED = parse_networks(["10.0.0.0/8", "fd00::/8"], name="trusted_proxies")
 
@@ -37,15 +37,15 @@ CASES = [
 
 @pytest.mark.parametrize(("peer", "forwarded", "expected", "why"), CASES, ids=[case[3] for case in CASES])
 def test_client_of(peer: str | None, forwarded: list[str], expected: str, why: str) -> None:
-    assert client_of(peer, forwarded, TRUSTED) == expected, why
+    assert client_account(peer, forwarded, TRUSTED) == expected, why
 
 
 def test_without_trusted_proxies_the_header_is_not_even_read() -> None:
-    assert client_of("10.0.0.1", ["203.0.113.7"], ()) == "10.0.0.1"
+    assert client_account("10.0.0.1", ["203.0.113.7"], ()) == "10.0.0.1"
 
 
 @given(st.text(max_size=60), st.lists(st.text(max_size=80), max_size=3))
 def test_any_text_gives_an_account_that_fits_the_store(peer: str, forwarded: list[str]) -> None:
-    account = client_of(peer, forwarded, TRUSTED)
+    account = client_account(peer, forwarded, TRUSTED)
     assert account == "unknown" or ipaddress.ip_network(account)
     assert len(account) <= 64

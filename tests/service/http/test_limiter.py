@@ -1,7 +1,7 @@
 """The per-client limiter."""
 
 from mailverdict.service.http import limiter as module
-from mailverdict.service.http.limiter import Limiter
+from mailverdict.service.http.limiter import RateLimiter
 
 
 class Hand:
@@ -15,47 +15,47 @@ class Hand:
 
 def test_burst_then_rate() -> None:
     hand = Hand()
-    limiter = Limiter(2.0, 100, clock=hand)
-    assert limiter.grants("a", 100)
-    assert not limiter.grants("a", 1)
+    limiter = RateLimiter(2.0, 100, clock=hand)
+    assert limiter.try_acquire("a", 100)
+    assert not limiter.try_acquire("a", 1)
     hand.at += 0.5
-    assert limiter.grants("a", 1)
-    assert not limiter.grants("a", 1)
+    assert limiter.try_acquire("a", 1)
+    assert not limiter.try_acquire("a", 1)
 
 
 def test_bucket_holds_no_more_than_the_burst() -> None:
     hand = Hand()
-    limiter = Limiter(10.0, 100, clock=hand)
-    limiter.grants("a", 50)
+    limiter = RateLimiter(10.0, 100, clock=hand)
+    limiter.try_acquire("a", 50)
     hand.at += 3600
-    assert limiter.grants("a", 100)
-    assert not limiter.grants("a", 1)
+    assert limiter.try_acquire("a", 100)
+    assert not limiter.try_acquire("a", 1)
 
 
 def test_refusal_costs_nothing() -> None:
-    limiter = Limiter(1.0, 100, clock=Hand())
-    limiter.grants("a", 60)
-    assert not limiter.grants("a", 50)
-    assert limiter.grants("a", 40)
+    limiter = RateLimiter(1.0, 100, clock=Hand())
+    limiter.try_acquire("a", 60)
+    assert not limiter.try_acquire("a", 50)
+    assert limiter.try_acquire("a", 40)
 
 
 def test_clients_do_not_share() -> None:
-    limiter = Limiter(1.0, 100, clock=Hand())
-    limiter.grants("a", 100)
-    assert limiter.grants("b", 100)
+    limiter = RateLimiter(1.0, 100, clock=Hand())
+    limiter.try_acquire("a", 100)
+    assert limiter.try_acquire("b", 100)
 
 
 def test_zero_rate_grants_everything() -> None:
-    limiter = Limiter(0.0, 100, clock=Hand())
-    assert all(limiter.grants("a", 100) for _ in range(50))
+    limiter = RateLimiter(0.0, 100, clock=Hand())
+    assert all(limiter.try_acquire("a", 100) for _ in range(50))
     assert limiter.buckets == {}
 
 
 def test_memory_is_bounded_however_many_clients_come() -> None:
     hand = Hand()
-    limiter = Limiter(1.0, 100, clock=hand)
+    limiter = RateLimiter(1.0, 100, clock=hand)
     for client in range(module.MOST_CLIENTS + 2):
         hand.at += 0.001
-        limiter.grants(str(client), 100)
+        limiter.try_acquire(str(client), 100)
     assert len(limiter.buckets) <= module.MOST_CLIENTS
-    assert not limiter.grants(str(module.MOST_CLIENTS + 1), 100)  # the newest are remembered
+    assert not limiter.try_acquire(str(module.MOST_CLIENTS + 1), 100)  # the newest are remembered

@@ -80,7 +80,7 @@ async def test_document_is_served_as_json(tmp_path: Path) -> None:
         reply = await world.get("/openapi.json")
         assert reply.headers["content-type"] == "application/json"
         assert reply.json()["openapi"].startswith("3.1")
-        assert reply.json() == describe(world.parts.settings)
+        assert reply.json() == describe(world.state.settings)
 
 
 @pytest.mark.parametrize("revision", REVISIONS)
@@ -107,7 +107,7 @@ def test_every_reason_is_told_with_its_meaning() -> None:
 async def test_every_kind_of_answer_fits_its_schema(tmp_path: Path, revision: str) -> None:
     backend = ScriptedBackend({"late": unknown("timeout"), "bad": failed})
     async with serving(tmp_path, backend, revision=revision, daily_limit=12) as world:
-        document = describe(world.parts.settings)
+        document = describe(world.state.settings)
         kinds = ("smtp", "mx", "mx_blacklist", "regex")
         replies = [(await world.check(f"{who}@x.org", kind)) for who in ("ada", "late") for kind in kinds]
         replies += [await world.check("bad@x.org", "mx"), await world.check(""), await world.check("a@x.org", "?")]

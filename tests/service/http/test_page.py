@@ -11,7 +11,7 @@ from playwright.sync_api import expect, sync_playwright
 
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.service import create_app
-from mailverdict.service.http.page import Page, policy_of
+from mailverdict.service.http.page import StatusPage, policy_of
 from tests.service.listening import Address, listening
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, serving, settings_for
@@ -49,14 +49,14 @@ async def test_page_is_html_under_a_strict_policy(tmp_path: Path) -> None:
 
 
 def test_page_needs_nothing_from_elsewhere() -> None:
-    html = Page().html
+    html = StatusPage().html
     assert not re.search(r"(?:src|href)=\"(?:https?:)?//", html)
     assert "@import" not in html
     assert "url(" not in html
 
 
 def test_page_never_makes_markup_out_of_text() -> None:
-    html = Page().html
+    html = StatusPage().html
     for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "setAttribute"):
         assert way not in html
     assert not re.search(r"\son[a-z]+=", html)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from mailverdict.service.jobs.group_committer import Closed, Grouped
+from mailverdict.service.jobs.group_committer import CommitterClosed, GroupCommitter
 from tests.service.world import asynchronous
 
 
@@ -26,7 +26,7 @@ class Recorder:
 @asynchronous
 async def test_questions_of_one_moment_are_one_call() -> None:
     recorder = Recorder()
-    group = Grouped(recorder, name="test")
+    group = GroupCommitter(recorder, name="test")
     assert await asyncio.gather(*(group.ask(n) for n in range(20))) == [10 * n for n in range(20)]
     assert len(recorder.calls) == 1
     assert (group.calls, group.asked) == (1, 20)
@@ -37,7 +37,7 @@ async def test_questions_of_one_moment_are_one_call() -> None:
 async def test_questions_gather_while_a_call_is_under_way() -> None:
     recorder = Recorder()
     recorder.may_go.clear()
-    group = Grouped(recorder, name="test")
+    group = GroupCommitter(recorder, name="test")
     first = asyncio.create_task(group.ask(0))
     while not recorder.calls:
         await asyncio.sleep(0)
@@ -52,7 +52,7 @@ async def test_questions_gather_while_a_call_is_under_way() -> None:
 @asynchronous
 async def test_call_is_no_larger_than_allowed() -> None:
     recorder = Recorder()
-    group = Grouped(recorder, name="test", largest=3)
+    group = GroupCommitter(recorder, name="test", largest=3)
     await asyncio.gather(*(group.ask(n) for n in range(8)))
     assert [len(call) for call in recorder.calls] == [3, 3, 2]
     await group.aclose()
@@ -67,7 +67,7 @@ async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
             raise OSError("no space left")
         return numbers
 
-    group = Grouped(serve, name="test")
+    group = GroupCommitter(serve, name="test")
     outcomes = await asyncio.gather(*(group.ask(n) for n in range(3)), return_exceptions=True)
     assert [type(each) for each in outcomes] == [OSError] * 3
     healthy = True
@@ -78,7 +78,7 @@ async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
 @asynchronous
 async def test_asker_that_went_away_holds_nobody_up() -> None:
     recorder = Recorder()
-    group = Grouped(recorder, name="test")
+    group = GroupCommitter(recorder, name="test")
     gone = asyncio.create_task(group.ask(1))
     stays = asyncio.create_task(group.ask(2))
     await asyncio.sleep(0)
@@ -90,10 +90,10 @@ async def test_asker_that_went_away_holds_nobody_up() -> None:
 @asynchronous
 async def test_close_serves_what_is_waiting_and_takes_nothing_more() -> None:
     recorder = Recorder()
-    group = Grouped(recorder, name="test")
+    group = GroupCommitter(recorder, name="test")
     waiting = asyncio.create_task(group.ask(1))
     await asyncio.sleep(0)
     await group.aclose()
     assert await waiting == 10
-    with pytest.raises(Closed):
+    with pytest.raises(CommitterClosed):
         await group.ask(2)

@@ -9,24 +9,24 @@ from sqlalchemy import insert, update
 from mailverdict.errors import SettingsError
 from mailverdict.service.jobs.schema import about
 from mailverdict.service.jobs.store import (
-    Account,
     Claim,
-    Counts,
+    CountJobs,
     Debit,
-    Due,
-    Ending,
+    DebitResult,
+    DueJobs,
     FindJob,
+    JobResult,
     NewJob,
+    NextJobs,
     Ping,
     Postpone,
     Purge,
+    QuotaUsed,
     Release,
     Settle,
     Store,
     StoredJob,
-    Used,
-    Waiting,
-    answer_all,
+    run_queries,
 )
 from tests.service.postgres import Cluster
 
@@ -55,7 +55,7 @@ def debit(client: str, cost: int, *job_ids: str, limit: int = 100, day: str = DA
 
 
 def ask(store: Store, *questions):
-    return answer_all(store.reader, questions)
+    return run_queries(store.reader, questions)
 
 
 def find(store: Store, job_id: str) -> StoredJob | None:
@@ -63,8 +63,8 @@ def find(store: Store, job_id: str) -> StoredJob | None:
 
 
 def test_debit_counts_and_queues(store: Store) -> None:
-    assert store.commit([debit("a", 2, "j1", "j2")]) == [Account(granted=True, remaining=98)]
-    assert ask(store, Used("a", DAY), Used("b", DAY), Used("a", "2027-01-16")) == [2, 0, 0]
+    assert store.commit([debit("a", 2, "j1", "j2")]) == [DebitResult(granted=True, remaining=98)]
+    assert ask(store, QuotaUsed("a", DAY), QuotaUsed("b", DAY), QuotaUsed("a", "2027-01-16")) == [2, 0, 0]
     found = find(store, "j1")
     assert (found.email, found.validation_type, found.status, found.attempt) == ("j1@example.org", "mx", "queued", 0)
     assert (found.created_at, found.updated_at) == (1000.0, 1000.0)
@@ -73,25 +73,25 @@ def test_debit_counts_and_queues(store: Store) -> None:
 def test_debits_of_a_group_are_decided_in_their_order(store: Store) -> None:
     group = [debit("a", 3, limit=5), debit("a", 3, limit=5), debit("b", 5, limit=5), debit("a", 2, limit=5)]
     assert store.commit(group) == [
-        Account(granted=True, remaining=2),
-        Account(granted=False, remaining=2),
-        Account(granted=True, remaining=0),
-        Account(granted=True, remaining=0),
+        DebitResult(granted=True, remaining=2),
+        DebitResult(granted=False, remaining=2),
+        DebitResult(granted=True, remaining=0),
+        DebitResult(granted=True, remaining=0),
     ]
-    assert ask(store, Used("a", DAY), Used("b", DAY)) == [5, 5]
+    assert ask(store, QuotaUsed("a", DAY), QuotaUsed("b", DAY)) == [5, 5]
 
 
 def test_refused_debit_queues_nothing(store: Store) -> None:
     store.commit([debit("a", 2, "j1", "j2", limit=1)])
-    assert ask(store, FindJob("j1"), Counts(), Used("a", DAY)) == [None, (0, 0), 0]
+    assert ask(store, FindJob("j1"), CountJobs(), QuotaUsed("a", DAY)) == [None, (0, 0), 0]
 
 
 def test_group_that_fails_leaves_nothing_behind(store: Store) -> None:
     store.commit([debit("a", 1, "j1")])
     with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
         store.commit([debit("a", 1, "j2"), debit("a", 1, "j1")])  # an identifier that is taken
-    assert ask(store, FindJob("j2"), Used("a", DAY)) == [None, 1]
-    assert store.commit([debit("a", 1)]) == [Account(granted=True, remaining=98)]  # what it knew was forgotten
+    assert ask(store, FindJob("j2"), QuotaUsed("a", DAY)) == [None, 1]
+    assert store.commit([debit("a", 1)]) == [DebitResult(granted=True, remaining=98)]  # what it knew was forgotten
 
 
 def test_quota_is_read_from_the_disk_by_the_next_process(url: str) -> None:
@@ -99,7 +99,7 @@ def test_quota_is_read_from_the_disk_by_the_next_process(url: str) -> None:
     first.commit([debit("a", 7)])
     first.close()
     second = Store(url)
-    assert second.commit([debit("a", 94)]) == [Account(granted=False, remaining=93)]
+    assert second.commit([debit("a", 94)]) == [DebitResult(granted=False, remaining=93)]
     second.close()
 
 
@@ -108,13 +108,13 @@ def test_store_remembers_a_bounded_number_of_clients(store: Store) -> None:
     for n in range(30):
         store.commit([debit(f"c{n}", 1), debit("a", 1)])
     assert len(store.known) <= 12
-    assert ask(store, Used("a", DAY), Used("c0", DAY)) == [30, 1]
-    assert store.commit([debit("c0", 100)]) == [Account(granted=False, remaining=99)]
+    assert ask(store, QuotaUsed("a", DAY), QuotaUsed("c0", DAY)) == [30, 1]
+    assert store.commit([debit("c0", 100)]) == [DebitResult(granted=False, remaining=99)]
 
 
 def test_waiting_jobs_come_one_of_each_client_in_turn(store: Store) -> None:
     store.commit([debit("many", 5, *(f"m{n}" for n in range(5))), debit("few", 2, "f0", "f1"), debit("one", 1, "o0")])
-    [jobs] = ask(store, Waiting(6))
+    [jobs] = ask(store, NextJobs(6))
     assert [each.job_id for each in jobs] == ["m0", "f0", "o0", "m1", "f1", "m2"]
 
 
@@ -123,14 +123,14 @@ def test_job_moves_through_its_states(store: Store) -> None:
     seq = find(store, "j1").seq
     store.commit([Claim((seq,), 1001.0)])
     assert (find(store, "j1").status, find(store, "j1").updated_at) == ("processing", 1001.0)
-    assert ask(store, Waiting(10), Counts()) == [[], (0, 0)]
+    assert ask(store, NextJobs(10), CountJobs()) == [[], (0, 0)]
     store.commit([Postpone((seq,), 1, 1020.0, 1002.0)])
     assert (find(store, "j1").status, find(store, "j1").attempt) == ("processing", 1)
-    assert ask(store, Due(1019.0, 10), Counts()) == [[], (0, 1)]
-    assert [each.job_id for each in ask(store, Due(1020.0, 10))[0]] == ["j1"]
+    assert ask(store, DueJobs(1019.0, 10), CountJobs()) == [[], (0, 1)]
+    assert [each.job_id for each in ask(store, DueJobs(1020.0, 10))[0]] == ["j1"]
     store.commit([Release((seq,), 1020.0)])
-    assert ask(store, Counts(), Due(9999.0, 10)) == [(1, 0), []]
-    store.commit([Settle((Ending(seq, "done", '{"a": 1}'),), 1030.0)])
+    assert ask(store, CountJobs(), DueJobs(9999.0, 10)) == [(1, 0), []]
+    store.commit([Settle((JobResult(seq, "done", '{"a": 1}'),), 1030.0)])
     found = find(store, "j1")
     assert (found.status, found.verification, found.updated_at) == ("done", '{"a": 1}', 1030.0)
 
@@ -138,8 +138,8 @@ def test_job_moves_through_its_states(store: Store) -> None:
 def test_endings_of_a_group_go_to_their_own_jobs(store: Store) -> None:
     store.commit([debit("a", 3, "j0", "j1", "j2")])
     seqs = [find(store, f"j{n}").seq for n in range(3)]
-    endings = (Ending(seqs[0], "done", '"x"'), Ending(seqs[1], "error", message="why"))
-    store.commit([Settle(endings, 1.0), Settle((), 1.0), Settle((Ending(seqs[2], "done", '"y"'),), 2.0)])
+    endings = (JobResult(seqs[0], "done", '"x"'), JobResult(seqs[1], "error", message="why"))
+    store.commit([Settle(endings, 1.0), Settle((), 1.0), Settle((JobResult(seqs[2], "done", '"y"'),), 2.0)])
     found = [find(store, f"j{n}") for n in range(3)]
     assert [(each.status, each.verification, each.message, each.updated_at) for each in found] == [
         ("done", '"x"', None, 1.0),
@@ -153,24 +153,24 @@ def test_recovery_queues_what_a_worker_had_and_nothing_else(url: str) -> None:
     first.commit([debit("a", 4, "queued", "working", "later", "ended")])
     seqs = {name: find(first, name).seq for name in ("working", "later", "ended")}
     first.commit([Claim(tuple(seqs.values()), 1.0)])
-    first.commit([Postpone((seqs["later"],), 2, 50.0, 2.0), Settle((Ending(seqs["ended"], "done", "{}"),), 2.0)])
+    first.commit([Postpone((seqs["later"],), 2, 50.0, 2.0), Settle((JobResult(seqs["ended"], "done", "{}"),), 2.0)])
     first.close()
     second = Store(url)
     second.recover(9.0)
     names = ("queued", "working", "later", "ended")
     assert [find(second, name).status for name in names] == ["queued", "queued", "processing", "done"]
-    assert ask(second, Counts()) == [(2, 1)]
+    assert ask(second, CountJobs()) == [(2, 1)]
     second.close()
 
 
 def test_purge_removes_only_what_ended_before_and_days_that_are_over(store: Store) -> None:
     store.commit([debit("a", 4, "old", "new", "waiting", "failed"), debit("a", 1, day="2027-01-13")])
     ids = {name: find(store, name).seq for name in ("old", "new", "failed")}
-    store.commit([Settle((Ending(ids["old"], "done", "{}"), Ending(ids["failed"], "error")), 100.0)])
-    store.commit([Settle((Ending(ids["new"], "done", "{}"),), 200.0)])
+    store.commit([Settle((JobResult(ids["old"], "done", "{}"), JobResult(ids["failed"], "error")), 100.0)])
+    store.commit([Settle((JobResult(ids["new"], "done", "{}"),), 200.0)])
     assert store.commit([Purge(150.0, "2027-01-14")]) == [2]
     assert [find(store, name) is None for name in ("old", "failed", "new", "waiting")] == [True, True, False, False]
-    assert ask(store, Used("a", DAY), Used("a", "2027-01-13")) == [4, 0]
+    assert ask(store, QuotaUsed("a", DAY), QuotaUsed("a", "2027-01-13")) == [4, 0]
 
 
 @pytest.mark.parametrize("email", ["a\x00b", "\ud800", "ä@ö.example", "'; drop table job; --", "x" * 5000, '"\\'])
@@ -181,7 +181,7 @@ def test_any_text_is_kept_as_it_is(store: Store, email: str) -> None:
 
 def test_questions_of_a_group_are_answered_in_their_order(store: Store) -> None:
     store.commit([debit("a", 2, "j1", "j2")])
-    j2, none, used, j1, pong = ask(store, FindJob("j2"), FindJob("x"), Used("a", DAY), FindJob("j1"), Ping())
+    j2, none, used, j1, pong = ask(store, FindJob("j2"), FindJob("x"), QuotaUsed("a", DAY), FindJob("j1"), Ping())
     assert (j2.job_id, none, used, j1.job_id, pong) == ("j2", None, 2, "j1", True)
 
 

@@ -17,11 +17,11 @@ def local_parts(world) -> list[str]:
 @asynchronous
 async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path: Path) -> None:
     async with serving(tmp_path, concurrency=4, daily_limit=1000) as world:
-        world.parts.worker.depth.verifying = 4  # the engine is full
+        world.state.worker.depth.verifying = 4  # the engine is full
         many = await world.submitted(*(f"many{n}@x.org" for n in range(20)), address="192.0.2.1")
         few = await world.submitted("few0@x.org", "few1@x.org", address="192.0.2.2")
-        world.parts.worker.depth.verifying = 0
-        world.parts.worker.changed.set()
+        world.state.worker.depth.verifying = 0
+        world.state.worker.changed.set()
         for job_id in (*few, *many):
             assert (await world.ended(job_id))["status"] == "done"
         order = local_parts(world)
@@ -35,12 +35,12 @@ async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> Non
     async with serving(tmp_path, ScriptedBackend(gate=gate), concurrency=8, daily_limit=1000) as world:
         jobs = await world.submitted(*(f"a{n}@x.org" for n in range(30)))
         await until(lambda: len(local_parts(world)) >= 8)
-        assert (len(local_parts(world)), world.parts.worker.depth.verifying) == (8, 8)
-        assert world.parts.worker.depth.waiting == 22
+        assert (len(local_parts(world)), world.state.worker.depth.verifying) == (8, 8)
+        assert world.state.worker.depth.waiting == 22
         gate.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         assert len(local_parts(world)) == 30
-        assert world.parts.worker.depth.total == 0
+        assert world.state.worker.depth.total == 0
 
 
 @asynchronous
@@ -49,7 +49,7 @@ async def test_batch_that_takes_too_long_ends_in_error(tmp_path: Path) -> None:
     async with serving(tmp_path, backend, job_timeout=0.01) as world:
         jobs = await world.submitted("a@x.org", "b@x.org")
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"error"}
-        assert world.parts.worker.depth.verifying == 0
+        assert world.state.worker.depth.verifying == 0
 
 
 @asynchronous
@@ -68,7 +68,7 @@ async def test_jobs_under_way_go_on_at_the_next_start(tmp_path: Path) -> None:
 async def test_retry_that_is_pending_outlives_the_process(tmp_path: Path) -> None:
     clock = Clock()
     async with serving(tmp_path, clock=clock) as world:
-        world.parts.worker.depth.waiting = world.parts.settings.queue_limit
+        world.state.worker.depth.waiting = world.state.settings.queue_limit
         [job_id] = await world.submitted("a@x.org")
     clock.now += 15
     async with serving(tmp_path, clock=clock) as world:
@@ -91,9 +91,9 @@ async def test_results_are_removed_after_their_retention_and_not_before(tmp_path
         [job_id] = await world.submitted("a@x.org")
         await world.ended(job_id)
         clock.now += 3600
-        assert await world.parts.purge() == 0
+        assert await world.state.purge() == 0
         clock.now += 1
-        assert await world.parts.purge() == 1
+        assert await world.state.purge() == 1
         assert (await world.get(f"/api/verification-result/{job_id}")).status_code == 404
 
 
@@ -101,11 +101,11 @@ async def test_results_are_removed_after_their_retention_and_not_before(tmp_path
 async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
-        worker = world.parts.worker
+        worker = world.state.worker
         worker.pause = 0.001
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: world.backend.batches)
-        refusals, serve = [], world.parts.writes.serve
+        refusals, serve = [], world.state.writes.serve
 
         def away_for_a_while(operations):
             if len(refusals) < 3:
@@ -113,7 +113,7 @@ async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
                 raise OperationalError("update", {}, Exception("away"))
             return serve(operations)
 
-        world.parts.writes.serve = away_for_a_while
+        world.state.writes.serve = away_for_a_while
         gate.set()
         assert (await world.ended(job_id))["status"] == "done"
         assert len(refusals) == 3
@@ -123,19 +123,19 @@ async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
 @asynchronous
 async def test_worker_survives_a_store_that_cannot_be_read(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
-        serve = world.parts.reads.serve
+        serve = world.state.reads.serve
         refusals = []
 
         def away_once(questions):
-            if not refusals and type(questions[0]).__name__ == "Waiting":
+            if not refusals and type(questions[0]).__name__ == "NextJobs":
                 refusals.append(1)
                 raise OperationalError("select", {}, Exception("away"))
             return serve(questions)
 
-        world.parts.reads.serve = away_once
+        world.state.reads.serve = away_once
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: refusals)
-        world.parts.worker.changed.set()
+        world.state.worker.changed.set()
         assert (await world.ended(job_id))["status"] == "done"
         assert (await world.get("/healthz")).status_code == 200
 

@@ -17,9 +17,18 @@ from ...errors import SettingsError
 from ...model.settings import Network
 from ..settings import ServiceSettings
 from .metrics import Metrics
-from .replies import ENCODE, LingeringReply, Refusal, Reply, iso_moment, new_request_id, short, standard
+from .replies import (
+    ENCODE,
+    JsonReply,
+    LingeringReply,
+    RequestRefused,
+    iso_moment,
+    new_request_id,
+    short_error,
+    standard_error,
+)
 
-__all__ = ["Access", "Lines", "Trace", "account_of", "answer_refusal", "client_of"]
+__all__ = ["AccessLog", "AccessMiddleware", "RequestTrace", "account_of", "client_account", "error_response"]
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = "something unexpected went wrong; the log has it under the request_id"
@@ -27,7 +36,7 @@ UNKNOWN_ROUTE = "(unknown)"  # a path of a client's own making may hold anything
 
 
 @dataclass(slots=True)
-class Trace:
+class RequestTrace:
     """What is known of a request while it is answered; `notes` go into the access log.
 
     A note is never an address: the domain, the type and the count are enough to run a service by.
@@ -42,8 +51,8 @@ class Trace:
     notes: dict[str, Any] = field(default_factory=dict)
 
 
-class Access:
-    """ASGI middleware; the request's `Trace` is in ``scope["trace"]``.
+class AccessMiddleware:
+    """ASGI middleware; the request's `RequestTrace` is in ``scope["trace"]``.
 
     Parameters
     ----------
@@ -53,7 +62,7 @@ class Access:
         Header limit, trusted proxies, whether there is an access log.
     metrics : Metrics
         Where requests are counted.
-    open_parts : callable
+    open_state : callable
         Opens what the application works with, unless that is done.
     log : callable
         Takes a line of the access log.
@@ -64,13 +73,13 @@ class Access:
         app: ASGIApp,
         settings: ServiceSettings,
         metrics: Metrics,
-        open_parts: Callable[[], Awaitable[None]],
+        open_state: Callable[[], Awaitable[None]],
         log: Callable[[str], object],
     ) -> None:
         self.app = app
         self.settings = settings
         self.metrics = metrics
-        self.open_parts = open_parts
+        self.open_state = open_state
         self.log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -92,28 +101,28 @@ class Access:
 
     async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer; what it did not foresee is an `INTERNAL_ERROR` and in the log."""
-        trace: Trace = scope["trace"]
+        trace: RequestTrace = scope["trace"]
         try:
             self.check_head(scope)
-            await self.open_parts()
+            await self.open_state()
             await self.app(scope, receive, send)
-        except Refusal as refusal:
-            await answer_refusal(refusal, trace)(scope, receive, send)
-        except SettingsError as exc:  # the parts could not be opened
+        except RequestRefused as refusal:
+            await error_response(refusal, trace)(scope, receive, send)
+        except SettingsError as exc:  # the state could not be opened
             LOG.error("the service cannot work as it is set up: %s", exc)
-            await answer_refusal(short("E1001", "the service is misconfigured"), trace)(scope, receive, send)
+            await error_response(short_error("E1001", "the service is misconfigured"), trace)(scope, receive, send)
         except Exception:  # the last net: no traceback leaves the house
             LOG.exception("request %s failed", trace.request_id)
             if trace.status:
                 raise  # half an answer cannot be taken back; the server closes the connection
-            await answer_refusal(standard("INTERNAL_ERROR", UNEXPECTED), trace)(scope, receive, send)
+            await error_response(standard_error("INTERNAL_ERROR", UNEXPECTED), trace)(scope, receive, send)
 
-    def trace(self, scope: Scope) -> Trace:
+    def trace(self, scope: Scope) -> RequestTrace:
         """Begin with who asks."""
         forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
         peer = (scope.get("client") or (None,))[0]
-        client = client_of(peer, forwarded, self.settings.trusted_proxies)
-        return Trace(new_request_id(), client, time.perf_counter())
+        client = client_account(peer, forwarded, self.settings.trusted_proxies)
+        return RequestTrace(new_request_id(), client, time.perf_counter())
 
     def check_head(self, scope: Scope) -> None:
         """Refuse a head that is too large; the server cuts off what grows without end before."""
@@ -122,9 +131,9 @@ class Access:
         if octets > self.settings.header_limit:
             limit = self.settings.header_limit
             message = f"the head of a request has at most {limit} octets"
-            raise short("HEADERS_TOO_LARGE", message, headers={"connection": "close"})
+            raise short_error("HEADERS_TOO_LARGE", message, headers={"connection": "close"})
 
-    def record(self, method: str, trace: Trace) -> None:
+    def record(self, method: str, trace: RequestTrace) -> None:
         """Count the request, and write its line."""
         seconds = time.perf_counter() - trace.started
         self.metrics.request(trace.route, trace.status, seconds)
@@ -134,7 +143,7 @@ class Access:
             self.log(log_line(method, trace, seconds))
 
 
-def log_line(method: str, trace: Trace, seconds: float) -> str:
+def log_line(method: str, trace: RequestTrace, seconds: float) -> str:
     """One line of JSON."""
     fields = {
         "time": iso_moment(),
@@ -150,10 +159,10 @@ def log_line(method: str, trace: Trace, seconds: float) -> str:
     return ENCODE(fields)
 
 
-def answer_refusal(refusal: Refusal, trace: Trace) -> Reply:
+def error_response(refusal: RequestRefused, trace: RequestTrace) -> JsonReply:
     """The envelope of a refusal, noted."""
     trace.code = refusal.code
-    reply = LingeringReply if refusal.code == "PAYLOAD_TOO_LARGE" else Reply
+    reply = LingeringReply if refusal.code == "PAYLOAD_TOO_LARGE" else JsonReply
     return reply(refusal.body(trace.request_id), refusal.status, refusal.headers)
 
 
@@ -162,7 +171,7 @@ NOBODY = "unknown"  # a peer without an address, as on a Unix socket
 SHARED_PREFIX = 64  # a network of this size is one customer's: RFC 6177, and what hosts change addresses within
 
 
-def client_of(peer: str | None, forwarded: Sequence[str], trusted: tuple[Network, ...]) -> str:
+def client_account(peer: str | None, forwarded: Sequence[str], trusted: tuple[Network, ...]) -> str:
     """Name the client's account.
 
     ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote: as long as the one who
@@ -233,7 +242,7 @@ def parse_address(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
-class Lines:
+class AccessLog:
     """Writes lines to a stream; a call costs next to nothing.
 
     Parameters
@@ -247,7 +256,7 @@ class Lines:
     --------
     >>> import io
     >>> out = io.StringIO()
-    >>> lines = Lines(out)
+    >>> lines = AccessLog(out)
     >>> lines("one")
     >>> out.getvalue().splitlines()
     ['one']

@@ -14,7 +14,7 @@ from ...checks.syntax.address import observe_address
 from ...contract.envelope import BULK_LIMIT
 from ...model.evidence import SyntaxEvidence
 from ...model.words import ValidationType
-from .replies import short, standard
+from .replies import short_error, standard_error
 
 __all__ = ["TYPES", "BulkRequest", "CheckRequest", "is_well_formed", "parse_bulk", "parse_check", "read_object"]
 
@@ -52,7 +52,7 @@ async def read_object(request: Request, *, limit: int, seconds: float) -> Mappin
 
     Raises
     ------
-    Refusal
+    RequestRefused
         In the short envelope, as the request does not get any further.
     """
     check_content_type(request.headers.get("content-type", ""))
@@ -61,7 +61,9 @@ async def read_object(request: Request, *, limit: int, seconds: float) -> Mappin
         async with asyncio.timeout(seconds):
             octets = await read_octets(request, limit)
     except TimeoutError:
-        raise short("REQUEST_TIMEOUT", f"the body did not arrive within {seconds:g} seconds", headers=CLOSE) from None
+        raise short_error(
+            "REQUEST_TIMEOUT", f"the body did not arrive within {seconds:g} seconds", headers=CLOSE
+        ) from None
     return parse_object(octets)
 
 
@@ -74,7 +76,7 @@ def check_content_type(value: str) -> None:
     charset = next((p.partition("=")[2].strip('" ') for p in parameters if p.startswith("charset=")), "")
     if kind != "application/json" or charset not in CHARSETS:
         headers = {"accept": "application/json"}
-        raise short("UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers)
+        raise short_error("UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers)
 
 
 def check_length(value: str, limit: int) -> None:
@@ -84,7 +86,7 @@ def check_length(value: str, limit: int) -> None:
 
 
 def too_large(limit: int) -> Exception:
-    return short("PAYLOAD_TOO_LARGE", f"a body has at most {limit} octets", headers=CLOSE)
+    return short_error("PAYLOAD_TOO_LARGE", f"a body has at most {limit} octets", headers=CLOSE)
 
 
 async def read_octets(request: Request, limit: int) -> bytes:
@@ -93,7 +95,7 @@ async def read_octets(request: Request, limit: int) -> bytes:
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise short("E1002", "the connection ended before the body did")
+            raise short_error("E1002", "the connection ended before the body did")
         octets += message.get("body", b"")
         if len(octets) > limit:
             raise too_large(limit)
@@ -106,9 +108,9 @@ def parse_object(octets: bytes) -> Mapping[str, Any]:
     try:
         body = json.loads(octets.decode("utf-8"))
     except (ValueError, RecursionError):
-        raise short("E1002", "the body is not valid JSON in UTF-8") from None
+        raise short_error("E1002", "the body is not valid JSON in UTF-8") from None
     if not isinstance(body, dict):
-        raise short("E1002", "the body is not a JSON object")
+        raise short_error("E1002", "the body is not a JSON object")
     return body
 
 
@@ -118,7 +120,7 @@ def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckReque
     email = given.strip() if isinstance(given, str) else ""
     syntax = observe_address(email)
     if not syntax.ok:
-        raise standard("EMAIL_REQUIRED", "email is missing, empty or malformed")
+        raise standard_error("EMAIL_REQUIRED", "email is missing, empty or malformed")
     return CheckRequest(email, parse_type(body, default_type), syntax)
 
 
@@ -126,16 +128,16 @@ def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
     """Read a bulk submission; malformed addresses are part of it, things that are no text are not."""
     emails = body.get("emails")
     if not isinstance(emails, list) or not emails:
-        raise short("E1002", "emails is not a list of addresses with at least one entry")
+        raise short_error("E1002", "emails is not a list of addresses with at least one entry")
     if len(emails) > BULK_LIMIT:
-        raise standard(
+        raise standard_error(
             "BULK_LIMIT_EXCEEDED",
             f"a bulk request has at most {BULK_LIMIT} addresses",
             limit=BULK_LIMIT,
             received=len(emails),
         )
     if not all(isinstance(email, str) for email in emails):
-        raise short("E1002", "every entry of emails must be text")
+        raise short_error("E1002", "every entry of emails must be text")
     validation_type = parse_type(body, None)
     return BulkRequest(tuple(emails), tuple(map(is_well_formed, emails)), validation_type)
 
@@ -144,9 +146,9 @@ def parse_type(body: Mapping[str, Any], default: str | None) -> str:
     """One of the four types."""
     if "validation_type" not in body:
         if default is None:
-            raise short("E1003", "validation_type is missing")
+            raise short_error("E1003", "validation_type is missing")
         return default
     value = body["validation_type"]
     if not isinstance(value, str) or value not in TYPES:
-        raise standard("INVALID_VALIDATION_TYPE", f"validation_type is none of {', '.join(TYPES)}", allowed=TYPES)
+        raise standard_error("INVALID_VALIDATION_TYPE", f"validation_type is none of {', '.join(TYPES)}", allowed=TYPES)
     return value

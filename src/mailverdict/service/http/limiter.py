@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-__all__ = ["Limiter"]
+__all__ = ["RateLimiter"]
 
 MOST_CLIENTS = 100_000  # buckets kept; a full one is the same as none
 
 
-class Limiter:
+class RateLimiter:
     """Grants each client `burst` addresses at once and `rate` a second in the long run.
 
     Parameters
@@ -24,8 +24,8 @@ class Limiter:
 
     Examples
     --------
-    >>> limiter = Limiter(1.0, 100, clock=lambda: 0.0)
-    >>> limiter.grants("192.0.2.1", 100), limiter.grants("192.0.2.1", 1)
+    >>> limiter = RateLimiter(1.0, 100, clock=lambda: 0.0)
+    >>> limiter.try_acquire("192.0.2.1", 100), limiter.try_acquire("192.0.2.1", 1)
     (True, False)
     """
 
@@ -35,7 +35,7 @@ class Limiter:
         self.clock = clock
         self.buckets: dict[str, tuple[float, float]] = {}
 
-    def grants(self, client: str, cost: int) -> bool:
+    def try_acquire(self, client: str, cost: int) -> bool:
         """Take `cost` addresses out of the client's bucket, if they are in it."""
         if not self.rate:
             return True

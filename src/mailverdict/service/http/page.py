@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
-__all__ = ["Page", "policy_of"]
+__all__ = ["StatusPage", "policy_of"]
 
 INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
@@ -26,7 +26,7 @@ def policy_of(html: str) -> str:
     )
 
 
-class Page:
+class StatusPage:
     """The page as it is sent."""
 
     def __init__(self) -> None:

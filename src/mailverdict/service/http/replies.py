@@ -31,19 +31,19 @@ from ...model.words import ValidationType, Verdict
 from ..jobs.store import StoredJob
 
 __all__ = [
-    "DIALECTS",
     "ENCODE",
     "MALFORMED",
     "QUEUED",
-    "Dialect",
+    "REVISION_FORMATS",
+    "JsonReply",
     "LingeringReply",
-    "Refusal",
-    "Reply",
+    "RequestRefused",
+    "RevisionFormat",
     "iso_moment",
     "new_request_id",
-    "short",
-    "standard",
-    "success",
+    "short_error",
+    "standard_error",
+    "success_reply",
 ]
 
 # ASCII on the wire: a lone surrogate, which JSON can escape and UTF-8 cannot encode, is echoed as it came.
@@ -64,7 +64,7 @@ PLAIN_STATUS = {
 }
 
 
-class Refusal(Exception):
+class RequestRefused(Exception):
     """A request is answered with an error envelope.
 
     Parameters
@@ -110,18 +110,18 @@ class Refusal(Exception):
         )
 
 
-def standard(code: str, message: str, **details: Any) -> Refusal:
+def standard_error(code: str, message: str, **details: Any) -> RequestRefused:
     """A refusal in the standard envelope."""
-    return Refusal(code, message, ERROR_STATUS[code], details=details or None)
+    return RequestRefused(code, message, ERROR_STATUS[code], details=details or None)
 
 
-def short(code: str, message: str, *, headers: Mapping[str, str] | None = None) -> Refusal:
+def short_error(code: str, message: str, *, headers: Mapping[str, str] | None = None) -> RequestRefused:
     """A refusal in the short envelope: the request did not reach the verification service."""
     status = SHORT_STATUS.get(code) or PLAIN_STATUS[code]
-    return Refusal(code, message, status, is_short=True, headers=headers)
+    return RequestRefused(code, message, status, is_short=True, headers=headers)
 
 
-class Reply(Response):
+class JsonReply(Response):
     """A JSON response; its headers are put together here, since they hardly ever differ."""
 
     def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
@@ -133,7 +133,7 @@ class Reply(Response):
             self.raw_headers += [(name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()]
 
 
-class LingeringReply(Reply):
+class LingeringReply(JsonReply):
     """An early refusal: the answer goes out at once, and what is still arriving is thrown away.
 
     Closing at once would reset the connection of a client that is still sending, and the reset may
@@ -162,9 +162,9 @@ async def discard(receive: Receive, most: int) -> None:
             return
 
 
-def success(data: Any, request_id: str, status: int = 200) -> Reply:
+def success_reply(data: Any, request_id: str, status: int = 200) -> JsonReply:
     """A success envelope."""
-    return Reply(dump_success(data, request_id=request_id, timestamp=iso_moment()), status)
+    return JsonReply(dump_success(data, request_id=request_id, timestamp=iso_moment()), status)
 
 
 PROCESS = secrets.token_hex(8)
@@ -194,7 +194,7 @@ EARLIER_MESSAGE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Dialect:
+class RevisionFormat:
     """What the revisions do differently.
 
     Attributes
@@ -235,7 +235,7 @@ def earlier_record(stored: StoredJob) -> dict[str, Any]:
     )
 
 
-DIALECTS = {
-    Revision.CURRENT: Dialect(None, dump_payload, current_record, queues_malformed=False),
-    Revision.EARLIER: Dialect(ValidationType.SMTP, dump_earlier_payload, earlier_record, queues_malformed=True),
+REVISION_FORMATS = {
+    Revision.CURRENT: RevisionFormat(None, dump_payload, current_record, queues_malformed=False),
+    Revision.EARLIER: RevisionFormat(ValidationType.SMTP, dump_earlier_payload, earlier_record, queues_malformed=True),
 }

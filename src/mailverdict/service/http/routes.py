@@ -16,17 +16,17 @@ from ...contract.envelope import JobStatus, dump_entry, dump_quota
 from ...contract.revisions import Revision
 from ...model.verification import Verification
 from ...model.words import Reason, ValidationType
-from ..engine import FAULT_MESSAGE, Answer, Fault, saturated_verification
-from ..jobs.store import Account, Debit, FindJob, NewJob, Ping, StoredJob, Used
+from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, saturated_verification
+from ..jobs.store import Debit, DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJob
 from ..jobs.worker import dump_verification
-from ..service_state import Parts
+from ..service_state import ServiceState
 from ..settings import ServiceSettings
-from .access import Trace
+from .access import RequestTrace
 from .bodies import BulkRequest, CheckRequest, parse_bulk, parse_check, read_object
 from .metrics import CONTENT_TYPE
 from .openapi import describe
-from .page import Page
-from .replies import DIALECTS, MALFORMED, QUEUED, Reply, short, standard, success
+from .page import StatusPage
+from .replies import MALFORMED, QUEUED, REVISION_FORMATS, JsonReply, short_error, standard_error, success_reply
 
 __all__ = ["Endpoints"]
 
@@ -41,16 +41,16 @@ class Endpoints:
     ----------
     settings : ServiceSettings
         What the service goes by.
-    parts : Parts
+    state : ServiceState
         Store, engine, worker, limiter and metrics, opened by the application.
     """
 
-    def __init__(self, settings: ServiceSettings, parts: Parts) -> None:
+    def __init__(self, settings: ServiceSettings, state: ServiceState) -> None:
         self.settings = settings
-        self.parts = parts
-        self.dialect = DIALECTS[Revision(settings.revision)]
+        self.state = state
+        self.format = REVISION_FORMATS[Revision(settings.revision)]
         self.document = describe(settings)
-        self.page = Page()
+        self.page = StatusPage()
         self.body_seconds = settings.seconds("body_timeout")
 
     def routes(self) -> list[Route]:
@@ -74,50 +74,50 @@ class Endpoints:
 
     async def check_email(self, request: Request) -> Response:
         """``POST /api/check-email``."""
-        trace: Trace = request.scope["trace"]
-        asked = parse_check(await self.body(request), self.dialect.default_type)
+        trace: RequestTrace = request.scope["trace"]
+        asked = parse_check(await self.body(request), self.format.default_type)
         trace.notes = {"validation_type": asked.validation_type, "domain": asked.email.rpartition("@")[2]}
         verification = self.saturated(trace.client, asked) or await self.verified(trace, asked)
-        self.parts.metrics.verdicts["single", asked.validation_type, verification.result] += 1
-        return success(self.dialect.payload(verification), trace.request_id)
+        self.state.metrics.verdicts["single", asked.validation_type, verification.result] += 1
+        return success_reply(self.format.payload(verification), trace.request_id)
 
     def saturated(self, client: str, asked: CheckRequest) -> Verification | None:
         """The outcome where limiter or queue refuse; it costs no quota, since nothing was asked."""
-        if not self.parts.limiter.grants(client, 1):
+        if not self.state.limiter.try_acquire(client, 1):
             return saturated_verification(asked.email, asked.validation_type, Reason.RATE_LIMITED)
-        if self.parts.worker.is_saturated(1):
+        if self.state.worker.is_saturated(1):
             return saturated_verification(asked.email, asked.validation_type, Reason.THROTTLED)
         return None
 
-    async def verified(self, trace: Trace, asked: CheckRequest) -> Verification:
+    async def verified(self, trace: RequestTrace, asked: CheckRequest) -> Verification:
         """The engine's verification; its price is on the disk before the engine is asked."""
         if self.settings.check_costs_quota:
             self.granted(await self.debit(trace.client, 1), 1)
-        if self.parts.instant is not None and asked.validation_type == ValidationType.REGEX:
-            return self.parts.instant.settle(asked.email, asked.syntax)
-        answer = await self.parts.engine.check(asked.email, asked.validation_type)
+        if self.state.instant is not None and asked.validation_type == ValidationType.REGEX:
+            return self.state.instant.settle(asked.email, asked.syntax)
+        answer = await self.state.engine.check(asked.email, asked.validation_type)
         return self.usable(answer, asked)
 
-    def usable(self, answer: Answer, asked: CheckRequest) -> Verification:
+    def usable(self, answer: CheckOutcome, asked: CheckRequest) -> Verification:
         """The verification, or the refusal that the fault amounts to."""
         if answer.verification is not None:
             return answer.verification
-        if answer.fault is Fault.SATURATED:
+        if answer.fault is EngineFailure.SATURATED:
             return saturated_verification(asked.email, asked.validation_type, Reason.THROTTLED)
-        fault = answer.fault or Fault.ERROR
-        raise standard(fault, FAULT_MESSAGE[fault])
+        fault = answer.fault or EngineFailure.ERROR
+        raise standard_error(fault, FAILURE_MESSAGE[fault])
 
     async def quota(self, request: Request) -> Response:
         """``GET /api/quota``."""
-        trace: Trace = request.scope["trace"]
-        now = self.parts.clock()
-        used: int = await self.parts.reads.ask(Used(trace.client, self.settings.day_of(now)))
+        trace: RequestTrace = request.scope["trace"]
+        now = self.state.clock()
+        used: int = await self.state.reads.ask(QuotaUsed(trace.client, self.settings.day_of(now)))
         limit = self.settings.daily_limit
-        return Reply(dump_quota(Quota(limit, used, max(limit - used, 0))))
+        return JsonReply(dump_quota(Quota(limit, used, max(limit - used, 0))))
 
     async def bulk_check_email(self, request: Request) -> Response:
         """``POST /api/bulk-check-email``."""
-        trace: Trace = request.scope["trace"]
+        trace: RequestTrace = request.scope["trace"]
         asked = parse_bulk(await self.body(request))
         trace.notes = {"validation_type": asked.validation_type, "addresses": len(asked.emails)}
         job_ids = new_job_ids(len(asked.emails))
@@ -132,12 +132,12 @@ class Endpoints:
             else dump_entry(email, JobStatus.ERROR, MALFORMED, job_id)
             for email, job_id in zip(asked.emails, job_ids, strict=True)
         ]
-        return success({"results": results}, trace.request_id, 202)
+        return success_reply({"results": results}, trace.request_id, 202)
 
     def new_jobs(self, client: str, asked: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:
         """A job for each well-formed address; the earlier revision makes one of the others too."""
         lines = zip(asked.emails, job_ids, asked.well_formed, strict=True)
-        taken = [(email, job_id, ok) for email, job_id, ok in lines if ok or self.dialect.queues_malformed]
+        taken = [(email, job_id, ok) for email, job_id, ok in lines if ok or self.format.queues_malformed]
         fields = self.first_state(client, sum(ok for *_, ok in taken))
         return tuple(
             self.new_job(job_id, email, asked.validation_type, fields)
@@ -148,10 +148,10 @@ class Endpoints:
 
     def first_state(self, client: str, count: int) -> dict[str, Any] | None:
         """How the jobs of a submission begin; None: the limiter refused, they end as they begin."""
-        if not self.parts.limiter.grants(client, count):
+        if not self.state.limiter.try_acquire(client, count):
             return None
-        if self.parts.worker.is_saturated(count):
-            due = self.parts.clock() + self.settings.saturation_backoff[0]
+        if self.state.worker.is_saturated(count):
+            due = self.state.clock() + self.settings.saturation_backoff[0]
             return {"status": JobStatus.PROCESSING, "attempt": 1, "due": due}
         return {}
 
@@ -165,22 +165,22 @@ class Endpoints:
     def announce(self, jobs: tuple[NewJob, ...]) -> None:
         """Tell the worker and the counters."""
         states = [each.status for each in jobs]
-        self.parts.worker.notice(states.count(JobStatus.QUEUED), states.count(JobStatus.PROCESSING))
+        self.state.worker.notice(states.count(JobStatus.QUEUED), states.count(JobStatus.PROCESSING))
         for status in (JobStatus.DONE, JobStatus.ERROR):
             if ended := states.count(status):
-                self.parts.metrics.jobs[status] += ended
+                self.state.metrics.jobs[status] += ended
 
-    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> Account:
+    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> DebitResult:
         """Take quota and queue jobs, durably."""
-        now = self.parts.clock()
+        now = self.state.clock()
         debit = Debit(client, self.settings.day_of(now), cost, self.settings.daily_limit, now, jobs)
-        account: Account = await self.parts.writes.ask(debit)
+        account: DebitResult = await self.state.writes.ask(debit)
         return account
 
-    def granted(self, account: Account, requested: int) -> None:
+    def granted(self, account: DebitResult, requested: int) -> None:
         """Refuse what the quota does not cover."""
         if not account.granted:
-            raise standard(
+            raise standard_error(
                 "QUOTA_EXCEEDED",
                 "the daily quota does not cover the request",
                 limit=self.settings.daily_limit,
@@ -190,30 +190,30 @@ class Endpoints:
 
     async def verification_result(self, request: Request) -> Response:
         """``GET /api/verification-result/{job_id}``."""
-        trace: Trace = request.scope["trace"]
+        trace: RequestTrace = request.scope["trace"]
         job_id = request.path_params.get("job_id")
         if not job_id:
-            raise short("E1006", "the job_id is missing: ask for /api/verification-result/{job_id}")
-        stored: StoredJob | None = await self.parts.reads.ask(FindJob(job_id)) if is_job_id(job_id) else None
+            raise short_error("E1006", "the job_id is missing: ask for /api/verification-result/{job_id}")
+        stored: StoredJob | None = await self.state.reads.ask(FindJob(job_id)) if is_job_id(job_id) else None
         if stored is None:
-            raise standard("JOB_NOT_FOUND", "there is no job with this job_id")
-        return success({"job_id": job_id, "result": self.dialect.record(stored)}, trace.request_id)
+            raise standard_error("JOB_NOT_FOUND", "there is no job with this job_id")
+        return success_reply({"job_id": job_id, "result": self.format.record(stored)}, trace.request_id)
 
     async def openapi(self, _: Request) -> Response:
         """``GET /openapi.json``."""
-        return Reply(self.document)
+        return JsonReply(self.document)
 
     async def healthz(self, _: Request) -> Response:
         """``GET /healthz``: 200 as long as the store answers and the worker works."""
-        await self.parts.reads.ask(Ping())
-        depth = self.parts.worker.depth
-        healthy = self.parts.is_working()
+        await self.state.reads.ask(Ping())
+        depth = self.state.worker.depth
+        healthy = self.state.is_working()
         queue = {"waiting": depth.waiting, "verifying": depth.verifying, "postponed": depth.postponed}
-        return Reply({"status": "ok" if healthy else "failing", "queue": queue}, 200 if healthy else 503)
+        return JsonReply({"status": "ok" if healthy else "failing", "queue": queue}, 200 if healthy else 503)
 
     async def metrics(self, _: Request) -> Response:
         """``GET /metrics``."""
-        text = self.parts.metrics.render(*self.parts.gauges())
+        text = self.state.metrics.render(*self.state.gauges())
         return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
     async def status_page(self, _: Request) -> Response:

@@ -8,18 +8,18 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Closed", "Grouped"]
+__all__ = ["CommitterClosed", "GroupCommitter"]
 
 LOG = logging.getLogger(__name__)
 Question = TypeVar("Question")
 Asked = tuple[Any, "asyncio.Future[Any]"]
 
 
-class Closed(Exception):
-    """A question came after `Grouped.close`."""
+class CommitterClosed(Exception):
+    """A question came after `GroupCommitter.close`."""
 
 
-class Grouped(Generic[Question]):
+class GroupCommitter(Generic[Question]):
     """Answers questions of one event loop, many in one call of a blocking function on one thread.
 
     While a call is under way the next questions gather, so that a group is as large as the load
@@ -42,7 +42,7 @@ class Grouped(Generic[Question]):
     Examples
     --------
     >>> import asyncio
-    >>> squares = Grouped(lambda numbers: [n * n for n in numbers], name="squares")
+    >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], name="squares")
     >>> asyncio.run(squares.ask(7))
     49
     >>> squares.close()
@@ -62,7 +62,7 @@ class Grouped(Generic[Question]):
     async def ask(self, question: Question) -> Any:
         """Give the answer to a question; raises what the call that served it raised."""
         if self.is_closed:
-            raise Closed(f"{self.name} is closed")
+            raise CommitterClosed(f"{self.name} is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self.waiting.append((question, future))

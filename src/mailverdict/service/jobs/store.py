@@ -17,24 +17,24 @@ from ...contract.envelope import JobStatus
 from .schema import connect, job, own_file, parse_url, prepare, quota, upsert_quota
 
 __all__ = [
-    "Account",
     "Claim",
-    "Counts",
+    "CountJobs",
     "Debit",
-    "Due",
-    "Ending",
+    "DebitResult",
+    "DueJobs",
     "FindJob",
+    "JobResult",
     "NewJob",
+    "NextJobs",
     "Ping",
     "Postpone",
     "Purge",
+    "QuotaUsed",
     "Release",
     "Settle",
     "Store",
     "StoredJob",
-    "Used",
-    "Waiting",
-    "answer_all",
+    "run_queries",
 ]
 
 JobRow = dict[str, Any]
@@ -72,7 +72,7 @@ class Debit:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DebitResult:
     """The answer to a `Debit`: whether it was granted, and what the client has left."""
 
     granted: bool
@@ -106,7 +106,7 @@ class Postpone:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobResult:
     """How a job ended: `done` with its payload as JSON text, or `error` with a message."""
 
     seq: int
@@ -119,7 +119,7 @@ class Ending:
 class Settle:
     """Jobs have ended."""
 
-    endings: tuple[Ending, ...]
+    endings: tuple[JobResult, ...]
     now: float
 
 
@@ -174,7 +174,7 @@ class Store:
         with self.writer.begin() as connection:
             connection.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, updated_at=now))
 
-    def commit(self, operations: Sequence[Operation]) -> list[Account | int | None]:
+    def commit(self, operations: Sequence[Operation]) -> list[DebitResult | int | None]:
         """Carry out operations in one transaction: debits in order, then the others."""
         try:
             with self.writer.begin() as connection:
@@ -188,7 +188,7 @@ class Store:
             self.known.clear()  # it counts debits that were not written
             raise
 
-    def debit(self, connection: Connection, debits: Sequence[Debit]) -> list[Account]:
+    def debit(self, connection: Connection, debits: Sequence[Debit]) -> list[DebitResult]:
         """Decide on debits one after the other, and write what they amount to in three statements."""
         if not debits:
             return []
@@ -218,14 +218,14 @@ def do_nothing() -> None:
     """The session that writes owns a PostgreSQL store, and ends with its connection."""
 
 
-def decide(used: dict[Key, int], debit: Debit) -> Account:
+def decide(used: dict[Key, int], debit: Debit) -> DebitResult:
     """Grant a debit that fits, and count it."""
     key = (debit.client, debit.day)
     remaining = max(debit.limit - used[key], 0)
     if debit.cost > remaining:
-        return Account(granted=False, remaining=remaining)
+        return DebitResult(granted=False, remaining=remaining)
     used[key] += debit.cost
-    return Account(granted=True, remaining=remaining - debit.cost)
+    return DebitResult(granted=True, remaining=remaining - debit.cost)
 
 
 def job_row(debit: Debit, new: NewJob) -> JobRow:
@@ -300,7 +300,7 @@ class FindJob:
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class QuotaUsed:
     """How much of a day's quota a client has used."""
 
     client: str
@@ -308,14 +308,14 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class NextJobs:
     """The next jobs for the worker: one of each client in turn, each client's in order."""
 
     most: int
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueJobs:
     """Jobs whose retry is due."""
 
     now: float
@@ -323,7 +323,7 @@ class Due:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class CountJobs:
     """How many jobs wait in the queue, and how many for a retry."""
 
 
@@ -348,7 +348,7 @@ class StoredJob:
     updated_at: float
 
 
-Question = FindJob | Used | Waiting | Due | Counts | Ping
+StoreQuery = FindJob | QuotaUsed | NextJobs | DueJobs | CountJobs | Ping
 COLUMNS = (
     job.c.seq,
     job.c.job_id,
@@ -372,7 +372,7 @@ def stored(row: Row[Any]) -> StoredJob:
     return StoredJob(**{**values, "email": json.loads(values["email"])})
 
 
-def answer_all(engine: Engine, questions: Sequence[Question]) -> list[Any]:
+def run_queries(engine: Engine, questions: Sequence[StoreQuery]) -> list[Any]:
     """Answer questions in their order."""
     with engine.connect() as connection:
         wanted = {each.job_id for each in questions if isinstance(each, FindJob)}
@@ -391,12 +391,12 @@ def find_jobs(connection: Connection, job_ids: set[str]) -> dict[str, StoredJob]
     return {each.job_id: each for each in map(stored, rows)}
 
 
-def used(connection: Connection, each: Used) -> int:
+def used(connection: Connection, each: QuotaUsed) -> int:
     mine = (quota.c.client == each.client) & (quota.c.day == each.day)
     return connection.scalar(select(quota.c.used).where(mine)) or 0
 
 
-def waiting(connection: Connection, each: Waiting) -> list[StoredJob]:
+def waiting(connection: Connection, each: NextJobs) -> list[StoredJob]:
     """Jobs in the order of their turns: every client's first, then every client's second, and so on."""
     turn = func.row_number().over(partition_by=job.c.client, order_by=job.c.seq)
     queued = select(job.c.seq, turn.label("turn")).where(job.c.status == JobStatus.QUEUED).subquery()
@@ -405,13 +405,13 @@ def waiting(connection: Connection, each: Waiting) -> list[StoredJob]:
     return [stored(row) for row in rows]
 
 
-def due(connection: Connection, each: Due) -> list[StoredJob]:
+def due(connection: Connection, each: DueJobs) -> list[StoredJob]:
     """The longest due first."""
     rows = connection.execute(JOBS.where(job.c.due <= each.now).order_by(job.c.due).limit(each.most))
     return [stored(row) for row in rows]
 
 
-def counts(connection: Connection, _: Counts) -> tuple[int, int]:
+def counts(connection: Connection, _: CountJobs) -> tuple[int, int]:
     queued = select(func.count()).select_from(job).where(job.c.status == JobStatus.QUEUED)
     postponed = select(func.count()).select_from(job).where(job.c.due.is_not(None))
     return connection.scalar(queued) or 0, connection.scalar(postponed) or 0
@@ -422,9 +422,9 @@ def ping(connection: Connection, _: Ping) -> bool:
 
 
 READ: dict[type, Callable[[Connection, Any], Any]] = {
-    Used: used,
-    Waiting: waiting,
-    Due: due,
-    Counts: counts,
+    QuotaUsed: used,
+    NextJobs: waiting,
+    DueJobs: due,
+    CountJobs: counts,
     Ping: ping,
 }

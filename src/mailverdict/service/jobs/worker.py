@@ -16,22 +16,34 @@ from ...contract.payload import dump_payload
 from ...errors import SettingsError
 from ...model.verification import Verification
 from ...model.words import Reason
-from ..engine import FAULT_MESSAGE, Answer, Engine, Fault, saturated_verification
+from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationEngine, saturated_verification
 from ..settings import Clock, ServiceSettings
-from .group_committer import Grouped
-from .store import Claim, Counts, Due, Ending, Operation, Postpone, Question, Release, Settle, StoredJob, Waiting
+from .group_committer import GroupCommitter
+from .store import (
+    Claim,
+    CountJobs,
+    DueJobs,
+    JobResult,
+    NextJobs,
+    Operation,
+    Postpone,
+    Release,
+    Settle,
+    StoredJob,
+    StoreQuery,
+)
 
-__all__ = ["AWAY", "Depth", "Worker", "dump_verification"]
+__all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker", "dump_verification"]
 
 LOG = logging.getLogger(__name__)
 TICK = 1.0  # seconds between looks at retries that may be due
-MOST = 1000  # jobs in one look, and addresses in one batch
-AWAY = (SQLAlchemyError, SettingsError)  # the database does not answer, or has become another process's
+BATCH_LIMIT = 1000  # jobs in one look, and addresses in one batch
+STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)  # the database does not answer, or has become another process's
 Ended = Callable[[str, Verification | None], None]
 
 
 @dataclass(slots=True)
-class Depth:
+class QueueDepth:
     """How long the verification queue is, as this process knows it."""
 
     waiting: int = 0
@@ -49,9 +61,9 @@ class Worker:
 
     Parameters
     ----------
-    writes, reads : Grouped
+    writes, reads : GroupCommitter
         The store's two threads.
-    engine : Engine
+    engine : VerificationEngine
         What verifies.
     settings : ServiceSettings
         Concurrency, back-off and time limits.
@@ -63,9 +75,9 @@ class Worker:
 
     def __init__(
         self,
-        writes: Grouped[Operation],
-        reads: Grouped[Question],
-        engine: Engine,
+        writes: GroupCommitter[Operation],
+        reads: GroupCommitter[StoreQuery],
+        engine: VerificationEngine,
         settings: ServiceSettings,
         *,
         clock: Clock,
@@ -77,7 +89,7 @@ class Worker:
         self.settings = settings
         self.clock = clock
         self.on_end = on_end
-        self.depth = Depth()
+        self.depth = QueueDepth()
         self.pause = 1.0  # seconds until what could not be written is tried again
         self.changed = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -95,7 +107,7 @@ class Worker:
 
     async def load(self) -> None:
         """See what an earlier process left to do."""
-        self.depth.waiting, self.depth.postponed = await self.reads.ask(Counts())
+        self.depth.waiting, self.depth.postponed = await self.reads.ask(CountJobs())
 
     async def run(self) -> None:
         """Work until cancelled; an error of the store is survived."""
@@ -105,7 +117,7 @@ class Worker:
                 await self.retry_due()
                 while await self.start_batches():
                     pass
-            except AWAY:  # for a while; the jobs are safe in the store
+            except STORE_UNAVAILABLE:  # for a while; the jobs are safe in the store
                 LOG.exception("the worker could not read; it tries again")
             await self.rest()
 
@@ -131,7 +143,7 @@ class Worker:
         room = self.settings.concurrency - self.depth.verifying
         if not self.depth.waiting or room < max(self.settings.concurrency // 4, 1):
             return False
-        jobs: list[StoredJob] = await self.reads.ask(Waiting(min(room, MOST)))
+        jobs: list[StoredJob] = await self.reads.ask(NextJobs(min(room, BATCH_LIMIT)))
         if not jobs:
             return False
         await self.write(Claim(seqs_of(jobs), self.clock()))
@@ -162,20 +174,24 @@ class Worker:
                         endings.create_task(self.conclude([(each, left.pop(each.email)) for each in answers]))
             except TimeoutError:
                 LOG.error("the engine did not answer %d jobs in time", len(left))
-                unanswered = [(Answer(email, fault=Fault.ERROR), waiting) for email, waiting in left.items()]
+                unanswered = [
+                    (CheckOutcome(email, fault=EngineFailure.ERROR), waiting) for email, waiting in left.items()
+                ]
                 endings.create_task(self.conclude(unanswered))
 
-    async def conclude(self, answered: Sequence[tuple[Answer, list[StoredJob]]]) -> None:
+    async def conclude(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
         """End the jobs that have an answer; put off those that met saturation."""
-        put_off = [job for answer, jobs in answered if answer.fault is Fault.SATURATED for job in jobs]
-        ended = [(job, answer) for answer, jobs in answered if answer.fault is not Fault.SATURATED for job in jobs]
+        put_off = [job for answer, jobs in answered if answer.fault is EngineFailure.SATURATED for job in jobs]
+        ended = [
+            (job, answer) for answer, jobs in answered if answer.fault is not EngineFailure.SATURATED for job in jobs
+        ]
         if ended:
             await self.end([(ending_of(job, answer), answer.verification) for job, answer in ended])
         self.depth.verifying -= len(ended) + len(put_off)
         await self.put_off(put_off)
         self.changed.set()
 
-    async def end(self, endings: Sequence[tuple[Ending, Verification | None]]) -> None:
+    async def end(self, endings: Sequence[tuple[JobResult, Verification | None]]) -> None:
         """Write how jobs ended, and tell."""
         await self.write(Settle(tuple(ending for ending, _ in endings), self.clock()))
         for ending, verification in endings:
@@ -190,7 +206,7 @@ class Worker:
             try:
                 await self.writes.ask(operation)
                 return
-            except AWAY:
+            except STORE_UNAVAILABLE:
                 LOG.exception("the worker could not write; it tries again")
                 await asyncio.sleep(self.pause)
 
@@ -212,7 +228,7 @@ class Worker:
         """Queue the jobs whose retry is due, as far as there is room; the others back off further."""
         if not self.depth.postponed:
             return
-        jobs: list[StoredJob] = await self.reads.ask(Due(self.clock(), MOST))
+        jobs: list[StoredJob] = await self.reads.ask(DueJobs(self.clock(), BATCH_LIMIT))
         room = max(self.settings.queue_limit - self.depth.total - self.engine.checking, 0)
         admitted, refused = jobs[:room], jobs[room:]
         if admitted:
@@ -231,14 +247,14 @@ def dump_verification(verification: Verification) -> str:
     return json.dumps(dump_payload(verification), separators=(",", ":"))
 
 
-def ending_of(job: StoredJob, answer: Answer) -> Ending:
+def ending_of(job: StoredJob, answer: CheckOutcome) -> JobResult:
     """How an answer ends a job."""
     if answer.verification is None:
-        return Ending(job.seq, JobStatus.ERROR, message=FAULT_MESSAGE[answer.fault or Fault.ERROR])
-    return Ending(job.seq, JobStatus.DONE, dump_verification(answer.verification))
+        return JobResult(job.seq, JobStatus.ERROR, message=FAILURE_MESSAGE[answer.fault or EngineFailure.ERROR])
+    return JobResult(job.seq, JobStatus.DONE, dump_verification(answer.verification))
 
 
-def throttled(job: StoredJob) -> tuple[Ending, Verification]:
+def throttled(job: StoredJob) -> tuple[JobResult, Verification]:
     """The outcome of a job for which the queue never had room."""
     verification = saturated_verification(job.email.strip(), job.validation_type, Reason.THROTTLED)
-    return Ending(job.seq, JobStatus.DONE, dump_verification(verification)), verification
+    return JobResult(job.seq, JobStatus.DONE, dump_verification(verification)), verification
