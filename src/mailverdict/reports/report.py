@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..atomic_write import atomic_write
 from ..errors import InputError, MissingExtraError
 from ..frames.files.writers import XLSX_OPTIONS, put_rows
 from ..frames.policy import ACTIONS, Policy, find_policy, split
@@ -80,17 +80,8 @@ class Report:
             If the ending is another one.
         """
         target, writer = check_path(path)
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}-", suffix=".part", dir=target.parent)
-        os.close(handle)
-        part = Path(name)
-        try:
-            writer(self, part)
-            umask = os.umask(0)
-            os.umask(umask)
-            part.chmod(0o666 & ~umask)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        with atomic_write(target) as temporary:
+            writer(self, temporary)
         return target
 
     def __repr__(self) -> str:

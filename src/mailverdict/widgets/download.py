@@ -12,6 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from ..atomic_write import atomic_write
 from ..errors import InputError
 from ..frames.files.writers import AtomicTable
 from .cells import encodable, is_missing
@@ -86,16 +87,13 @@ def data_url(content: bytes, kind: str) -> str:
 
 
 def put_beside(made: Path, folder: Path, stem: str, kind: str) -> Path:
-    """Move a file to a free name in a folder; it appears there whole."""
+    """Copy a file to a free name in a folder."""
     target = free_name(folder, stem, kind)
-    part = target.with_name(f".{target.name}.part")
     try:
-        shutil.copyfile(made, part)
-        part.replace(target)
+        with atomic_write(target) as temporary:
+            shutil.copyfile(made, temporary)
     except OSError as exc:
         raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
-    finally:
-        part.unlink(missing_ok=True)
     return target
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
+from ...atomic_write import atomic_write
 from ...errors import SettingsError
 from .files import MANIFEST
 
@@ -124,17 +123,9 @@ def remove_unnamed(folder: Path, name: str) -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file beside its place and move it there once it is on the disk."""
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        Path(beside).replace(path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    """Replace a file once its new content is on the disk."""
+    with atomic_write(path, sync=True) as temporary:
+        temporary.write_bytes(data)
 
 
 def manifest_table(name: str, **values: str | int) -> str:

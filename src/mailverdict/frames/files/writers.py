@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 import datetime
-import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from ...atomic_write import atomic_write
 from ...errors import InputError, MissingExtraError
 from .readers import KINDS, STDIN
 
@@ -318,28 +319,22 @@ class AtomicTable:
         self.is_for_people, self.has_mark = is_for_people, has_mark
 
     def __enter__(self) -> AtomicTable:
-        """Open the temporary file beside the target, so that renaming is atomic."""
-        where = tempfile.gettempdir() if self.is_stdout else self.path.parent
-        try:
-            handle, name = tempfile.mkstemp(prefix=f".{self.path.name[:50]}-", suffix=".part", dir=where)
-        except OSError as exc:
-            raise InputError(f"{self.path} cannot be written: {exc.strerror}") from exc
-        os.close(handle)
-        self.part = Path(name)
-        try:
-            self.sink = self.open_sink()
-        except BaseException:
-            self.part.unlink()
-            raise
+        with ExitStack() as stack:
+            try:
+                part = stack.enter_context(to_stdout() if self.is_stdout else atomic_write(self.path))
+            except OSError as exc:
+                raise InputError(f"{self.path} cannot be written: {exc.strerror}") from exc
+            self.sink = stack.enter_context(closing(self.open_sink(part)))
+            self.files = stack.pop_all()
         return self
 
-    def open_sink(self) -> Sink:
+    def open_sink(self, part: Path) -> Sink:
         """The sink for the kind."""
         if self.kind == "parquet":
-            return ParquetSink(self.part)
+            return ParquetSink(part)
         if self.kind == "xlsx":
-            return XlsxSink(self.part)
-        return CsvSink(self.part, self.delimiter, is_for_people=self.is_for_people, has_mark=self.has_mark)
+            return XlsxSink(part)
+        return CsvSink(part, self.delimiter, is_for_people=self.is_for_people, has_mark=self.has_mark)
 
     def write(self, piece: pa.Table) -> None:
         """Append a piece."""
@@ -348,22 +343,15 @@ class AtomicTable:
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Rename when all went well, remove otherwise."""
-        try:
-            self.sink.close()
-            if kind is None:
-                self.publish()
-        finally:
-            self.part.unlink(missing_ok=True)
+        self.files.__exit__(kind, exc, traceback)
 
-    def publish(self) -> None:
-        """Give the file its name, with the permissions a new file would have."""
-        if self.is_stdout:
-            with self.part.open("rb") as part:
-                shutil.copyfileobj(part, sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-            return
-        umask = os.umask(0)
-        os.umask(umask)
-        self.part.chmod(0o666 & ~umask)
-        self.part.replace(self.path)
+
+@contextmanager
+def to_stdout() -> Iterator[Path]:
+    """Yield the path of a temporary file that is copied to standard output at the end."""
+    with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
+        part = Path(folder, "table.csv")
+        yield part
+        with part.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ...atomic_write import atomic_write
 from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table
 from .outcomes import unpack
 
@@ -70,15 +70,10 @@ def entry_of(connection: sqlite3.Connection, key: int, name: str) -> Entry:
 
 
 def export_settled(connection: sqlite3.Connection, path: Path) -> None:
-    """Write all settled rows, page by page, beside the target; then take its place."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with pq.ParquetWriter(draft, EXPORT) as writer:
-            for table in pages(connection):
-                writer.write_table(table)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    """Write all settled rows to a Parquet file, page by page."""
+    with atomic_write(path) as temporary, pq.ParquetWriter(temporary, EXPORT) as writer:
+        for table in pages(connection):
+            writer.write_table(table)
 
 
 def pages(connection: sqlite3.Connection) -> Iterator[pa.Table]:
