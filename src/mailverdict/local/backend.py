@@ -19,7 +19,7 @@ from ..model.table import SOURCE_LOCAL
 from ..model.words import ValidationType
 from .batch import ColumnView, observe_view
 from .domains import DomainStage
-from .smtp.stage import MailboxStage
+from .smtp.engine import MailboxStage
 
 __all__ = ["LocalBackend"]
 

@@ -18,8 +18,7 @@ from ..checks.smtp.transport.dial import may_dial
 from ..checks.smtp.transport.driver import Transcript, WireLimits, converse
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
-from ..local.smtp.engine import why_undialled
-from ..local.smtp.identity import find_helo_name
+from ..local.smtp.engine import find_helo_name, why_undialled
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
 from ..model.settings import Blacklist

@@ -6,8 +6,8 @@ import pytest
 
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.answers import answer_evidence
 from mailverdict.local.smtp.catch_all import CatchAllBook, Held, is_same_refusal, probe_address
+from mailverdict.local.smtp.tracker import answer_evidence
 from mailverdict.model.words import Reason
 
 OK = Reply(250, "2.1.5", "Ok")

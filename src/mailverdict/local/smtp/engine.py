@@ -1,36 +1,65 @@
-"""The engine behind `smtp`: which sessions are open, of one run.
-
-Everything happens on one event loop. Sessions draw recipients from the lanes of their exchange set and hand
-answers back one by one (see `asking`); when one ends, the next is opened within the limits (see `dispatch`).
-"""
+"""Who we say we are to an exchange."""
 
 from __future__ import annotations
 
 import asyncio
 import random
+import re
+import socket
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+import numpy as np
+
+from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.classify.classification import Action, Classification
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import Answered, Ended, Learned, Recipient, SessionPlan
-from ...checks.smtp.providers import Provider, find_provider
+from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
 from ...checks.smtp.transport.driver import Transcript, WireLimits, converse
-from ...model.evidence import DomainEvidence
+from ...model.evidence import DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
-from ...model.words import Reason
-from ..batch import Positions
+from ...model.words import Reason, ValidationType
+from ..batch import ColumnView, Positions
+from ..domains import FLUSH_SECONDS, DomainRows, DomainStage, gather_groups
 from .politeness import ExchangeState
 from .queues import ExchangeSet
-from .results import Outbox
+from .results import Outbox, find_twins
 from .scheduler import Assignment, Dispatcher
 from .tracker import Asking, Job
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "MailboxStage", "find_helo_name"]
+
+FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
+
+
+async def find_helo_name(settings: LocalSettings) -> str:
+    """Give the name for EHLO: as set, else this host's own, which may have to be looked up.
+
+    Parameters
+    ----------
+    settings : LocalSettings
+        May name it.
+
+    Returns
+    -------
+    str
+        ``localhost`` where this host has no full name; many servers refuse that, and `audit_host` says so.
+    """
+    return settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
+
+
+def own_name() -> str:
+    """The full name of this host."""
+    name = socket.getfqdn()
+    return name if FULL_NAME.fullmatch(name) else "localhost"
+
 
 LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
@@ -290,3 +319,103 @@ def why_undialled(answer: AddressAnswer) -> str:
         shown = ", ".join(str(address) for address in answer.addresses[:3])
         return f"{shown}: not a public address, and not in allow_networks"
     return answer.message or "the exchange has no address"
+
+
+FLUSH_ROWS = 5000  # rows that are handed on at once, though time is not up
+NOT_ASKED = -1
+PORT_CLOSED_NOTICE = (
+    "no exchange could be connected to: outgoing connections to port 25 seem to be closed on this network, "
+    "so that nothing could be established about any mailbox; mailverdict.audit_host() tells more"
+)
+
+
+class MailboxStage:
+    """Asks the exchanges about mailboxes.
+
+    Parameters
+    ----------
+    settings : LocalSettings
+        Every limit and wait.
+    domains : DomainStage
+        Whose resolver is used.
+    rng : random.Random, optional
+        Jitter, names of probes, order of equal preferences.
+    """
+
+    def __init__(self, settings: LocalSettings, domains: DomainStage, rng: random.Random | None = None) -> None:
+        self.settings = settings
+        self.domains = domains
+        self.rng = rng or random.Random()
+        self.providers = load_providers()
+        self.helo_name: str | None = None
+
+    async def settle(self, view: ColumnView, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
+        """Yield rows as they settle: dead domains first, then whatever an exchange has answered."""
+        outbox = Outbox(view)
+        engine = await self.engine(view, outbox)
+        feeding = asyncio.create_task(self.feed(engine, view, outbox))
+        feeding.add_done_callback(lambda _: engine.change.set())
+        try:
+            async for _ in self.pulse(engine, feeding):
+                for event in self.drain(engine, outbox, clock):
+                    yield event
+            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port shows nothing of a network
+                yield Noticed(PORT_CLOSED_NOTICE)
+        finally:
+            feeding.cancel()
+            await engine.aclose()
+
+    async def pulse(self, engine: Engine, feeding: asyncio.Task[None]) -> AsyncIterator[None]:
+        """Keep an engine at work; beat when rows should be handed on, for the last time when it is done."""
+        due = engine.clock() + FLUSH_SECONDS
+        while not (feeding.done() and engine.is_done()):
+            await engine.work(max(0.0, due - engine.clock()))
+            if feeding.done():
+                feeding.result()
+            if engine.clock() >= due or len(engine.outbox) >= FLUSH_ROWS:
+                yield
+                due = engine.clock() + FLUSH_SECONDS
+        yield
+
+    async def engine(self, view: ColumnView, outbox: Outbox, transcript: Transcript | None = None) -> Engine:
+        """An engine for one view; a lone address is not held back for minutes: whoever asks about one asks again."""
+        settings = self.settings if len(view.texts) > 1 else replace(self.settings, retry_greylisted=0)
+        if self.helo_name is None:
+            self.helo_name = await find_helo_name(self.settings)
+        resolver, name = self.domains.resolver, self.helo_name
+        return Engine(
+            settings, resolver, outbox, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
+        )
+
+    async def ask_one(self, view: ColumnView, seen: DomainEvidence, transcript: Transcript) -> MailboxEvidence | None:
+        """Ask about the only address of a view and keep every line of the dialogue."""
+        outbox = Outbox(view)
+        engine = await self.engine(view, outbox, transcript)
+        try:
+            engine.add_domain(0, seen, np.zeros(1, np.int64))
+            while not engine.is_done():
+                await engine.work(FLUSH_SECONDS)
+        finally:
+            await engine.aclose()
+        return outbox.items[0][1]
+
+    async def feed(self, engine: Engine, view: ColumnView, outbox: Outbox) -> None:
+        """Look up every domain once; those with exchanges are queued, the others are settled."""
+        positions, outbox.twins = find_twins(view, view.accepted())
+        asked = np.full(len(view.texts), NOT_ASKED, np.int32)
+        asked[positions] = outbox.codes[positions]
+        rows = DomainRows(asked, len(view.syntax.domains))
+        async for group in gather_groups(self.domains.observe(view.syntax.domains.to_pylist(), ValidationType.MX)):
+            for code, seen, _ in group:
+                engine.add_domain(code, seen, rows.of([code])[0])
+            engine.change.set()
+
+    def drain(self, engine: Engine, outbox: Outbox, clock: Callable[[], datetime]) -> list[Event]:
+        """What has settled since the last look, and what is being waited for."""
+        events: list[Event] = []
+        if len(outbox):
+            positions, table = outbox.take(clock())
+            events.append(Settled(table, positions=positions))
+        if (waiting := engine.waiting_for()) is not None:
+            events.append(Waiting(*waiting))
+        return events

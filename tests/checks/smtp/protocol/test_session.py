@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from typing import Any
 
 import pytest
@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind
-from mailverdict.checks.smtp.protocol.steps import Learned, SessionPlan
-from tests.checks.smtp.protocol.playing import GONE, IN_STEP, SILENCE, UNKNOWN, play, server, to
+from mailverdict.checks.smtp.protocol.session import Session
+from mailverdict.checks.smtp.protocol.steps import Answered, Ended, Learned, Read, Send, SessionPlan
+from tests.checks.smtp.protocol.playing import GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
 
@@ -336,3 +337,197 @@ def test_every_recipient_is_answered_once_or_given_back_once(data: st.DataObject
     if played.ended.classification is None and played.ended.refused < 9:
         assert len(played.answers) + len(played.ended.unasked) == len(recipients)
     assert "DATA" not in played.verbs
+
+
+# --- limits of the exchange --------------------------------------------------------------------------
+
+
+def many(count: int, domain: str = "x.example") -> list[str]:
+    return [f"user{n}@{domain}" for n in range(count)]
+
+
+def limited(known: list[str], most: int, *, session: int = 1_000_000) -> Any:
+    """A server that takes so many accepted recipients a transaction, and a session."""
+    state = Counter[str]()
+
+    def answer(line: str) -> Any:
+        if line.startswith("MAIL"):
+            state["here"] = 0
+        if line.startswith("RCPT") and (state["here"] >= most or state["all"] >= session):
+            return "452 4.5.3 Too many recipients"
+        reply = server(known)(line)
+        if line.startswith("RCPT") and str(reply).startswith("250"):
+            state["here"] += 1
+            state["all"] += 1
+        return reply
+
+    return answer
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_too_many_recipients_are_asked_in_smaller_transactions(most: int) -> None:
+    known = many(8)
+    played = play(to(*known), limited(known, most))
+
+    assert played.reasons == dict.fromkeys(known, "ok")
+    assert played.lessons[0] == Learned(rcpt_per_transaction=most)
+    assert played.ended.unasked == ()
+
+
+def test_too_many_recipients_a_session_leaves_the_rest_for_the_next() -> None:
+    known = many(6)
+    played = play(to(*known), limited(known, 100, session=4))
+
+    assert list(played.reasons) == known[:4]
+    assert [r.address for r in played.ended.unasked] == known[4:]
+    assert played.lessons[-1] == Learned(rcpt_per_session=4)
+    assert played.ended.classification is None
+
+
+def test_recipient_refused_as_too_many_on_its_own_is_inconclusive() -> None:
+    played = play(to(ADA), server([ADA], special={"RCPT": "452 4.5.3 Too many recipients"}))
+
+    assert played.reasons == {ADA: "inconclusive"}
+
+
+def test_probe_refused_as_too_many_waits_for_another_session() -> None:
+    played = play(to(ADA, "*zq7k@x.example"), limited([ADA], 100, session=1))
+
+    assert played.reasons == {ADA: "ok"}
+    assert [r.is_probe for r in played.ended.unasked] == [True]
+
+
+def test_one_domain_a_transaction_is_learned() -> None:
+    state: list[str] = []
+
+    def answer(line: str) -> Any:
+        if line.startswith("MAIL"):
+            state.clear()
+        if line.startswith("RCPT"):
+            state.append(line.partition("@")[2])
+            if state[0] != state[-1]:
+                return "451 4.3.0 Multiple destination domains per transaction is unsupported."
+        return server([ADA, EVE])(line)
+
+    played = play(to(ADA, EVE), answer)
+
+    assert played.reasons == {ADA: "ok", EVE: "ok"}
+    assert played.lessons == [Learned(one_domain=True)]
+
+
+def test_announced_limits_are_kept() -> None:
+    known = many(5)
+    played = play(to(*known), server(known, ehlo="250-mx|250-PIPELINING|250 LIMITS RCPTMAX=2 RCPTDOMAINMAX=1"))
+
+    assert played.verbs.count("MAIL") == 3
+
+
+# --- budgets -----------------------------------------------------------------------------------------
+
+
+def test_session_ends_at_its_budget_of_refusals() -> None:
+    played = play(to(*many(30)), server())
+
+    assert (played.ended.refused, played.ended.asked, played.ended.classification) == (9, 9, None)
+    assert played.commands[-1] == "QUIT"
+
+
+@pytest.mark.parametrize("budget", [1, 9, 18])
+def test_refusals_never_exceed_the_budget(budget: int) -> None:
+    known = many(100)[::3]
+    played = play(to(*many(100)), server(known), plan=plan(refusal_budget=budget))
+
+    assert played.ended.refused == budget
+
+
+def test_session_draws_no_more_than_it_asks() -> None:
+    played = play(to(*many(30)), server(), plan=plan(rcpt_per_session=5))
+
+    assert (played.ended.asked, played.ended.unasked) == (5, ())
+
+
+def test_slow_replies_after_refusals_are_learned_and_heeded() -> None:
+    known = many(40)[::2]
+    count = Counter[str]()
+
+    def seconds(reply: str) -> float:
+        count["refused"] += reply == UNKNOWN
+        return 1.0 if count["refused"] >= 10 else 0.01
+
+    played = play(to(*many(40)), server(known), plan=plan(refusal_budget=18), seconds=seconds)
+
+    assert played.lessons == [Learned(slowed_after=9)]
+    assert played.ended.refused < 18
+
+
+def test_server_that_is_slow_from_the_beginning_is_not_punishing() -> None:
+    played = play(to(*many(20)), server(many(20)[::2]), seconds=lambda reply: 2.0)
+
+    assert played.lessons == []
+
+
+def test_cut_after_refusals_is_learned() -> None:
+    count = Counter[str]()
+
+    def answer(line: str) -> Any:
+        count["rcpt"] += line.startswith("RCPT")
+        return "421 4.7.0 too many errors" if count["rcpt"] > 4 else server()(line)
+
+    played = play(to(*many(9)), answer)
+
+    assert played.lessons == [Learned(cut_after=4)]
+    assert len(played.answers) == 4
+    assert [r.address for r in played.ended.unasked] == many(9)[4:]
+    assert played.ended.recipient == played.ended.unasked[0]
+
+
+def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], list[str], Ended]:
+    """Ask one at a time, and call the second window the last: flights, whom it asked, the end."""
+    waiting = deque(to(*addresses))
+
+    def supply(limit: int) -> list[Any]:
+        session.is_last_window = len(waiting) < len(addresses)
+        return [waiting.popleft()] if waiting else []
+
+    session = Session(SessionPlan("client.example", rcpt_per_session=2, refusal_budget=1), supply)
+    steps, replies, value = session.dialogue(), deque(["220 mx.example"]), None
+    flights: list[list[str]] = []
+    asked: list[str] = []
+    while True:
+        try:
+            step = steps.send(value)
+        except StopIteration as stop:
+            return flights, asked, stop.value
+        value = None
+        if isinstance(step, Send):
+            flights.append(step.data.decode().splitlines())
+            replies.extend(reply for line in flights[-1] if (reply := answer(line)) is not None)
+        elif isinstance(step, Read):
+            value = heard(replies, lambda reply: 0.0)
+        elif isinstance(step, Answered):
+            asked.append(step.recipient.address)
+
+
+def test_quit_goes_along_and_is_said_once() -> None:
+    flights, asked, end = play_two_windows(server([ADA, BOB]), ADA, BOB, EVE)
+    assert [[line.split()[0] for line in flight] for flight in flights] == [
+        ["EHLO"],
+        ["MAIL", "RCPT"],
+        ["RCPT", "QUIT"],
+    ]
+    assert asked == [ADA, BOB]
+    assert end == Ended(reached="mail", asked=2)
+
+
+@pytest.mark.parametrize("reply", [GONE, "421 4.7.0 Too many errors"])
+def test_quit_is_not_said_again_when_the_window_breaks(reply: Any) -> None:
+    flights, asked, end = play_two_windows(server([ADA, BOB], special={f"RCPT TO:<{BOB}>": reply}), ADA, BOB, EVE)
+    assert sum(line == "QUIT" for flight in flights for line in flight) == 1
+    assert asked == [ADA]
+    assert [each.address for each in end.unasked] == [BOB]
+
+
+def test_in_step_quit_comes_when_all_is_said() -> None:
+    flights, asked, _ = play_two_windows(server([ADA, BOB], ehlo=IN_STEP), ADA, BOB, EVE)
+    assert flights[-1] == ["QUIT"]
+    assert asked == [ADA, BOB]

@@ -1,11 +1,24 @@
-"""The commands we send, as bytes: nothing that is not a command's own ever gets into one."""
+"""SMTP commands as bytes, and the extensions that the reply to EHLO announces."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-__all__ = ["QUIT", "RSET", "STARTTLS", "ehlo", "helo", "is_sendable", "mail", "rcpt"]
+from ..replies import Reply
+
+__all__ = [
+    "QUIT",
+    "RSET",
+    "STARTTLS",
+    "ehlo",
+    "helo",
+    "is_sendable",
+    "mail",
+    "parse_extensions",
+    "parse_limits",
+    "rcpt",
+]
 
 RSET = b"RSET\r\n"
 QUIT = b"QUIT\r\n"
@@ -71,3 +84,26 @@ def rcpt(address: str) -> bytes:
     if not is_sendable(address):
         raise ValueError(f"{address!r} cannot stand in a path")
     return b"RCPT TO:<" + address.encode("utf-8") + b">\r\n"
+
+
+KEYWORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9-]*)(?:[ =](.*))?")  # some old servers write AUTH=LOGIN
+LIMIT = re.compile(r"([A-Za-z]+)=([1-9][0-9]{0,5})")
+
+
+def parse_extensions(reply: Reply) -> dict[str, str]:
+    """Extensions by keyword with their parameters; the first line is the server's name, the last one counts.
+
+    >>> parse_extensions(Reply(250, None, "", ("mx.example.org", "SIZE 1000", "PIPELINING")))
+    {'SIZE': '1000', 'PIPELINING': ''}
+    """
+    matches = (KEYWORD.fullmatch(line.strip()) for line in reply.lines[1:])
+    return {match[1].upper(): match[2] or "" for match in matches if match}
+
+
+def parse_limits(parameters: str) -> dict[str, int]:
+    """Limits by name, out of the parameters of LIMITS (RFC 9422).
+
+    >>> parse_limits("RCPTMAX=20 RCPTDOMAINMAX=1")
+    {'RCPTMAX': 20, 'RCPTDOMAINMAX': 1}
+    """
+    return {name.upper(): int(value) for name, value in LIMIT.findall(parameters)}
