@@ -15,7 +15,7 @@ from ..checks.dns.resolver import Resolver
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionPlan
 from ..checks.smtp.transport.dial import may_dial
-from ..checks.smtp.transport.driver import Transcript, WireLimits, converse
+from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..local.smtp.engine import find_helo_name, why_undialled
@@ -159,11 +159,11 @@ async def greet(backend: LocalBackend, domain: str, helo_name: str) -> Knock:
     if not dialled:
         return Knock(None, f"{exchange}: {why_undialled(answer)}")
     transcript: Transcript = []
-    end = await converse(
+    end = await drive_session(
         Session(SessionPlan(helo_name), lambda count: []),
         dialled[:MOST_ADDRESSES],
         port=settings.smtp_port,
-        limits=WireLimits(connect=settings.connect_timeout, command=settings.command_timeout),
+        limits=SessionTimeouts(connect=settings.connect_timeout, command=settings.command_timeout),
         allow_networks=settings.allow_networks,
         transcript=transcript,
     )

@@ -6,7 +6,7 @@ import pytest
 
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.catch_all import CatchAllBook, Held, is_same_refusal, probe_address
+from mailverdict.local.smtp.catch_all import CatchAllProbes, PendingAnswer, is_same_refusal, probe_address
 from mailverdict.local.smtp.tracker import answer_evidence
 from mailverdict.model.words import Reason
 
@@ -15,7 +15,9 @@ BARE = Reply(550, None, "Rejected")
 
 
 def held(reply, position=1, address="ada@x.example"):
-    return Held(position, address, answer_evidence("mx.x.example", classify_reply(reply, phase="rcpt"), reply), reply)
+    return PendingAnswer(
+        position, address, answer_evidence("mx.x.example", classify_reply(reply, phase="rcpt"), reply), reply
+    )
 
 
 def probed(book, reply, code=0):
@@ -33,7 +35,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("reply", "expected", "why"), ANSWERS)
 def test_the_reply_to_a_random_address_sets_catch_all_and_nothing_else(reply, expected, why):
-    book = CatchAllBook()
+    book = CatchAllProbes()
     assert book.hold(0, held(OK)) == []
     ((position, evidence),) = probed(book, reply)
     assert (position, evidence.reason, evidence.catch_all) == (1, None, expected), why
@@ -42,14 +44,14 @@ def test_the_reply_to_a_random_address_sets_catch_all_and_nothing_else(reply, ex
 
 
 def test_each_domain_wants_one_probe():
-    book = CatchAllBook()
+    book = CatchAllProbes()
     assert [book.wants_probe(code) for code in (0, 0, 1)] == [True, False, True]
     book.note(2, accepts_all=True)
     assert not book.wants_probe(2)
 
 
 def test_what_is_known_without_a_probe_is_not_overruled():
-    book = CatchAllBook()
+    book = CatchAllProbes()
     book.note(0, accepts_all=True)
     book.note(0, accepts_all=None)
     assert book.known[0] is True
@@ -69,7 +71,7 @@ SAME = [
 @pytest.mark.parametrize(("own", "other", "expected", "why"), SAME)
 @pytest.mark.parametrize("comes_first", [True, False])
 def test_an_ambiguous_refusal_that_anyone_gets_is_about_us(own, other, expected, why, comes_first):
-    book = CatchAllBook()
+    book = CatchAllProbes()
     probe = book.probe_of(0, "x.example", random.Random(1))
     other = Reply(other.code, other.enhanced_code, other.text.replace("{probe}", probe))
     first = book.hold(0, held(own)) if comes_first else []
@@ -84,7 +86,7 @@ def test_an_accepted_address_is_never_a_refusal():
 
 
 def test_a_domain_whose_probe_gets_lost_is_left_undetermined():
-    book = CatchAllBook()
+    book = CatchAllProbes()
     book.hold(0, held(OK))
     book.hold(0, held(BARE, 2))
     assert [book.is_lost(0), book.is_lost(0)] == [False, True]
@@ -93,7 +95,7 @@ def test_a_domain_whose_probe_gets_lost_is_left_undetermined():
 
 
 def test_probes_are_plain_random_and_stay_the_same():
-    book, rng = CatchAllBook(), random.Random(3)
+    book, rng = CatchAllProbes(), random.Random(3)
     first = book.probe_of(0, "x.example", rng)
     assert book.probe_of(0, "x.example", rng) == first
     local, _, domain = first.partition("@")

@@ -14,8 +14,8 @@ from mailverdict.backend import Batch, Noticed, Settled, Waiting
 from mailverdict.checks.dns.answers import AddressAnswer, AnswerOutcome
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_view
-from mailverdict.local.smtp.engine import FULL_NAME, Engine, find_helo_name
-from mailverdict.local.smtp.results import Outbox
+from mailverdict.local.smtp.engine import FULL_NAME, SmtpEngine, find_helo_name
+from mailverdict.local.smtp.results import ResultBuffer
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason
@@ -62,9 +62,11 @@ async def running(domains, *played, more=None, clock=None, **settings):
         quick = {"connect_timeout": 0.3, "command_timeout": 0.3, "backoff_min": 0.01, "allow_networks": ["127.0.0.0/8"]}
         config = LocalSettings(smtp_port=server.port or 9, **{**quick, **settings})
         book = Book(server, more)
-        engine = Engine(config, book, Outbox(view), helo_name="client.example", clock=clock, rng=random.Random(1))
+        engine = SmtpEngine(
+            config, book, ResultBuffer(view), helo_name="client.example", clock=clock, rng=random.Random(1)
+        )
         for code, (domain, hosts) in enumerate(domains.items()):
-            exchanges = tuple(Exchange(10 * rank, host) for rank, host in enumerate(hosts))
+            exchanges = tuple(Exchange(10 * mx_index, host) for mx_index, host in enumerate(hosts))
             engine.add_domain(
                 code, DomainEvidence(domain, DnsOutcome.MX, exchanges), np.array([2 * code, 2 * code + 1])
             )
@@ -77,7 +79,7 @@ async def running(domains, *played, more=None, clock=None, **settings):
 async def finish(engine):
     while not engine.is_done():
         await engine.work(0.2)
-    return [seen.reason for _, seen in sorted(engine.outbox.items)]
+    return [seen.reason for _, seen in sorted(engine.results.items)]
 
 
 def test_domains_with_the_same_exchanges_share_a_set_and_a_session():
@@ -151,17 +153,17 @@ def test_backing_off_waits_by_the_clock():
             sessions = []
             for _ in range(4):
                 await engine.work(0.01)
-                while engine.tasks or not engine.dispatcher.sleeping:
+                while engine.tasks or not engine.scheduler.sleeping:
                     await engine.work(0.01)
                 sessions.append(server.stats(BUSY.host).sessions)
-                clock.now = engine.dispatcher.next_moment()
+                clock.now = engine.scheduler.next_moment()
             return sessions, await drain(engine, clock)
 
     async def drain(engine, clock):
         while not engine.is_done():
             clock.now += 1
             await engine.work(0.001)
-        return [seen.reason for _, seen in engine.outbox.items]
+        return [seen.reason for _, seen in engine.results.items]
 
     sessions, reasons = asyncio.run(run())
     assert sessions == [1, 2, 3, 4]
@@ -203,9 +205,9 @@ def test_closing_ends_every_session():
 def test_a_domain_without_exchanges_is_settled_at_once():
     async def run():
         async with running({}) as (engine, _, _):
-            engine.outbox.twins = {4: [5]}
+            engine.results.aliases = {4: [5]}
             engine.add_domain(0, DomainEvidence("x.example", DnsOutcome.NULL_MX), np.array([4]))
-            return engine.is_done(), engine.outbox.items
+            return engine.is_done(), engine.results.items
 
     assert asyncio.run(run()) == (True, [(4, None), (5, None)])
 
@@ -241,15 +243,15 @@ def test_a_session_is_given_what_is_left_of_the_deadline():
         ):
             (exchanges,) = engine.sets.values()
             exchanges.hosts[0].addresses = ("127.0.0.1",)
-            (assignment,) = engine.dispatcher.assignments(clock())
+            (assignment,) = engine.scheduler.assignments(clock())
             full = engine.limits(assignment).session
             exchanges.silent_for = 25.0
             tight = engine.limits(assignment).session
             exchanges.silent_for = 0.0
-            exchanges.lanes[0].append(0)
-            engine.asking.begun[0] = clock() - 18
+            exchanges.queues[0].append(0)
+            engine.tracker.begun[0] = clock() - 18
             aged = engine.limits(assignment).session
-            engine.asking.unsettled = 0
+            engine.tracker.unsettled = 0
             return full, tight, aged
 
     assert asyncio.run(run()) == (20, 5, 12)
@@ -265,7 +267,7 @@ def test_sets_that_wait_for_one_machine_cost_nothing_while_they_wait(sets):
         domains = {f"d{n}.example": [f"mx.d{n}.example"] for n in range(sets)}
         patience = {"connect_timeout": 60, "command_timeout": 60}  # thousands of sessions, and a busy machine
         async with running(domains, farm, more=more, catch_all_probe=False, **patience) as (engine, server, _):
-            looks = count_calls(engine.dispatcher, "assign")
+            looks = count_calls(engine.scheduler, "assign")
             reasons = await finish(engine)
             return set(reasons), server.stats(farm.host).most_open, looks
 

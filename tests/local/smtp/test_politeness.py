@@ -12,7 +12,7 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import Ended, Learned, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan
 from mailverdict.checks.smtp.providers import Provider
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.politeness import ExchangeState
@@ -23,7 +23,7 @@ PLAN = SessionPlan("client.example")
 OK = Reply(250, None, "Ok")
 BLOCKED = Reply(554, "5.7.1", "Client host [192.0.2.1] blocked using dnsbl.example")
 UNKNOWN = Reply(550, "5.1.1", "User unknown")
-BUSY = Ended(
+BUSY = SessionEnd(
     Classification(Reason.INCONCLUSIVE, "capacity", action=Action.BACK_OFF), "banner", "421 too many connections"
 )
 
@@ -33,7 +33,7 @@ def state(**settings):
 
 
 def broken(kind, phase, **how):
-    return Ended(classify_failure(Failure(kind)), phase, kind.value, **how)
+    return SessionEnd(classify_failure(Failure(kind)), phase, kind.value, **how)
 
 
 def hear(host, *replies):
@@ -74,8 +74,8 @@ ENDINGS = [
     ([broken(FailureKind.DROPPED, "rcpt", asked=1)] * 9, None, "each time some are answered"),
     ([broken(FailureKind.BANNER_TIMEOUT, "banner")] * 2, Reason.TIMEOUT, "never greets"),
     ([broken(FailureKind.TLS, "ehlo"), broken(FailureKind.DROPPED, "rcpt")], None, "the first is done without TLS next time"),
-    ([Ended(classify_reply(BLOCKED, phase="banner"), "banner", "554")] * 3, Reason.PROTECTED, "refused three times"),
-    ([Ended(classify_reply(BLOCKED, phase="banner"), "banner", "554")] * 2, None, "refused twice"),
+    ([SessionEnd(classify_reply(BLOCKED, phase="banner"), "banner", "554")] * 3, Reason.PROTECTED, "refused three times"),
+    ([SessionEnd(classify_reply(BLOCKED, phase="banner"), "banner", "554")] * 2, None, "refused twice"),
 ]  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def test_not_more_than_three_addresses_are_tried():
 
 def test_an_exchange_is_never_left_alone_with_a_word_about_a_mailbox():
     host = state()
-    host.close(Ended(classify_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
+    host.close(SessionEnd(classify_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
     assert host.closed.classification.reason is Reason.INCONCLUSIVE
 
 
@@ -150,15 +150,15 @@ def test_jitter_spreads_the_wait_around_its_length():
 # --- learning --------------------------------------------------------------------------------------------
 
 LESSONS = [
-    (Learned(rcpt_per_transaction=3), {"rcpt_per_transaction": 3}),
-    (Learned(rcpt_per_transaction=99), {"rcpt_per_transaction": 50}),
-    (Learned(rcpt_per_session=5), {"rcpt_per_session": 5}),
-    (Learned(one_domain=True), {"one_domain": True}),
-    (Learned(loses_replies=True), {"pipelining": False}),
-    (Learned(slowed_after=5), {"refusal_budget": 4}),
-    (Learned(cut_after=3), {"refusal_budget": 2}),
-    (Learned(cut_after=1), {"refusal_budget": 1}),
-    (Learned(cut_after=20), {"refusal_budget": 9}),
+    (LimitObserved(rcpt_per_transaction=3), {"rcpt_per_transaction": 3}),
+    (LimitObserved(rcpt_per_transaction=99), {"rcpt_per_transaction": 50}),
+    (LimitObserved(rcpt_per_session=5), {"rcpt_per_session": 5}),
+    (LimitObserved(one_domain=True), {"one_domain": True}),
+    (LimitObserved(loses_replies=True), {"pipelining": False}),
+    (LimitObserved(slowed_after=5), {"refusal_budget": 4}),
+    (LimitObserved(cut_after=3), {"refusal_budget": 2}),
+    (LimitObserved(cut_after=1), {"refusal_budget": 1}),
+    (LimitObserved(cut_after=20), {"refusal_budget": 9}),
 ]
 
 
@@ -184,7 +184,10 @@ def test_a_server_whose_tls_fails_is_asked_without():
 def test_a_server_that_loses_replies_is_asked_in_step():
     host = state()
     host.ended(
-        Ended(Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""), 9, "127.0.0.1", 0.0
+        SessionEnd(Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""),
+        9,
+        "127.0.0.1",
+        0.0,
     )
     assert (host.plan.pipelining, host.closed) == (False, None)
 
@@ -194,7 +197,7 @@ def test_a_server_that_loses_replies_is_asked_in_step():
 
 def trial(host, *, refused=10, pause=0.0, classification=None):
     budget = host.grant_budget(1000, is_pipelining=True)
-    host.ended(Ended(classification, refused=refused), budget, "127.0.0.1", pause)
+    host.ended(SessionEnd(classification, refused=refused), budget, "127.0.0.1", pause)
     return budget, host.plan.refusal_budget
 
 
@@ -208,7 +211,7 @@ def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
 
 def test_a_slow_line_is_no_grudge():
     host = state()
-    host.ended(Ended(refused=7), 9, "127.0.0.1", 2.0)
+    host.ended(SessionEnd(refused=7), 9, "127.0.0.1", 2.0)
     assert trial(host, pause=2.2) == (10, 36)
 
 
@@ -221,8 +224,8 @@ def test_a_trial_that_was_not_refused_enough_says_nothing():
 def test_a_trial_that_slowed_the_server_settles_it():
     host = state()
     budget = host.grant_budget(1000, is_pipelining=True)
-    host.learn(Learned(slowed_after=9))
-    host.ended(Ended(refused=10), budget, "127.0.0.1", 0.0)
+    host.learn(LimitObserved(slowed_after=9))
+    host.ended(SessionEnd(refused=10), budget, "127.0.0.1", 0.0)
     assert host.plan.refusal_budget == 8
     assert host.grant_budget(1000, is_pipelining=True) == 8
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mailverdict.checks.smtp.classify.classification import Failure, FailureKind, classify_failure
-from mailverdict.checks.smtp.protocol.steps import Ended, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.local.smtp.politeness import ExchangeState
-from mailverdict.local.smtp.queues import ExchangeSet, Lane
+from mailverdict.local.smtp.queues import ExchangeSet, PreferenceQueue
 from mailverdict.model.settings import LocalSettings
 
 
@@ -16,43 +16,43 @@ def hosts(*names):
 
 def close(host, *, dialled=True):
     if dialled:
-        host.close(Ended(classify_failure(Failure(FailureKind.REFUSED)), "connect", "refused"))
+        host.close(SessionEnd(classify_failure(Failure(FailureKind.REFUSED)), "connect", "refused"))
     else:
         host.close_undialled("no address")
 
 
 def test_a_lane_hands_out_blocks_in_order_and_splits_them():
-    lane = Lane()
-    lane.add(np.array([1, 2, 3]))
-    lane.add(np.array([], np.int64))
-    lane.add(np.array([4, 5]))
-    assert (len(lane), lane.take(2), lane.take(2), lane.take(9), lane.take(1)) == (5, [1, 2], [3, 4], [5], [])
+    queue = PreferenceQueue()
+    queue.add(np.array([1, 2, 3]))
+    queue.add(np.array([], np.int64))
+    queue.add(np.array([4, 5]))
+    assert (len(queue), queue.take(2), queue.take(2), queue.take(9), queue.take(1)) == (5, [1, 2], [3, 4], [5], [])
 
 
 def test_what_came_back_goes_first_in_its_order():
-    lane = Lane()
-    lane.add(np.array([1, 2, 3, 4]))
-    taken = lane.take(3)
-    lane.put_back(taken[1:])
-    lane.append(9)
-    assert (len(lane), lane.take(2), lane.drain(), len(lane)) == (4, [2, 3], [9, 4], 0)
+    queue = PreferenceQueue()
+    queue.add(np.array([1, 2, 3, 4]))
+    taken = queue.take(3)
+    queue.put_back(taken[1:])
+    queue.append(9)
+    assert (len(queue), queue.take(2), queue.drain(), len(queue)) == (4, [2, 3], [9, 4], 0)
 
 
 def test_a_lane_that_is_handed_out_piece_by_piece_costs_the_same_for_each():
-    lane = Lane()
-    lane.add(np.arange(200_000))
-    assert sum(len(lane.take(9)) for _ in range(22_223)) == 200_000
+    queue = PreferenceQueue()
+    queue.add(np.arange(200_000))
+    assert sum(len(queue.take(9)) for _ in range(22_223)) == 200_000
 
 
 def test_the_first_host_left_serves_a_lane():
     one, two, three = hosts("one", "two", "three")
     exchanges = ExchangeSet([one, two, three], 3)
-    assert [exchanges.host_for(rank) for rank in range(3)] == [one, two, three]
+    assert [exchanges.host_for(mx_index) for mx_index in range(3)] == [one, two, three]
     close(one)
-    assert [exchanges.host_for(rank) for rank in range(3)] == [two, two, three]
+    assert [exchanges.host_for(mx_index) for mx_index in range(3)] == [two, two, three]
     close(two)
     close(three)
-    assert [exchanges.host_for(rank) for rank in range(3)] == [None] * 3
+    assert [exchanges.host_for(mx_index) for mx_index in range(3)] == [None] * 3
 
 
 @pytest.mark.parametrize(("dialled", "expected"), [(True, None), (False, "three")])
@@ -68,17 +68,17 @@ def test_only_hosts_that_could_be_dialled_count_as_attempts(dialled, expected):
 def test_an_address_moves_to_the_lane_after_the_host_that_told_nothing():
     one, two, three = hosts("one", "two", "three")
     exchanges = ExchangeSet([one, two, three], 2)
-    assert exchanges.rank_after(one) == 1
-    assert exchanges.rank_after(two) is None  # two attempts are all it gets
+    assert exchanges.mx_index_after(one) == 1
+    assert exchanges.mx_index_after(two) is None  # two attempts are all it gets
     close(two)
-    assert exchanges.rank_after(one) is None
+    assert exchanges.mx_index_after(one) is None
 
 
 def test_servable_names_lanes_with_something_to_ask():
     one, two = hosts("one", "two")
     exchanges = ExchangeSet([one, two], 2)
     assert list(exchanges.servable()) == []
-    exchanges.lanes[1].append(7)
+    exchanges.queues[1].append(7)
     assert list(exchanges.servable()) == [(1, two)]
     exchanges.probes.append(3)
     assert list(exchanges.servable()) == [(0, one), (1, two)]
@@ -89,7 +89,7 @@ def test_stranded_takes_out_what_nobody_can_be_asked_about():
     one, two = hosts("one", "two")
     exchanges = ExchangeSet([one, two], 2)
     exchanges.add(np.array([1, 2]))
-    exchanges.lanes[1].append(7)
+    exchanges.queues[1].append(7)
     close(two)
     assert list(exchanges.stranded()) == [[7]]
     close(one)

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_view
-from mailverdict.local.smtp.results import Outbox, find_twins
+from mailverdict.local.smtp.results import ResultBuffer, find_aliases
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange, MailboxEvidence
 from mailverdict.model.settings import Lists
 from mailverdict.model.table import table_to_rows
@@ -26,21 +26,21 @@ def view_of(*emails):
 
 
 def outbox_of(view):
-    made = Outbox(view)
+    made = ResultBuffer(view)
     made.domains = dict.fromkeys(range(len(view.syntax.domains)), MX)
     return made
 
 
-def taken(outbox):
-    positions, table = outbox.take(NOW)
+def taken(results):
+    positions, table = results.take(NOW)
     return dict(zip(positions.tolist(), table_to_rows(table), strict=True))
 
 
 def test_rows_say_what_was_found_and_by_whom():
-    outbox = outbox_of(view_of("ada@x.example", "nobody@x.example", "info@x.example"))
+    results = outbox_of(view_of("ada@x.example", "nobody@x.example", "info@x.example"))
     for position, evidence in ((2, FINE), (0, FINE), (1, GONE)):
-        outbox.add(position, evidence)
-    rows = taken(outbox)
+        results.add(position, evidence)
+    rows = taken(results)
     assert [(rows[i].result, rows[i].details) for i in range(3)] == [
         ("valid", None),
         ("invalid", "mailbox_not_found"),
@@ -54,36 +54,36 @@ def test_rows_say_what_was_found_and_by_whom():
 
 
 def test_rows_are_taken_once():
-    outbox = outbox_of(view_of("ada@x.example"))
-    outbox.add(0, FINE)
-    assert (len(outbox), len(taken(outbox)), len(outbox)) == (1, 1, 0)
-    assert taken(outbox) == {}
+    results = outbox_of(view_of("ada@x.example"))
+    results.add(0, FINE)
+    assert (len(results), len(taken(results)), len(results)) == (1, 1, 0)
+    assert taken(results) == {}
 
 
 def test_a_domain_without_exchanges_needs_no_mailbox():
-    outbox = outbox_of(view_of("ada@x.example"))
-    outbox.domains[0] = DomainEvidence("x.example", DnsOutcome.NULL_MX)
-    outbox.add(0, None)
-    (row,) = taken(outbox).values()
+    results = outbox_of(view_of("ada@x.example"))
+    results.domains[0] = DomainEvidence("x.example", DnsOutcome.NULL_MX)
+    results.add(0, None)
+    (row,) = taken(results).values()
     assert (row.result, row.reasons, row.catch_all, row.protected) == ("invalid", ("no_mx_record",), None, None)
 
 
 def test_what_is_inferred_is_marked():
-    outbox = outbox_of(view_of("ada@x.example"))
-    outbox.add(0, MailboxEvidence(Reason.PROTECTED, "mx", True, True, protected=True, inferred=True))
-    assert taken(outbox)[0].metadata["inferred"] is True
+    results = outbox_of(view_of("ada@x.example"))
+    results.add(0, MailboxEvidence(Reason.PROTECTED, "mx", True, True, protected=True, inferred=True))
+    assert taken(results)[0].metadata["inferred"] is True
 
 
 def test_other_spellings_get_the_same_answer():
     view = view_of(
         "ada@bücher.example", "ada@xn--bcher-kva.example", "Ada@bücher.example", "ada@BÜCHER.example", "broken"
     )
-    leaders, twins = find_twins(view, view.accepted())
-    assert (leaders.tolist(), twins) == ([0, 2], {0: [1, 3]})
-    outbox = outbox_of(view)
-    outbox.twins = twins
-    outbox.add(0, GONE)
-    rows = taken(outbox)
+    leaders, aliases = find_aliases(view, view.accepted())
+    assert (leaders.tolist(), aliases) == ([0, 2], {0: [1, 3]})
+    results = outbox_of(view)
+    results.aliases = aliases
+    results.add(0, GONE)
+    rows = taken(results)
     assert sorted(rows) == [0, 1, 3]
     assert {row.result for row in rows.values()} == {"invalid"}
     assert rows[3].email == "ada@BÜCHER.example"
@@ -91,10 +91,10 @@ def test_other_spellings_get_the_same_answer():
 
 def test_a_batch_without_twins_is_left_as_it_is():
     view = view_of("ada@x.example", "bob@x.example")
-    leaders, twins = find_twins(view, np.array([0, 1]))
-    assert (leaders.tolist(), twins) == ([0, 1], {})
+    leaders, aliases = find_aliases(view, np.array([0, 1]))
+    assert (leaders.tolist(), aliases) == ([0, 1], {})
 
 
 def test_a_batch_of_nothing_has_no_twins():
     view = view_of("broken")
-    assert find_twins(view, view.accepted())[1] == {}
+    assert find_aliases(view, view.accepted())[1] == {}

@@ -8,14 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Classification
-from mailverdict.checks.smtp.protocol.steps import Ended, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.local.smtp.politeness import ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet
-from mailverdict.local.smtp.scheduler import AT_ONCE, Dispatcher
+from mailverdict.local.smtp.scheduler import AT_ONCE, Scheduler
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
 
-GONE = Ended(Classification(Reason.TIMEOUT, "banner_timeout"), "banner", "")
+GONE = SessionEnd(Classification(Reason.TIMEOUT, "banner_timeout"), "banner", "")
 
 
 def host(name, *addresses, config=None):
@@ -30,8 +30,8 @@ def waiting(count, *hosts):
     return exchanges
 
 
-def dispatcher(*sets, **config):
-    made = Dispatcher(LocalSettings(**config))
+def scheduler(*sets, **config):
+    made = Scheduler(LocalSettings(**config))
     for exchanges in sets:
         made.offer(exchanges)
     return made
@@ -47,11 +47,11 @@ def open_all(made, now=0.0):
 
 def test_the_longest_queue_comes_first():
     sets = [waiting(count, host(f"mx{count}")) for count in (5, 50, 20)]
-    assert [a.host.host for a in open_all(dispatcher(*sets))] == ["mx50", "mx20", "mx5"]
+    assert [a.host.host for a in open_all(scheduler(*sets))] == ["mx50", "mx20", "mx5"]
 
 
 def test_a_set_gets_its_second_session_once_the_first_has_an_answer():
-    made = dispatcher(waiting(100, host("mx")))
+    made = scheduler(waiting(100, host("mx")))
     (first,) = open_all(made)
     assert open_all(made) == []
     made.proved(first)
@@ -60,29 +60,29 @@ def test_a_set_gets_its_second_session_once_the_first_has_an_answer():
 
 
 def test_a_short_queue_gets_one_session():
-    made = dispatcher(waiting(20, host("mx")))
+    made = scheduler(waiting(20, host("mx")))
     made.proved(*open_all(made))
     assert open_all(made) == []
 
 
 def test_all_sessions_together_are_limited():
     sets = [waiting(5, host(f"mx{n}")) for n in range(100)]
-    made = dispatcher(*sets, max_sessions=30)
+    made = scheduler(*sets, max_sessions=30)
     opened = open_all(made)
     assert len(opened) == 30
-    opened[0].exchanges.lanes[0].drain()
+    opened[0].exchanges.queues[0].drain()
     made.end(opened[0], is_proved=False)
     assert len(open_all(made)) == 1
 
 
 def test_many_hosts_on_one_address_share_its_sessions():
     sets = [waiting(5, host(f"mx{n}", "192.0.2.1")) for n in range(50)]
-    made = dispatcher(*sets)
+    made = scheduler(*sets)
     seen, running = 0, open_all(made)
     while running:
         assert len(running) <= 2
         seen += 1
-        running[0].exchanges.lanes[0].drain()
+        running[0].exchanges.queues[0].drain()
         made.end(running.pop(0), is_proved=False)
         running += open_all(made)
     assert seen == 50
@@ -90,7 +90,7 @@ def test_many_hosts_on_one_address_share_its_sessions():
 
 def test_a_host_in_two_sets_has_one_limit():
     shared = host("shared")
-    made = dispatcher(waiting(100, shared), waiting(100, shared, host("other")))
+    made = scheduler(waiting(100, shared), waiting(100, shared, host("other")))
     opened = open_all(made)
     for each in opened:
         made.proved(each)
@@ -99,7 +99,7 @@ def test_a_host_in_two_sets_has_one_limit():
 
 def test_a_free_address_of_a_host_is_used_before_a_busy_one():
     two = host("mx", "192.0.2.1", "192.0.2.2")
-    made = dispatcher(waiting(100, two))
+    made = scheduler(waiting(100, two))
     (first,) = open_all(made)
     made.proved(first)
     (second,) = open_all(made)
@@ -109,7 +109,7 @@ def test_a_free_address_of_a_host_is_used_before_a_busy_one():
 def test_a_host_without_look_up_is_looked_up_once():
     unknown = ExchangeState("mx", LocalSettings(), SessionPlan("client.example"))
     sets = [waiting(5, unknown) for _ in range(3)]
-    made = dispatcher(*sets)
+    made = scheduler(*sets)
     assert open_all(made) == []
     assert [each.host for each in made.take_unresolved()] == ["mx"]
     assert made.take_unresolved() == []
@@ -120,7 +120,7 @@ def test_a_host_without_look_up_is_looked_up_once():
 
 def test_look_ups_are_limited():
     hosts = [ExchangeState(f"mx{n}", LocalSettings(), SessionPlan("client.example")) for n in range(10)]
-    made = dispatcher(*(waiting(1, each) for each in hosts), dns_concurrency=3)
+    made = scheduler(*(waiting(1, each) for each in hosts), dns_concurrency=3)
     served = 0
     while True:
         served += len(open_all(made))
@@ -137,7 +137,7 @@ def test_look_ups_are_limited():
 def test_a_backing_off_host_is_woken_in_time():
     slow = host("mx")
     slow.not_before = 10.0
-    made = dispatcher(waiting(5, slow))
+    made = scheduler(waiting(5, slow))
     assert open_all(made, now=0.0) == []
     assert made.next_moment() == 10.0
     assert len(open_all(made, now=10.0)) == 1
@@ -149,26 +149,26 @@ def test_other_lanes_are_served_while_the_first_waits():
     first.not_before = 10.0
     exchanges = ExchangeSet([first, second], 3)
     exchanges.add(np.arange(3))
-    exchanges.lanes[1].append(9)
-    (found,) = open_all(dispatcher(exchanges))
-    assert (found.rank, found.host) == (1, second)
+    exchanges.queues[1].append(9)
+    (found,) = open_all(scheduler(exchanges))
+    assert (found.mx_index, found.host) == (1, second)
 
 
 def test_a_closed_host_leaves_its_sets_to_the_next():
     first, second = host("first"), host("second")
     first.close(GONE)
-    (found,) = open_all(dispatcher(waiting(3, first, second)))
-    assert (found.rank, found.host) == (0, second)
+    (found,) = open_all(scheduler(waiting(3, first, second)))
+    assert (found.mx_index, found.host) == (0, second)
 
 
 def test_a_set_with_no_host_left_is_not_served():
     only = host("only")
     only.close(GONE)
-    assert open_all(dispatcher(waiting(3, only))) == []
+    assert open_all(scheduler(waiting(3, only))) == []
 
 
 def test_one_look_opens_a_few():
-    made = dispatcher(*(waiting(5, host(f"mx{n}")) for n in range(3 * AT_ONCE)))
+    made = scheduler(*(waiting(5, host(f"mx{n}")) for n in range(3 * AT_ONCE)))
     assert len(list(made.assignments(0.0))) == AT_ONCE
     assert made.has_more()
 
@@ -181,7 +181,7 @@ def test_nobody_starves_and_no_limit_is_broken(limit, seed):
     config = LocalSettings(max_sessions_per_exchange=limit, max_sessions=6)
     hosts = [host(f"mx{n}", *rng.sample(["a", "b", "c", "d", "e"], rng.randint(1, 3)), config=config) for n in range(8)]
     sets = [waiting(rng.randint(1, 80), *rng.sample(hosts, rng.randint(1, 3))) for _ in range(25)]
-    made = Dispatcher(config)
+    made = Scheduler(config)
     for exchanges in sets:
         made.offer(exchanges)
     running, now = [], 0.0
@@ -198,7 +198,7 @@ def test_nobody_starves_and_no_limit_is_broken(limit, seed):
             is_proved = rng.random() < 0.7
             if is_proved:
                 made.proved(each)
-                each.exchanges.lanes[each.rank].take(rng.randint(1, 30))
+                each.exchanges.queues[each.mx_index].take(rng.randint(1, 30))
             if rng.random() < 0.1:
                 each.host.not_before, each.host.limit = now + 1.0, max(1, each.host.limit // 2)
             if rng.random() < 0.1:

@@ -15,14 +15,21 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import Answered, Ended, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.batch import observe_view
-from mailverdict.local.smtp.politeness import Closed, ExchangeState
+from mailverdict.local.smtp.politeness import ClosedExchange, ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet
-from mailverdict.local.smtp.results import Outbox
+from mailverdict.local.smtp.results import ResultBuffer
 from mailverdict.local.smtp.scheduler import Assignment
-from mailverdict.local.smtp.tracker import Asking, Job, answer_evidence, closed_evidence, ended_evidence, pick_closed
+from mailverdict.local.smtp.tracker import (
+    ActiveSession,
+    RecipientTracker,
+    answer_evidence,
+    closed_evidence,
+    ended_evidence,
+    pick_closed,
+)
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason
 
@@ -41,39 +48,41 @@ class Bench:
     def __init__(self, **settings):
         emails = [f"ada{n}@{domain}.example" for domain in "xy" for n in range(3)]
         self.settings = LocalSettings(**settings)
-        self.outbox = Outbox(observe_view(pa.array(emails), load_lists(Lists())))
+        self.results = ResultBuffer(observe_view(pa.array(emails), load_lists(Lists())))
         self.now = 1000.0
-        self.asking = Asking(self.settings, self.outbox, lambda: self.now, random.Random(1))
+        self.tracker = RecipientTracker(self.settings, self.results, lambda: self.now, random.Random(1))
         self.hosts = [
             ExchangeState(n, self.settings, SessionPlan("c.example"), addresses=(f"ip-{n}",)) for n in ("mx1", "mx2")
         ]
         self.exchanges = ExchangeSet(self.hosts, 3)
         self.exchanges.add(np.arange(6))
-        self.asking.unsettled = 6
+        self.tracker.unsettled = 6
 
-    def job(self, rank=0, budget=9, *, is_pipelining=False):
-        host = self.hosts[rank]
-        return Job(Assignment(self.exchanges, rank, host, host.addresses[0]), self.now, budget, is_pipelining)
+    def active(self, mx_index=0, budget=9, *, is_pipelining=False):
+        host = self.hosts[mx_index]
+        return ActiveSession(
+            Assignment(self.exchanges, mx_index, host, host.addresses[0]), self.now, budget, is_pipelining
+        )
 
-    def ask(self, job, reply, count=1):
+    def ask(self, active, reply, count=1):
         """Have the session ask the next `count` and get the same reply to each."""
-        for recipient in self.asking.supply(job, count):
-            self.tell(job, recipient, reply)
+        for recipient in self.tracker.supply(active, count):
+            self.tell(active, recipient, reply)
 
-    def tell(self, job, recipient, reply):
-        self.asking.take(job, Answered(recipient, reply, classify_reply(reply, phase="rcpt")))
+    def tell(self, active, recipient, reply):
+        self.tracker.take(active, RecipientAnswer(recipient, reply, classify_reply(reply, phase="rcpt")))
 
     def settled(self):
-        return {position: seen.reason for position, seen in self.outbox.items}
+        return {position: seen.reason for position, seen in self.results.items}
 
     def last(self):
-        return self.outbox.items[-1][1]
+        return self.results.items[-1][1]
 
 
 def test_probes_are_asked_first_then_the_lane():
     bench = Bench()
     bench.exchanges.probes = [1]
-    probe, first, second = bench.asking.supply(bench.job(), 3)
+    probe, first, second = bench.tracker.supply(bench.active(), 3)
     assert (probe.is_probe, probe.domain) == (True, "y.example")
     assert [first.address, second.address] == ["ada0@x.example", "ada1@x.example"]
 
@@ -81,27 +90,27 @@ def test_probes_are_asked_first_then_the_lane():
 def test_what_the_mailbox_says_is_final():
     for reply, reason in ((UNKNOWN, Reason.MAILBOX_NOT_FOUND), (FULL, Reason.MAILBOX_FULL)):
         bench = Bench()
-        bench.ask(bench.job(), reply)
+        bench.ask(bench.active(), reply)
         assert bench.settled() == {0: reason}
-        assert bench.asking.unsettled == 5
+        assert bench.tracker.unsettled == 5
 
 
 def test_an_accepted_address_waits_for_its_domain():
     bench = Bench()
-    job = bench.job()
-    bench.ask(job, OK, 2)
+    active = bench.active()
+    bench.ask(active, OK, 2)
     assert (bench.settled(), bench.exchanges.probes) == ({}, [0])
-    (probe,) = bench.asking.supply(job, 1)
-    bench.tell(job, probe, UNKNOWN)
+    (probe,) = bench.tracker.supply(active, 1)
+    bench.tell(active, probe, UNKNOWN)
     assert bench.settled() == {0: None, 1: None}
-    assert [seen.catch_all for _, seen in bench.outbox.items] == [False, False]
-    bench.ask(job, OK)
+    assert [seen.catch_all for _, seen in bench.results.items] == [False, False]
+    bench.ask(active, OK)
     assert bench.last().catch_all is False
 
 
 def test_without_probes_an_accepted_address_is_settled_at_once():
     bench = Bench(catch_all_probe=False)
-    bench.ask(bench.job(), OK)
+    bench.ask(bench.active(), OK)
     assert (bench.last().catch_all, bench.exchanges.probes) == (None, [])
 
 
@@ -116,57 +125,57 @@ MOVING = [
 @pytest.mark.parametrize(("reply", "why"), MOVING)
 def test_an_address_without_an_answer_moves_on(reply, why):
     bench = Bench()
-    bench.ask(bench.job(), reply)
-    assert (bench.settled(), len(bench.exchanges.lanes[1])) == ({}, 1), why
-    bench.ask(bench.job(rank=1), UNKNOWN)
+    bench.ask(bench.active(), reply)
+    assert (bench.settled(), len(bench.exchanges.queues[1])) == ({}, 1), why
+    bench.ask(bench.active(mx_index=1), UNKNOWN)
     assert bench.settled() == {0: Reason.MAILBOX_NOT_FOUND}
 
 
 def test_an_address_that_got_no_answer_anywhere_is_told_the_last():
     bench = Bench()
-    bench.ask(bench.job(), BLOCKED)
-    bench.ask(bench.job(rank=1), SENDER)
+    bench.ask(bench.active(), BLOCKED)
+    bench.ask(bench.active(mx_index=1), SENDER)
     assert bench.settled() == {0: Reason.SENDER_BLOCKED}
 
 
 def test_an_address_that_has_had_its_time_does_not_move_on():
     bench = Bench(deadline=10)
-    job = bench.job()
-    (recipient,) = bench.asking.supply(job, 1)
+    active = bench.active()
+    (recipient,) = bench.tracker.supply(active, 1)
     bench.now += 10
-    bench.tell(job, recipient, BLOCKED)
+    bench.tell(active, recipient, BLOCKED)
     assert bench.settled() == {0: Reason.PROTECTED}
 
 
 def test_greylisted_addresses_wait_with_their_probe_and_come_back_once():
     bench = Bench(retry_greylisted=300)
-    job = bench.job()
-    bench.ask(job, GREY)
-    assert (bench.settled(), len(bench.asking.parking), bench.exchanges.probes) == ({}, 1, [0])
-    (probe,) = bench.asking.supply(job, 1)
-    bench.tell(job, probe, GREY)
-    bench.exchanges.lanes[0].drain()
-    assert list(bench.asking.unpark(bench.now + 59)) == []
-    assert list(bench.asking.unpark(bench.now + 62)) == [bench.exchanges]
-    again, address = bench.asking.supply(bench.job(), 9)
+    active = bench.active()
+    bench.ask(active, GREY)
+    assert (bench.settled(), len(bench.tracker.retries), bench.exchanges.probes) == ({}, 1, [0])
+    (probe,) = bench.tracker.supply(active, 1)
+    bench.tell(active, probe, GREY)
+    bench.exchanges.queues[0].drain()
+    assert list(bench.tracker.unpark(bench.now + 59)) == []
+    assert list(bench.tracker.unpark(bench.now + 62)) == [bench.exchanges]
+    again, address = bench.tracker.supply(bench.active(), 9)
     assert (again, address.address) == (probe, "ada0@x.example")
 
 
 def test_an_address_that_stays_greylisted_asks_the_next_exchange_and_is_told_so():
     bench = Bench()
-    bench.asking.parking.retried.add(0)
-    bench.ask(bench.job(), GREY)
-    assert len(bench.exchanges.lanes[1]) == 1
-    bench.ask(bench.job(rank=1), GREY)
+    bench.tracker.retries.retried.add(0)
+    bench.ask(bench.active(), GREY)
+    assert len(bench.exchanges.queues[1]) == 1
+    bench.ask(bench.active(mx_index=1), GREY)
     assert bench.settled() == {0: Reason.GREYLISTED}
 
 
 def test_nothing_is_asked_of_an_exchange_that_was_left_alone():
     bench = Bench(protected_after=2)
-    job = bench.job()
-    bench.ask(job, BLOCKED, 2)
+    active = bench.active()
+    bench.ask(active, BLOCKED, 2)
     assert bench.hosts[0].closed
-    assert bench.asking.supply(job, 9) == []
+    assert bench.tracker.supply(active, 9) == []
 
 
 TAILS = [
@@ -185,48 +194,48 @@ def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is
     bench = Bench(refusal_budget=9)
     bench.hosts[0].plan = SessionPlan("c.example", refusal_budget=budget)
     bench.exchanges.add(np.arange(100))
-    job = bench.job(budget=budget, is_pipelining=True)
-    assert not bench.asking.is_tail(job, room, expected)  # the first window, however small, is asked
-    bench.asking.supply(job, 1)
-    assert bench.asking.is_tail(job, room, expected) is is_tail
+    active = bench.active(budget=budget, is_pipelining=True)
+    assert not bench.tracker.is_tail(active, room, expected)  # the first window, however small, is asked
+    bench.tracker.supply(active, 1)
+    assert bench.tracker.is_tail(active, room, expected) is is_tail
 
 
 def test_the_rest_of_a_lane_and_a_trial_are_asked_to_the_end():
     bench = Bench()
-    on_trial, other = bench.job(budget=10, is_pipelining=True), bench.job(is_pipelining=True)
-    bench.asking.supply(on_trial, 1)
-    bench.asking.supply(other, 1)
-    assert not bench.asking.is_tail(on_trial, 1)
-    assert bench.asking.is_tail(other, 1)
-    bench.exchanges.lanes[0].take(2)
-    assert not bench.asking.is_tail(other, 2)  # both that are left fit
+    on_trial, other = bench.active(budget=10, is_pipelining=True), bench.active(is_pipelining=True)
+    bench.tracker.supply(on_trial, 1)
+    bench.tracker.supply(other, 1)
+    assert not bench.tracker.is_tail(on_trial, 1)
+    assert bench.tracker.is_tail(other, 1)
+    bench.exchanges.queues[0].take(2)
+    assert not bench.tracker.is_tail(other, 2)  # both that are left fit
 
 
 def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="rcpt"):
     classification = (
         classify_failure(Failure(kind)) if kind else Classification(reason, "rule", action=action or Action.NONE)
     )
-    return Ended(classification, phase, "seen", whose, tuple(recipients), "mail")
+    return SessionEnd(classification, phase, "seen", whose, tuple(recipients), "mail")
 
 
 def test_what_was_not_reached_goes_back_in_order():
     bench = Bench()
-    job = bench.job()
-    drawn = bench.asking.supply(job, 3)
-    bench.asking.take_back(job, Ended(unasked=tuple(drawn)))
-    assert bench.exchanges.lanes[0].take(4) == [0, 1, 2, 3]
-    assert bench.asking.begun == {}
+    active = bench.active()
+    drawn = bench.tracker.supply(active, 3)
+    bench.tracker.take_back(active, SessionEnd(unasked=tuple(drawn)))
+    assert bench.exchanges.queues[0].take(4) == [0, 1, 2, 3]
+    assert bench.tracker.begun == {}
 
 
 def test_an_address_on_which_two_sessions_broke_is_told_so():
     bench = Bench()
     bench.hosts[1].close_undialled("none")
     for sessions in (1, 2):
-        job = bench.job()
-        drawn = bench.asking.supply(job, 2)
-        bench.asking.take_back(job, ended(FailureKind.DROPPED, recipients=drawn, whose=drawn[0]))
+        active = bench.active()
+        drawn = bench.tracker.supply(active, 2)
+        bench.tracker.take_back(active, ended(FailureKind.DROPPED, recipients=drawn, whose=drawn[0]))
         assert bench.settled() == ({} if sessions == 1 else {0: Reason.CONNECTION_DROPPED})
-    assert bench.exchanges.lanes[0].take(9) == [1, 2, 3, 4, 5]
+    assert bench.exchanges.queues[0].take(9) == [1, 2, 3, 4, 5]
 
 
 NOBODYS_FAULT = [
@@ -241,15 +250,15 @@ NOBODYS_FAULT = [
 def test_no_address_is_blamed_for(end, why):
     bench = Bench()
     for _ in range(3):
-        bench.asking.take_back(bench.job(), end)
-    assert (bench.settled(), len(bench.exchanges.lanes[0])) == ({}, 6), why
+        bench.tracker.take_back(bench.active(), end)
+    assert (bench.settled(), len(bench.exchanges.queues[0])) == ({}, 6), why
 
 
 def test_a_refusal_before_anyone_was_asked_answers_the_first():
     bench = Bench()
-    bench.asking.take_back(bench.job(), ended(None, reason=Reason.PROTECTED, phase="banner"))
-    assert (len(bench.exchanges.lanes[0]), len(bench.exchanges.lanes[1])) == (5, 1)
-    bench.asking.take_back(bench.job(rank=1), ended(None, reason=Reason.PROTECTED, phase="banner"))
+    bench.tracker.take_back(bench.active(), ended(None, reason=Reason.PROTECTED, phase="banner"))
+    assert (len(bench.exchanges.queues[0]), len(bench.exchanges.queues[1])) == (5, 1)
+    bench.tracker.take_back(bench.active(mx_index=1), ended(None, reason=Reason.PROTECTED, phase="banner"))
     assert bench.settled() == {0: Reason.PROTECTED}
     assert not bench.last().inferred
 
@@ -257,52 +266,52 @@ def test_a_refusal_before_anyone_was_asked_answers_the_first():
 def test_a_set_that_stays_silent_for_the_whole_deadline_is_given_up():
     bench = Bench(deadline=10)
     for _ in range(2):
-        job = bench.job()
+        active = bench.active()
         bench.now += 6
-        bench.asking.take_back(job, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
+        bench.tracker.take_back(active, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
     assert bench.settled() == dict.fromkeys(range(6), Reason.TIMEOUT)
-    assert (bench.asking.unsettled, bench.exchanges.silent_for) == (0, 0.0)
+    assert (bench.tracker.unsettled, bench.exchanges.silent_for) == (0, 0.0)
 
 
 def test_an_answer_breaks_the_silence():
     bench = Bench(deadline=10)
     for _ in range(3):
-        job = bench.job()
+        active = bench.active()
         bench.now += 6
-        bench.ask(job, UNKNOWN)
-        bench.asking.take_back(job, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
-    assert len(bench.exchanges.lanes[0]) == 3
+        bench.ask(active, UNKNOWN)
+        bench.tracker.take_back(active, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
+    assert len(bench.exchanges.queues[0]) == 3
 
 
 def test_a_lost_probe_is_sent_again_and_then_given_up():
     bench = Bench()
-    job = bench.job()
-    bench.ask(job, OK)
+    active = bench.active()
+    bench.ask(active, OK)
     for attempt in (1, 2):
-        job = bench.job()
-        (probe,) = bench.asking.supply(job, 1)
-        bench.asking.take_back(job, ended(FailureKind.DROPPED, recipients=[probe], whose=probe))
+        active = bench.active()
+        (probe,) = bench.tracker.supply(active, 1)
+        bench.tracker.take_back(active, ended(FailureKind.DROPPED, recipients=[probe], whose=probe))
         assert bench.settled() == ({} if attempt == 1 else {0: None})
     assert bench.last().catch_all is None
 
 
 def test_stranded_addresses_are_told_what_was_said_to_them_else_why_nobody_is_asked():
     bench = Bench()
-    bench.ask(bench.job(), Reply(451, "4.3.0", "Temporary lookup failure"))
+    bench.ask(bench.active(), Reply(451, "4.3.0", "Temporary lookup failure"))
     for host in bench.hosts:
         host.close(ended(FailureKind.DROPPED))
-    bench.asking.strand(bench.exchanges)
+    bench.tracker.requeue_or_fail(bench.exchanges)
     assert bench.settled() == {0: Reason.INCONCLUSIVE, **dict.fromkeys(range(1, 6), Reason.CONNECTION_DROPPED)}
-    assert bench.asking.unsettled == 0
+    assert bench.tracker.unsettled == 0
 
 
 def test_stranded_probes_release_who_waited_for_them():
     bench = Bench()
-    bench.ask(bench.job(), OK)
-    bench.exchanges.lanes[0].drain()
+    bench.ask(bench.active(), OK)
+    bench.exchanges.queues[0].drain()
     for host in bench.hosts:
         host.close_undialled("none")
-    bench.asking.strand(bench.exchanges)
+    bench.tracker.requeue_or_fail(bench.exchanges)
     assert bench.settled() == {0: None}
 
 
@@ -334,7 +343,7 @@ def test_what_is_kept_of_a_reply_is_bounded():
 
 
 def failed(kind, phase, reached=""):
-    return Ended(classify_failure(Failure(kind)), phase, "what was seen", reached=reached)
+    return SessionEnd(classify_failure(Failure(kind)), phase, "what was seen", reached=reached)
 
 
 ENDS = [
@@ -345,7 +354,7 @@ ENDS = [
     (failed(FailureKind.DROPPED, "ehlo", "banner"), True, False, None),
     (failed(FailureKind.DROPPED, "mail", "ehlo"), True, True, None),
     (failed(FailureKind.DROPPED, "rcpt", "mail"), True, True, None),
-    (Ended(Classification(Reason.PROTECTED, "client"), "banner", "554", reached="connect"), True, False, True),
+    (SessionEnd(Classification(Reason.PROTECTED, "client"), "banner", "554", reached="connect"), True, False, True),
 ]
 
 
@@ -358,11 +367,11 @@ def test_the_end_of_a_session_shows_how_far_it_came(end, port_open, connected, p
 
 @pytest.mark.parametrize("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
 def test_the_end_of_a_session_never_tells_of_a_mailbox(reason):
-    assert ended_evidence("mx", Ended(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
+    assert ended_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
 
 
 def test_what_is_concluded_from_others_says_so():
-    closed = Closed(Classification(Reason.PROTECTED, "client"), "554 no", "rcpt", "mail", is_inferred=True)
+    closed = ClosedExchange(Classification(Reason.PROTECTED, "client"), "554 no", "rcpt", "mail", is_inferred=True)
     seen = closed_evidence("mx", closed)
     assert (seen.inferred, seen.connected, seen.rcpt_accepted, seen.protected) == (True, True, None, True)
 
@@ -380,5 +389,5 @@ PICKS = [
 def test_one_exchange_speaks_for_all(reasons, expected, why):
     hosts = [ExchangeState(f"mx{n}", LocalSettings(), SessionPlan("c.example")) for n in range(len(reasons))]
     for host, reason in zip(hosts, reasons, strict=True):
-        host.close(Ended(Classification(Reason(reason), "rule"), "banner", ""))
+        host.close(SessionEnd(Classification(Reason(reason), "rule"), "banner", ""))
     assert pick_closed(ExchangeSet(hosts, 9))[1].classification.reason == expected, why

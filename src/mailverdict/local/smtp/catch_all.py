@@ -14,7 +14,7 @@ from ...checks.smtp.replies import Reply
 from ...model.evidence import MailboxEvidence
 from ...model.words import Reason
 
-__all__ = ["CatchAllBook", "Held", "probe_address"]
+__all__ = ["CatchAllProbes", "PendingAnswer", "probe_address"]
 
 TRIES = 2  # probes that got lost before the domain is left undetermined
 Settled = list[tuple[int, MailboxEvidence]]
@@ -22,7 +22,7 @@ LETTERS = string.ascii_lowercase + string.digits
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PendingAnswer:
     """An address whose answer waits for what the domain says to a random one.
 
     Attributes
@@ -52,13 +52,13 @@ def probe_address(domain: str, rng: random.Random) -> str:
     return "".join(rng.choices(LETTERS, k=16)) + f"@{domain}"
 
 
-class CatchAllBook:
+class CatchAllProbes:
     """What is known of domains, and who waits for it."""
 
     def __init__(self) -> None:
         self.probes: dict[int, str] = {}  # the same one, should it be asked again: greylisting goes by address
         self.known: dict[int, bool | None] = {}
-        self.held: defaultdict[int, list[Held]] = defaultdict(list)
+        self.held: defaultdict[int, list[PendingAnswer]] = defaultdict(list)
         self.due: set[int] = set()
         self.lost: Counter[int] = Counter()
         self.refusals: dict[int, Reply | None] = {}  # what a random address was told
@@ -69,7 +69,7 @@ class CatchAllBook:
             self.probes[code] = probe_address(domain, rng)
         return self.probes[code]
 
-    def hold(self, code: int, held: Held) -> Settled:
+    def hold(self, code: int, held: PendingAnswer) -> Settled:
         """Settle at once where the domain is known, else hold until it is."""
         if code in self.known:
             return [self.release(held, code)]
@@ -93,7 +93,7 @@ class CatchAllBook:
         self.refusals[code] = reply if classification.reason is not None else None
         return [self.release(held, code) for held in self.held.pop(code, [])]
 
-    def release(self, held: Held, code: int) -> tuple[int, MailboxEvidence]:
+    def release(self, held: PendingAnswer, code: int) -> tuple[int, MailboxEvidence]:
         """What an address amounts to once its domain is known."""
         evidence = replace(held.evidence, catch_all=self.known[code])
         if is_same_refusal(held, self.refusals.get(code), self.probes.get(code, "")):
@@ -112,7 +112,7 @@ class CatchAllBook:
         return [self.release(held, code) for held in self.held.pop(code, [])]
 
 
-def is_same_refusal(held: Held, reply: Reply | None, probe: str) -> bool:
+def is_same_refusal(held: PendingAnswer, reply: Reply | None, probe: str) -> bool:
     """Whether an ambiguous refusal was given to a random address in the same words: then it is about us."""
     if held.evidence.reason is None or held.reply is None or reply is None:
         return False

@@ -19,10 +19,10 @@ from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.classify.classification import Action, Classification
 from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import Answered, Ended, Learned, Recipient, SessionPlan
+from ...checks.smtp.protocol.steps import LimitObserved, Recipient, RecipientAnswer, SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
-from ...checks.smtp.transport.driver import Transcript, WireLimits, converse
+from ...checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
 from ...model.evidence import DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason, ValidationType
@@ -30,11 +30,11 @@ from ..batch import ColumnView, Positions
 from ..domains import FLUSH_SECONDS, DomainRows, DomainStage, gather_groups
 from .politeness import ExchangeState
 from .queues import ExchangeSet
-from .results import Outbox, find_twins
-from .scheduler import Assignment, Dispatcher
-from .tracker import Asking, Job
+from .results import ResultBuffer, find_aliases
+from .scheduler import Assignment, Scheduler
+from .tracker import ActiveSession, RecipientTracker
 
-__all__ = ["Engine", "MailboxStage", "find_helo_name"]
+__all__ = ["MailboxStage", "SmtpEngine", "find_helo_name"]
 
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
 
@@ -66,7 +66,7 @@ SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 
 
-class Engine:
+class SmtpEngine:
     """One run's sessions; made on the event loop that they run on.
 
     Parameters
@@ -75,7 +75,7 @@ class Engine:
         Limits and waits.
     resolver : Resolver
         Finds the addresses of exchanges.
-    outbox : Outbox
+    results : ResultBuffer
         Where settled addresses go.
     helo_name : str
         Our name.
@@ -93,7 +93,7 @@ class Engine:
         self,
         settings: LocalSettings,
         resolver: Resolver,
-        outbox: Outbox,
+        results: ResultBuffer,
         *,
         helo_name: str,
         providers: Mapping[str, Provider] | None = None,
@@ -101,13 +101,13 @@ class Engine:
         rng: random.Random | None = None,
         transcript: Transcript | None = None,
     ) -> None:
-        self.settings, self.resolver, self.outbox = settings, resolver, outbox
+        self.settings, self.resolver, self.results = settings, resolver, results
         self.providers = providers or {}
         self.clock = clock or asyncio.get_running_loop().time
         self.rng = rng or random.Random()
         self.transcript = transcript
-        self.asking = Asking(settings, outbox, self.clock, self.rng)
-        self.dispatcher = Dispatcher(settings)
+        self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
+        self.scheduler = Scheduler(settings)
         self.sets: dict[tuple[str, ...], ExchangeSet] = {}
         self.hosts: dict[str, ExchangeState] = {}
         self.sets_of: defaultdict[str, list[ExchangeSet]] = defaultdict(list)
@@ -127,12 +127,12 @@ class Engine:
 
     def add_domain(self, code: int, seen: DomainEvidence, positions: Positions) -> None:
         """Queue the addresses of a domain, or settle them where there is nobody to ask."""
-        self.outbox.domains[code] = seen
+        self.results.domains[code] = seen
         if not seen.exchanges:
             for position in positions.tolist():
-                self.outbox.add(position, None)
+                self.results.add(position, None)
             return
-        self.asking.unsettled += len(positions)
+        self.tracker.unsettled += len(positions)
         exchanges = self.exchange_set(seen)
         exchanges.add(positions)
         self.serve(exchanges)
@@ -157,12 +157,12 @@ class Engine:
 
     def serve(self, exchanges: ExchangeSet) -> None:
         """A set has more to ask, or fewer to ask it of."""
-        self.asking.strand(exchanges)
-        self.dispatcher.offer(exchanges)
+        self.tracker.requeue_or_fail(exchanges)
+        self.scheduler.offer(exchanges)
 
     def is_done(self) -> bool:
         """Whether every address taken in is settled and every session over."""
-        return not (self.tasks or self.asking.unsettled)
+        return not (self.tasks or self.tracker.unsettled)
 
     def has_only_closed_ports(self) -> bool:
         """Whether connections were tried and not one was made."""
@@ -177,9 +177,9 @@ class Engine:
             Seconds to wait at most.
         """
         self.pump()
-        if self.dispatcher.has_more():
+        if self.scheduler.has_more():
             patience = 0.0
-        moments = [m for m in (self.dispatcher.next_moment(), self.asking.parking.next_moment()) if m is not None]
+        moments = [m for m in (self.scheduler.next_moment(), self.tracker.retries.next_moment()) if m is not None]
         try:
             async with asyncio.timeout(min([patience, *(max(0.0, m - self.clock()) for m in moments)])):
                 await self.change.wait()
@@ -191,11 +191,11 @@ class Engine:
 
     def waiting_for(self) -> tuple[float, str] | None:
         """What an engine with nothing under way waits for, in seconds and words."""
-        due = self.asking.parking.next_moment()
+        due = self.tracker.retries.next_moment()
         if self.tasks or due is None:
             return None
         wait = max(0.0, due - self.clock())
-        return wait, f"{len(self.asking.parking):,} greylisted, asked again in {wait:.0f} s"
+        return wait, f"{len(self.tracker.retries):,} greylisted, asked again in {wait:.0f} s"
 
     async def aclose(self) -> None:
         """End every session; each says QUIT."""
@@ -208,11 +208,11 @@ class Engine:
     def pump(self) -> None:
         """Open what may be opened now, a few at a time: the longest queues are not to be crowded out."""
         now = self.clock()
-        for exchanges in self.asking.unpark(now):
+        for exchanges in self.tracker.unpark(now):
             self.serve(exchanges)
-        for assignment in self.dispatcher.assignments(now):
-            self.spawn(self.hold(assignment))
-        for host in self.dispatcher.take_unresolved():
+        for assignment in self.scheduler.assignments(now):
+            self.spawn(self.run_session(assignment))
+        for host in self.scheduler.take_unresolved():
             self.spawn(self.resolve(host))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
@@ -235,82 +235,82 @@ class Engine:
         if not host.addresses:
             classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
             host.close_undialled(why_undialled(answer), classification)
-            self.leave_alone(host)
-        self.dispatcher.resolved(host)
+            self.close_exchange(host)
+        self.scheduler.resolved(host)
 
-    def leave_alone(self, host: ExchangeState) -> None:
+    def close_exchange(self, host: ExchangeState) -> None:
         """An exchange is asked no more: its sets go on to the next, or have no other."""
         for exchanges in self.sets_of.pop(host.host, ()):
             self.serve(exchanges)
 
     # --- one session ----------------------------------------------------------------------------------
 
-    async def hold(self, assignment: Assignment) -> None:
+    async def run_session(self, assignment: Assignment) -> None:
         """Hold one session and take in what came of it."""
-        job = Job(assignment, self.clock())
-        session = Session(assignment.host.plan, lambda count: self.supply(job, session, count))
+        active = ActiveSession(assignment, self.clock())
+        session = Session(assignment.host.plan, lambda count: self.supply(active, session, count))
         try:
-            end = await converse(
+            end = await drive_session(
                 session,
                 [assignment.address],
                 port=self.settings.smtp_port,
                 limits=self.limits(assignment),
-                handle=lambda event: self.take(job, event),
+                handle=lambda event: self.take(active, event),
                 allow_networks=self.settings.allow_networks,
                 transcript=self.transcript,
             )
-            self.ended(job, end)
+            self.ended(active, end)
         finally:
-            self.dispatcher.end(assignment, is_proved=job.answered_at is not None)
+            self.scheduler.end(assignment, is_proved=active.answered_at is not None)
 
-    def limits(self, assignment: Assignment) -> WireLimits:
+    def limits(self, assignment: Assignment) -> SessionTimeouts:
         """How long a session may take: what is left of the deadline of those who waited through others."""
         settings, exchanges = self.settings, assignment.exchanges
-        first = next(iter(exchanges.lanes[assignment.rank].returned), -1)
-        age = self.clock() - self.asking.begun.get(first, self.clock())
+        first = next(iter(exchanges.queues[assignment.mx_index].returned), -1)
+        age = self.clock() - self.tracker.begun.get(first, self.clock())
         left = settings.deadline - max(age, exchanges.silent_for)
-        return WireLimits(
+        return SessionTimeouts(
             connect=settings.connect_timeout,
             command=settings.command_timeout,
             session=max(SHORTEST_SESSION, min(settings.session_deadline, left)),
             quit=min(LONGEST_QUIT, settings.command_timeout),
         )
 
-    def supply(self, job: Job, session: Session, count: int) -> list[Recipient]:
+    def supply(self, active: ActiveSession, session: Session, count: int) -> list[Recipient]:
         """Hand a session what to ask next; at the first time, see how many refusals it may meet."""
-        if not job.budget:
-            host, waiting = job.assignment.host, job.assignment.exchanges.waiting()
-            job.is_pipelining = session.can_pipeline
-            job.budget = session.budget = host.grant_budget(waiting, is_pipelining=job.is_pipelining)
+        if not active.budget:
+            host, waiting = active.assignment.host, active.assignment.exchanges.waiting()
+            active.is_pipelining = session.can_pipeline
+            active.budget = session.budget = host.grant_budget(waiting, is_pipelining=active.is_pipelining)
         expected = count * session.refused / max(1, session.asked)
-        session.is_last_window = session.asked > 0 and self.asking.is_tail(job, count, expected)
-        return self.asking.supply(job, count)
+        session.is_last_window = session.asked > 0 and self.tracker.is_tail(active, count, expected)
+        return self.tracker.supply(active, count)
 
-    def take(self, job: Job, event: Answered | Learned) -> None:
+    def take(self, active: ActiveSession, event: RecipientAnswer | LimitObserved) -> None:
         """Take in one answer, or a limit that the exchange showed; one that answers may be worth another session."""
-        if isinstance(event, Learned):
-            job.assignment.host.learn(event)
+        if isinstance(event, LimitObserved):
+            active.assignment.host.learn(event)
             return
-        is_first = job.answered_at is None
-        self.asking.take(job, event)
-        if is_first and job.answered_at is not None:
-            self.dispatcher.proved(job.assignment)
+        is_first = active.answered_at is None
+        self.tracker.take(active, event)
+        if is_first and active.answered_at is not None:
+            self.scheduler.proved(active.assignment)
             self.change.set()
 
-    def ended(self, job: Job, end: Ended) -> None:
+    def ended(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""
-        host = job.assignment.host
+        host = active.assignment.host
         if end.phase == "connect":
             self.failed_connections += 1
         else:
             self.connections += 1
-        host.ended(end, job.budget, job.assignment.address, self.asking.pause(job))
+        host.ended(end, active.budget, active.assignment.address, self.tracker.pause(active))
         if end.classification is not None and end.classification.action is Action.BACK_OFF:
             host.back_off(end, self.clock(), self.rng.random())
-        self.asking.take_back(job, end)
+        self.tracker.take_back(active, end)
         if host.closed:
-            self.leave_alone(host)
-        self.asking.strand(job.assignment.exchanges)
+            self.close_exchange(host)
+        self.tracker.requeue_or_fail(active.assignment.exchanges)
 
 
 def why_undialled(answer: AddressAnswer) -> str:
@@ -351,13 +351,13 @@ class MailboxStage:
 
     async def settle(self, view: ColumnView, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
         """Yield rows as they settle: dead domains first, then whatever an exchange has answered."""
-        outbox = Outbox(view)
-        engine = await self.engine(view, outbox)
-        feeding = asyncio.create_task(self.feed(engine, view, outbox))
+        results = ResultBuffer(view)
+        engine = await self.engine(view, results)
+        feeding = asyncio.create_task(self.feed(engine, view, results))
         feeding.add_done_callback(lambda _: engine.change.set())
         try:
             async for _ in self.pulse(engine, feeding):
-                for event in self.drain(engine, outbox, clock):
+                for event in self.drain(engine, results, clock):
                     yield event
             if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port shows nothing of a network
                 yield Noticed(PORT_CLOSED_NOTICE)
@@ -365,56 +365,56 @@ class MailboxStage:
             feeding.cancel()
             await engine.aclose()
 
-    async def pulse(self, engine: Engine, feeding: asyncio.Task[None]) -> AsyncIterator[None]:
+    async def pulse(self, engine: SmtpEngine, feeding: asyncio.Task[None]) -> AsyncIterator[None]:
         """Keep an engine at work; beat when rows should be handed on, for the last time when it is done."""
         due = engine.clock() + FLUSH_SECONDS
         while not (feeding.done() and engine.is_done()):
             await engine.work(max(0.0, due - engine.clock()))
             if feeding.done():
                 feeding.result()
-            if engine.clock() >= due or len(engine.outbox) >= FLUSH_ROWS:
+            if engine.clock() >= due or len(engine.results) >= FLUSH_ROWS:
                 yield
                 due = engine.clock() + FLUSH_SECONDS
         yield
 
-    async def engine(self, view: ColumnView, outbox: Outbox, transcript: Transcript | None = None) -> Engine:
+    async def engine(self, view: ColumnView, results: ResultBuffer, transcript: Transcript | None = None) -> SmtpEngine:
         """An engine for one view; a lone address is not held back for minutes: whoever asks about one asks again."""
         settings = self.settings if len(view.texts) > 1 else replace(self.settings, retry_greylisted=0)
         if self.helo_name is None:
             self.helo_name = await find_helo_name(self.settings)
         resolver, name = self.domains.resolver, self.helo_name
-        return Engine(
-            settings, resolver, outbox, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
+        return SmtpEngine(
+            settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
         )
 
     async def ask_one(self, view: ColumnView, seen: DomainEvidence, transcript: Transcript) -> MailboxEvidence | None:
         """Ask about the only address of a view and keep every line of the dialogue."""
-        outbox = Outbox(view)
-        engine = await self.engine(view, outbox, transcript)
+        results = ResultBuffer(view)
+        engine = await self.engine(view, results, transcript)
         try:
             engine.add_domain(0, seen, np.zeros(1, np.int64))
             while not engine.is_done():
                 await engine.work(FLUSH_SECONDS)
         finally:
             await engine.aclose()
-        return outbox.items[0][1]
+        return results.items[0][1]
 
-    async def feed(self, engine: Engine, view: ColumnView, outbox: Outbox) -> None:
+    async def feed(self, engine: SmtpEngine, view: ColumnView, results: ResultBuffer) -> None:
         """Look up every domain once; those with exchanges are queued, the others are settled."""
-        positions, outbox.twins = find_twins(view, view.accepted())
+        positions, results.aliases = find_aliases(view, view.accepted())
         asked = np.full(len(view.texts), NOT_ASKED, np.int32)
-        asked[positions] = outbox.codes[positions]
+        asked[positions] = results.codes[positions]
         rows = DomainRows(asked, len(view.syntax.domains))
         async for group in gather_groups(self.domains.observe(view.syntax.domains.to_pylist(), ValidationType.MX)):
             for code, seen, _ in group:
                 engine.add_domain(code, seen, rows.of([code])[0])
             engine.change.set()
 
-    def drain(self, engine: Engine, outbox: Outbox, clock: Callable[[], datetime]) -> list[Event]:
+    def drain(self, engine: SmtpEngine, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
         """What has settled since the last look, and what is being waited for."""
         events: list[Event] = []
-        if len(outbox):
-            positions, table = outbox.take(clock())
+        if len(results):
+            positions, table = results.take(clock())
             events.append(Settled(table, positions=positions))
         if (waiting := engine.waiting_for()) is not None:
             events.append(Waiting(*waiting))

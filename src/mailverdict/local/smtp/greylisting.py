@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 
 from .queues import ExchangeSet
 
-__all__ = ["Parked", "Parking"]
+__all__ = ["RetryBatch", "RetrySchedule"]
 
 LONGEST = 900.0  # seconds; a hint beyond this is for another run
 MARGIN = 0.5  # seconds; servers count from their own clock
 
 
 @dataclass(slots=True)
-class Parked:
+class RetryBatch:
     """What one exchange set is asked again at one moment.
 
     Attributes
@@ -34,7 +34,7 @@ class Parked:
     probes: list[int] = field(default_factory=list)
 
 
-class Parking:
+class RetrySchedule:
     """Where greylisted addresses wait; each may wait once.
 
     Parameters
@@ -47,7 +47,7 @@ class Parking:
         self.wait = wait
         self.retried: set[int] = set()
         self.retried_probes: set[int] = set()
-        self.waiting: dict[tuple[float, int], Parked] = {}
+        self.waiting: dict[tuple[float, int], RetryBatch] = {}
         self.moments: list[tuple[float, int]] = []
         self.size = 0
 
@@ -76,12 +76,12 @@ class Parking:
         """Whether a wait is wanted at all, and short enough for this run."""
         return self.wait > 0 and (hint or self.wait) <= LONGEST
 
-    def parked(self, exchanges: ExchangeSet, hint: float | None, now: float) -> Parked:
-        """Where to wait: by the second, so that a lane is asked in one go."""
+    def parked(self, exchanges: ExchangeSet, hint: float | None, now: float) -> RetryBatch:
+        """Where to wait: by the second, so that a queue is asked in one go."""
         due = float(math.ceil(now + (hint or self.wait) + MARGIN))
         key = (due, id(exchanges))
         if key not in self.waiting:
-            self.waiting[key] = Parked(exchanges)
+            self.waiting[key] = RetryBatch(exchanges)
             heapq.heappush(self.moments, key)
         return self.waiting[key]
 
@@ -89,7 +89,7 @@ class Parking:
         """When the first of them may be asked again."""
         return self.moments[0][0] if self.moments else None
 
-    def due(self, now: float) -> Iterator[Parked]:
+    def due(self, now: float) -> Iterator[RetryBatch]:
         """Give, once, what has waited long enough."""
         while self.moments and self.moments[0][0] <= now:
             ready = self.waiting.pop(heapq.heappop(self.moments))

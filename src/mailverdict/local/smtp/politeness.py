@@ -15,13 +15,13 @@ from ...checks.smtp.classify.classification import (
     FailureKind,
     classify_failure,
 )
-from ...checks.smtp.protocol.steps import Ended, Learned, SessionPlan
+from ...checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider
 from ...checks.smtp.replies import Reply
 from ...model.settings import LocalSettings
 from ...model.words import Reason
 
-__all__ = ["Closed", "ExchangeState"]
+__all__ = ["ClosedExchange", "ExchangeState"]
 
 REFUSED_US = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
 FRUITLESS = 2  # sessions in a row that ended badly without one answer: the next one would too
@@ -32,7 +32,7 @@ UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
 @dataclass(frozen=True, slots=True)
-class Closed:
+class ClosedExchange:
     """Why an exchange is left alone for the rest of the run.
 
     Attributes
@@ -44,7 +44,7 @@ class Closed:
     phase : str
         Where.
     reached : str
-        Furthest phase that went well before, as in `Ended`.
+        Furthest phase that went well before, as in `SessionEnd`.
     is_inferred : bool
         Whether addresses that were not asked are told this all the same.
     """
@@ -80,7 +80,7 @@ class ExchangeState:
         Capacity replies, and refusals of this client, since the last answer.
     fruitless : int
         Sessions in a row that ended badly without an answer.
-    closed : Closed or None
+    closed : ClosedExchange or None
         Why it is left alone.
     is_undialled : bool
         Whether it is left alone because there was no address to dial.
@@ -103,7 +103,7 @@ class ExchangeState:
     strikes: int = 0
     refusals: int = 0
     fruitless: int = 0
-    closed: Closed | None = None
+    closed: ClosedExchange | None = None
     is_undialled: bool = False
     budget_is_known: bool = False
     pause: float = 0.0
@@ -115,7 +115,7 @@ class ExchangeState:
         self.limit = self.limit or self.settings.max_sessions_per_exchange
         if self.provider is not None:
             most, one_domain = self.provider.rcpt_per_transaction, self.provider.one_domain
-            self.learn(Learned(rcpt_per_transaction=most, one_domain=one_domain))
+            self.learn(LimitObserved(rcpt_per_transaction=most, one_domain=one_domain))
 
     def open_addresses(self) -> tuple[str, ...]:
         """IP addresses that have not failed."""
@@ -123,17 +123,17 @@ class ExchangeState:
             return self.addresses or ()
         return tuple(a for a in self.addresses or () if a not in self.dead_addresses)
 
-    def close(self, end: Ended, *, inferred: bool = False) -> None:
+    def close(self, end: SessionEnd, *, inferred: bool = False) -> None:
         """Leave it alone for what ended a session; the first reason stays."""
         assert end.classification is not None
         classification = UNCLEAR if end.classification.reason in ABOUT_MAILBOX else end.classification
-        self.closed = self.closed or Closed(classification, end.detail, end.phase, end.reached, inferred)
+        self.closed = self.closed or ClosedExchange(classification, end.detail, end.phase, end.reached, inferred)
 
     def close_undialled(self, detail: str, classification: Classification | None = None) -> None:
         """There is no address that may be dialled."""
         self.is_undialled = True
         nothing = classify_failure(Failure(FailureKind.NOT_DIALLED))
-        self.close(Ended(classification or nothing, "connect", detail))
+        self.close(SessionEnd(classification or nothing, "connect", detail))
 
     # --- what a session is allowed ------------------------------------------------------------
 
@@ -158,9 +158,9 @@ class ExchangeState:
             return
         self.refusals += 1
         if self.refusals >= self.settings.protected_after:
-            self.close(Ended(classification, "rcpt", str(reply), reached="mail"), inferred=True)
+            self.close(SessionEnd(classification, "rcpt", str(reply), reached="mail"), inferred=True)
 
-    def learn(self, seen: Learned) -> None:
+    def learn(self, seen: LimitObserved) -> None:
         """Keep to a limit that it showed."""
         plan = self.plan
         self.plan = replace(
@@ -175,12 +175,12 @@ class ExchangeState:
                 self.budget_is_known = True
                 self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
-    def ended(self, end: Ended, budget: int, address: str, pause: float) -> None:
+    def ended(self, end: SessionEnd, budget: int, address: str, pause: float) -> None:
         """Take in how a session ended.
 
         Parameters
         ----------
-        end : Ended
+        end : SessionEnd
             How.
         budget : int
             Refusals it was granted.
@@ -201,9 +201,9 @@ class ExchangeState:
         elif end.classification.action is Action.IN_STEP:
             self.plan = replace(self.plan, pipelining=False)
         elif end.classification.action is not Action.BACK_OFF:
-            self.suffer(end, address)
+            self.record_failure(end, address)
 
-    def judge_trial(self, end: Ended, budget: int, pause: float) -> None:
+    def judge_trial(self, end: SessionEnd, budget: int, pause: float) -> None:
         """Who minds refusals takes its time from then on, even over the reply to QUIT; else the budget grows."""
         if end.refused < budget or self.budget_is_known:
             return
@@ -211,12 +211,12 @@ class ExchangeState:
         if pause <= self.pause + self.plan.slow_by:
             self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
-    def back_off(self, end: Ended, now: float, jitter: float) -> None:
+    def back_off(self, end: SessionEnd, now: float, jitter: float) -> None:
         """Half the sessions, and a wait that doubles; after too many in a row there is no use.
 
         Parameters
         ----------
-        end : Ended
+        end : SessionEnd
             What was replied.
         now : float
             Clock reading.
@@ -230,7 +230,7 @@ class ExchangeState:
         wait = min(self.settings.backoff_min * 2 ** (self.strikes - 1), self.settings.backoff_max)
         self.not_before = max(self.not_before, now + wait * (0.5 + jitter))
 
-    def suffer(self, end: Ended, address: str) -> None:
+    def record_failure(self, end: SessionEnd, address: str) -> None:
         """A session that ended badly: dead connections at once, refusals of us after a few, the rest after two."""
         assert end.classification is not None
         self.fruitless = 0 if end.asked else self.fruitless + 1

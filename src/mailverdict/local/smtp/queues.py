@@ -1,9 +1,9 @@
-"""Which addresses are asked of which exchanges: by exchange set, lane by lane. Pure.
+"""Which addresses are asked of which exchanges: by exchange set, queue by queue. Pure.
 
 Thousands of domains share a few exchanges, so a queue belongs to a set of exchanges and not to a
-domain. It holds positions in the batch, no text. Each set has a lane per exchange, by preference:
-lane 0 is asked of the first exchange that is left, lane 1 of the first after the best, and so on; an
-address that got no answer about itself moves on to the lane after the exchange that gave none.
+domain. It holds positions in the batch, no text. Each set has a queue per exchange, by preference:
+queue 0 is asked of the first exchange that is left, queue 1 of the first after the best, and so on; an
+address that got no answer about itself moves on to the queue after the exchange that gave none.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from ..batch import Positions
 from .politeness import ExchangeState
 
-__all__ = ["ExchangeSet", "Lane"]
+__all__ = ["ExchangeSet", "PreferenceQueue"]
 
 
 @dataclass(slots=True)
-class Lane:
+class PreferenceQueue:
     """Positions that wait to be asked.
 
     Attributes
@@ -53,7 +53,7 @@ class Lane:
         self.size += len(given)
 
     def append(self, position: int) -> None:
-        """Take an address from another lane; it goes behind those that came before it."""
+        """Take an address from another queue; it goes behind those that came before it."""
         self.returned.append(position)
         self.size += 1
 
@@ -84,21 +84,21 @@ class ExchangeSet:
         the load is spread (RFC 5321 section 5.1).
     most_attempts : int
         Exchanges that may be tried for one address; those that cannot be dialled at all do not count.
-    lanes : list of Lane
+    queues : list of PreferenceQueue
         One per host.
     probes : list of int
         Codes of domains whose catch-all probe is due.
     active, starting : int
         Sessions under way, and those of them that have had no answer yet.
     is_queued : bool
-        Whether the dispatcher holds it ready.
+        Whether the scheduler holds it ready.
     silent_for : float
         Seconds of sessions since the last answer.
     """
 
     hosts: list[ExchangeState]
     most_attempts: int
-    lanes: list[Lane] = field(default_factory=list)
+    queues: list[PreferenceQueue] = field(default_factory=list)
     probes: list[int] = field(default_factory=list)
     active: int = 0
     starting: int = 0
@@ -106,41 +106,41 @@ class ExchangeSet:
     silent_for: float = 0.0
 
     def __post_init__(self) -> None:
-        """Begin with empty lanes."""
-        self.lanes = self.lanes or [Lane() for _ in self.hosts]
+        """Begin with empty queues."""
+        self.queues = self.queues or [PreferenceQueue() for _ in self.hosts]
 
     def waiting(self) -> int:
         """Questions that wait, probes included."""
-        return sum(map(len, self.lanes)) + len(self.probes)
+        return sum(map(len, self.queues)) + len(self.probes)
 
     def add(self, positions: Positions) -> None:
         """Queue addresses for the best exchange."""
-        self.lanes[0].add(positions)
+        self.queues[0].add(positions)
 
-    def host_for(self, rank: int) -> ExchangeState | None:
-        """The exchange that a lane is asked of: the first one left; None: there is none."""
+    def host_for(self, mx_index: int) -> ExchangeState | None:
+        """The exchange that a queue is asked of: the first one left; None: there is none."""
         tried = 0
         for index, host in enumerate(self.hosts):
             if tried >= self.most_attempts:
                 return None
-            if index >= rank and host.closed is None:
+            if index >= mx_index and host.closed is None:
                 return host
             tried += not host.is_undialled
         return None
 
     def servable(self) -> Iterator[tuple[int, ExchangeState]]:
         """Lanes that have something and an exchange left, with that exchange."""
-        for rank, lane in enumerate(self.lanes):
-            if (lane.size or (rank == 0 and self.probes)) and (host := self.host_for(rank)) is not None:
-                yield rank, host
+        for mx_index, queue in enumerate(self.queues):
+            if (queue.size or (mx_index == 0 and self.probes)) and (host := self.host_for(mx_index)) is not None:
+                yield mx_index, host
 
-    def rank_after(self, host: ExchangeState) -> int | None:
-        """The lane of an address that this host said nothing about; None: there is no further one."""
-        rank = self.hosts.index(host) + 1
-        return rank if rank < len(self.lanes) and self.host_for(rank) is not None else None
+    def mx_index_after(self, host: ExchangeState) -> int | None:
+        """The queue of an address that this host said nothing about; None: there is no further one."""
+        mx_index = self.hosts.index(host) + 1
+        return mx_index if mx_index < len(self.queues) and self.host_for(mx_index) is not None else None
 
     def stranded(self) -> Iterator[list[int]]:
         """Take out what has no exchange left."""
-        for rank, lane in enumerate(self.lanes):
-            if lane.size and self.host_for(rank) is None:
-                yield lane.drain()
+        for mx_index, queue in enumerate(self.queues):
+            if queue.size and self.host_for(mx_index) is None:
+                yield queue.drain()

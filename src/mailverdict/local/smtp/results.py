@@ -15,13 +15,13 @@ from ...verdicts import Decision, settle
 from ..batch import ColumnView, Positions
 from ..domains import domain_notes
 
-__all__ = ["Outbox", "find_twins", "mailbox_notes"]
+__all__ = ["ResultBuffer", "find_aliases", "mailbox_notes"]
 
 OK = SyntaxEvidence(ok=True)
 Item = tuple[int, MailboxEvidence | None]
 
 
-class Outbox:
+class ResultBuffer:
     """Collects evidence by position and makes rows of it.
 
     Parameters
@@ -33,7 +33,7 @@ class Outbox:
     ----------
     domains : dict of int to DomainEvidence
         What the DNS said, by code of the domain.
-    twins : dict of int to list of int
+    aliases : dict of int to list of int
         Other spellings of the address at a position; they share its answer.
     """
 
@@ -41,7 +41,7 @@ class Outbox:
         self.view = view
         self.codes = view.domain_codes()
         self.domains: dict[int, DomainEvidence] = {}
-        self.twins: dict[int, list[int]] = {}
+        self.aliases: dict[int, list[int]] = {}
         self.items: list[Item] = []
         flags = view.flags
         self.lists = [column.to_pylist() for column in (flags.spamtrap, flags.disposable, flags.free)]
@@ -51,10 +51,10 @@ class Outbox:
         return len(self.items)
 
     def add(self, position: int, evidence: MailboxEvidence | None) -> None:
-        """Take one address in, with its twins; None: its domain has no exchange to ask."""
+        """Take one address in, with its aliases; None: its domain has no exchange to ask."""
         self.items.append((position, evidence))
-        if self.twins and position in self.twins:
-            self.items += [(twin, evidence) for twin in self.twins[position]]
+        if self.aliases and position in self.aliases:
+            self.items += [(alias, evidence) for alias in self.aliases[position]]
 
     def take(self, now: datetime) -> tuple[Positions, pa.Table]:
         """Make rows of everything that has come since the last time; what is alike is judged once."""
@@ -108,7 +108,7 @@ def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
     return notes
 
 
-def find_twins(view: ColumnView, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
+def find_aliases(view: ColumnView, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
     """Part addresses from their other spellings, so that a mailbox is asked about once.
 
     Parameters
@@ -128,7 +128,7 @@ def find_twins(view: ColumnView, positions: Positions) -> tuple[Positions, dict[
         return positions, {}
     codes = forms.indices.to_numpy(zero_copy_only=False)
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
-    twins: dict[int, list[int]] = {}
+    aliases: dict[int, list[int]] = {}
     for row in np.flatnonzero(first[which] != np.arange(len(codes))).tolist():
-        twins.setdefault(int(positions[first[which[row]]]), []).append(int(positions[row]))
-    return positions[np.sort(first)], twins
+        aliases.setdefault(int(positions[first[which[row]]]), []).append(int(positions[row]))
+    return positions[np.sort(first)], aliases

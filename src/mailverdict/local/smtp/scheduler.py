@@ -20,7 +20,7 @@ from ...model.settings import LocalSettings
 from .politeness import ExchangeState
 from .queues import ExchangeSet
 
-__all__ = ["Assignment", "Dispatcher"]
+__all__ = ["Assignment", "Scheduler"]
 
 AT_ONCE = 32  # sets that are looked at before those that are under way have their turn
 LOOK_UPS = "look-ups"  # a line of those who wait for room among the look-ups; no host and no address is called so
@@ -34,9 +34,9 @@ class Assignment:
     Attributes
     ----------
     exchanges : ExchangeSet
-        Whose lane it serves.
-    rank : int
-        Which lane.
+        Whose queue it serves.
+    mx_index : int
+        Which queue.
     host : ExchangeState
         The exchange.
     address : str
@@ -44,7 +44,7 @@ class Assignment:
     """
 
     exchanges: ExchangeSet
-    rank: int
+    mx_index: int
     host: ExchangeState
     address: str
 
@@ -67,7 +67,7 @@ class WaitingLine:
         return exchanges
 
 
-class Dispatcher:
+class Scheduler:
     """Hands out sessions within the limits.
 
     Parameters
@@ -145,13 +145,13 @@ class Dispatcher:
         return bool(self.ready) and self.active < self.settings.max_sessions
 
     def assign(self, exchanges: ExchangeSet, now: float) -> tuple[Assignment | None, list[str]]:
-        """Find a lane with a host and address for it, else have the set wait for what all of them lack."""
+        """Find a queue with a host and address for it, else have the set wait for what all of them lack."""
         lacking: list[str] = []
         if self.is_worth_a_session(exchanges):
-            for rank, host in exchanges.servable():
+            for mx_index, host in exchanges.servable():
                 names = self.lacks(host, now)
                 if not names:
-                    return Assignment(exchanges, rank, host, self.free_addresses(host)[0]), lacking
+                    return Assignment(exchanges, mx_index, host, self.free_addresses(host)[0]), lacking
                 lacking += names
         for name in lacking:
             self.lines[name].add(exchanges, next(self.order))

@@ -9,19 +9,19 @@ from dataclasses import dataclass, field, replace
 
 from ...checks.smtp.classify.classification import ABOUT_MAILBOX, Action, Classification
 from ...checks.smtp.classify.classifier import catch_all_of
-from ...checks.smtp.protocol.steps import Answered, Ended, Recipient
+from ...checks.smtp.protocol.steps import Recipient, RecipientAnswer, SessionEnd
 from ...checks.smtp.replies import Reply
 from ...model.evidence import MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason
-from .catch_all import CatchAllBook, Held
-from .greylisting import Parking
-from .politeness import REFUSED_US, UNCLEAR, Closed
+from .catch_all import CatchAllProbes, PendingAnswer
+from .greylisting import RetrySchedule
+from .politeness import REFUSED_US, UNCLEAR, ClosedExchange
 from .queues import ExchangeSet
-from .results import Outbox
+from .results import ResultBuffer
 from .scheduler import Assignment
 
-__all__ = ["Asking", "Job", "answer_evidence", "closed_evidence", "ended_evidence", "pick_closed"]
+__all__ = ["ActiveSession", "RecipientTracker", "answer_evidence", "closed_evidence", "ended_evidence", "pick_closed"]
 
 SHOWN = 400  # characters of a reply that are kept
 
@@ -47,7 +47,7 @@ def answer_evidence(host: str, classification: Classification, reply: Reply | No
     )
 
 
-def ended_evidence(host: str, end: Ended) -> MailboxEvidence:
+def ended_evidence(host: str, end: SessionEnd) -> MailboxEvidence:
     """What a session that broke shows about the address whose turn it was; never that there is no mailbox."""
     classification = end.classification
     assert classification is not None
@@ -66,13 +66,13 @@ def ended_evidence(host: str, end: Ended) -> MailboxEvidence:
     )
 
 
-def closed_evidence(host: str, closed: Closed) -> MailboxEvidence:
+def closed_evidence(host: str, closed: ClosedExchange) -> MailboxEvidence:
     """What is said of addresses whose exchange is left alone."""
-    end = Ended(closed.classification, closed.phase, closed.detail, reached=closed.reached)
+    end = SessionEnd(closed.classification, closed.phase, closed.detail, reached=closed.reached)
     return replace(ended_evidence(host, end), inferred=closed.is_inferred)
 
 
-def pick_closed(exchanges: ExchangeSet) -> tuple[str, Closed]:
+def pick_closed(exchanges: ExchangeSet) -> tuple[str, ClosedExchange]:
     """Which of the exchanges that are left alone speaks for all: the first that tells most, and claims least.
 
     That one takes no mail at all (RFC 7504) is established only if every other one says so too.
@@ -89,7 +89,7 @@ FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # no other exchange would say any
 
 
 @dataclass(slots=True, eq=False)
-class Job:
+class ActiveSession:
     """One session under way.
 
     Attributes
@@ -120,14 +120,14 @@ class Job:
     answered_at: float | None = None
 
 
-class Asking:
+class RecipientTracker:
     """Questions and answers of one run.
 
     Parameters
     ----------
     settings : LocalSettings
         Limits and waits.
-    outbox : Outbox
+    results : ResultBuffer
         Where settled addresses go.
     clock : callable
         Seconds of a monotonic clock.
@@ -140,14 +140,16 @@ class Asking:
         Addresses taken in and not settled yet.
     """
 
-    def __init__(self, settings: LocalSettings, outbox: Outbox, clock: Callable[[], float], rng: random.Random) -> None:
-        self.settings, self.outbox, self.clock, self.rng = settings, outbox, clock, rng
-        self.domains = outbox.view.syntax.domains.to_pylist()
-        self.local_parts = outbox.view.syntax.local
-        self.codes = outbox.codes
-        self.book = CatchAllBook()
+    def __init__(
+        self, settings: LocalSettings, results: ResultBuffer, clock: Callable[[], float], rng: random.Random
+    ) -> None:
+        self.settings, self.results, self.clock, self.rng = settings, results, clock, rng
+        self.domains = results.view.syntax.domains.to_pylist()
+        self.local_parts = results.view.syntax.local
+        self.codes = results.codes
+        self.book = CatchAllProbes()
         assert isinstance(settings.retry_greylisted, float)
-        self.parking = Parking(settings.retry_greylisted)
+        self.retries = RetrySchedule(settings.retry_greylisted)
         self.drops: Counter[int] = Counter()
         self.last_word: dict[int, MailboxEvidence] = {}  # of addresses that moved on to another exchange
         self.begun: dict[int, float] = {}  # when an address was first asked about
@@ -155,18 +157,18 @@ class Asking:
 
     # --- questions -----------------------------------------------------------------------------------
 
-    def supply(self, job: Job, count: int) -> list[Recipient]:
-        """Hand a session what to ask next: due probes first, then its lane; nothing where it had better end."""
-        exchanges = job.assignment.exchanges
-        lane = exchanges.lanes[job.assignment.rank]
-        if job.assignment.host.closed or self.is_tail(job, count):
+    def supply(self, active: ActiveSession, count: int) -> list[Recipient]:
+        """Hand a session what to ask next: due probes first, then its queue; nothing where it had better end."""
+        exchanges = active.assignment.exchanges
+        queue = exchanges.queues[active.assignment.mx_index]
+        if active.assignment.host.closed or self.is_tail(active, count):
             return []
         codes, exchanges.probes = exchanges.probes[:count], exchanges.probes[count:]
         probes = {Recipient(self.book.probe_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
-        job.probes |= probes
-        addresses = self.addresses(lane.take(count - len(probes)))
-        job.positions |= addresses
-        job.has_asked = True
+        active.probes |= probes
+        addresses = self.addresses(queue.take(count - len(probes)))
+        active.positions |= addresses
+        active.has_asked = True
         return [*probes, *addresses]
 
     def addresses(self, positions: list[int]) -> dict[Recipient, int]:
@@ -178,41 +180,41 @@ class Asking:
             found[Recipient(f"{local}@{self.domains[self.codes[position]]}")] = position
         return found
 
-    def is_tail(self, job: Job, count: int, refusals: float = 0.0) -> bool:
+    def is_tail(self, active: ActiveSession, count: int, refusals: float = 0.0) -> bool:
         """Whether windows are so small, once `refusals` more have come, that a fresh session asks the rest sooner."""
-        assignment = job.assignment
-        waiting = assignment.exchanges.lanes[assignment.rank].size + len(assignment.exchanges.probes)
-        is_on_trial = job.budget > assignment.host.plan.refusal_budget
-        is_small = 3 * (count - refusals) < job.budget
-        return is_small and waiting > count and job.is_pipelining and job.has_asked and not is_on_trial
+        assignment = active.assignment
+        waiting = assignment.exchanges.queues[assignment.mx_index].size + len(assignment.exchanges.probes)
+        is_on_trial = active.budget > assignment.host.plan.refusal_budget
+        is_small = 3 * (count - refusals) < active.budget
+        return is_small and waiting > count and active.is_pipelining and active.has_asked and not is_on_trial
 
-    def pause(self, job: Job) -> float:
+    def pause(self, active: ActiveSession) -> float:
         """Seconds since the last answer: how long the farewell took."""
-        return 0.0 if job.answered_at is None else self.clock() - job.answered_at
+        return 0.0 if active.answered_at is None else self.clock() - active.answered_at
 
     # --- answers --------------------------------------------------------------------------------------
 
-    def take(self, job: Job, event: Answered) -> None:
+    def take(self, active: ActiveSession, event: RecipientAnswer) -> None:
         """Take in one answer."""
-        exchanges, reply = job.assignment.exchanges, event.reply
+        exchanges, reply = active.assignment.exchanges, event.reply
         if reply is not None:
-            job.answered_at = self.clock()
+            active.answered_at = self.clock()
             exchanges.silent_for = 0.0
-            job.assignment.host.answered(event.classification, reply)
+            active.assignment.host.answered(event.classification, reply)
         if event.recipient.is_probe:
-            self.take_probe(exchanges, job.probes.pop(event.recipient), event)
+            self.take_probe(exchanges, active.probes.pop(event.recipient), event)
         else:
-            self.take_answer(job.assignment, job.positions.pop(event.recipient), event)
+            self.take_answer(active.assignment, active.positions.pop(event.recipient), event)
 
-    def take_probe(self, exchanges: ExchangeSet, code: int, event: Answered) -> None:
+    def take_probe(self, exchanges: ExchangeSet, code: int, event: RecipientAnswer) -> None:
         """A domain is known, or asked once more when greylisting is over."""
         classification = event.classification
         wait = classification.retry_after
-        if classification.reason is Reason.GREYLISTED and self.parking.park_probe(exchanges, code, wait, self.clock()):
+        if classification.reason is Reason.GREYLISTED and self.retries.park_probe(exchanges, code, wait, self.clock()):
             return
         self.settle_all(self.book.answered(code, classification, event.reply))
 
-    def take_answer(self, assignment: Assignment, position: int, event: Answered) -> None:
+    def take_answer(self, assignment: Assignment, position: int, event: RecipientAnswer) -> None:
         """Settle an address, hold it for its domain's probe, park it, or let another exchange say."""
         classification, reply = event.classification, event.reply
         if classification.reason is Reason.GREYLISTED and self.park(assignment.exchanges, position, classification):
@@ -224,7 +226,9 @@ class Asking:
         elif classification.reason in FINAL or not self.move_on(assignment, position, evidence):
             self.settle(position, evidence)
 
-    def hold_for_probe(self, assignment: Assignment, position: int, event: Answered, evidence: MailboxEvidence) -> None:
+    def hold_for_probe(
+        self, assignment: Assignment, position: int, event: RecipientAnswer, evidence: MailboxEvidence
+    ) -> None:
         """What this answer is worth depends on what a random address of the domain is told."""
         code = int(self.codes[position])
         provider = assignment.host.provider
@@ -232,7 +236,7 @@ class Asking:
             self.book.note(code, accepts_all=provider.catch_all)
         elif not self.settings.catch_all_probe:
             self.book.note(code, accepts_all=None)
-        self.settle_all(self.book.hold(code, Held(position, event.recipient.address, evidence, event.reply)))
+        self.settle_all(self.book.hold(code, PendingAnswer(position, event.recipient.address, evidence, event.reply)))
         self.want_probe(assignment.exchanges, code)
 
     def want_probe(self, exchanges: ExchangeSet, code: int) -> None:
@@ -242,7 +246,7 @@ class Asking:
 
     def park(self, exchanges: ExchangeSet, position: int, classification: Classification) -> bool:
         """Ask once more in this run, after the server's own wait or ours; its domain's probe waits along."""
-        if not self.parking.park(exchanges, position, classification.retry_after, self.clock()):
+        if not self.retries.park(exchanges, position, classification.retry_after, self.clock()):
             return False
         self.begun.pop(position, None)
         self.want_probe(exchanges, int(self.codes[position]))
@@ -250,18 +254,18 @@ class Asking:
 
     def unpark(self, now: float) -> Iterable[ExchangeSet]:
         """Queue what has waited long enough; gives the sets that have more to do."""
-        for parked in self.parking.due(now):
-            parked.exchanges.lanes[0].put_back(parked.positions)
+        for parked in self.retries.due(now):
+            parked.exchanges.queues[0].put_back(parked.positions)
             parked.exchanges.probes += parked.probes
             yield parked.exchanges
 
     def move_on(self, assignment: Assignment, position: int, evidence: MailboxEvidence) -> bool:
         """Queue an address for the next exchange by preference, if there is one and time left."""
-        rank = assignment.exchanges.rank_after(assignment.host)
-        if rank is None or self.is_late(position):
+        mx_index = assignment.exchanges.mx_index_after(assignment.host)
+        if mx_index is None or self.is_late(position):
             return False
         self.last_word[position] = evidence
-        assignment.exchanges.lanes[rank].append(position)
+        assignment.exchanges.queues[mx_index].append(position)
         return True
 
     def is_late(self, position: int) -> bool:
@@ -275,7 +279,7 @@ class Asking:
         self.unsettled -= 1
         self.begun.pop(position, None)
         self.last_word.pop(position, None)
-        self.outbox.add(position, evidence)
+        self.results.add(position, evidence)
 
     def settle_all(self, settled: Iterable[tuple[int, MailboxEvidence]]) -> None:
         """Addresses that waited for their domain are done."""
@@ -289,57 +293,57 @@ class Asking:
 
     # --- what a session leaves behind -----------------------------------------------------------------
 
-    def take_back(self, job: Job, end: Ended) -> None:
+    def take_back(self, active: ActiveSession, end: SessionEnd) -> None:
         """Queue again what was drawn and not answered, but for whom the end of the session says something about."""
-        exchanges = job.assignment.exchanges
-        exchanges.probes += self.lost_probes(job, end)
-        left = [job.positions[recipient] for recipient in end.unasked if recipient in job.positions]
-        told = self.whom_it_tells(job, end, left) if end.classification is not None else None
+        exchanges = active.assignment.exchanges
+        exchanges.probes += self.lost_probes(active, end)
+        left = [active.positions[recipient] for recipient in end.unasked if recipient in active.positions]
+        told = self.whom_it_tells(active, end, left) if end.classification is not None else None
         for position in left:
             if position != told:
                 self.begun.pop(position, None)  # it was not its turn
-        exchanges.lanes[job.assignment.rank].put_back(position for position in left if position != told)
+        exchanges.queues[active.assignment.mx_index].put_back(position for position in left if position != told)
         if told is not None:
-            self.tell(job, end, told)
-        if job.answered_at is None and end.classification is not None:
-            exchanges.silent_for += self.clock() - job.began
+            self.tell(active, end, told)
+        if active.answered_at is None and end.classification is not None:
+            exchanges.silent_for += self.clock() - active.began
             if exchanges.silent_for >= self.settings.deadline:
-                self.give_up(exchanges, ended_evidence(job.assignment.host.host, end))
+                self.give_up(exchanges, ended_evidence(active.assignment.host.host, end))
 
-    def whom_it_tells(self, job: Job, end: Ended, left: list[int]) -> int | None:
+    def whom_it_tells(self, active: ActiveSession, end: SessionEnd, left: list[int]) -> int | None:
         """The address that the end of a session is an answer to: whose turn it was, else whoever comes first."""
         assert end.classification is not None
         if end.recipient is not None and end.classification.action is Action.NONE:
-            return job.positions.get(end.recipient)
+            return active.positions.get(end.recipient)
         if end.classification.reason in REFUSED_US:
-            lane = job.assignment.exchanges.lanes[job.assignment.rank]
-            return next(iter(left or lane.take(1)), None)
+            queue = active.assignment.exchanges.queues[active.assignment.mx_index]
+            return next(iter(left or queue.take(1)), None)
         return None
 
-    def tell(self, job: Job, end: Ended, position: int) -> None:
+    def tell(self, active: ActiveSession, end: SessionEnd, position: int) -> None:
         """A refusal of us is an answer; a broken session is one only if it breaks again on the same address."""
         assert end.classification is not None
-        assignment = job.assignment
-        self.begun.setdefault(position, job.began)
+        assignment = active.assignment
+        self.begun.setdefault(position, active.began)
         self.drops[position] += 1
         is_answer = end.classification.reason in REFUSED_US or self.drops[position] >= DROPS or self.is_late(position)
         evidence = ended_evidence(assignment.host.host, end)
         if not is_answer:
-            assignment.exchanges.lanes[assignment.rank].put_back([position])
+            assignment.exchanges.queues[assignment.mx_index].put_back([position])
         elif not self.move_on(assignment, position, evidence):
             self.settle(position, evidence)
 
-    def lost_probes(self, job: Job, end: Ended) -> list[int]:
+    def lost_probes(self, active: ActiveSession, end: SessionEnd) -> list[int]:
         """Probes to send again; a domain whose probe breaks sessions stays undetermined."""
         again = []
-        for recipient, code in job.probes.items():
+        for recipient, code in active.probes.items():
             if recipient == end.recipient and self.book.is_lost(code):
                 self.settle_all(self.book.give_up(code))
             else:
                 again.append(code)
         return again
 
-    def strand(self, exchanges: ExchangeSet) -> None:
+    def requeue_or_fail(self, exchanges: ExchangeSet) -> None:
         """Settle what has no exchange left to be asked."""
         for positions in exchanges.stranded():
             self.settle_waiting(positions, closed_evidence(*pick_closed(exchanges)))
@@ -349,8 +353,8 @@ class Asking:
     def give_up(self, exchanges: ExchangeSet, evidence: MailboxEvidence) -> None:
         """No answer for the whole of the deadline: whoever waits is told how the last session ended."""
         exchanges.silent_for = 0.0
-        for lane in exchanges.lanes:
-            self.settle_waiting(lane.drain(), evidence)
+        for queue in exchanges.queues:
+            self.settle_waiting(queue.drain(), evidence)
         self.give_up_probes(exchanges)
 
     def give_up_probes(self, exchanges: ExchangeSet) -> None:

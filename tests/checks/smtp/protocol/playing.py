@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from mailverdict.checks.smtp.classify.classification import Failure, FailureKind
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
-    Answered,
-    Ended,
-    Heard,
-    Learned,
+    LimitObserved,
     Read,
     Recipient,
+    RecipientAnswer,
     Send,
+    SessionEnd,
     SessionPlan,
     StartTls,
+    TimedReply,
 )
 from mailverdict.checks.smtp.replies import parse_reply
 
@@ -35,11 +35,11 @@ UNKNOWN = "550 5.1.1 User unknown"
 class Played:
     """What came of a session."""
 
-    ended: Ended
+    ended: SessionEnd
     commands: list[str] = field(default_factory=list)
     flights: list[int] = field(default_factory=list)
-    answers: list[Answered] = field(default_factory=list)
-    lessons: list[Learned] = field(default_factory=list)
+    answers: list[RecipientAnswer] = field(default_factory=list)
+    lessons: list[LimitObserved] = field(default_factory=list)
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -72,10 +72,10 @@ def play(
         plan or SessionPlan("client.example"),
         lambda limit: [waiting.popleft() for _ in range(min(limit, len(waiting)))],
     )
-    played = Played(Ended())
+    played = Played(SessionEnd())
     replies: deque[str | Failure] = deque([banner] if banner is not None else [])
     steps = session.dialogue()
-    value: Heard | Failure | None = None
+    value: TimedReply | Failure | None = None
     while True:
         try:
             step = steps.send(value)
@@ -93,18 +93,18 @@ def play(
                 value = heard(replies, seconds)
             case StartTls():
                 value = handshake
-            case Answered():
+            case RecipientAnswer():
                 played.answers.append(step)
-            case Learned():
+            case LimitObserved():
                 played.lessons.append(step)
 
 
-def heard(replies: deque[str | Failure], seconds: Callable[[str], float]) -> Heard | Failure:
+def heard(replies: deque[str | Failure], seconds: Callable[[str], float]) -> TimedReply | Failure:
     """The next reply; silence where there is none."""
     reply = replies.popleft() if replies else SILENCE
     if isinstance(reply, Failure):
         return reply
-    return Heard(parse_reply(reply.split("|")), seconds(reply))
+    return TimedReply(parse_reply(reply.split("|")), seconds(reply))
 
 
 def server(

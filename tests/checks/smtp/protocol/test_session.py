@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind
 from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import Answered, Ended, Learned, Read, Send, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import LimitObserved, Read, RecipientAnswer, Send, SessionEnd, SessionPlan
 from tests.checks.smtp.protocol.playing import GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
@@ -238,7 +238,7 @@ def test_nothing_counts_of_a_window_in_which_a_reply_was_lost() -> None:
     played = play(to(ADA, BOB, EVE), server([ADA, EVE], special={f"RCPT TO:<{ADA}>": None}))
 
     assert played.answers == []
-    assert played.lessons == [Learned(loses_replies=True)]
+    assert played.lessons == [LimitObserved(loses_replies=True)]
     assert played.ended.classification is not None
     assert (played.ended.classification.reason, played.ended.classification.action) == ("timeout", Action.IN_STEP)
     assert len(played.ended.unasked) == 3
@@ -370,7 +370,7 @@ def test_too_many_recipients_are_asked_in_smaller_transactions(most: int) -> Non
     played = play(to(*known), limited(known, most))
 
     assert played.reasons == dict.fromkeys(known, "ok")
-    assert played.lessons[0] == Learned(rcpt_per_transaction=most)
+    assert played.lessons[0] == LimitObserved(rcpt_per_transaction=most)
     assert played.ended.unasked == ()
 
 
@@ -380,7 +380,7 @@ def test_too_many_recipients_a_session_leaves_the_rest_for_the_next() -> None:
 
     assert list(played.reasons) == known[:4]
     assert [r.address for r in played.ended.unasked] == known[4:]
-    assert played.lessons[-1] == Learned(rcpt_per_session=4)
+    assert played.lessons[-1] == LimitObserved(rcpt_per_session=4)
     assert played.ended.classification is None
 
 
@@ -412,7 +412,7 @@ def test_one_domain_a_transaction_is_learned() -> None:
     played = play(to(ADA, EVE), answer)
 
     assert played.reasons == {ADA: "ok", EVE: "ok"}
-    assert played.lessons == [Learned(one_domain=True)]
+    assert played.lessons == [LimitObserved(one_domain=True)]
 
 
 def test_announced_limits_are_kept() -> None:
@@ -456,7 +456,7 @@ def test_slow_replies_after_refusals_are_learned_and_heeded() -> None:
 
     played = play(to(*many(40)), server(known), plan=plan(refusal_budget=18), seconds=seconds)
 
-    assert played.lessons == [Learned(slowed_after=9)]
+    assert played.lessons == [LimitObserved(slowed_after=9)]
     assert played.ended.refused < 18
 
 
@@ -475,13 +475,13 @@ def test_cut_after_refusals_is_learned() -> None:
 
     played = play(to(*many(9)), answer)
 
-    assert played.lessons == [Learned(cut_after=4)]
+    assert played.lessons == [LimitObserved(cut_after=4)]
     assert len(played.answers) == 4
     assert [r.address for r in played.ended.unasked] == many(9)[4:]
     assert played.ended.recipient == played.ended.unasked[0]
 
 
-def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], list[str], Ended]:
+def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], list[str], SessionEnd]:
     """Ask one at a time, and call the second window the last: flights, whom it asked, the end."""
     waiting = deque(to(*addresses))
 
@@ -504,7 +504,7 @@ def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], lis
             replies.extend(reply for line in flights[-1] if (reply := answer(line)) is not None)
         elif isinstance(step, Read):
             value = heard(replies, lambda reply: 0.0)
-        elif isinstance(step, Answered):
+        elif isinstance(step, RecipientAnswer):
             asked.append(step.recipient.address)
 
 
@@ -516,7 +516,7 @@ def test_quit_goes_along_and_is_said_once() -> None:
         ["RCPT", "QUIT"],
     ]
     assert asked == [ADA, BOB]
-    assert end == Ended(reached="mail", asked=2)
+    assert end == SessionEnd(reached="mail", asked=2)
 
 
 @pytest.mark.parametrize("reply", [GONE, "421 4.7.0 Too many errors"])

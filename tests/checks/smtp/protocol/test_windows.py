@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailverdict.checks.smtp.protocol.steps import Recipient
-from mailverdict.checks.smtp.protocol.windows import Standing, is_misplaced, plan_window, standing_after
+from mailverdict.checks.smtp.protocol.windows import OpenTransaction, is_misplaced, plan_window, transaction_after
 from mailverdict.checks.smtp.replies import Reply
 
 A, B, C = Recipient("a@x.example"), Recipient("b@x.example"), Recipient("c@y.example")
@@ -31,11 +31,26 @@ WINDOWS = [
     ([A, ZOE, B], {}, "M a b R M8 zoë", "SMTPUTF8 only where it is needed"),
     ([A, B], {"utf8": frozenset({B})}, "M a R M8 b", "or was asked for"),
     ([A], {"begins_with_rset": True}, "R M a", "after another window"),
-    ([A, C], {"begins_with_rset": True, "standing": Standing(1, frozenset())}, "a c", "the transaction goes on"),
-    ([A, B], {"begins_with_rset": True, "standing": Standing(49)}, "a R M b", "as long as it has room"),
-    ([A], {"begins_with_rset": True, "standing": Standing(60)}, "R M a", "and no longer"),
-    ([A, ZOE, PROBE], {"standing": Standing(1)}, "a R M8 zoë R M zq7k", "and not for those who need their own"),
-    ([A], {"begins_with_rset": True, "standing": Standing(1), "one_domain": True}, "R M a", "nor across domains"),
+    (
+        [A, C],
+        {"begins_with_rset": True, "transaction": OpenTransaction(1, frozenset())},
+        "a c",
+        "the transaction goes on",
+    ),
+    ([A, B], {"begins_with_rset": True, "transaction": OpenTransaction(49)}, "a R M b", "as long as it has room"),
+    ([A], {"begins_with_rset": True, "transaction": OpenTransaction(60)}, "R M a", "and no longer"),
+    (
+        [A, ZOE, PROBE],
+        {"transaction": OpenTransaction(1)},
+        "a R M8 zoë R M zq7k",
+        "and not for those who need their own",
+    ),
+    (
+        [A],
+        {"begins_with_rset": True, "transaction": OpenTransaction(1), "one_domain": True},
+        "R M a",
+        "nor across domains",
+    ),
     ([], {}, "", "nothing"),
 ]
 
@@ -61,23 +76,23 @@ def test_plan_window_counts_companions_and_domains() -> None:
 
 
 def test_plan_window_counts_who_was_there_before() -> None:
-    entries = plan_window([C], **{**PLAIN, "standing": Standing(2, frozenset({"x.example"}))})
+    entries = plan_window([C], **{**PLAIN, "transaction": OpenTransaction(2, frozenset({"x.example"}))})
 
     assert [(e.companions, e.domains) for e in entries] == [(3, 2)]
 
 
-STANDING = Standing(2, frozenset({"x.example"}))
+STANDING = OpenTransaction(2, frozenset({"x.example"}))
 AFTER = [
-    ([A, C], None, Standing(2, frozenset({"x.example", "y.example"})), "a new one"),
+    ([A, C], None, OpenTransaction(2, frozenset({"x.example", "y.example"})), "a new one"),
     ([A, ZOE], None, None, "the last one has SMTPUTF8"),
     ([A, PROBE], None, None, "the last one is a probe's"),
-    ([C], STANDING, Standing(3, frozenset({"x.example", "y.example"})), "the one before, with one more"),
+    ([C], STANDING, OpenTransaction(3, frozenset({"x.example", "y.example"})), "the one before, with one more"),
 ]
 
 
 @pytest.mark.parametrize(("recipients", "before", "after", "why"), AFTER)
 def test_standing_after_tells_what_may_go_on(recipients: Any, before: Any, after: Any, why: str) -> None:
-    assert standing_after(plan_window(recipients, **PLAIN, standing=before), before) == after, why
+    assert transaction_after(plan_window(recipients, **PLAIN, transaction=before), before) == after, why
 
 
 OK = Reply(250, None, "Ok")

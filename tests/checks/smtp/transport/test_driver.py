@@ -12,29 +12,29 @@ from typing import Any, TypeVar
 import pytest
 
 from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import Answered, Ended, Recipient, SessionPlan
-from mailverdict.checks.smtp.transport.driver import Transcript, WireLimits, converse, default_tls
+from mailverdict.checks.smtp.protocol.steps import Recipient, RecipientAnswer, SessionEnd, SessionPlan
+from mailverdict.checks.smtp.transport.driver import SessionTimeouts, Transcript, default_tls, drive_session
 from mailverdict.sandbox.smtp import Exchange, Fault, SmtpServer
 from mailverdict.sandbox.smtp_table import EXCHANGES
 
 T = TypeVar("T")
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
-SHORT = WireLimits(connect=1.5, command=1.5, session=6.0, quit=0.5)
-PATIENT = WireLimits(connect=5.0, command=5.0, session=20.0, quit=5.0)
+SHORT = SessionTimeouts(connect=1.5, command=1.5, session=6.0, quit=0.5)
+PATIENT = SessionTimeouts(connect=5.0, command=5.0, session=20.0, quit=5.0)
 CASES = [(exchange, local) for exchange in EXCHANGES for local in exchange.expects]
 
 
 @dataclass
-class Held:
+class PendingAnswer:
     """What came of one session."""
 
-    ended: Ended
+    ended: SessionEnd
     events: list[Any] = field(default_factory=list)
     lines: Transcript = field(default_factory=list)
 
     @property
-    def answers(self) -> list[Answered]:
-        return [event for event in self.events if isinstance(event, Answered)]
+    def answers(self) -> list[RecipientAnswer]:
+        return [event for event in self.events if isinstance(event, RecipientAnswer)]
 
     @property
     def reason(self) -> Any:
@@ -49,11 +49,11 @@ async def hold(
     exchange: Exchange,
     locals_: Iterable[str],
     *,
-    limits: WireLimits = PATIENT,
+    limits: SessionTimeouts = PATIENT,
     plan: SessionPlan | None = None,
     events: list[Any] | None = None,
     **how: Any,
-) -> Held:
+) -> PendingAnswer:
     """Hold one session with an exchange about some mailboxes of its domain."""
     waiting = [Recipient(f"{local}@{exchange.domain}") for local in locals_]
 
@@ -62,8 +62,8 @@ async def hold(
         del waiting[:limit]
         return drawn
 
-    held = Held(Ended(), events if events is not None else [])
-    held.ended = await converse(
+    held = PendingAnswer(SessionEnd(), events if events is not None else [])
+    held.ended = await drive_session(
         Session(plan or SessionPlan("client.example"), supply),
         how.pop("addresses", [server.address_of(exchange.host)]),
         port=server.port,
@@ -93,7 +93,7 @@ def play(exchanges: Iterable[Exchange], action: Callable[[SmtpServer], Awaitable
 class Round:
     """One session with every exchange for each of its cases, all at the same time."""
 
-    held: dict[tuple[str, str], Held]
+    held: dict[tuple[str, str], PendingAnswer]
     order: list[str]
     server: SmtpServer
 
@@ -102,7 +102,7 @@ class Round:
 def round_() -> Round:
     order: list[str] = []
 
-    async def one(server: SmtpServer, exchange: Exchange, local: str) -> Held:
+    async def one(server: SmtpServer, exchange: Exchange, local: str) -> PendingAnswer:
         held = await hold(server, exchange, [local], limits=SHORT)
         order.append(exchange.host)
         return held
@@ -179,7 +179,7 @@ def test_transcript_holds_every_line() -> None:
 
 
 def test_address_that_may_not_be_dialled_is_not() -> None:
-    async def action(server: SmtpServer) -> tuple[Held, int]:
+    async def action(server: SmtpServer) -> tuple[PendingAnswer, int]:
         held = await hold(server, PLAIN, ["ada"], allow_networks=())
         return held, server.stats(PLAIN.host).sessions
 
@@ -189,7 +189,7 @@ def test_address_that_may_not_be_dialled_is_not() -> None:
 
 
 def test_next_address_of_the_exchange_is_tried() -> None:
-    async def action(server: SmtpServer) -> Held:
+    async def action(server: SmtpServer) -> PendingAnswer:
         return await hold(server, PLAIN, ["ada"], addresses=["127.25.9.9", server.address_of(PLAIN.host)])
 
     held = play([PLAIN], action)
@@ -227,7 +227,7 @@ def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
 
 def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:
     slow = Exchange("mx.slow.example", "a long way off", mailboxes=None, extensions=(), delay=0.1)
-    limits = WireLimits(connect=5.0, command=5.0, session=1.0, quit=0.1)
+    limits = SessionTimeouts(connect=5.0, command=5.0, session=1.0, quit=0.1)
 
     held = play([slow], lambda server: hold(server, slow, [f"user{n}" for n in range(50)], limits=limits))
 
@@ -249,11 +249,11 @@ def test_fault_of_the_handler_reaches_the_caller() -> None:
     def stumble(event: object) -> None:
         raise ZeroDivisionError
 
-    async def action(server: SmtpServer) -> Ended:
+    async def action(server: SmtpServer) -> SessionEnd:
         waiting = [Recipient("ada@plain.example")]
         session = Session(SessionPlan("client.example"), lambda limit: [waiting.pop()] if waiting else [])
         where = [server.address_of(PLAIN.host)]
-        return await converse(session, where, port=server.port, handle=stumble, allow_networks=LOOPBACK)
+        return await drive_session(session, where, port=server.port, handle=stumble, allow_networks=LOOPBACK)
 
     with pytest.raises(ZeroDivisionError):
         play([PLAIN], action)
@@ -276,7 +276,7 @@ def test_bytes_before_the_handshake_are_not_taken_for_replies() -> None:
 def test_sessions_under_tls_are_secure() -> None:
     offering = Exchange("mx.offering.example", "offers STARTTLS", starttls="offered")
 
-    async def action(server: SmtpServer) -> tuple[Held, int]:
+    async def action(server: SmtpServer) -> tuple[PendingAnswer, int]:
         held = await hold(server, offering, ["ada", "nobody"])
         return held, server.stats(offering.host).secured
 
@@ -296,7 +296,7 @@ def test_default_tls_verifies_nothing() -> None:
 def test_budget_is_kept_over_the_wire() -> None:
     punishing = Exchange("mx.punishing.example", "punishes refusals", slow_after=10, slow_by=30.0, cut_after=20)
 
-    async def action(server: SmtpServer) -> tuple[Held, int]:
+    async def action(server: SmtpServer) -> tuple[PendingAnswer, int]:
         held = await hold(server, punishing, [f"nobody{n}" for n in range(40)])
         return held, server.stats(punishing.host).commands["RCPT"]
 

@@ -12,23 +12,23 @@ from ..replies import Reply
 from . import commands as command
 from .commands import parse_extensions, parse_limits
 from .steps import (
-    Answered,
     Dialogue,
-    Ended,
-    Heard,
-    Learned,
+    LimitObserved,
     Read,
     Recipient,
+    RecipientAnswer,
     Send,
     Sent,
+    SessionEnd,
     SessionPlan,
     StartTls,
     Step,
     Supply,
+    TimedReply,
 )
-from .windows import Entry, Standing, is_misplaced, plan_window, standing_after
+from .windows import OpenTransaction, WindowCommand, is_misplaced, plan_window, transaction_after
 
-__all__ = ["Over", "Session", "is_silence", "lost_connection", "mistrust", "refusal", "shut"]
+__all__ = ["Session", "SessionAborted", "is_silence", "lost_connection", "mistrust", "refusal", "shut"]
 
 OUT_OF_STEP = Classification(Reason.INCONCLUSIVE, "out_of_step")
 MISPLACED = Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP)
@@ -44,13 +44,13 @@ STILL_OPEN = frozenset(
 )
 
 
-class Over(Exception):
+class SessionAborted(Exception):
     """The session cannot go on; never leaves the generator.
 
     Attributes
     ----------
     classification, phase, detail, recipient
-        As in `Ended`.
+        As in `SessionEnd`.
     says_quit, waits : bool
         Whether QUIT makes sense, and waiting for the reply to it.
     is_cut : bool
@@ -70,46 +70,46 @@ class Over(Exception):
         self.recipient: Recipient | None = None
 
 
-def refusal(reply: Reply, phase: str) -> Over:
+def refusal(reply: Reply, phase: str) -> SessionAborted:
     """The end by a reply that is no way to go on."""
     classification = classify_reply(reply, phase=phase)
     if classification.reason is None:  # as 250 for a greeting
         classification = OUT_OF_STEP
-    return Over(classification, phase, str(reply), says_quit=True, waits=True)
+    return SessionAborted(classification, phase, str(reply), says_quit=True, waits=True)
 
 
-def is_silence(over: Over) -> bool:
+def is_silence(over: SessionAborted) -> bool:
     """Whether replies stopped coming, so that one may be missing in the middle."""
     return over.classification.rule in SILENCE
 
 
-def lost_connection(failure: Failure, phase: str, recipient: Recipient | None) -> Over:
+def lost_connection(failure: Failure, phase: str, recipient: Recipient | None) -> SessionAborted:
     """The end by a failure of the transport."""
     detail = failure.detail or failure.kind.value
-    over = Over(classify_failure(failure), phase, detail, says_quit=failure.kind in STILL_OPEN)
+    over = SessionAborted(classify_failure(failure), phase, detail, says_quit=failure.kind in STILL_OPEN)
     over.is_cut, over.recipient = failure.kind is FailureKind.DROPPED, recipient
     return over
 
 
-def shut(reply: Reply, phase: str, recipient: Recipient | None) -> Over:
+def shut(reply: Reply, phase: str, recipient: Recipient | None) -> SessionAborted:
     """The end by 421: the server is closing the connection."""
-    over = Over(classify_reply(reply, phase=phase), phase, str(reply), says_quit=True)
+    over = SessionAborted(classify_reply(reply, phase=phase), phase, str(reply), says_quit=True)
     over.is_cut, over.recipient = True, recipient
     return over
 
 
-def mistrust(lost: Over | None) -> Over:
+def mistrust(lost: SessionAborted | None) -> SessionAborted:
     """The end of a window whose replies may not be in order: nothing of it counts."""
     if lost is None:
         detail = "a reply names another recipient than the one that was asked"
-        return Over(
+        return SessionAborted(
             Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP),
             "rcpt",
             detail,
             says_quit=True,
         )
     classification = Classification(lost.classification.reason, lost.classification.rule, action=Action.IN_STEP)
-    return Over(classification, lost.phase, lost.detail, says_quit=lost.says_quit)
+    return SessionAborted(classification, lost.phase, lost.detail, says_quit=lost.says_quit)
 
 
 SHUT = 421
@@ -152,22 +152,22 @@ class Session:
         self.pace = 0.0  # seconds of a reply that the server has no grudge about
         self.is_secure = False
         self.has_transaction = False
-        self.standing: Standing | None = None
+        self.transaction: OpenTransaction | None = None
         self.taken = self.taken_here = 0  # recipients that were not too many: of the session, of its last transaction
         self.wants_tls = False
         self.is_last_window = False  # set by whoever supplies: QUIT then goes along with the next window
         self.has_quit = False
-        self.stop: Over | None = None
+        self.stop: SessionAborted | None = None
 
     # --- the whole ---------------------------------------------------------------------------
 
-    def dialogue(self) -> Generator[Step, Sent, Ended]:
+    def dialogue(self) -> Generator[Step, Sent, SessionEnd]:
         """Hold the session; the module says what each step asks of the driver."""
         try:
             yield from self.greet()
             yield from self.secure()
             yield from self.ask()
-        except Over as over:
+        except SessionAborted as over:
             yield from self.leave(over)
             return self.ended(over)
         if not self.has_quit:
@@ -175,19 +175,21 @@ class Session:
         yield Read("quit")
         return self.ended()
 
-    def ended(self, over: Over | None = None) -> Ended:
+    def ended(self, over: SessionAborted | None = None) -> SessionEnd:
         """Sum up, at the end or when the driver must stop early."""
-        so_far = Ended(None, "", "", None, tuple(self.open), self.reached, self.asked, self.refused, self.is_secure)
+        so_far = SessionEnd(
+            None, "", "", None, tuple(self.open), self.reached, self.asked, self.refused, self.is_secure
+        )
         if over is None:
             return so_far
         return replace(
             so_far, classification=over.classification, phase=over.phase, detail=over.detail, recipient=over.recipient
         )
 
-    def leave(self, over: Over) -> Dialogue:
+    def leave(self, over: SessionAborted) -> Dialogue:
         """Say QUIT where someone may still be listening, and wait where someone surely is."""
         if over.is_cut and self.refused:
-            yield Learned(cut_after=self.refused)
+            yield LimitObserved(cut_after=self.refused)
         if over.says_quit and not self.has_quit:
             yield Send(command.QUIT)
         if over.waits:
@@ -201,16 +203,16 @@ class Session:
             raise lost_connection(heard, phase, recipient)
         if heard.reply.code == SHUT:
             raise shut(heard.reply, phase, recipient)
-        yield from self.feel(phase, heard)
+        yield from self.check_latency(phase, heard)
         return heard.reply
 
-    def feel(self, phase: str, heard: Heard) -> Dialogue:
+    def check_latency(self, phase: str, heard: TimedReply) -> Dialogue:
         """Notice a server that punishes refusals by taking its time, and take the hint."""
         if phase == "ehlo" or (phase == "rcpt" and self.refused < UNPUNISHED):
             self.pace = max(self.pace, heard.seconds)
         elif phase == "rcpt" and self.refused < self.budget and heard.seconds > self.pace + self.plan.slow_by:
             self.budget = self.refused
-            yield Learned(slowed_after=self.refused)
+            yield LimitObserved(slowed_after=self.refused)
         self.refused += phase == "rcpt" and not heard.reply.is_positive
 
     # --- until recipients can be asked -------------------------------------------------------
@@ -242,9 +244,9 @@ class Session:
         yield Send(command.helo(self.plan.helo_name))
         try:
             reply = yield from self.read("ehlo")
-        except Over as over:
+        except SessionAborted as over:
             classification = classify_reply(refused, phase="ehlo")
-            raise Over(classification, "ehlo", str(refused), says_quit=over.says_quit) from over
+            raise SessionAborted(classification, "ehlo", str(refused), says_quit=over.says_quit) from over
         if reply.code != 250:
             raise refusal(refused, "ehlo")
 
@@ -276,7 +278,9 @@ class Session:
             return
         failure = yield StartTls()
         if isinstance(failure, Failure):
-            raise Over(classify_failure(failure), "ehlo", failure.detail or failure.kind.value, says_quit=False)
+            raise SessionAborted(
+                classify_failure(failure), "ehlo", failure.detail or failure.kind.value, says_quit=False
+            )
         self.is_secure = True
         yield from self.hello()
 
@@ -292,10 +296,10 @@ class Session:
                 one_domain=self.one_domain,
                 utf8=self.needs_utf8,
                 begins_with_rset=self.has_transaction,
-                standing=self.standing if self.has_transaction else None,
+                transaction=self.transaction if self.has_transaction else None,
             )
             yield from self.pipeline(entries) if self.can_pipeline else self.in_step(entries)
-            self.standing = standing_after(entries, self.standing)
+            self.transaction = transaction_after(entries, self.transaction)
             if self.stop:
                 raise self.stop
             if self.has_quit:
@@ -315,7 +319,7 @@ class Session:
         while len(self.open) < room and (drawn := self.supply(room - len(self.open))):
             for recipient in drawn:
                 if classification := self.objection(recipient):
-                    yield Answered(recipient, None, classification)
+                    yield RecipientAnswer(recipient, None, classification)
                 else:
                     self.open[recipient] = None
         return list(self.open)[:room]
@@ -328,7 +332,7 @@ class Session:
             return None
         return NO_SMTPUTF8
 
-    def in_step(self, entries: list[Entry]) -> Dialogue:
+    def in_step(self, entries: list[WindowCommand]) -> Dialogue:
         """Command by command; each answer is handed on at once."""
         for entry in entries:
             yield Send(entry.data)
@@ -337,28 +341,28 @@ class Session:
             if self.stop or self.wants_tls:
                 return
 
-    def pipeline(self, entries: list[Entry]) -> Dialogue:
+    def pipeline(self, entries: list[WindowCommand]) -> Dialogue:
         """All commands at once (RFC 2920); answers count only when each reply surely belongs to its command."""
         self.has_quit = self.is_last_window
         farewell = command.QUIT if self.has_quit else b""
         yield Send(b"".join([entry.data for entry in entries]) + farewell)
         replies: list[Reply] = []
-        lost: Over | None = None
+        lost: SessionAborted | None = None
         try:
             for entry in entries:
                 reply = yield from self.read(entry.phase, entry.recipient)
                 replies.append(reply)
-        except Over as over:
+        except SessionAborted as over:
             lost = over
         if is_misplaced(entries, replies) or (lost and is_silence(lost)):
-            yield Learned(loses_replies=True)
+            yield LimitObserved(loses_replies=True)
             raise mistrust(lost)
         for entry, reply in zip(entries, replies, strict=False):
             yield from self.take(entry, reply)
         if lost:
             raise lost
 
-    def take(self, entry: Entry, reply: Reply) -> Dialogue:
+    def take(self, entry: WindowCommand, reply: Reply) -> Dialogue:
         """Make of a reply what its command asked for."""
         if entry.recipient is not None:
             yield from self.take_rcpt(entry, entry.recipient, reply)
@@ -379,7 +383,7 @@ class Session:
             raise over
         self.wants_tls = True
 
-    def take_rcpt(self, entry: Entry, recipient: Recipient, reply: Reply) -> Dialogue:
+    def take_rcpt(self, entry: WindowCommand, recipient: Recipient, reply: Reply) -> Dialogue:
         """An answer, unless the same recipient can get a better one in this session."""
         if not self.has_transaction:
             return  # its MAIL was refused: this reply is about that
@@ -387,49 +391,53 @@ class Session:
         classification = classify_reply(reply, phase="rcpt")
         handle = AGAIN.get(classification.action)
         again = handle(self, entry, reply, classification) if handle else False
-        if isinstance(again, Learned):
+        if isinstance(again, LimitObserved):
             yield again
         if again:
             return
         self.taken_here += 1
         self.taken += 1
         del self.open[recipient]
-        yield Answered(recipient, reply, classification)
+        yield RecipientAnswer(recipient, reply, classification)
 
     # --- whether the same recipient is asked again, and what was learned --------------------------
 
-    def again_with_fewer(self, entry: Entry, reply: Reply, classification: Classification) -> Learned | bool:
+    def again_with_fewer(
+        self, entry: WindowCommand, reply: Reply, classification: Classification
+    ) -> LimitObserved | bool:
         """Too many recipients: of this transaction, or, where it has taken none and others have, of this session."""
         if self.taken_here or (entry.companions > 1 and not self.taken):
             self.per_transaction = max(1, self.taken_here)
-            return Learned(rcpt_per_transaction=self.per_transaction)
+            return LimitObserved(rcpt_per_transaction=self.per_transaction)
         if self.taken:
             self.per_session = min(self.per_session, self.taken)
-            return Learned(rcpt_per_session=self.per_session)
+            return LimitObserved(rcpt_per_session=self.per_session)
         return False
 
-    def again_by_domain(self, entry: Entry, reply: Reply, classification: Classification) -> Learned | bool:
+    def again_by_domain(
+        self, entry: WindowCommand, reply: Reply, classification: Classification
+    ) -> LimitObserved | bool:
         """In a transaction of its own domain."""
         if entry.domains == 1:
             return False
         self.one_domain = True
-        return Learned(one_domain=True)
+        return LimitObserved(one_domain=True)
 
-    def again_with_tls(self, entry: Entry, reply: Reply, classification: Classification) -> bool:
+    def again_with_tls(self, entry: WindowCommand, reply: Reply, classification: Classification) -> bool:
         """After STARTTLS."""
         self.wants_tls = self.wants_tls or self.can_secure()
         return self.wants_tls
 
-    def again_with_utf8(self, entry: Entry, reply: Reply, classification: Classification) -> bool:
+    def again_with_utf8(self, entry: WindowCommand, reply: Reply, classification: Classification) -> bool:
         """In a transaction with SMTPUTF8."""
         assert entry.recipient is not None
         can = "SMTPUTF8" in self.extensions and entry.recipient not in self.needs_utf8
         self.needs_utf8.add(entry.recipient)
         return can
 
-    def again_later(self, entry: Entry, reply: Reply, classification: Classification) -> bool:
+    def again_later(self, entry: WindowCommand, reply: Reply, classification: Classification) -> bool:
         """Capacity: the session ends, and whoever planned it decides when there is another."""
-        self.stop = self.stop or Over(classification, "rcpt", str(reply), says_quit=True, waits=True)
+        self.stop = self.stop or SessionAborted(classification, "rcpt", str(reply), says_quit=True, waits=True)
         self.stop.recipient = self.stop.recipient or entry.recipient
         return True
 

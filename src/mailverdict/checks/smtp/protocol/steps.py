@@ -10,18 +10,18 @@ from ..classify.classification import Classification, Failure
 from ..replies import Reply
 
 __all__ = [
-    "Answered",
     "Dialogue",
-    "Ended",
-    "Heard",
-    "Learned",
+    "LimitObserved",
     "Read",
     "Recipient",
+    "RecipientAnswer",
     "Send",
+    "SessionEnd",
     "SessionPlan",
     "StartTls",
     "Step",
     "Supply",
+    "TimedReply",
 ]
 
 
@@ -100,14 +100,14 @@ class StartTls(NamedTuple):
     """Upgrade the connection now."""
 
 
-class Heard(NamedTuple):
+class TimedReply(NamedTuple):
     """One reply, and the seconds it took since it could first be expected."""
 
     reply: Reply
     seconds: float
 
 
-class Answered(NamedTuple):
+class RecipientAnswer(NamedTuple):
     """A recipient is done; `reply` is None where it could not be asked."""
 
     recipient: Recipient
@@ -116,7 +116,7 @@ class Answered(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class LimitObserved:
     """A limit that the exchange showed; None and False where it did not.
 
     Attributes
@@ -140,7 +140,7 @@ class Learned:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class SessionEnd:
     """How a session ended.
 
     Attributes
@@ -177,6 +177,6 @@ class Ended:
     host: str = ""
 
 
-Step = Send | Read | StartTls | Answered | Learned
-Sent = Heard | Failure | None
+Step = Send | Read | StartTls | RecipientAnswer | LimitObserved
+Sent = TimedReply | Failure | None
 Dialogue = Generator[Step, Sent, None]

@@ -9,10 +9,10 @@ from ..replies import Reply
 from . import commands as command
 from .steps import Recipient
 
-__all__ = ["Entry", "Standing", "is_misplaced", "plan_window", "standing_after"]
+__all__ = ["OpenTransaction", "WindowCommand", "is_misplaced", "plan_window", "transaction_after"]
 
 
-class Entry(NamedTuple):
+class WindowCommand(NamedTuple):
     """One command of a window.
 
     Attributes
@@ -41,7 +41,7 @@ class Entry(NamedTuple):
         return "rcpt" if self.verb == "RCPT" else "mail"
 
 
-class Standing(NamedTuple):
+class OpenTransaction(NamedTuple):
     """A transaction that may go on into the next window.
 
     Attributes
@@ -64,8 +64,8 @@ def plan_window(
     one_domain: bool,
     utf8: Set[Recipient],
     begins_with_rset: bool,
-    standing: Standing | None = None,
-) -> list[Entry]:
+    transaction: OpenTransaction | None = None,
+) -> list[WindowCommand]:
     """Lay out the commands that ask about `recipients`; transactions are parted by RSET.
 
     Parameters
@@ -82,12 +82,12 @@ def plan_window(
         Those that need SMTPUTF8 although their address does not show it.
     begins_with_rset : bool
         Whether a transaction is under way.
-    standing : Standing, optional
+    transaction : OpenTransaction, optional
         That transaction, if it may take more recipients: a MAIL the fewer, which in step is a round trip.
 
     Returns
     -------
-    list of Entry
+    list of WindowCommand
         In the order to send.
 
     Examples
@@ -97,16 +97,18 @@ def plan_window(
     >>> [entry.verb for entry in plan_window(ask, **how)]
     ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
     """
-    going_on = [] if standing is None or one_domain else who_goes_on(recipients, per_transaction - standing.asked, utf8)
-    entries = lay_out(going_on, standing or Standing())
+    going_on = (
+        [] if transaction is None or one_domain else who_goes_on(recipients, per_transaction - transaction.asked, utf8)
+    )
+    entries = lay_out(going_on, transaction or OpenTransaction())
     gone = set(going_on)
     for group, needs_utf8 in transactions(
         (r for r in recipients if r not in gone), per_transaction, utf8, one_domain=one_domain
     ):
         if entries or begins_with_rset:
-            entries.append(Entry("RSET", command.RSET))
-        entries.append(Entry("MAIL", command.mail(mail_from, smtputf8=needs_utf8)))
-        entries += lay_out(group, Standing())
+            entries.append(WindowCommand("RSET", command.RSET))
+        entries.append(WindowCommand("MAIL", command.mail(mail_from, smtputf8=needs_utf8)))
+        entries += lay_out(group, OpenTransaction())
     return entries
 
 
@@ -116,22 +118,22 @@ def who_goes_on(recipients: Iterable[Recipient], room: int, utf8: Set[Recipient]
     return plain[: max(0, room)]
 
 
-def lay_out(group: Sequence[Recipient], standing: Standing) -> list[Entry]:
+def lay_out(group: Sequence[Recipient], transaction: OpenTransaction) -> list[WindowCommand]:
     """The RCPT commands of a transaction that has had others before."""
-    companions, domains = len(group) + standing.asked, len(standing.domains.union(r.domain for r in group))
-    return [Entry("RCPT", command.rcpt(r.address), r, companions, domains) for r in group]
+    companions, domains = len(group) + transaction.asked, len(transaction.domains.union(r.domain for r in group))
+    return [WindowCommand("RCPT", command.rcpt(r.address), r, companions, domains) for r in group]
 
 
-def standing_after(entries: Sequence[Entry], before: Standing | None) -> Standing | None:
+def transaction_after(entries: Sequence[WindowCommand], before: OpenTransaction | None) -> OpenTransaction | None:
     """The transaction that is under way after a window; None: it takes no more, as those of probes and SMTPUTF8."""
     last = max((index for index, entry in enumerate(entries) if entry.verb == "MAIL"), default=-1)
     asked = [entry.recipient for entry in entries[last + 1 :] if entry.recipient]
     if last >= 0:
         is_plain = not entries[last].data.endswith(b"SMTPUTF8\r\n") and not any(r.is_probe for r in asked)
-        before = Standing() if is_plain else None
+        before = OpenTransaction() if is_plain else None
     if before is None:
         return None
-    return Standing(before.asked + len(asked), before.domains.union(r.domain for r in asked))
+    return OpenTransaction(before.asked + len(asked), before.domains.union(r.domain for r in asked))
 
 
 def transactions(
@@ -153,7 +155,7 @@ def transactions(
         yield [probe], not probe.address.isascii()
 
 
-def is_misplaced(entries: Sequence[Entry], replies: Sequence[Reply]) -> bool:
+def is_misplaced(entries: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
     """Whether a refusal names a recipient of this window other than the one it would be taken for.
 
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
@@ -161,7 +163,7 @@ def is_misplaced(entries: Sequence[Entry], replies: Sequence[Reply]) -> bool:
 
     Parameters
     ----------
-    entries : sequence of Entry
+    entries : sequence of WindowCommand
         As sent.
     replies : sequence of Reply
         As they came; may be fewer.

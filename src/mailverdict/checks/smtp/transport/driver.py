@@ -17,21 +17,21 @@ from typing import cast
 from ....model.settings import Network
 from ..classify.classification import Failure, FailureKind, classify_failure
 from ..protocol.session import Session
-from ..protocol.steps import Answered, Ended, Heard, Learned, Read, Send, Sent, StartTls, Step
+from ..protocol.steps import LimitObserved, Read, RecipientAnswer, Send, Sent, SessionEnd, StartTls, Step, TimedReply
 from ..replies import Reply, ReplyParser
 from .dial import Target, dial
 
-__all__ = ["Transcript", "WireLimits", "converse"]
+__all__ = ["SessionTimeouts", "Transcript", "drive_session"]
 
 Transcript = list[tuple[float, str, str]]
 """Lines of a dialogue: seconds since the beginning, ``C``, ``S`` or ``*`` (us, the server, what happened), text."""
 
-Handler = Callable[[Answered | Learned], None]
+Handler = Callable[[RecipientAnswer | LimitObserved], None]
 SHUT = 421
 
 
 @dataclass(frozen=True, slots=True)
-class WireLimits:
+class SessionTimeouts:
     """How long to wait, in seconds.
 
     Attributes
@@ -52,18 +52,18 @@ class WireLimits:
     quit: float = 5.0
 
 
-async def converse(
+async def drive_session(
     session: Session,
     addresses: Sequence[str],
     *,
     port: int = 25,
-    limits: WireLimits | None = None,
+    limits: SessionTimeouts | None = None,
     handle: Handler | None = None,
     allow_networks: Sequence[Network] = (),
     source: str | None = None,
     transcript: Transcript | None = None,
     tls: ssl.SSLContext | None = None,
-) -> Ended:
+) -> SessionEnd:
     """Hold `session` with the first of `addresses` that can be connected to.
 
     Parameters
@@ -74,10 +74,10 @@ async def converse(
         IP addresses of one exchange, in the order to try.
     port : int
         TCP port.
-    limits : WireLimits, optional
+    limits : SessionTimeouts, optional
         Deadlines.
     handle : callable, optional
-        Gets every `Answered` and `Learned` as it happens.
+        Gets every `RecipientAnswer` and `LimitObserved` as it happens.
     allow_networks : sequence of network
         Non-global networks that may be contacted all the same.
     source : str, optional
@@ -89,7 +89,7 @@ async def converse(
 
     Returns
     -------
-    Ended
+    SessionEnd
         Also when no connection was made; nothing is raised for what a server does.
 
     Raises
@@ -97,21 +97,21 @@ async def converse(
     asyncio.CancelledError
         If cancelled; QUIT is sent and the connection closed first.
     """
-    limits = limits or WireLimits()
-    wire = Wire(session, limits, handle or ignore, transcript, tls or default_tls())
-    wire.note("*", f"connecting to {', '.join(addresses) or 'nothing'}, port {port}")
+    limits = limits or SessionTimeouts()
+    protocol = SessionProtocol(session, limits, handle or ignore, transcript, tls or default_tls())
+    protocol.note("*", f"connecting to {', '.join(addresses) or 'nothing'}, port {port}")
     target = Target(tuple(addresses), port, source, tuple(allow_networks))
-    where = await dial(target, lambda: wire, limits.connect)
+    where = await dial(target, lambda: protocol, limits.connect)
     if isinstance(where, Failure):
-        wire.note("*", where.detail)
-        return Ended(classify_failure(where), "connect", where.detail)
+        protocol.note("*", where.detail)
+        return SessionEnd(classify_failure(where), "connect", where.detail)
     try:
-        return replace(await wire.hold(), host=where)
+        return replace(await protocol.run(), host=where)
     finally:
-        wire.hang_up()
+        protocol.close()
 
 
-def ignore(event: Answered | Learned) -> None:
+def ignore(event: RecipientAnswer | LimitObserved) -> None:
     """Nobody listens."""
 
 
@@ -124,11 +124,16 @@ def default_tls() -> ssl.SSLContext:
     return context
 
 
-class Wire(asyncio.Protocol):
+class SessionProtocol(asyncio.Protocol):
     """One connection: bytes to replies, deadlines to failures, and the session's steps in between."""
 
     def __init__(
-        self, session: Session, limits: WireLimits, handle: Handler, transcript: Transcript | None, tls: ssl.SSLContext
+        self,
+        session: Session,
+        limits: SessionTimeouts,
+        handle: Handler,
+        transcript: Transcript | None,
+        tls: ssl.SSLContext,
     ) -> None:
         self.session = session
         self.limits = limits
@@ -146,12 +151,12 @@ class Wire(asyncio.Protocol):
         self.timer: asyncio.TimerHandle | None = None
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
-        self.done: asyncio.Future[Ended] = self.loop.create_future()
+        self.done: asyncio.Future[SessionEnd] = self.loop.create_future()
         self.has_bytes = self.is_lost = False
 
     # --- the two ends ----------------------------------------------------------------------------
 
-    async def hold(self) -> Ended:
+    async def run(self) -> SessionEnd:
         """Run the session to its end."""
         self.end = self.loop.time() + self.limits.session
         self.since = self.loop.time()
@@ -159,16 +164,16 @@ class Wire(asyncio.Protocol):
         try:
             return await self.done
         except asyncio.CancelledError:
-            self.say_goodbye()
+            self.send_quit()
             raise
 
-    def say_goodbye(self) -> None:
+    def send_quit(self) -> None:
         """QUIT, unheard: whoever cancelled does not want to wait."""
         self.steps.close()
         if self.transport and not self.transport.is_closing() and not self.upgrading:
             self.write(b"QUIT\r\n")
 
-    def hang_up(self) -> None:
+    def close(self) -> None:
         """Close the connection; what the server does not read within a moment is lost."""
         if self.timer:
             self.timer.cancel()
@@ -186,7 +191,7 @@ class Wire(asyncio.Protocol):
     # --- from asyncio ------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the transport; `hold` begins."""
+        """Note the transport; `run` begins."""
         self.transport = cast("asyncio.Transport", transport)  # uvloop's is one in all but its bases
 
     def data_received(self, data: bytes) -> None:
@@ -219,13 +224,13 @@ class Wire(asyncio.Protocol):
             self.waiting = ""
             self.advance(self.hear())
 
-    def hear(self) -> Heard | Failure:
+    def hear(self) -> TimedReply | Failure:
         """The next reply, or why there is none."""
         if not self.replies:
             assert self.failure
             return self.failure
         reply, now = self.replies.popleft(), self.loop.time()
-        heard = Heard(reply, now - self.since)
+        heard = TimedReply(reply, now - self.since)
         self.since = now
         if self.transcript is not None:
             self.note_reply(reply)
@@ -239,7 +244,7 @@ class Wire(asyncio.Protocol):
             self.take_steps(value)
         except StopIteration as stop:
             self.done.set_result(stop.value)
-        except Exception as exc:  # noqa: BLE001 - raised again in `hold`
+        except Exception as exc:  # noqa: BLE001 - raised again in `run`
             self.done.set_exception(exc)
 
     def take_steps(self, value: Sent) -> None:
@@ -260,7 +265,7 @@ class Wire(asyncio.Protocol):
             return self.hear()
         if isinstance(step, Send):
             self.send(step.data)
-        elif isinstance(step, Answered | Learned):
+        elif isinstance(step, RecipientAnswer | LimitObserved):
             self.handle(step)
         return None
 
