@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import SettingsError
-from mailverdict.model.duration import UNIT_SECONDS, parse_duration
+from mailverdict.model.settings import UNIT_SECONDS, parse_duration
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from mailverdict.contract.envelope import parse_job
-from mailverdict.contract.payload import parse_payload
-from mailverdict.model.verification import Fault, Verification
+from mailverdict.model.verification import Fault, Verification, parse_payload
 from tests.service.scripted import ScriptedBackend, failed, unknown
 from tests.service.world import World, asynchronous, serving
 

@@ -9,10 +9,8 @@ from typing import Any
 
 from ..backend import Quota
 from ..errors import ContractError
-from ..model.verification import Verification
-from .payload import parse_payload
-from .read import shorten, take
-from .revisions import parse_earlier_payload
+from ..model.json_fields import require_field, shorten
+from ..model.verification import Verification, parse_earlier_payload, parse_payload
 
 __all__ = [
     "BULK_LIMIT",
@@ -195,7 +193,7 @@ def parse_envelope(body: object, status: int) -> Success | Failure:
 
 def parse_failure(body: Mapping[str, Any], status: int) -> Failure:
     """Read either error shape; `error.code` is taken as it is."""
-    error = take(body, "error", dict, "")
+    error = require_field(body, "error", dict, "")
     details = error.get("details")
     return Failure(
         code=shorten(str(error.get("code") or ""), 80),
@@ -207,7 +205,7 @@ def parse_failure(body: Mapping[str, Any], status: int) -> Failure:
 
 def parse_quota(body: object) -> Quota:
     """Read a quota record: no envelope, three whole numbers."""
-    limit, used, remaining = (take(body, key, int, "") for key in ("daily_limit", "used", "remaining"))
+    limit, used, remaining = (require_field(body, key, int, "") for key in ("daily_limit", "used", "remaining"))
     if min(limit, used, remaining) < 0 or max(limit, used, remaining) > LARGEST:
         raise ContractError(
             f"a quota of daily_limit={limit}, used={used}, remaining={remaining} makes no sense", path=""
@@ -217,7 +215,7 @@ def parse_quota(body: object) -> Quota:
 
 def parse_entries(data: object, emails: Sequence[str]) -> list[BulkEntry]:
     """Read a bulk submission's answer: one entry per address sent, in any case the same count."""
-    results = take(data, "results", list, "data")
+    results = require_field(data, "results", list, "data")
     if len(results) != len(emails):
         raise ContractError(f"data.results has {len(results)} entries for {len(emails)} addresses", path="data.results")
     return [parse_entry(each, f"data.results[{i}]") for i, each in enumerate(results)]
@@ -225,10 +223,10 @@ def parse_entries(data: object, emails: Sequence[str]) -> list[BulkEntry]:
 
 def parse_entry(entry: object, path: str) -> BulkEntry:
     """Read one line of a bulk submission's answer; a job must have an identifier that can be polled."""
-    email, status = take(entry, "email", str, path), take(entry, "status", str, path)
+    email, status = require_field(entry, "email", str, path), require_field(entry, "status", str, path)
     assert isinstance(entry, Mapping)
     is_job = status != JobStatus.ERROR
-    job_id = check_id(take(entry, "job_id", str, path), path) if is_job else str(entry.get("job_id") or "")
+    job_id = check_id(require_field(entry, "job_id", str, path), path) if is_job else str(entry.get("job_id") or "")
     return BulkEntry(email, status, shorten(str(entry.get("message") or "")), job_id)
 
 
@@ -250,8 +248,8 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
         If it is no job record, or `done` without a payload.
     """
     path = "data.result"
-    record = take(data, "result", dict, "data")
-    email, status = take(record, "email", str, path), take(record, "status", str, path)
+    record = require_field(data, "result", dict, "data")
+    email, status = require_field(record, "email", str, path), require_field(record, "status", str, path)
     if status in EARLIER_FINAL:
         return parse_earlier_job({"validation_type": validation_type or None, **record}, email, status, path)
     done = status == JobStatus.DONE

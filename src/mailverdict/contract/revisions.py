@@ -1,22 +1,18 @@
-"""The earlier revision of the contract, both ways. It is recognised by the shape of its payloads."""
+"""`Revision`, and how verdicts and jobs are written in the earlier revision of the contract."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeGuard
+from typing import Any
 
-from ..model.verification import Verification
-from ..model.words import ValidationType, Verdict
-from .read import parse_checks, parse_errors, take, take_optional
+from ..model.verification import Verification, dump_errors
+from ..model.words import Verdict
 
 __all__ = [
     "EARLIER_STATUS",
     "Revision",
     "dump_earlier_job",
     "dump_earlier_payload",
-    "is_earlier_payload",
-    "parse_earlier_payload",
 ]
 
 
@@ -39,25 +35,6 @@ EARLIER_STATUS = {
 EARLIER_REASONS = ("REGEX", "DNS", "BLACKLIST", "SMTP")
 
 
-def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a payload has the earlier shape: `valid` as true or false, and no `result`."""
-    return isinstance(payload, Mapping) and "result" not in payload and isinstance(payload.get("valid"), bool)
-
-
-def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:
-    """Read an earlier payload; it has no reasons and no flags, so none are made up."""
-    known = {"email", "validation_type", "valid", "checks", "reason", "errors"}
-    return Verification(
-        email=take(payload, "email", str, path),
-        validation_type=take_optional(payload, "validation_type", str, path) or str(ValidationType.SMTP),
-        result=str(Verdict.VALID if take(payload, "valid", bool, path) else Verdict.INVALID),
-        checks=parse_checks(payload.get("checks")),
-        reason=take_optional(payload, "reason", str, path),
-        errors=parse_errors(payload.get("errors")) or None,
-        extra={key: value for key, value in payload.items() if key not in known},
-    )
-
-
 def dump_earlier_payload(v: Verification) -> dict[str, Any]:
     """Give the earlier payload of `v`."""
     return {
@@ -66,7 +43,7 @@ def dump_earlier_payload(v: Verification) -> dict[str, Any]:
         "valid": EARLIER_VALID[Verdict(v.result)],
         "checks": dict(v.checks),
         "reason": earlier_reason(v),
-        "errors": [{"code": e.code, "message": e.message} for e in v.errors or ()],
+        "errors": dump_errors(v.errors or ()),
     }
 
 

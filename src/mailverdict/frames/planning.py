@@ -13,7 +13,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
-from ..model.duration import Duration
+from ..model.settings import Duration
 from ..runs.opening import Options, pick_backend
 from ..runs.plan import Plan, plan_run
 from ..runs.run import unique_addresses

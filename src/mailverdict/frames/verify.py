@@ -18,7 +18,7 @@ from ..backend import Backend
 from ..errors import BackendError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
-from ..model.duration import Duration
+from ..model.settings import Duration
 from ..model.table import SCHEMA, verification_of
 from ..model.verification import Verification
 from ..model.words import Status, ValidationType

@@ -23,6 +23,7 @@ from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
 from ..checks.syntax.local_parts import match_locals
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
 from ..model.table import SOURCE_LOCAL, complete_table, dump_json
+from ..model.verification import dump_errors
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
@@ -217,9 +218,7 @@ def moments(checked_at: datetime, size: int) -> pa.Array:
 
 
 def errors_json(decision: Decision) -> str | None:
-    if decision.errors is None:
-        return None
-    return dump_json([{"code": e.code, "message": e.message} for e in decision.errors])
+    return None if decision.errors is None else dump_json(dump_errors(decision.errors))
 
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from .verification import Fault, Verification
+from .verification import Fault, Verification, dump_errors
 from .words import Status
 
 __all__ = ["SCHEMA", "SOURCE_LOCAL", "SOURCE_REMOTE", "complete_table", "empty_table", "rows_to_table", "table_to_rows"]
@@ -101,7 +101,7 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
         "catch_all": v.catch_all,
         "protected": v.protected,
         "error": v.reason,
-        "errors": None if v.errors is None else dump_json([{"code": e.code, "message": e.message} for e in v.errors]),
+        "errors": None if v.errors is None else dump_json(dump_errors(v.errors)),
         "checks": dump_json(dict(v.checks)),
         "metadata": dump_json(metadata) if metadata else None,
         "extra": dump_json(dict(v.extra)) if v.extra else None,

@@ -1,14 +1,28 @@
-"""What is known about one address: the value behind the contract's verification payload."""
+"""`Verification`, the outcome of verifying one address, and its JSON form, the contract's payload.
+
+First the value, then the table of the payload's keys with writing, then reading. Payloads of both
+revisions of the contract are read; the earlier one is recognised by its shape.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
-from .words import ValidationType
+from ..errors import ContractError
+from .json_fields import optional_field, require_field, shorten
+from .words import ValidationType, Verdict
 
-__all__ = ["Fault", "Verification"]
+__all__ = [
+    "Fault",
+    "Verification",
+    "dump_errors",
+    "dump_payload",
+    "is_earlier_payload",
+    "parse_earlier_payload",
+    "parse_payload",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +128,6 @@ class Verification:
         >>> Verification("ada@example.org", "regex", "valid", checks={"syntax": True}).to_dict()["result"]
         'valid'
         """
-        from ..contract.payload import dump_payload  # noqa: PLC0415 - the value's one door to its JSON form
-
         return dump_payload(self)
 
     @classmethod
@@ -145,6 +157,150 @@ class Verification:
         >>> Verification.from_dict(old).result
         'invalid'
         """
-        from ..contract.payload import parse_payload  # noqa: PLC0415 - the value's one door to its JSON form
-
         return parse_payload(payload)
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+Presence = Callable[[Verification, Any], bool]
+
+
+def always(_: Verification, __: Any) -> bool:
+    return True
+
+
+def when_determined(_: Verification, value: Any) -> bool:
+    return value is not None
+
+
+def when_smtp(v: Verification, _: Any) -> bool:
+    return v.asked_mailbox
+
+
+def when_non_empty(_: Verification, value: Any) -> bool:
+    return bool(value)
+
+
+# Every key of the payload in the contract's order, and when it is present.
+KEYS: dict[str, Presence] = {
+    "email": always,
+    "validation_type": always,
+    "result": always,
+    "details": always,
+    "reasons": always,
+    "checks": always,
+    "role": when_determined,
+    "spamtrap": when_determined,
+    "disposable": when_determined,
+    "free": when_determined,
+    "catch_all": when_smtp,  # null means inconclusive, absent means not asked
+    "protected": when_smtp,
+    "reason": always,
+    "errors": always,
+    "metadata": when_non_empty,
+}
+
+
+def dump_payload(v: Verification) -> dict[str, Any]:
+    """The payload of `v`; keys that a service added beyond the contract come last, unchanged."""
+    values = {key: getattr(v, key) for key in KEYS}
+    values["reasons"] = list(v.reasons)
+    values["checks"] = dict(v.checks)
+    values["errors"] = None if v.errors is None else dump_errors(v.errors)
+    values["metadata"] = dict(v.metadata)
+    return {key: value for key, value in values.items() if KEYS[key](v, value)} | dict(v.extra)
+
+
+def dump_errors(errors: Iterable[Fault]) -> list[dict[str, str]]:
+    """The list of `{code, message}` that payloads and rows have."""
+    return [{"code": error.code, "message": error.message} for error in errors]
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+LONGEST_WORD = 80  # characters of a reason, a code or the name of a check
+LONGEST_SENTENCE = 1_000  # characters of an error's message
+
+
+def parse_payload(payload: object, path: str = "") -> Verification:
+    """Read a payload of either revision.
+
+    Raises
+    ------
+    ContractError
+        If it is neither; a `result` other than the four verdicts is an error, too.
+    """
+    if is_earlier_payload(payload):
+        return parse_earlier_payload(payload, path)
+    email = require_field(payload, "email", str, path)
+    assert isinstance(payload, Mapping)
+    code = optional_field(payload, "reason", str, path)
+    return Verification(
+        email=email,
+        validation_type=shorten(require_field(payload, "validation_type", str, path), LONGEST_WORD),
+        result=parse_result(payload, path),
+        reasons=parse_reasons(payload, path),
+        checks=parse_checks(payload.get("checks")),
+        role=optional_field(payload, "role", bool, path),
+        spamtrap=optional_field(payload, "spamtrap", bool, path),
+        disposable=optional_field(payload, "disposable", bool, path),
+        free=optional_field(payload, "free", bool, path),
+        catch_all=optional_field(payload, "catch_all", bool, path),
+        protected=optional_field(payload, "protected", bool, path),
+        reason=None if code is None else shorten(code, LONGEST_WORD),
+        errors=parse_errors(payload.get("errors")),
+        metadata=dict(optional_field(payload, "metadata", dict, path) or {}),
+        extra={key: value for key, value in payload.items() if key not in KEYS},
+    )
+
+
+def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether a payload has the earlier shape: `valid` as true or false, and no `result`."""
+    return isinstance(payload, Mapping) and "result" not in payload and isinstance(payload.get("valid"), bool)
+
+
+def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:
+    """Read an earlier payload; it has neither reasons nor flags."""
+    known = {"email", "validation_type", "valid", "checks", "reason", "errors"}
+    return Verification(
+        email=require_field(payload, "email", str, path),
+        validation_type=optional_field(payload, "validation_type", str, path) or str(ValidationType.SMTP),
+        result=str(Verdict.VALID if require_field(payload, "valid", bool, path) else Verdict.INVALID),
+        checks=parse_checks(payload.get("checks")),
+        reason=optional_field(payload, "reason", str, path),
+        errors=parse_errors(payload.get("errors")) or None,
+        extra={key: value for key, value in payload.items() if key not in known},
+    )
+
+
+def parse_result(payload: object, path: str) -> str:
+    """One of the four verdicts, or a `ContractError`."""
+    result = require_field(payload, "result", str, path)
+    if result not in tuple(Verdict):
+        where = f"{path}.result" if path else "result"
+        raise ContractError(f"{where} is {shorten(result)!r}, none of {', '.join(Verdict)}", path=where)
+    return result
+
+
+def parse_reasons(payload: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The reasons, or `details` alone where the list is absent; each one bounded and without ``;``."""
+    details = optional_field(payload, "details", str, path)
+    reasons = optional_field(payload, "reasons", list, path) or [details]
+    return tuple(shorten(str(reason), LONGEST_WORD).replace(";", ",") for reason in reasons if reason)
+
+
+def parse_checks(checks: object) -> dict[str, bool]:
+    """Booleans by name; anything else is left out, since an absent check was not made."""
+    if not isinstance(checks, Mapping):
+        return {}
+    return {shorten(str(key), LONGEST_WORD): value for key, value in checks.items() if isinstance(value, bool)}
+
+
+def parse_errors(errors: object) -> tuple[Fault, ...] | None:
+    """The list of `{code, message}`; the text of an entry of another shape is kept as its message."""
+    return tuple(map(parse_fault, errors)) if isinstance(errors, list) else None
+
+
+def parse_fault(entry: object) -> Fault:
+    code, message = (entry.get("code"), entry.get("message")) if isinstance(entry, Mapping) else (None, entry)
+    return Fault(shorten(str(code or ""), LONGEST_WORD), shorten(str(message or ""), LONGEST_SENTENCE))

@@ -10,11 +10,10 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING, TypeVar
 
 from ..backend import Batch, Event, Job, Quota
-from ..contract.payload import parse_payload
 from ..errors import ContractError, SettingsError
-from ..model.duration import Duration, parse_duration
+from ..model.settings import Duration, parse_duration
 from ..model.table import SOURCE_REMOTE
-from ..model.verification import Verification
+from ..model.verification import Verification, parse_payload
 from .bulk import Submission
 from .client import Client, check_headers, parse_base_url
 from .flow import Flow

@@ -17,8 +17,8 @@ from typing import Any, TypeGuard
 
 from ..backend import Deferred, Job, Noticed, Quota, Settled, Submitted, Submitting
 from ..contract.envelope import BULK_LIMIT, BulkEntry, Failure, Success, parse_entry
-from ..contract.read import take
 from ..errors import BackendError, ContractError
+from ..model.json_fields import require_field
 from .quota import ask_quota, batch_size, was_counted
 from .rows import rejected_row, rows_table
 from .steps import Answer, Lost, Pause, Request, Steps, error_of, is_quota_refusal
@@ -203,7 +203,7 @@ def match_entries(data: Any, emails: Sequence[str]) -> list[BulkEntry | None]:
 def read_results(data: Any) -> list[Any]:
     """The list of entries; empty where there is none."""
     try:
-        return take(data, "results", list, "data")
+        return require_field(data, "results", list, "data")
     except ContractError:
         return []
 

@@ -22,8 +22,8 @@ from typing import Any
 import httpx
 
 from ..contract.envelope import Failure, Success, parse_envelope
-from ..contract.read import shorten
 from ..errors import ContractError, SettingsError, TransportError
+from ..model.json_fields import shorten
 from .steps import Answer, Lost, Request, is_quota_refusal
 
 __all__ = ["Client", "Retries", "check_headers", "download", "parse_base_url"]

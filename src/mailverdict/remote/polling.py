@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from ..backend import Job
 from ..contract.envelope import EARLIER_FINAL, Failure, JobRecord, JobStatus, Success, parse_job
-from ..contract.read import shorten
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
-from ..model.duration import parse_duration
+from ..model.json_fields import shorten
+from ..model.settings import parse_duration
 from ..model.verification import Verification
 from .rows import Trouble
 from .steps import Answer, Request, error_of

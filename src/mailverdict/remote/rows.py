@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from ..backend import Job
-from ..contract.read import shorten
 from ..model.evidence import Evidence, SyntaxEvidence
+from ..model.json_fields import shorten
 from ..model.table import SCHEMA, SOURCE_REMOTE, dump_json, row_of
-from ..model.verification import Verification
+from ..model.verification import Fault, Verification, dump_errors
 from ..model.words import Status, ValidationType
 from ..verdicts import settle
 
@@ -49,7 +49,7 @@ def trouble_row(trouble: Trouble, email: str, validation_type: str) -> Row:
         "status": Status.ERROR,
         "validation_type": validation_type,
         "error": trouble.code,
-        "errors": dump_json([{"code": trouble.code, "message": trouble.message}]),
+        "errors": dump_json(dump_errors([Fault(trouble.code, trouble.message)])),
         "source": SOURCE_REMOTE,
     }
 

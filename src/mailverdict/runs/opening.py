@@ -15,7 +15,7 @@ from ..backend import Backend
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..local.screen import Screener
-from ..model.duration import Duration, parse_duration
+from ..model.settings import Duration, parse_duration
 from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
 from .run import Execution, Request

@@ -15,8 +15,7 @@ from typing import Any
 from ..contract.envelope import BULK_LIMIT
 from ..contract.revisions import Revision
 from ..errors import SettingsError
-from ..model.duration import Duration, parse_duration
-from ..model.settings import Blacklist, Lists, LocalSettings, Network, Zone, parse_networks
+from ..model.settings import Blacklist, Duration, Lists, LocalSettings, Network, Zone, parse_duration, parse_networks
 
 __all__ = ["PREFIX", "VARIABLES", "Clock", "ServiceSettings", "from_environment"]
 

@@ -24,9 +24,8 @@ from ...contract.envelope import (
     dump_short_failure,
     dump_success,
 )
-from ...contract.payload import dump_payload, parse_payload
 from ...contract.revisions import EARLIER_STATUS, Revision, dump_earlier_job, dump_earlier_payload
-from ...model.verification import Verification
+from ...model.verification import Verification, dump_payload, parse_payload
 from ...model.words import ValidationType, Verdict
 from ..jobs.store import StoredJob
 

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from sqlalchemy.exc import SQLAlchemyError
 
 from ...contract.envelope import JobStatus
-from ...contract.payload import dump_payload
 from ...errors import SettingsError
-from ...model.verification import Verification
+from ...model.verification import Verification, dump_payload
 from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationEngine, saturated_verification
 from ..settings import Clock, ServiceSettings

@@ -7,11 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.contract.payload import KEYS, dump_payload, parse_payload
-from mailverdict.contract.revisions import dump_earlier_payload, is_earlier_payload
+from mailverdict.contract.revisions import dump_earlier_payload
 from mailverdict.errors import ContractError
 from mailverdict.model.table import rows_to_table, table_to_rows
-from mailverdict.model.verification import Fault, Verification
+from mailverdict.model.verification import KEYS, Fault, Verification, dump_payload, is_earlier_payload, parse_payload
 from mailverdict.model.words import Reason, ValidationType
 from tests import CASES
 

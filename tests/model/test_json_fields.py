@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.contract.read import shorten, take, take_optional
 from mailverdict.errors import ContractError
+from mailverdict.model.json_fields import optional_field, require_field, shorten
 
 
 def test_a_value_of_the_right_kind_is_given() -> None:
-    assert take({"n": 5}, "n", int, "") == 5
-    assert take_optional({"n": None}, "n", int, "") is None
-    assert take_optional({}, "n", int, "") is None
+    assert require_field({"n": 5}, "n", int, "") == 5
+    assert optional_field({"n": None}, "n", int, "") is None
+    assert optional_field({}, "n", int, "") is None
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,7 @@ def test_a_value_of_the_right_kind_is_given() -> None:
 )
 def test_anything_else_is_an_error_that_says_where_and_what(record: Any, kind: type, path: str, message: str) -> None:
     with pytest.raises(ContractError) as raised:
-        take(record, "n", kind, path)
+        require_field(record, "n", kind, path)
     assert str(raised.value) == message
 
 
