@@ -199,7 +199,7 @@ WRONG = [
         "a column 'email_role' that is not ours; give another prefix",
     ),
     ("x.csv", b"email\na@b.org\n", ("--columns", "verdicts"), "columns: 'verdicts' is none of verdict, details"),
-    ("x.csv", b"email\na@b.org\n", ("--max-age", "soon"), "max_age='soon' is no duration"),
+    ("x.csv", b"email\na@b.org\n", ("--max-age", "soon"), "max_age='soon' is not a duration"),
     ("x.csv", b"email\na@b.org\n", ("--on-quota", "cry"), "on_quota='cry': give one of stop, raise, wait"),
     ("x.csv", b"email\na@b.org\n", ("--limit", "-1"), "limit=-1: give a whole number"),
     ("x.csv", b"email\na@b.org\n", ("--resolver", "dns"), "resolver='dns': give an IP address"),

@@ -122,7 +122,7 @@ WRONG = [
     ({"backend": 7}, "backend=7: give None, the URL"),
     ({"backend": mv.LocalBackend}, "backend=.*LocalBackend.*: give None"),
     ({"journal": 7}, "journal=7: give 'auto'"),
-    ({"max_age": "soon"}, "max_age='soon' is no duration"),
+    ({"max_age": "soon"}, "max_age='soon' is not a duration"),
     ({"max_age": -1}, "max_age=-1"),
     ({"refresh": "unknwon"}, "refresh: 'unknwon' is none of valid, risky"),
     ({"refresh": None}, "refresh=None: give verdicts"),

@@ -42,7 +42,7 @@ def test_whole_numbers_have_bounds(name, low, high):
 @pytest.mark.parametrize("name", DURATIONS)
 def test_durations_are_seconds(name):
     assert getattr(LocalSettings(**{name: "2min"}), name) == 120.0
-    with pytest.raises(SettingsError, match=f"{name}='soon' is no duration"):
+    with pytest.raises(SettingsError, match=f"{name}='soon' is not a duration"):
         LocalSettings(**{name: "soon"})
 
 
@@ -108,7 +108,7 @@ def test_networks_are_parsed_and_strings_are_no_lists():
         SettingsError, match=r"allow_networks='10.0.0.0/8': give a list of networks, as \['10.0.0.0/8'\]"
     ):
         LocalSettings(allow_networks="10.0.0.0/8")
-    with pytest.raises(SettingsError, match="allow_networks: 'lan' is no IP address or CIDR network"):
+    with pytest.raises(SettingsError, match="allow_networks: 'lan' is not an IP address or CIDR network"):
         parse_networks(["lan"], name="allow_networks")
 
 
@@ -125,14 +125,14 @@ class TestBlacklist:
     @pytest.mark.parametrize(
         ("make", "told"),
         [
-            (lambda: mv.Blacklist(ips=["x"]), r"Blacklist.ips: 'x' is no IP address"),
-            (lambda: mv.Blacklist(hosts=["a b"]), r"Blacklist.hosts: 'a b' is no host name"),
-            (lambda: mv.Blacklist(hosts=[7]), r"Blacklist.hosts: 7 is no host name"),
+            (lambda: mv.Blacklist(ips=["x"]), r"Blacklist.ips: 'x' is not an IP address"),
+            (lambda: mv.Blacklist(hosts=["a b"]), r"Blacklist.hosts: 'a b' is not a host name"),
+            (lambda: mv.Blacklist(hosts=[7]), r"Blacklist.hosts: 7 is not a host name"),
             (lambda: mv.Blacklist(zones=["bl.example"]), r"Blacklist.zones: 'bl.example': give Zone\(name, codes="),
             (lambda: mv.Zone("bl.example"), "say which codes mean 'listed'"),
             (lambda: mv.Zone("bl.example", ["10.0.0.1"]), "code 10.0.0.1/32 is not within 127.0.0.0/8"),
             (lambda: mv.Zone("bl.example", ["::1"]), "is not within 127.0.0.0/8"),
-            (lambda: mv.Zone("a b", ["127.0.0.2"]), "Zone name 'a b' is no host name"),
+            (lambda: mv.Zone("a b", ["127.0.0.2"]), "Zone name 'a b' is not a host name"),
         ],
     )
     def test_a_wrong_entry_is_named(self, make, told):

@@ -49,7 +49,7 @@ TEXT = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
 
 
 def parse_duration(value: Duration, *, name: str) -> float:
-    """Give `value` in seconds; raise `SettingsError` naming the setting `name` if it is none.
+    """Convert `value` to seconds; raise `SettingsError` with the setting `name` if it is not a duration.
 
     >>> parse_duration("5min", name="retry_greylisted")
     300.0
@@ -59,13 +59,13 @@ def parse_duration(value: Duration, *, name: str) -> float:
     seconds = seconds_of(value)
     if seconds is None or math.isnan(seconds) or seconds < 0:
         raise SettingsError(
-            f"{name}={value!r} is no duration; give seconds, or text such as '90s', '5min', '12h', '30D'"
+            f"{name}={value!r} is not a duration; give seconds, or text such as '90s', '5min', '12h', '30D'"
         )
     return seconds
 
 
 def seconds_of(value: object) -> float | None:
-    """Seconds, or None where `value` is no duration."""
+    """Seconds, or None if `value` is not a duration."""
     if isinstance(value, bool):
         return None
     if isinstance(value, timedelta):
@@ -85,7 +85,7 @@ ZONE_CODES = ipaddress.IPv4Network("127.0.0.0/8")
 
 
 def parse_networks(values: Iterable[str | Network], *, name: str) -> tuple[Network, ...]:
-    """Read addresses and CIDR networks; raise `SettingsError` naming the setting and the value.
+    """Parse addresses and CIDR networks; raise `SettingsError` with the setting and the value.
 
     >>> parse_networks(["127.0.0.0/8"], name="allow_networks")
     (IPv4Network('127.0.0.0/8'),)
@@ -97,7 +97,7 @@ def parse_networks(values: Iterable[str | Network], *, name: str) -> tuple[Netwo
         try:
             parsed.append(ipaddress.ip_network(value, strict=False))
         except ValueError as exc:
-            raise SettingsError(f"{name}: {value!r} is no IP address or CIDR network") from exc
+            raise SettingsError(f"{name}: {value!r} is not an IP address or CIDR network") from exc
     return tuple(parsed)
 
 
@@ -120,14 +120,14 @@ def parse_resolver(value: str) -> tuple[str, int]:
 
 
 def check_range(value: int, low: int, high: int, name: str) -> int:
-    """Give `value` back if it is an integer within the bounds, else raise `SettingsError`."""
+    """Return `value` if it is an integer within the bounds, else raise `SettingsError`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise SettingsError(f"{name}={value!r}: give a whole number from {low} to {high}")
     return value
 
 
 def freeze_entries(value: Entries, name: str) -> Path | tuple[str, ...]:
-    """A path stays a path; anything else becomes a tuple of texts."""
+    """A path, or a tuple of texts."""
     if isinstance(value, str | Path):
         return Path(value)
     entries = tuple(value)
@@ -138,20 +138,20 @@ def freeze_entries(value: Entries, name: str) -> Path | tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """A DNS list to ask about the addresses of exchanges (RFC 5782).
+    """A DNS blacklist that is queried for the addresses of mail servers (RFC 5782).
 
     Parameters
     ----------
     name : str
         The zone, as ``zen.spamhaus.org``.
     codes : iterable of str
-        The answers that mean *listed*: addresses or networks within 127.0.0.0/8. Every other
-        answer means that nothing was established.
+        The answers that mean *listed*: addresses or networks within 127.0.0.0/8. Any other
+        answer leaves the check undetermined.
 
     Raises
     ------
     SettingsError
-        If the name is no host name, or a code is not within 127.0.0.0/8.
+        If the name is not a host name, or a code is not within 127.0.0.0/8.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class Zone:
     def __post_init__(self) -> None:
         """Check the values and keep them in their parsed form."""
         if not HOST.fullmatch(self.name):
-            raise SettingsError(f"Zone name {self.name!r} is no host name")
+            raise SettingsError(f"Zone name {self.name!r} is not a host name")
         codes = parse_networks(self.codes, name=f"codes of {self.name}")
         if not codes:
             raise SettingsError(f"Zone {self.name!r}: say which codes mean 'listed', as codes=['127.0.0.2']")
@@ -178,21 +178,21 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class Blacklist:
-    """What `mx_blacklist` holds the exchanges of a domain against.
+    """Blacklists that `mx_blacklist` checks the mail servers of a domain against.
 
     Parameters
     ----------
     ips : iterable of str
-        Addresses and CIDR networks of exchanges.
+        Addresses and CIDR networks of mail servers.
     hosts : iterable of str
-        Exchange host names; a name stands for itself and everything below it.
+        Host names of mail servers; a name includes all its subdomains.
     zones : iterable of Zone
-        DNS lists to ask; none by default, since public ones limit who may ask them.
+        DNS blacklists to query; none by default, since public ones restrict their use.
 
     Raises
     ------
     SettingsError
-        If an entry cannot be read; the message names it.
+        If an entry cannot be parsed; the message contains it.
 
     Examples
     --------
@@ -210,7 +210,7 @@ class Blacklist:
         object.__setattr__(self, "ips", parse_networks(self.ips, name="Blacklist.ips"))
         hosts = (self.hosts,) if isinstance(self.hosts, str) else tuple(self.hosts)
         if wrong := [h for h in hosts if not isinstance(h, str) or not HOST.fullmatch(h)]:
-            raise SettingsError(f"Blacklist.hosts: {wrong[0]!r} is no host name")
+            raise SettingsError(f"Blacklist.hosts: {wrong[0]!r} is not a host name")
         object.__setattr__(self, "hosts", tuple(h.rstrip(".").lower() for h in hosts))
         zones = tuple(self.zones)
         if strangers := [z for z in zones if not isinstance(z, Zone)]:
@@ -219,15 +219,16 @@ class Blacklist:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to hold an exchange against."""
+        """Whether no blacklist is configured."""
         return not (self.ips or self.hosts or self.zones)
 
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Your own entries for the flags; each takes a path to a text file, or an iterable of texts.
+    """Your own entries for the flags; each is a path to a text file, or an iterable of texts.
 
-    Allow beats deny, deny beats the packaged list, at the same depth; the deeper label wins.
+    At the same depth *allow* overrides *deny*, and *deny* overrides the packaged list; a subdomain's
+    entry overrides the entry of its parent domain.
 
     Parameters
     ----------
@@ -267,7 +268,7 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class LocalSettings:
-    """Every number and name the local engine goes by. Durations are seconds.
+    """The settings of `LocalBackend`. Durations are seconds, or text such as ``"5min"``.
 
     The keyword arguments of `LocalBackend` are these attributes, with the same defaults.
 
@@ -281,60 +282,60 @@ class LocalSettings:
     resolver: str | None = None
     """``"127.0.0.1:5353"``-like text; None: the system's resolvers."""
     dns_concurrency: int = 1000
-    """Queries in flight; a socket carries 250 of them, so this bounds memory more than sockets."""
+    """DNS queries in flight; one socket carries 250 of them."""
     dns_timeout: float = 3.0
-    """Wait for one answer; a resolver that does recursion may need seconds."""
+    """Timeout of one DNS query; a recursive resolver may need seconds."""
     dns_attempts: int = 3
-    """Queries sent before a name is undetermined; each next one goes to the next resolver."""
+    """Queries sent before a name is undetermined; each goes to the next resolver."""
     smtp_port: int = 25
-    """RFC 5321 section 4.5.4.2; another one only for test worlds."""
+    """Port of the mail servers (RFC 5321 section 4.5.4.2); another one only for tests."""
     helo_name: str | None = None
-    """Our name in EHLO; None: this host's name. Should match the PTR record of our address."""
+    """Name sent in EHLO; None: this host's name. It should match the PTR record of this host's address."""
     mail_from: str = ""
-    """Sender in MAIL FROM; empty is the null reverse-path that bounces use."""
+    """Sender in MAIL FROM; empty: the null reverse-path (RFC 5321 section 4.5.5)."""
     max_sessions: int = 200
-    """SMTP sessions at once over all exchanges."""
+    """Concurrent SMTP sessions over all mail servers."""
     max_sessions_per_exchange: int = 2
-    """At one exchange set; more is what gets a host blocked."""
+    """Concurrent SMTP sessions with the mail servers of one domain; more can get this host blocked."""
     connect_timeout: float = 15.0
-    """TCP connection and greeting."""
+    """Timeout of the TCP connection and of the greeting."""
     command_timeout: float = 30.0
-    """One reply; RFC 5321 section 4.5.3.2 allows minutes, a cleaning run does not."""
+    """Timeout of one SMTP reply; RFC 5321 section 4.5.3.2 suggests minutes, too long for a column."""
     deadline: float = 180.0
-    """One address over all its exchanges; then `timeout`."""
+    """Limit for one address over all mail servers of its domain; then its reason is `timeout`."""
     session_deadline: float = 300.0
-    """One SMTP session from connection to QUIT."""
+    """Limit for one SMTP session from connection to QUIT."""
     rcpt_per_transaction: int = 50
-    """First guess; lowered by what an exchange answers (452, too many recipients)."""
+    """Recipients in one transaction; lowered when a mail server replies 452 (too many recipients)."""
     rcpt_per_session: int = 500
-    """First guess; lowered by 421 and cuts."""
+    """Recipients in one session; lowered when a mail server replies 421 or cuts the connection."""
     refusal_budget: int = 9
-    """Refused recipients a session; a default Postfix slows down at 10 and cuts at 20."""
+    """Refused recipients in one session; a default Postfix slows down at 10 and disconnects at 20."""
     refusal_budget_max: int = 36
-    """What an exchange that neither slowed nor cut on trial may earn; one that cuts later is taken at its word."""
+    """Higher budget for a mail server that neither slowed down nor disconnected in a trial session."""
     protected_after: int = 3
-    """Refusals of this client in a row after which an exchange is left alone for the run."""
+    """Consecutive refusals of this client after which a mail server is not contacted again in the run."""
     max_exchange_attempts: int = 3
-    """Exchanges tried for one address, by preference."""
+    """Mail servers tried for one address, by preference."""
     backoff_min: float = 1.0
-    """First wait after 421 or a capacity reply; doubles, with jitter."""
+    """First wait after 421 or a capacity reply; it doubles each time, with jitter."""
     backoff_max: float = 60.0
-    """Longest such wait."""
+    """Longest wait after 421 or a capacity reply."""
     capacity_attempts: int = 4
-    """Capacity replies (421, too many connections) waited out before `inconclusive`."""
+    """Capacity replies (421, too many connections) before the reason is `inconclusive`."""
     retry_greylisted: Duration = "5min"
-    """Wait before greylisted addresses are asked once more in the same run; 0: never."""
+    """Wait before greylisted addresses are tried once more in the same run; 0: never."""
     catch_all_probe: bool = True
-    """Whether a random local part is asked once per domain."""
+    """Whether a random local part is tried once per domain, to recognise catch-all domains."""
     allow_networks: tuple[Network, ...] = ()
-    """Non-global networks that may be contacted all the same: test worlds, intranets."""
+    """Non-global networks that may be contacted nevertheless: tests, intranets."""
     blacklist: Blacklist = field(default_factory=Blacklist)
-    """What `mx_blacklist` holds exchanges against."""
+    """Blacklists for `mx_blacklist`."""
     lists: Lists = field(default_factory=Lists)
     """Your own entries for the flags."""
 
     def __post_init__(self) -> None:
-        """Check every value; a wrong one is a `SettingsError` that names it."""
+        """Check every value; the `SettingsError` names the wrong one."""
         if self.resolver is not None:
             parse_resolver(self.resolver)
         for name, low, high in WHOLE_NUMBERS:
