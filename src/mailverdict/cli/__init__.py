@@ -4,7 +4,7 @@ Exit status: 0 done, 2 usage, 3 stopped by quota (partial file written), 4 servi
 130 interrupted (partial file written).
 """
 
-from . import asking, serving, tables
+from . import check, maintenance, serve, tables
 from .terminal import app, main
 
-__all__ = ["app", "asking", "main", "serving", "tables"]
+__all__ = ["app", "check", "main", "maintenance", "serve", "tables"]

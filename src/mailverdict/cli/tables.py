@@ -18,8 +18,7 @@ import typer
 import mailverdict as mv
 
 from ..frames.columns import choose_columns, label_of
-from ..frames.files.guess import guess_column
-from ..frames.files.readers import STDIN, open_table
+from ..frames.files.readers import STDIN, guess_column, open_table
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import TableFile

@@ -13,8 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.files.guess import guess_column
-from ..frames.files.readers import KINDS, Hints, open_kind, open_table
+from ..frames.files.readers import KINDS, Hints, guess_column, open_kind, open_table
 from ..frames.text_column import read_values
 
 __all__ = ["Source", "read_frame", "read_path", "read_upload"]

@@ -6,6 +6,7 @@ import datetime
 import io
 import sys
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import ColumnError, InputError
 from mailverdict.frames.files.delimited import BLOCK, SAMPLE, guess_delimiter, known_delimiter
-from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.readers import SAMPLE_ROWS, address_shares, guess_column, open_table
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]
 TABLE = pa.table({"id": [1, 2], "email": ["ada@example.org", None]})
@@ -293,3 +294,32 @@ class TestStandardInput:
         stdin_of(content, monkeypatch)
         assert told in fault_of("-")
         assert list(tmp_path.iterdir()) == []
+
+
+ADDRESSES = ["ada@example.org", "Bob <bob@example.org>", None, ""]
+
+
+class TestGuessedColumn:
+    def test_the_column_with_the_largest_share_wins(self):
+        columns = {
+            "id": [1, 2, 3, 4],
+            "notes": ["wrote to x@example.org", "called", "left", "ada@example.org"],
+            "mail": ADDRESSES,
+            "web": ["https://example.org/@ada", "http://x.org", None, None],
+        }
+        assert guess_column(columns) == "mail"
+        assert address_shares(columns) == {"id": 0.0, "notes": 0.25, "mail": 1.0, "web": 0.0}
+
+    def test_the_first_of_equals_wins(self):
+        assert guess_column({"work": ADDRESSES, "home": ADDRESSES}) == "work"
+
+    def test_only_the_first_rows_are_looked_at(self):
+        late = [None] * SAMPLE_ROWS + ADDRESSES
+        assert address_shares({"late": pd.Series(late)}) == {"late": 0.0}
+
+    @pytest.mark.parametrize(
+        "columns", [{}, {"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}]
+    )
+    def test_no_likely_column_is_told(self, columns):
+        with pytest.raises(ColumnError, match="no column looks like e-mail addresses; name one of"):
+            guess_column(columns)

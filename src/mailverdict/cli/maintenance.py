@@ -1,4 +1,4 @@
-"""Commands about one address, a service, this host, journals and lists."""
+"""Commands for the files that mailverdict keeps on this machine: runs (journals) and lists."""
 
 from __future__ import annotations
 
@@ -8,73 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-import mailverdict as mv
-
 from ..errors import InputError
-from ..model.words import ValidationType
-from ..reports.explain import printable
-from ..reports.summary import MEANING_OF_VALID
-from .terminal import USAGE, Email, Json, Kind, ResolverAt, Sandbox, Service, app, chosen_backend, fail, tell
+from .terminal import USAGE, Json, app, fail, tell
 
-__all__ = ["audit_host", "check", "explain", "quota"]
+__all__ = ["lists", "runs", "update"]
 
 lists_app = typer.Typer(
     help="Show the lists behind the flags, or update the disposable one.", invoke_without_command=True
 )
 app.add_typer(lists_app, name="lists")
-
-
-@app.command()
-def check(
-    email: Email,
-    validation_type: Kind = ValidationType.SMTP,
-    backend: Service = None,
-    sandbox: Sandbox = False,
-    resolver: ResolverAt = None,
-    as_json: Json = False,
-) -> None:
-    """Verify one address now."""
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked:
-        found = mv.check(email, validation_type=validation_type, backend=asked)
-    print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else render_verification(found))
-
-
-@app.command()
-def explain(
-    email: Email,
-    validation_type: Kind = ValidationType.SMTP,
-    backend: Service = None,
-    sandbox: Sandbox = False,
-    resolver: ResolverAt = None,
-) -> None:
-    """Show the evidence behind a verdict, step by step."""
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked:
-        print(mv.explain(email, validation_type=validation_type, backend=asked))
-
-
-@app.command()
-def quota(backend: Service = None, as_json: Json = False) -> None:
-    """Ask a verification service how much of today's quota is left."""
-    if backend is None:
-        raise mv.SettingsError("which service? give --backend URL")
-    found = mv.quota(backend)
-    left = {"daily_limit": found.daily_limit, "used": found.used, "remaining": found.remaining}
-    print(json.dumps(left) if as_json else f"{found.remaining:,} of {found.daily_limit:,} addresses left today")
-
-
-@app.command("audit-host")
-def audit_host(
-    resolver: ResolverAt = None,
-    helo_name: Annotated[str | None, typer.Option(help="Our name in EHLO.", envvar="MAILVERDICT_HELO_NAME")] = None,
-    address: Annotated[str | None, typer.Option(help="Our address as servers see it.")] = None,
-    port: Annotated[int, typer.Option(help="SMTP port.")] = 25,
-) -> None:
-    """Look whether mail servers will answer this host. Exit 1 if it is not fit to ask."""
-    backend = mv.LocalBackend(resolver=resolver, helo_name=helo_name, smtp_port=port)
-    found = mv.audit_host(backend, address=address)
-    print(found)
-    if not found.is_fit:
-        raise typer.Exit(1)
 
 
 @app.command()
@@ -149,16 +91,3 @@ def fetch(source: str) -> bytes:
 
         return download(source)
     return Path(source).read_bytes()
-
-
-def render_verification(found: mv.Verification) -> str:
-    """One address for a person."""
-    lines = [f"{found.email}: {found.result}" + (f" ({', '.join(found.reasons)})" if found.reasons else "")]
-    lines += [f"  {fault.code}: {fault.message}" for fault in found.errors or ()]
-    flags = {
-        name: getattr(found, name) for name in ("role", "spamtrap", "disposable", "free", "catch_all", "protected")
-    }
-    if known := [f"{name}={str(value).lower()}" for name, value in flags.items() if value is not None]:
-        lines.append(f"  flags: {', '.join(known)}")
-    lines.append(f"  ({MEANING_OF_VALID[ValidationType(found.validation_type)]})")
-    return "\n".join(map(printable, lines))
