@@ -5,9 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.demo-ready
 DOCS_STAMP := $(VENV)/.docs-ready
+unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -q
+PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test test-fast test-servers lint format types imports bench docs clean chromium
+.PHONY: demo test test-all test-rest test-fast lint format types bench docs clean chromium
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -29,19 +33,25 @@ $(DOCS_STAMP): $(STAMP)
 demo: $(DEMO_STAMP)
 	$(BIN)/python -m tools.demo
 
-test: $(STAMP) chromium lint types
-	$(BIN)/python -m pytest -q -m 'not servers'
-	$(BIN)/python -m pytest -q --doctest-modules src/mailverdict --doctest-glob='*.md' README.md
-	$(BIN)/python -m pytest -q --nbval-lax --nbval-current-env --nbval-sanitize-with notebooks/sanitize.cfg notebooks
+# Lint, layers, types, then tests, doctests and notebooks together in parallel processes.
+# A file stays in one process: the cells of a notebook share its kernel, tests of a file their fixtures.
+test: $(STAMP) lint types
+	$(PYTEST) $(PARALLEL) --doctest-modules --doctest-glob=README.md --nbval-lax --nbval-current-env \
+		tests src/mailverdict README.md notebooks
 
-# The same without style and types, for the loop between edits: make test-fast ARGS='tests/checks -x'
-test-fast: $(STAMP)
-	$(BIN)/python -m pytest -q $(ARGS)
+# All tests: those of `make test`, then the rest.
+test-all: test test-rest
 
-# Against Debian's own Postfix, Exim, postgrey and PostgreSQL, on loopback. Needs root; skipped, visibly, where they cannot be had.
-test-servers: $(STAMP)
+# What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
+# Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
+test-rest: $(STAMP) chromium
 	$(BIN)/python tests/servers/install.py
-	$(BIN)/python -m pytest -m servers --session-timeout=240 $(ARGS)
+	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
+	$(PYTEST) -m 'browser or servers'
+
+# Tests alone, for the loop between edits: make test-fast ARGS='tests/checks -x'
+test-fast: $(STAMP)
+	$(PYTEST) $(ARGS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check src tests benchmarks tools

@@ -47,7 +47,7 @@ def take(browser: object, path: Path, *, is_dark: bool) -> None:
         folder = Path(name)
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA)
         nbformat.write(notebook, folder / "audit.ipynb")
-        with jupyter_lab(folder, {}, is_dark=is_dark) as url:
+        with jupyter_lab(folder, is_dark=is_dark) as url:
             opened.page.set_viewport_size({"width": 1500, "height": 1700})
             open_in_lab(opened, url, "audit.ipynb")
             opened.button("Verify").click()

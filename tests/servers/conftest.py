@@ -54,7 +54,7 @@ def why_skipped() -> str | None:
     if reason := why_not():
         return reason
     if not is_unpacked():
-        return "the mail servers are not installed; run make test-servers"
+        return "the mail servers are not installed; run make test-rest"
     wanted = [(each.host, 25) for each in (*postfix.LISTENERS.values(), *exim.LISTENERS.values())]
     taken = [place for place in (*wanted, (DNS, 53), postfix.POSTGREY) if not is_free(*place)]
     return f"port {taken[0][1]} of {taken[0][0]} is taken" if taken else None

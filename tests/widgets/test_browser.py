@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
@@ -24,6 +24,18 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
 ]
 NOTEBOOK = "audit.ipynb"
+CODE = """
+from pathlib import Path
+import mailverdict as mv
+
+service = Path("service.txt").read_text()
+if service:
+    backend = mv.RemoteBackend(service, poll=mv.PollSchedule(steps=((600, 0.2),)))
+    audit = mv.widgets.Audit(backend=backend, validation_type="smtp", journal="journal.db")
+else:
+    audit = mv.widgets.Audit(validation_type="regex")
+audit
+"""
 FOUND = {"ada": "valid", "gone": "invalid", "info": "risky", "full": "unknown"}
 ACTIONS = {"valid": "send", "invalid": "drop", "risky": "review", "unknown": "review"}
 HOSTILE = "<img src=x onerror=\"window.hit='cell'\"><script>window.hit='script'</script>"
@@ -85,7 +97,9 @@ def opened(browser: Any) -> Iterator[AuditPage]:
 
 def folder_with_notebook(factory: pytest.TempPathFactory, name: str) -> Path:
     folder = factory.mktemp(name)
-    shutil.copy(Path(__file__).with_name(NOTEBOOK), folder)
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    cells = [nbformat.v4.new_code_cell(CODE)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / NOTEBOOK)
     return folder
 
 
