@@ -1,4 +1,4 @@
-"""What replies amount to: every row of the two tables, and no refusal of us read as a missing mailbox."""
+"""Classified replies: every row of the two tables, and no refusal of the client or sender as a missing mailbox."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Classification
 from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, classify_reply, find_wait
-from mailverdict.checks.smtp.classify.rule import Rule
-from mailverdict.checks.smtp.classify.rules import RULES
-from mailverdict.checks.smtp.replies import Reply
+from mailverdict.checks.smtp.classify.rules import RULES, Rule
+from mailverdict.checks.smtp.replies import Reply, parse_reply
 from mailverdict.model.words import Reason
 from tests import CASES
 
@@ -34,14 +33,14 @@ WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] != "rcpt_random"], ids=lambda row: row["text"][:60])
-def test_reply_amounts_to_what_the_table_says(row: dict[str, str]) -> None:
+def test_reply_gets_the_reason_in_the_table(row: dict[str, str]) -> None:
     classification = classify_reply(reply_of(row), phase=row["phase"])
 
     assert classification.reason == WHOLE_WORDS[row["expected_reason"]], classification.rule
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] == "rcpt_random"], ids=lambda row: row["text"][:60])
-def test_random_recipient_tells_about_catch_all_only_when_accepted(row: dict[str, str]) -> None:
+def test_random_recipient_shows_catch_all_only_when_accepted(row: dict[str, str]) -> None:
     found = catch_all_of(classify_reply(reply_of(row), phase="rcpt_random"))
 
     assert found is (True if row["expected_reason"] == "catch_all" else found and None)
@@ -83,19 +82,19 @@ def test_transient_reply_never_establishes_that_a_mailbox_is_missing(row: dict[s
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 def test_rule_decides_its_own_sample(rule: Rule) -> None:
-    sample = rule.sample
-    classification = classify_reply(Reply(sample.code, sample.enhanced_code or None, sample.text), phase=sample.phase)
+    phase, reply = rule.sample.split(" ", 1)
+    classification = classify_reply(parse_reply([reply]), phase=phase)
 
     assert classification.rule == rule.name
     assert classification.reason == rule.reason
 
 
-def test_rules_have_names_of_their_own_and_say_where_they_were_seen() -> None:
+def test_rules_have_unique_names_and_a_source() -> None:
     assert len({rule.name for rule in RULES}) == len(RULES)
     assert all(rule.seen for rule in RULES)
 
 
-def test_every_rule_is_needed_by_its_phase_codes() -> None:
+def test_phases_of_rules_exist() -> None:
     assert all(set(rule.phases.split()) <= {"banner", "ehlo", "mail", "rcpt"} for rule in RULES)
 
 
@@ -121,7 +120,7 @@ def test_rules_give_every_reason_that_a_reply_can_give_and_no_other() -> None:
 
 @settings(deadline=None)
 @given(st.integers(200, 599), st.sampled_from(sorted(PHASES)), st.text(max_size=300), st.none() | st.text(max_size=8))
-def test_any_reply_amounts_to_something(code: int, phase: str, text: str, enhanced: str | None) -> None:
+def test_any_reply_gets_a_classification(code: int, phase: str, text: str, enhanced: str | None) -> None:
     classification = classify_reply(Reply(code, enhanced or None, text), phase=phase)
 
     assert classification.reason in GIVEN_BY_REPLIES
@@ -156,7 +155,7 @@ DETAILS = [
 
 
 @pytest.mark.parametrize(("code", "enhanced", "text", "attribute", "expected"), DETAILS)
-def test_finding_carries_what_can_be_done(
+def test_classification_carries_code_action_and_wait(
     code: int, enhanced: str | None, text: str, attribute: str, expected: object
 ) -> None:
     assert getattr(classify_reply(Reply(code, enhanced, text), phase="rcpt"), attribute) == expected
@@ -194,7 +193,7 @@ def test_enhanced_code_of_another_class_is_dropped() -> None:
 
 # --- never a wrong mailbox_not_found ---------------------------------------------------------------
 
-OUR_NOUNS = """your host|your hostname|sender mailbox|sender's address|the sender account|client name|reverse name
+CLIENT_OR_SENDER_NOUNS = """your host|your hostname|sender mailbox|sender's address|the sender account|client name|reverse name
 |the HELO name|return path address|originating address|MAIL FROM address|server name|your server|your IP address
 |remote host|gateway address|sending account|the sending user|submitting user|your account|your e-mail address
 |your domain|PTR record|reverse DNS|your mail server|envelope sender|bounce address|the address you are sending from
@@ -206,7 +205,7 @@ PREDICATES = """unknown|is unknown|not found|does not exist|is invalid|is not va
 |was not recognized|could not be found|is not registered|has expired|is not allowed|rejected|blocked|inconnue
 |n'existe pas|invalide|no existe|desconocida|non esiste|sconosciuto|unbekannt|existiert nicht|ungültig|não existe
 """.replace("\n", "").split("|")
-REFUSALS_OF_US = """Client host rejected|blocked using zen.spamhaus.org|Helo command rejected|Sender address rejected
+CLIENT_OR_SENDER_REFUSALS = """Client host rejected|blocked using zen.spamhaus.org|Helo command rejected|Sender address rejected
 |Relay access denied|SPF check failed|rejected by our policy|Authentication required|sender verify failed
 |Your IP is blacklisted|poor reputation|no PTR record for 192.0.2.7|too many invalid recipients from your host
 |relaying to this user is not permitted|mailbox policy violation|unauthenticated mail is not accepted
@@ -233,8 +232,8 @@ DETAIL_CODES = st.sampled_from([None, "5.0.0", "5.1.0", "5.1.1", "5.1.2", "5.1.3
 
 
 @settings(deadline=None)
-@given(CODES, DETAIL_CODES, st.sampled_from(OUR_NOUNS), st.sampled_from(PREDICATES), NOISE, st.booleans())
-def test_predicate_of_a_noun_of_ours_is_no_missing_mailbox(
+@given(CODES, DETAIL_CODES, st.sampled_from(CLIENT_OR_SENDER_NOUNS), st.sampled_from(PREDICATES), NOISE, st.booleans())
+def test_predicate_of_client_or_sender_is_not_a_missing_mailbox(
     code: int, enhanced: str | None, noun: str, predicate: str, noise: str, noun_first: bool
 ) -> None:
     words = f"{noun} {predicate}" if noun_first else f"{predicate}: {noun}"
@@ -244,8 +243,8 @@ def test_predicate_of_a_noun_of_ours_is_no_missing_mailbox(
 
 
 @settings(deadline=None)
-@given(CODES, DETAIL_CODES, st.sampled_from(REFUSALS_OF_US), st.lists(NOISE, max_size=3), st.randoms())
-def test_refusal_of_us_with_noise_is_no_missing_mailbox(
+@given(CODES, DETAIL_CODES, st.sampled_from(CLIENT_OR_SENDER_REFUSALS), st.lists(NOISE, max_size=3), st.randoms())
+def test_refusal_of_client_or_sender_with_noise_is_not_a_missing_mailbox(
     code: int, enhanced: str | None, refusal: str, noise: list[str], randomness: object
 ) -> None:
     parts = [refusal, *noise]
@@ -258,22 +257,22 @@ def test_refusal_of_us_with_noise_is_no_missing_mailbox(
 @given(
     CODES,
     DETAIL_CODES,
-    st.sampled_from(REFUSALS_OF_US),
+    st.sampled_from(CLIENT_OR_SENDER_REFUSALS),
     st.sampled_from(MAILBOX_WORDS),
     st.sampled_from(["; ", ". ", ", ", " - ", ": ", " and "]),
     st.booleans(),
 )
-def test_refusal_of_us_beside_words_of_a_mailbox_is_no_missing_mailbox(
-    code: int, enhanced: str | None, refusal: str, mailbox: str, joint: str, us_first: bool
+def test_refusal_of_client_or_sender_beside_mailbox_words_is_not_a_missing_mailbox(
+    code: int, enhanced: str | None, refusal: str, mailbox: str, joint: str, client_first: bool
 ) -> None:
-    text = joint.join((refusal, mailbox) if us_first else (mailbox, refusal))
+    text = joint.join((refusal, mailbox) if client_first else (mailbox, refusal))
 
     assert classify(Reply(code, enhanced, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
 
 
 @settings(deadline=None)
 @given(st.sampled_from([550, 554]), NOISE, NOISE)
-def test_quoted_addresses_hosts_and_links_say_nothing(code: int, first: str, second: str) -> None:
+def test_quoted_addresses_hosts_and_links_do_not_count(code: int, first: str, second: str) -> None:
     text = f"Rejected {first} {second}"
 
     assert classify(Reply(code, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text

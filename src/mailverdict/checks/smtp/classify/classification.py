@@ -1,4 +1,4 @@
-"""What a reply amounts to, as a value."""
+"""The classification of a reply or of a failed connection, as values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ABOUT_MAILBOX", "Action", "Classification", "Failure", "FailureKind"
 
 
 class Action(StrEnum):
-    """What the asking side can do so that a recipient gets another answer."""
+    """What the client can do to get another answer for a recipient."""
 
     NONE = "none"
     USE_TLS = "use_tls"  # STARTTLS, then the same again
@@ -19,37 +19,23 @@ class Action(StrEnum):
     BACK_OFF = "back_off"  # capacity: fewer sessions, later
     FEWER_RECIPIENTS = "fewer_recipients"  # the same recipient in another transaction
     ONE_DOMAIN = "one_domain"  # the same recipient in a transaction of its own domain
-    WITHOUT_TLS = "without_tls"  # a new session that leaves STARTTLS alone
-    IN_STEP = "in_step"  # a new session that does not pipeline
+    WITHOUT_TLS = "without_tls"  # a new session without STARTTLS
+    IN_STEP = "in_step"  # a new session without pipelining
 
 
 @dataclass(frozen=True, slots=True)
 class Classification:
-    """What a reply, or the lack of one, amounts to.
+    """The meaning of a reply, or of a failure in place of one."""
 
-    Attributes
-    ----------
-    reason : Reason or None
-        None: the recipient was accepted.
-    rule : str
-        The rule that decided.
-    error_code : str
-        For the payload's `errors`; ``SMTP`` unless the rule knows better.
-    action : Action
-        What would give another answer.
-    retry_after : float or None
-        Seconds the server asked to wait, or that are known to help; None where neither is.
-    """
-
-    reason: Reason | None
-    rule: str
-    error_code: str = "SMTP"
-    action: Action = Action.NONE
-    retry_after: float | None = None
+    reason: Reason | None  # None: the recipient was accepted
+    rule: str  # name of the rule that decided
+    error_code: str = "SMTP"  # for the payload's `errors`
+    action: Action = Action.NONE  # what would give another answer
+    retry_after: float | None = None  # seconds that the server asked to wait, or that are known to help
 
 
 ABOUT_MAILBOX = frozenset({None, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL})
-"""Reasons that only the mailbox itself can cause: another exchange would say the same."""
+"""Reasons that only the mailbox can cause: another exchange would give the same."""
 
 
 class FailureKind(StrEnum):
@@ -62,27 +48,19 @@ class FailureKind(StrEnum):
     BANNER_TIMEOUT = "banner_timeout"
     REPLY_TIMEOUT = "reply_timeout"
     SESSION_TIMEOUT = "session_timeout"
-    NO_DATA = "no_data"  # ended before a byte
-    NOT_SMTP = "not_smtp"  # bytes, and none of them a reply
-    NO_REPLY = "no_reply"  # bytes that are no reply after some that were
-    DROPPED = "dropped"  # ended or reset after the greeting
+    NO_DATA = "no_data"  # closed before the first byte
+    NOT_SMTP = "not_smtp"  # bytes, but no reply among them
+    NO_REPLY = "no_reply"  # bytes that are not a reply, after replies
+    DROPPED = "dropped"  # closed or reset after the greeting
     TLS = "tls"  # the handshake failed
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure of the transport.
-
-    Attributes
-    ----------
-    kind : FailureKind
-        How it failed.
-    detail : str
-        What was seen, in words.
-    """
+    """A failure of the connection."""
 
     kind: FailureKind
-    detail: str = ""
+    detail: str = ""  # what was seen, as text
 
 
 CLASSIFICATIONS = {
@@ -104,20 +82,8 @@ assert set(CLASSIFICATIONS) == set(FailureKind)
 
 
 def classify_failure(failure: Failure) -> Classification:
-    """Say what a failure amounts to.
+    """Classify a failure.
 
-    Parameters
-    ----------
-    failure : Failure
-        Of the transport.
-
-    Returns
-    -------
-    Classification
-        With a reason.
-
-    Examples
-    --------
     >>> classify_failure(Failure(FailureKind.DROPPED)).reason.value
     'connection_dropped'
     """

@@ -1,4 +1,4 @@
-"""What a reply amounts to: the first rule that matches, by phase, code and wording. Pure."""
+"""From a reply to its classification: normalize the text, find the first rule that matches. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
 from .classification import Action, Classification
 from .rules import RULES
-from .wording import Wording, read_wording
+from .vocabulary import ReplyText, normalize_text
 
 __all__ = ["catch_all_of", "classify", "classify_reply"]
 
@@ -20,7 +20,7 @@ PHASES = {
     "starttls": "ehlo",
     "mail_from": "mail",
     "rcpt_random": "rcpt",
-    "data": "rcpt",  # never sent, but a server may speak of the recipient only there
+    "data": "rcpt",  # never sent, but a server may name the recipient only there
 }
 ACCEPTED = Classification(None, "accepted")
 PLAIN_OK = frozenset({250, 251, 252})
@@ -28,27 +28,8 @@ WAITABLE = frozenset({Reason.GREYLISTED, Reason.PROTECTED, Reason.INCONCLUSIVE, 
 
 
 def classify(reply: Reply, *, phase: str) -> Reason | None:
-    """Say what a reply amounts to; None means accepted.
+    """Give the reason of a refusal, or None if the reply accepts.
 
-    Parameters
-    ----------
-    reply : Reply
-        As parsed; `lines` is not looked at.
-    phase : str
-        What it answers: ``banner``, ``ehlo``, ``mail`` or ``rcpt``.
-
-    Returns
-    -------
-    Reason or None
-        Only an RCPT reply can say ``mailbox_not_found``.
-
-    Raises
-    ------
-    ValueError
-        If there is no such phase.
-
-    Examples
-    --------
     >>> classify(Reply(550, "5.1.1", "User unknown"), phase="rcpt").value
     'mailbox_not_found'
     >>> classify(Reply(550, "5.7.1", "Client host blocked using zen.spamhaus.org"), phase="rcpt").value
@@ -60,27 +41,8 @@ def classify(reply: Reply, *, phase: str) -> Reason | None:
 
 
 def classify_reply(reply: Reply, *, phase: str) -> Classification:
-    """Say what a reply amounts to, which rule decided and what can be done about it.
+    """Classify a reply to one of ``PHASES``; only a reply to RCPT can give ``mailbox_not_found``.
 
-    Parameters
-    ----------
-    reply : Reply
-        As parsed.
-    phase : str
-        What it answers: ``banner``, ``ehlo``, ``mail`` or ``rcpt``.
-
-    Returns
-    -------
-    Classification
-        Reason, rule, finer error code, action and the server's own wait.
-
-    Raises
-    ------
-    ValueError
-        If there is no such phase.
-
-    Examples
-    --------
     >>> classify_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
     300.0
     """
@@ -89,42 +51,25 @@ def classify_reply(reply: Reply, *, phase: str) -> Classification:
     if reply.code in PLAIN_OK:
         return ACCEPTED
     given = reply.enhanced_code
-    own = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
-    return decide(PHASES[phase], reply.code, own or "", read_wording(reply.text))
+    enhanced = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
+    return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(reply.text))
 
 
 @lru_cache(maxsize=4096)
-def decide(phase: str, code: int, enhanced: str, wording: Wording) -> Classification:
-    """Find the first rule that matches; remembered, since a server repeats itself."""
-    rule = next(rule for rule in RULES if rule.matches(phase, str(code), enhanced, wording))
-    wait = find_wait(wording.plain) if rule.reason in WAITABLE and code < 500 else None
+def find_rule(phase: str, code: int, enhanced: str, text: ReplyText) -> Classification:
+    """Apply the first rule that matches; cached, since a server repeats its replies."""
+    rule = next(rule for rule in RULES if rule.matches(phase, str(code), enhanced, text))
+    wait = find_wait(text.masked) if rule.reason in WAITABLE and code < 500 else None
     return Classification(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
 
 
+CATCH_ALL = {None: True, Reason.MAILBOX_NOT_FOUND: False}
+
+
 def catch_all_of(classification: Classification) -> bool | None:
-    """Say what the reply to a random local part tells of its domain.
-
-    Parameters
-    ----------
-    classification : Classification
-        Of that reply.
-
-    Returns
-    -------
-    bool or None
-        True: the domain takes every address; False: it does not; None: it tells nothing.
-
-    Examples
-    --------
-    >>> catch_all_of(Classification(None, "accepted"))
-    True
-    >>> catch_all_of(Classification(Reason.GREYLISTED, "greylist")) is None
-    True
-    """
+    """Whether a domain accepts every address, from the reply to a random local part; None: not established."""
     return CATCH_ALL.get(classification.reason) if classification.action is Action.NONE else None
 
-
-CATCH_ALL = {None: True, Reason.MAILBOX_NOT_FOUND: False}
 
 CLOCK = re.compile(r"\b(\d{1,2}):([0-5]\d):([0-5]\d)\b")
 WAIT = re.compile(
@@ -134,11 +79,11 @@ WAIT = re.compile(
     r"|hours?|heures?|horas?|ore|stunden|h)\b"
 )
 UNIT = {"s": 1.0, "m": 60.0, "h": 3600.0, "o": 3600.0}
-LONGEST_WAIT = 86400.0
+LONGEST_WAIT = 86400.0  # seconds
 
 
 def find_wait(text: str) -> float | None:
-    """Seconds that the server asks to wait, where it says so.
+    """Find the seconds that the server asks to wait.
 
     >>> find_wait("greylisting in action, please come back in 00:05:00")
     300.0

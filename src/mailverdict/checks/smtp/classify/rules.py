@@ -1,222 +1,450 @@
-"""The classification table: order is precedence, the first row that matches decides.
+"""The classification rules: one table, read from top to bottom; the first rule that matches decides.
 
-Letters in the comments are those of the order of tests: what cannot be about the mailbox is sorted out
-first, so that a later row may read words about a mailbox as what they say.
+The order is the meaning. A refusal often contains words of several causes, so causes that would be mistaken for a
+missing mailbox stand above the mailbox rules. The heading of each section says why the section stands there.
+
+Four classes of refusals: of the *client* (this machine: IP address, reverse DNS, rates), of the *sender* (HELO name,
+MAIL FROM, right to send), of the *recipient* (its mailbox), and trouble of the *server* itself.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass, field
+
 from ....model.words import Reason
 from .classification import Action
-from .rule import Rule, Sample
-from .rules_mailbox import MAILBOX_RULES
-from .rules_special import SPECIAL_RULES
-from .rules_us import US_RULES
-from .vocabulary import ABSENT, CLOSED, LATER, SERVER_TROUBLE, US
+from .vocabulary import (
+    ABUSE_WORDS,
+    ACCESS_NETWORK_WORDS,
+    ACCESS_REFUSED_WORDS,
+    BLACKLIST_WORDS,
+    CAPACITY_WORDS,
+    CLIENT,
+    CLIENT_OR_SENDER_WORDS,
+    CLIENT_REFUSED_WORDS,
+    COUNTRY_REFUSED_WORDS,
+    DNS_LIST_NAMES,
+    DOMAIN_LISTED_WORDS,
+    DOMAIN_UNKNOWN_WORDS,
+    MAILBOX_CLOSED_WORDS,
+    MAILBOX_FULL_WORDS,
+    MAILBOX_UNKNOWN_WORDS,
+    OTHER_SUBJECT_WORDS,
+    RATE_WORDS,
+    RELAY_WORDS,
+    RETRY_WORDS,
+    REVERSE_DNS_WORDS,
+    SENDER_WORDS,
+    SERVER_TROUBLE_WORDS,
+    ReplyText,
+)
 
-__all__ = ["RULES"]
+__all__ = ["RULES", "Rule"]
+
+Pattern = re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One row of the table; it matches if phase, code, enhanced code and all given patterns match."""
+
+    name: str  # kept in the evidence
+    reason: Reason | None  # None: accepted
+    sample: str  # phase and reply that this rule must decide
+    seen: str  # who sends such replies, or which RFC defines them
+    code: str = "[45].."  # pattern of the whole reply code
+    enhanced: str = ".*"  # pattern of the whole enhanced status code, which is empty if there is none
+    phases: str = "banner ehlo mail rcpt"
+    text: str | None = None  # to be found in the masked text
+    unmasked: str | None = None  # to be found in the text with its links and host names
+    unless: str | None = None  # not to be found in the masked text
+    error_code: str = "SMTP"
+    action: Action = Action.NONE
+    retry_after: float | None = None  # seconds
+    compiled: tuple[Pattern, Pattern, Pattern | None, Pattern | None, Pattern | None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Compile the patterns once."""
+        optional = (self.text, self.unmasked, self.unless)
+        text, unmasked, unless = (re.compile(each) if each is not None else None for each in optional)
+        object.__setattr__(self, "compiled", (re.compile(self.code), re.compile(self.enhanced), text, unmasked, unless))
+
+    def matches(self, phase: str, code: str, enhanced: str, reply_text: ReplyText) -> bool:
+        """Whether the rule applies to a reply."""
+        of_code, of_enhanced, text, unmasked, unless = self.compiled
+        return bool(
+            phase in self.phases
+            and of_code.fullmatch(code)
+            and of_enhanced.fullmatch(enhanced)
+            and (text is None or text.search(reply_text.masked))
+            and (unmasked is None or unmasked.search(reply_text.unmasked))
+            and not (unless is not None and unless.search(reply_text.masked))
+        )
+
 
 TRANSIENT = "4.."
 PERMANENT = "5.."
-
-# Replies that are no answer to the question, whatever their words.
-FIRST_RULES = (
-    Rule(
-        "closing",
-        Reason.CONNECTION_DROPPED,
-        Sample("rcpt", 221, "2.0.0", "Service closing transmission channel"),
-        "RFC 5321 4.2.3; a server that gives up in the middle",
-        code="221",
-    ),
-    Rule(
-        "out_of_step_greeting",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 220, "", "mx.example.org ESMTP"),
-        "servers that lose count under pipelining",
-        code="220",
-        phases="mail rcpt",
-    ),
-    Rule("accepted", None, Sample("rcpt", 250, "2.1.5", "Recipient OK"), "everyone; 251 and 252 too", code="2.."),
-    Rule(
-        "out_of_step",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 354, "", "End data with <CR><LF>.<CR><LF>"),
-        "no command of ours has an intermediate reply",
-        code="3..",
-    ),
+MAILBOX_CODES = r"5(?!0[0234])\d\d"  # 500 and 502-504 are about the command (RFC 5321 4.2.2), whatever the text
+BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|suspicious"
+# "Too many recipients" that the client asked about over time, not in this transaction.
+OVER_TIME_WORDS = (
+    r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
 )
+NESTED_REPLY = r"(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error|\(xaddrx)[ :\"']{1,3}5\d\d[ -]+"
+OTHER_CAUSE_WORDS = f"{CLIENT_OR_SENDER_WORDS}|{DOMAIN_UNKNOWN_WORDS}"
+NOT_MAILBOX_WORDS = f"{OTHER_CAUSE_WORDS}|{OTHER_SUBJECT_WORDS}"
 
-# l, m: transient replies that named neither us nor a full mailbox.
-TRANSIENT_RULES = (
-    Rule(
-        "postscreen_after_220",
-        Reason.GREYLISTED,
-        Sample("rcpt", 450, "4.3.2", "Service currently unavailable"),
-        "Postfix postscreen after its deep tests: it lets us in on the next connection",
-        code="450",
-        enhanced=r"4\.3\.2",
-        phases="rcpt",
-        retry_after=1.0,
-    ),
-    Rule(
-        "lost_connection",
-        Reason.CONNECTION_DROPPED,
-        Sample("rcpt", 421, "4.4.2", "mx.example.org Error: timeout exceeded"),
-        "RFC 3463 x.4.2 bad connection",
-        code="[45]..",
-        enhanced=r"[45]\.4\.2",
-    ),
-    Rule(
-        "mimecast_greylist",
-        Reason.GREYLISTED,
-        Sample("rcpt", 451, "", "Internal resources are temporarily unavailable - https://community.mimecast.com/docs"),
-        "Mimecast documents this wording as its greylisting",
-        code="451",
-        phases="mail rcpt",
-        says=r"internal resources? (?:is |are )?temporarily unavailable",
-    ),
-    Rule(
-        "server_trouble_code",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 451, "4.3.0", "Temporary lookup failure"),
-        "RFC 3463 x.3 mail system, x.4 network, x.5 protocol",
-        code=TRANSIENT,
-        enhanced=r"4\.[345]\.\d+",
-    ),
-    Rule(
-        "server_busy",
-        Reason.INCONCLUSIVE,
-        Sample("mail", 421, "", "Server busy, try again later"),
-        "capacity without the word",
-        code=TRANSIENT,
-        says=r"\b(?:server|system|service|host)\b[^.;]{0,20}\bbusy|too busy|high load",
-        action=Action.BACK_OFF,
-    ),
-    Rule(
-        "server_trouble",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 451, "", "Temporary local problem - please try later"),
-        "Exim, and the wording of RFC 5321 4.2.3 for 451",
-        code=TRANSIENT,
-        says=SERVER_TROUBLE,
-    ),
-    Rule(
-        "soft_unknown",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 450, "4.1.1", "<x@example.org>: Recipient address rejected: User unknown in alias table"),
-        "Postfix with soft_bounce: a transient reply establishes no refusal",
-        code=TRANSIENT,
-        enhanced=r"4\.[126]\.[1-9]\d*",
-        phases="rcpt",
-        unless=LATER,
-    ),
-    Rule(
-        "soft_unknown_words",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 451, "", "Invalid Recipient - https://community.mimecast.com/docs/DOC-1369#451"),
-        "Mimecast; transient, so not established",
-        code=TRANSIENT,
-        phases="rcpt",
-        says=f"{ABSENT}|{CLOSED}",
-        unless=f"{LATER}|{US}",
-    ),
-    Rule(
-        "policy_transient",
-        Reason.SENDER_BLOCKED,
-        Sample("rcpt", 450, "4.7.1", "<x@example.com>: Recipient address rejected: Policy Rejection- Abuse. Go away."),
-        "policyd",
-        code=TRANSIENT,
-        phases="mail rcpt",
-        says=US,
-        unless=LATER,
-    ),
-    Rule(
-        "later",
-        Reason.GREYLISTED,
-        Sample("rcpt", 451, "", "Temporary failure, please try again later."),
-        "OpenBSD spamd, rspamd, iCloud: later, and no cause",
-        code=TRANSIENT,
-        phases="mail rcpt",
-        says=LATER,
-    ),
-    Rule(
-        "bare_transient",
-        Reason.GREYLISTED,
-        Sample("rcpt", 450, "", "Requested mail action not taken: mailbox unavailable"),
-        "the plain 450 and 451 of RFC 5321 4.2.3",
-        code="45[01]",
-        enhanced=r"|4\.2\.0|4\.7\.[01]",
-        phases="mail rcpt",
-    ),
-    Rule(
-        "transient",
-        Reason.INCONCLUSIVE,
-        Sample("banner", 421, "", "mx.example.org Service not available, closing transmission channel"),
-        "what is left of 4xx",
-        code=TRANSIENT,
-    ),
+# One row, one rule; aligned by hand.
+# fmt: off
+RULES: tuple[Rule, ...] = (
+    # 1. Replies that do not answer the command.
+    # First, because their code alone decides, whatever the text.
+    Rule("closing", Reason.CONNECTION_DROPPED, code="221",
+         sample="rcpt 221 2.0.0 Service closing transmission channel",
+         seen="RFC 5321 4.2.3; a server that ends the session early"),
+    Rule("out_of_step_greeting", Reason.INCONCLUSIVE, code="220", phases="mail rcpt",
+         sample="rcpt 220 mx.example.org ESMTP", seen="servers that lose the order of replies under pipelining"),
+    Rule("accepted", None, code="2..",
+         sample="rcpt 250 2.1.5 Recipient OK", seen="all servers; 251 and 252 too"),
+    Rule("out_of_step", Reason.INCONCLUSIVE, code="3..",
+         sample="rcpt 354 End data with <CR><LF>.<CR><LF>", seen="no command that is sent has an intermediate reply"),
+
+    # 2. The domain has no mail service (RFC 7504, RFC 7505).
+    # Before everything about a mailbox: these texts also name the recipient's address.
+    Rule("null_mx", Reason.NO_MX_RECORD, code="556",
+         sample="rcpt 556 5.1.10 Recipient address has null MX", seen="RFC 7505 4.2"),
+    Rule("null_mx_words", Reason.NO_MX_RECORD, code=PERMANENT, phases="rcpt", text=r"null ?mx", unless=r"sender|from",
+         sample="rcpt 550 5.1.10 <x@example.org>: Recipient address rejected: Domain does not accept mail (nullMX)",
+         seen="Postfix"),
+    Rule("host_takes_no_mail", Reason.NO_MX_RECORD, code="521",
+         text=r"(?:does|do|will)(?: not|n't) (?:accept|receive) (?:any |incoming )?(?:e-?)?mail|accepts no mail",
+         unless=rf"your|xipx|{CLIENT}",
+         sample="banner 521 mx.example.org does not accept mail",
+         seen="RFC 7504; the domain has no mail only if all its exchanges send this"),
+
+    # 3. Complete statements of known servers about the recipient.
+    # Before the rules about client and sender: a footer or a rate text contains words of those rules.
+    Rule("postfix_unknown", Reason.MAILBOX_NOT_FOUND, code=PERMANENT, phases="rcpt",
+         text=r"^xaddrx: recipient address rejected: user unknown in (?:[\w-]+ ){0,3}table\b",
+         sample="rcpt 550 5.1.1 <x@example.org>: Recipient address rejected: User unknown in virtual mailbox "
+                "table. For assistance please provide: client (192.0.2.7). See the user policy.",
+         seen="Postfix: its own text comes first; smtpd_reject_footer adds advice that may name the client"),
+    Rule("recipient_rate", None, phases="rcpt",
+         text=r"(?:user|recipient|mailbox|account)\b[^.;]{0,40} is receiving (?:mail|messages|e-?mail)"
+              r"|recipient has exceeded [^.;]{0,20}\b(?:limit|rate)"
+              r"|messages? to xaddrx deferred due to excessive volume"
+              r"|too many messages (?:to|for) (?:this|the) (?:recipient|user|mailbox)",
+         unless=r"quota|storage|size|disk|space|full",
+         sample="rcpt 450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
+         seen="Gmail, Outlook.com, Yandex, iCloud: a limit of the recipient proves that the mailbox exists"),
+
+    # 4. An extension is missing: TLS or SMTPUTF8.
+    # Early, because the same command is sent again with the extension; nothing is refused for good yet.
+    Rule("tls_demanded", Reason.INCONCLUSIVE, error_code="TLS_REQUIRED", action=Action.USE_TLS,
+         text=r"\bstarttls\b"
+              r"|(?:requires?|must (?:use|issue|support)|needs?|needed|only accept\w*|without|please use|over) "
+              r"[^.;]{0,40}\b(?:tls|ssl|encryption|encrypted|secure (?:connection|channel))\b"
+              r"|\b(?:tls|ssl|encryption|secure connection)\b[^.;]{0,30}\b(?:required|needed|mandatory)",
+         sample="mail 530 5.7.0 Must issue a STARTTLS command first", seen="RFC 3207 4; Postfix, Exchange"),
+    Rule("tls_demanded_code", Reason.INCONCLUSIVE, enhanced=r"[45]\.7\.10",
+         error_code="TLS_REQUIRED", action=Action.USE_TLS,
+         sample="rcpt 554 5.7.10 Encryption", seen="RFC 7817 x.7.10"),
+    Rule("smtputf8_code", Reason.INCONCLUSIVE, enhanced=r"[45]\.6\.7",
+         error_code="SMTPUTF8_REQUIRED", action=Action.USE_SMTPUTF8,
+         sample="rcpt 553 5.6.7 Address not allowed", seen="RFC 6531 3.5"),
+    Rule("smtputf8_words", Reason.INCONCLUSIVE, error_code="SMTPUTF8_REQUIRED", action=Action.USE_SMTPUTF8,
+         text=r"smtputf8"
+              r"|\b(?:non-?ascii|internationali[sz]ed|utf-?8)\b[^.;]{0,40}"
+              r"\b(?:address|mailbox|recipient|envelope|local)",
+         sample="rcpt 553 SMTPUTF8 is required, but was not offered by the sender", seen="Postfix, Exim"),
+
+    # 5. A reply inside the reply: the server asked another server.
+    # Before the mailbox rules, because "no such user" may be about the sender's address, and before the rules by code,
+    # because the inner code counts.
+    Rule("sender_callout", Reason.SENDER_BLOCKED,
+         text=r"(?:\bsender|call-?out|call-?back|return[- ]path|reverse[- ]path|mail from)\b[^;]{0,80}\bverif"
+              r"|\bverif\w+[^.;]{0,40}\bsender"
+              r"|call-?out|call-?back|sender address rejected: un",
+         unless=r"recipient (?:verif\w+ )?(?:call-?out|verif)",
+         sample="rcpt 550 Verification failed for <v@example.com> No Such User Here Sender verify failed",
+         seen="Exim and Postfix verify the sender: this 'no such user' is the sender's address"),
+    Rule("verification_in_progress", Reason.GREYLISTED, code=TRANSIENT, phases="rcpt", retry_after=20.0,
+         text=r"verification in progress",
+         sample="rcpt 450 4.1.1 <x@example.org>: Recipient address rejected: Address verification in progress",
+         seen="Postfix, Proofpoint: the next server is being asked"),
+    Rule("nested_unknown", Reason.MAILBOX_NOT_FOUND, phases="rcpt",
+         text=rf"{NESTED_REPLY}(?:#?5\.(?:1\.[136]|1\.10|2\.1)\b"
+              rf"|[^;]{{0,160}}?{MAILBOX_UNKNOWN_WORDS}|[^;]{{0,160}}?{MAILBOX_CLOSED_WORDS})"
+              rf"|undeliverable address: (?:unknown user|user unknown|no such user)",
+         unless=CLIENT_OR_SENDER_WORDS,
+         sample="rcpt 450 4.1.1 <x@example.org>: Recipient address rejected: undeliverable address: host "
+                "mx.example.org[198.51.100.9] said: 550 5.1.1 <x@example.org>: User unknown "
+                "(in reply to RCPT TO command)",
+         seen="Postfix address verification: the next server's permanent reply counts, not the outer code"),
+    Rule("nested_trouble", Reason.INCONCLUSIVE, phases="rcpt",
+         text=r"un(?:deliverable|verified) address: \S|\bsaid: 5\d\d",
+         sample="rcpt 450 4.1.1 <x@example.org>: unverified address: connect to mx[192.0.2.1]:25: refused",
+         seen="Postfix address verification that could not reach the next server"),
+
+    # 6. Enhanced codes that are only used for refused clients.
+    # Before the rules by text, because the texts beside these codes vary.
+    Rule("client_code", Reason.PROTECTED, enhanced=r"5\.7\.[678]\d\d|4\.7\.[56]\d\d|[45]\.7\.25",
+         sample="rcpt 550 5.7.606 Access denied, banned sending IP [192.0.2.7]",
+         seen="Exchange Online 5.7.6xx-8xx and 4.7.5xx-6xx; RFC 7372 x.7.25 reverse DNS"),
+
+    # 7. Capacity: too many recipients, connections or sessions.
+    # Before the client rules, which match "limit" and "too many": here the same recipient is asked again, in another
+    # transaction or later. A text with a word for blocking or for a count over time is left to section 9.
+    Rule("one_domain", Reason.INCONCLUSIVE, phases="mail rcpt", action=Action.ONE_DOMAIN,
+         text=r"multiple (?:destination|recipient) domains|different domains|one domain (?:per|at)",
+         sample="rcpt 451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again.",
+         seen="Google, where hosted domains share one exchange"),
+    Rule("too_many_recipients", Reason.INCONCLUSIVE, phases="mail rcpt", action=Action.FEWER_RECIPIENTS,
+         text=r"too many (?:rcpts?|recipients)|recipients? (?:limit|count)|max\w* (?:number of )?recipients"
+              r"|multiple recipients|one recipient (?:at|per)",
+         unless=OVER_TIME_WORDS,
+         sample="rcpt 452 4.5.3 Error: too many recipients",
+         seen="RFC 5321 4.5.3.1.10; Outlook.com after the first recipient"),
+    Rule("too_many_recipients_code", Reason.INCONCLUSIVE, enhanced=r"[45]\.5\.3", phases="mail rcpt",
+         action=Action.FEWER_RECIPIENTS, unless=OVER_TIME_WORDS,
+         sample="rcpt 452 4.5.3 Try again", seen="RFC 3463 x.5.3"),
+    Rule("capacity", Reason.INCONCLUSIVE, action=Action.BACK_OFF, text=CAPACITY_WORDS, unless=BLOCKING_WORDS,
+         sample="mail 452 4.3.2 Connection rate limit exceeded.",
+         seen="Sendmail, Postfix anvil, Exchange: a limit on simultaneous connections, not a refusal of the client"),
+
+    # 8. Greylisting by name, and what Postfix says it rejected (`<x>: CLASS rejected:`).
+    # Before the client rules: links to greylisting pages hold names of DNS lists. `Recipient address rejected` is not
+    # here, since its text decides.
+    Rule("greylist", Reason.GREYLISTED, code=TRANSIENT, text=r"gr[ea]y-? ?list|\[gl\d\d\]",
+         sample="rcpt 450 4.2.0 <x@example.com>: Recipient address rejected: Greylisted, see http://postgrey.example",
+         seen="Postgrey, milter-greylist, sqlgrey, Yahoo's [GL01]"),
+    Rule("postfix_client", Reason.PROTECTED, text=r"client (?:host|address) rejected",
+         sample="rcpt 554 5.7.1 <unknown[192.0.2.7]>: Client host rejected: Access denied",
+         seen="Postfix, smtpd_client_restrictions"),
+    Rule("postfix_identity", Reason.SENDER_BLOCKED, text=r"(?:helo|ehlo) command rejected|sender address rejected",
+         sample="rcpt 504 5.5.2 <localhost>: Helo command rejected: need fully-qualified hostname",
+         seen="Postfix, smtpd_helo_restrictions and smtpd_sender_restrictions"),
+
+    # 9. The client or the sender's domain is refused: DNS lists, HELO name, reverse DNS, reputation, rates, country.
+    # Before the mailbox rules, since such a refusal may name the recipient too. Within the section, rules about the
+    # sender's domain stand before the rules about the client whose words they share.
+    Rule("listed_domain", Reason.SENDER_BLOCKED, text=DOMAIN_LISTED_WORDS, unless=r"\bip\b|client host",
+         sample="ehlo 550 5.7.1 Service unavailable, Helo domain is listed in Spamhaus.",
+         seen="Exchange Online, Postfix reject_rhsbl_sender: a list of domains"),
+    Rule("listed_domain_zone", Reason.SENDER_BLOCKED,
+         unmasked=r"\bdbl\.|rhsbl|\bsurbl|\buribl|\bmulti\.uribl|\bspamhaus dbl",
+         sample="rcpt 554 5.7.1 Service unavailable; v@example.com blocked using dbl.example",
+         seen="zones that hold domains only"),
+    Rule("dns_list", Reason.PROTECTED, unmasked=DNS_LIST_NAMES,
+         sample="rcpt 550 5.7.1 Service unavailable; client [192.0.2.7] blocked using b.barracudacentral.org",
+         seen="servers that look the client's IP address up in a DNS list"),
+    Rule("helo", Reason.SENDER_BLOCKED, text=r"\b(?:helo|ehlo)\b",
+         unless=r"(?:send|say|issue|polite|first)|black|reverse|\bptr\b|\bip\b",
+         sample='ehlo 501 5.5.4 HELO/EHLO argument "local host" invalid, closing connection.',
+         seen="Gmail, Exim, Sendmail: the HELO name is refused, not the IP address"),
+    Rule("reverse_dns", Reason.PROTECTED, text=REVERSE_DNS_WORDS,
+         sample="banner 421 Refused. Your reverse DNS entry does not resolve to an IP.",
+         seen="Free, Comcast, web.de, AOL"),
+    Rule("dynamic_address", Reason.PROTECTED, text=ACCESS_NETWORK_WORDS,
+         sample="mail 550 Dynamic and residential addresses are not served here",
+         seen="Mail.ru and others: client in an access network"),
+    Rule("sender_reputation", Reason.SENDER_BLOCKED,
+         text=r"reputation[^.;]{0,40}\bdomain|\bdomain\b[^.;]{0,20}reputation",
+         sample="mail 550 5.7.1 likely suspicious due to the very low reputation of the sending domain",
+         seen="Gmail: reputation of the sender's domain, not of the IP address"),
+    Rule("sender_policy", Reason.SENDER_BLOCKED,
+         text=r"\bspf\b|\bdkim\b|\bdmarc\b|sender[- ]?id\b|domainkeys|openspf", unless=r"unusual rate",
+         sample="rcpt 550 5.7.23 Message rejected due to: SPF fail - not authorized",
+         seen="SPF, DKIM, DMARC: an IP address is named only as one that the domain did not allow"),
+    Rule("sender_policy_code", Reason.SENDER_BLOCKED, enhanced=r"[45]\.7\.(?:2[0-46-79]|3[0-2])",
+         sample="rcpt 550 5.7.26 This mail is unauthenticated",
+         seen="RFC 7372, RFC 7505 x.7.20-32; 25 is reverse DNS; Gmail sends 28 about IP addresses too"),
+    Rule("reputation", Reason.PROTECTED, text=r"reputation",
+         sample="banner 554 Your access has been rejected due to the sending MTA's poor reputation.",
+         seen="Cisco IronPort, Gmail, Outlook.com"),
+    Rule("rate_of_sender", Reason.SENDER_BLOCKED,
+         text=r"\b(?:sender|spf|dkim|domain|from)\b[^.;]{0,40}\b(?:frequency|rate|volume|limit\w*|throttl\w*)",
+         unless=r"\bip\b|xipx|recipient has|quota exceeded",
+         sample="mail 550 Sender frequency limited", seen="QQ, NetEase, Gmail per SPF or DKIM domain"),
+    Rule("rate_of_client", Reason.PROTECTED, text=RATE_WORDS, unless=r"recipient has|quota",
+         sample="rcpt 550 5.1.1 <x@example.com> - 192.0.2.7 has sent to too many recipients this hour. IB607",
+         seen="GoDaddy, QQ, Yahoo, NetEase: limits on what one IP address sends"),
+    Rule("listed_client", Reason.PROTECTED,
+         text=rf"{BLACKLIST_WORDS}|xipx[^.;]{{0,30}}\blisted\b|\bip\b[^.;]{{0,30}}\blisted\b",
+         unless=r"recipient'?s? black|by (?:the )?(?:recipient|user)",
+         sample="mail 550 part of their network is on our block list.", seen="Outlook.com S3150 and private lists"),
+    Rule("refused_client", Reason.PROTECTED, text=CLIENT_REFUSED_WORDS,
+         unless=r"(?:to|as a|open|unable to) relay|relaying|relay (?:access|denied|not|through)|recipient preferences",
+         sample="rcpt 554 Host network not allowed - https://community.mimecast.com/docs/DOC-1369#554",
+         seen="Mimecast, Gmail, Yahoo: the text names the client as refused"),
+    Rule("refused_place", Reason.PROTECTED, text=COUNTRY_REFUSED_WORDS,
+         sample="rcpt 554 5.7.1 Mail from your country is not accepted", seen="filters by geography"),
+    Rule("refused_access", Reason.PROTECTED, enhanced=r"(?!.\.4\.).*", text=ACCESS_REFUSED_WORDS, unless=r"relay",
+         sample="mail 501 Connection rejected by policy [7.7] 38101, please visit www.example.com",
+         seen="MessageLabs, IronPort, iCloud: connection refused"),
+    Rule("abuse_from_client", Reason.PROTECTED, text=ABUSE_WORDS,
+         sample="mail 550 Too much spam seen from 192.0.2.7",
+         seen="Orange, Gmail: spam seen from the client's IP address"),
+
+    # 10. The sender, or the right to send, is refused: relaying, authentication, MAIL FROM.
+    # After section 9, whose rules name the cause more precisely. Before the mailbox rules: "relay access denied" or
+    # "sender unknown" beside a word for a mailbox says nothing about the mailbox.
+    Rule("bad_sequence", Reason.INCONCLUSIVE, code="503",
+         text=r"\bneed|first|sequence|preced|already|nested|not yet|command", unless=r"auth|log ?in|relay",
+         sample="rcpt 503 5.5.1 Error: need MAIL command",
+         seen="RFC 5321 4.2.2: state of the session, for example after a refused MAIL"),
+    Rule("relaying", Reason.SENDER_BLOCKED, phases="mail rcpt", text=RELAY_WORDS,
+         sample="rcpt 454 4.7.1 <x@example.org>: Relay access denied",
+         seen="the exchange does not serve the domain: nothing is known of the mailbox"),
+    Rule("authentication", Reason.SENDER_BLOCKED,
+         text=r"authenticat|\bauth\b|log ?in (?:first|to|before)|pop3? before",
+         unless=r"(?:temporary|server|internal|backend) authentication (?:failure|error|problem)",
+         sample="rcpt 530 5.7.57 SMTP; Client was not authenticated to send anonymous mail during MAIL FROM",
+         seen="submission servers and internal exchanges"),
+    Rule("sender_code", Reason.SENDER_BLOCKED, enhanced=r"[45]\.1\.[78]|[45]\.7\.28",
+         sample="mail 553 5.1.8 <v@nodomain.example>... Domain does not exist",
+         seen="RFC 3463 x.1.7, x.1.8 sender's address; RFC 7372 x.7.28 mail flood of a domain"),
+    Rule("sender", Reason.SENDER_BLOCKED, text=SENDER_WORDS, unless=rf"gr[ea]y|temporary|{RETRY_WORDS}",
+         sample="rcpt 553 sorry, your envelope sender is in my badmailfrom list (#5.7.1)",
+         seen="any refusal that names the sender"),
+
+    # 11. The mailbox is full.
+    # Before "unknown" and "closed": a full mailbox exists, whatever else the text says.
+    Rule("over_quota_code", Reason.MAILBOX_FULL, enhanced=r"[45]\.2\.2", phases="rcpt",
+         sample="rcpt 552 5.2.2 Mailbox size limit exceeded", seen="RFC 3463 x.2.2"),
+    Rule("over_quota", Reason.MAILBOX_FULL, phases="rcpt", text=MAILBOX_FULL_WORDS,
+         unless=r"\bsend(?:ing|er)|\bip\b|xipx|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
+                r"|message size|queue|polic|system",
+         sample="rcpt 552 Requested mail action aborted: exceeded storage allocation Quota exceeded.",
+         seen="GMX and other servers without enhanced codes"),
+
+    # 12. Complete statements of known servers whose words would be read as a policy in section 13.
+    # They stand first among the mailbox rules for that reason.
+    Rule("yandex_target_policy", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
+         error_code="MAILBOX_DISABLED",
+         text=r"^policy rejection on the target address",
+         sample="rcpt 550 5.7.1 Policy rejection on the target address",
+         seen="Yandex, for accounts that it has closed"),
+    Rule("qmail_badrcptto", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
+         text=r"recipient is (?:in my bad(?:rcptto|recipientto)|not in my validrcptto)",
+         sample="rcpt 553 sorry, your envelope recipient is in my badrcptto list (#5.7.1)",
+         seen="qmail: addresses that the administrator has closed"),
+    Rule("directory_edge_block", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.4\.1", phases="rcpt",
+         text=r"recipient address(?:es)? rejected ?: ?access denied",
+         sample="rcpt 550 5.4.1 All recipient addresses rejected : Access denied [MN1PEPF.prod.outlook.com]",
+         seen="Exchange Online with directory-based edge blocking"),
+    Rule("postfix_recipient_access", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
+         error_code="MAILBOX_DISABLED",
+         text=r"^xaddrx: recipient address rejected: access denied$",
+         sample="rcpt 554 5.7.1 <x@example.org>: Recipient address rejected: Access denied",
+         seen="Postfix check_recipient_access: the only Postfix class that is about the recipient"),
+
+    # 13. The mailbox is closed or unknown, by text.
+    # A rule applies only if no word for client, sender or domain is in the text: otherwise the cause is not certain.
+    # `client_link` stands last: a link that holds the client's IP address counts less than a clear text about the
+    # mailbox, and more than the codes of section 14, which some servers send with every refusal.
+    Rule("domain_trouble", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt", text=DOMAIN_UNKNOWN_WORDS,
+         unless=CLIENT_OR_SENDER_WORDS,
+         sample="rcpt 550 5.1.2 <x@nodns.example>: Recipient address rejected: Domain not found",
+         seen="the server cannot resolve the domain: nothing is known of the mailbox"),
+    Rule("mailbox_closed", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
+         text=MAILBOX_CLOSED_WORDS, unless=OTHER_CAUSE_WORDS,
+         sample="rcpt 550 5.2.1 The email account that you tried to reach is disabled.",
+         seen="Gmail, Mail.ru, La Poste, NetEase"),
+    Rule("mailbox_unknown", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", text=MAILBOX_UNKNOWN_WORDS,
+         unless=OTHER_CAUSE_WORDS,
+         sample="rcpt 550 Mailbox not found.", seen="all servers, in several languages"),
+    Rule("client_link", Reason.PROTECTED, unmasked=r"[?&]ip=|\bip ?= ?\d", unless=r"prefer",
+         sample="rcpt 554 Rejected. See https://postmaster.example.net/error?ip=192.0.2.7",
+         seen="GMX, T-Online, Proofpoint: the link explains what the client's IP address did"),
+
+    # 14. The mailbox is closed or unknown, by enhanced code or by the standard text of a 550.
+    # After the texts: servers send 5.1.1 or 5.2.1 with texts about other things, which `NOT_MAILBOX_WORDS` excludes.
+    # The last two rules keep system codes and a text of QQ, which look like such a refusal, away from section 16.
+    Rule("mailbox_disabled_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.2\.1", phases="rcpt",
+         error_code="MAILBOX_DISABLED", unless=NOT_MAILBOX_WORDS,
+         sample="rcpt 550 5.2.1 Mailbox unavailable", seen="RFC 3463 x.2.1"),
+    Rule("mailbox_unknown_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.(?:1|3|6|10)",
+         phases="rcpt", unless=NOT_MAILBOX_WORDS,
+         sample="rcpt 550 5.1.1 RCPT refused", seen="RFC 3463 x.1.1, x.1.3, x.1.6; x.1.10 as Exchange uses it"),
+    Rule("address_refused_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.[02]", phases="rcpt",
+         text=r"\b(?:recipient|mailbox|user|account|address(?:ee)?|rcpt|xaddrx)\b", unless=NOT_MAILBOX_WORDS,
+         sample="rcpt 550 5.1.0 Address rejected.",
+         seen="Cisco IronPort; x.1.0 and x.1.2 count only beside a word for the address"),
+    Rule("mailbox_unavailable", Reason.MAILBOX_NOT_FOUND, code="550", enhanced=r"|5\.[0125]\.0", phases="rcpt",
+         text=r"mailbox (?:is )?(?:unavailable|not available)", unless=rf"{NOT_MAILBOX_WORDS}|\bor\b",
+         sample="rcpt 550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).",
+         seen="Outlook.com, GMX, IONOS for unknown users, in the wording of RFC 5321 4.2.3"),
+    Rule("permanent_system_code", Reason.INCONCLUSIVE, code=PERMANENT, enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
+         phases="rcpt",
+         sample="rcpt 524 5.2.4 Mailing list expansion problem: <x@example.org>",
+         seen="RFC 3463 x.2.4, x.3 mail system, x.4 network, x.5 protocol"),
+    Rule("qq_flood", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt", text=r"unavailable or access denied",
+         sample="rcpt 550 Mailbox unavailable or access denied",
+         seen="QQ documents this as a flood of recipients, not an unknown user"),
+
+    # 15. Other transient replies (4xx): the code alone never establishes that a mailbox does not exist.
+    # First texts with a known meaning, then trouble of the server, then "unknown" without proof, then policies. What
+    # is left and asks to try again later is greylisting.
+    Rule("postscreen_after_220", Reason.GREYLISTED, code="450", enhanced=r"4\.3\.2", phases="rcpt", retry_after=1.0,
+         sample="rcpt 450 4.3.2 Service currently unavailable",
+         seen="Postfix postscreen after its deep tests: it accepts the next connection"),
+    Rule("lost_connection", Reason.CONNECTION_DROPPED, enhanced=r"[45]\.4\.2",
+         sample="rcpt 421 4.4.2 mx.example.org Error: timeout exceeded", seen="RFC 3463 x.4.2 bad connection"),
+    Rule("mimecast_greylist", Reason.GREYLISTED, code="451", phases="mail rcpt",
+         text=r"internal resources? (?:is |are )?temporarily unavailable",
+         sample="rcpt 451 Internal resources are temporarily unavailable - https://community.mimecast.com/docs",
+         seen="Mimecast documents this wording as its greylisting"),
+    Rule("server_trouble_code", Reason.INCONCLUSIVE, code=TRANSIENT, enhanced=r"4\.[345]\.\d+",
+         sample="rcpt 451 4.3.0 Temporary lookup failure",
+         seen="RFC 3463 x.3 mail system, x.4 network, x.5 protocol"),
+    Rule("server_busy", Reason.INCONCLUSIVE, code=TRANSIENT, action=Action.BACK_OFF,
+         text=r"\b(?:server|system|service|host)\b[^.;]{0,20}\bbusy|too busy|high load",
+         sample="mail 421 Server busy, try again later", seen="capacity in other words"),
+    Rule("server_trouble", Reason.INCONCLUSIVE, code=TRANSIENT, text=SERVER_TROUBLE_WORDS,
+         sample="rcpt 451 Temporary local problem - please try later",
+         seen="Exim, and the wording of RFC 5321 4.2.3 for 451"),
+    Rule("soft_unknown", Reason.INCONCLUSIVE, code=TRANSIENT, enhanced=r"4\.[126]\.[1-9]\d*", phases="rcpt",
+         unless=RETRY_WORDS,
+         sample="rcpt 450 4.1.1 <x@example.org>: Recipient address rejected: User unknown in alias table",
+         seen="Postfix with soft_bounce: a transient reply establishes no refusal"),
+    Rule("soft_unknown_words", Reason.INCONCLUSIVE, code=TRANSIENT, phases="rcpt",
+         text=f"{MAILBOX_UNKNOWN_WORDS}|{MAILBOX_CLOSED_WORDS}", unless=f"{RETRY_WORDS}|{CLIENT_OR_SENDER_WORDS}",
+         sample="rcpt 451 Invalid Recipient - https://community.mimecast.com/docs/DOC-1369#451",
+         seen="Mimecast; transient, so not established"),
+    Rule("policy_transient", Reason.SENDER_BLOCKED, code=TRANSIENT, phases="mail rcpt", text=CLIENT_OR_SENDER_WORDS,
+         unless=RETRY_WORDS,
+         sample="rcpt 450 4.7.1 <x@example.com>: Recipient address rejected: Policy Rejection- Abuse. Go away.",
+         seen="policyd"),
+    Rule("later", Reason.GREYLISTED, code=TRANSIENT, phases="mail rcpt", text=RETRY_WORDS,
+         sample="rcpt 451 Temporary failure, please try again later.",
+         seen="OpenBSD spamd, rspamd, iCloud: \"later\" without a cause"),
+    Rule("bare_transient", Reason.GREYLISTED, code="45[01]", enhanced=r"|4\.2\.0|4\.7\.[01]", phases="mail rcpt",
+         sample="rcpt 450 Requested mail action not taken: mailbox unavailable",
+         seen="the plain 450 and 451 of RFC 5321 4.2.3"),
+    Rule("transient", Reason.INCONCLUSIVE, code=TRANSIENT,
+         sample="banner 421 mx.example.org Service not available, closing transmission channel",
+         seen="all other 4xx"),
+
+    # 16. Other permanent replies (5xx), by phase: before RCPT nothing but client and sender is known.
+    # Last, because every rule above knows more.
+    Rule("banner_refused", Reason.PROTECTED, code=PERMANENT, phases="banner",
+         sample="banner 554 Transaction failed", seen="only the client's IP address is known at the greeting"),
+    Rule("ehlo_refused", Reason.PROTECTED, code=PERMANENT, phases="ehlo",
+         sample="ehlo 521 5.5.1 Protocol error", seen="Postfix postscreen"),
+    Rule("mail_refused", Reason.SENDER_BLOCKED, code=PERMANENT, phases="mail",
+         sample="mail 550 Rejected", seen="only the client and the sender are known at MAIL"),
+    Rule("policy_code", Reason.SENDER_BLOCKED, code=PERMANENT, enhanced=r"5\.7\.\d+", phases="rcpt",
+         sample="rcpt 550 5.7.1 Rejected", seen="RFC 3463 x.7 security or policy"),
+    Rule("command_words", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
+         text=r"syntax error|not implemented|unrecogni[sz]ed command|unknown command|unsupported option|bad command",
+         sample="rcpt 501 Syntax error in parameters or arguments",
+         seen="RFC 5321 4.2.2: about the command; Yahoo and GMX use it for much else"),
+    Rule("policy_words", Reason.SENDER_BLOCKED, code=PERMANENT, phases="rcpt",
+         text=rf"{CLIENT_OR_SENDER_WORDS}|rejected by (?:the |this )?(?:recipient|user)s?",
+         sample="rcpt 550 Mail is rejected by recipients", seen="QQ and many local rules"),
+    Rule("permanent", Reason.INCONCLUSIVE, code=PERMANENT,
+         sample="rcpt 550 Rejected", seen="a refusal without a cause; the reply to a random address may show it"),
 )
-
-# o: what is left of 5xx, by phase.
-DEFAULT_RULES = (
-    Rule(
-        "banner_refused",
-        Reason.PROTECTED,
-        Sample("banner", 554, "", "Transaction failed"),
-        "a server that refuses before it knows more than our address",
-        code=PERMANENT,
-        phases="banner",
-    ),
-    Rule(
-        "ehlo_refused",
-        Reason.PROTECTED,
-        Sample("ehlo", 521, "5.5.1", "Protocol error"),
-        "Postfix postscreen",
-        code=PERMANENT,
-        phases="ehlo",
-    ),
-    Rule(
-        "mail_refused",
-        Reason.SENDER_BLOCKED,
-        Sample("mail", 550, "", "Rejected"),
-        "nothing but our identity is known at MAIL",
-        code=PERMANENT,
-        phases="mail",
-    ),
-    Rule(
-        "policy_code",
-        Reason.SENDER_BLOCKED,
-        Sample("rcpt", 550, "5.7.1", "Rejected"),
-        "RFC 3463 x.7 security or policy",
-        code=PERMANENT,
-        enhanced=r"5\.7\.\d+",
-        phases="rcpt",
-    ),
-    Rule(
-        "command_words",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 501, "", "Syntax error in parameters or arguments"),
-        "RFC 5321 4.2.2: about the command; Yahoo and GMX use it for much else",
-        code=PERMANENT,
-        phases="rcpt",
-        says=r"syntax error|not implemented|unrecogni[sz]ed command|unknown command|unsupported option|bad command",
-    ),
-    Rule(
-        "policy_words",
-        Reason.SENDER_BLOCKED,
-        Sample("rcpt", 550, "", "Mail is rejected by recipients"),
-        "QQ and many a local rule",
-        code=PERMANENT,
-        phases="rcpt",
-        says=rf"{US}|rejected by (?:the |this )?(?:recipient|user)s?",
-    ),
-    Rule(
-        "permanent",
-        Reason.INCONCLUSIVE,
-        Sample("rcpt", 550, "", "Rejected"),
-        "a refusal without a word why: the random address may tell",
-        code=PERMANENT,
-    ),
-)
-
-RULES: tuple[Rule, ...] = (*FIRST_RULES, *SPECIAL_RULES, *US_RULES, *MAILBOX_RULES, *TRANSIENT_RULES, *DEFAULT_RULES)
+# fmt: on

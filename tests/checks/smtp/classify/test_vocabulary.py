@@ -1,4 +1,4 @@
-"""What is quoted in a reply is masked; what is left is plain."""
+"""The text of a reply is folded, and what it quotes is masked."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.classify.wording import phrases, read_wording
+from mailverdict.checks.smtp.classify.vocabulary import normalize_text, phrases
 
-PLAIN = [
+MASKED = [
     ("<x@example.org>: Recipient OK", "xaddrx: recipient ok", "an address in brackets"),
     ('<"no such user"@example.org> ok', "xaddrx ok", "a quoted local part"),
     ("see HTTPS://example.org/?p=NoSuchUser now", "see xurlx now", "a link"),
     ("client [192.0.2.7] refused", "client xipx refused", "an IPv4 address"),
     ("banned sender[192.0.2.7]", "banned sender xipx ", "one without a blank before it"),
     ("from [IPv6:2001:db8::25] refused", "from xipx refused", "an IPv6 address"),
-    ("wait 00:05:00", "wait 00:05:00", "a time is no IPv6 address"),
+    ("wait 00:05:00", "wait 00:05:00", "a time is not a IPv6 address"),
     ("mx1.relay.example.net busy", "xhostx busy", "a host name may hold any word"),
-    ("does not exist.Please check", "does not exist.please check", "a sentence end is no host name"),
+    ("does not exist.Please check", "does not exist.please check", "a sentence end is not a host name"),
     ("RESOLVER.ADR.RecipNotFound; not found", "resolver.adr.recipnotfound; not found", "nor are Exchange's words"),
     ("Boîte du destinataire", "boite du destinataire", "accents"),
     ("n’existe pas", "n'existe pas", "a curly apostrophe"),
@@ -27,24 +27,24 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "expected", "why"), PLAIN)
-def test_read_wording_masks_what_is_quoted(text: str, expected: str, why: str) -> None:
-    assert read_wording(text).plain == expected, why
+@pytest.mark.parametrize(("text", "expected", "why"), MASKED)
+def test_normalize_text_masks_what_is_quoted(text: str, expected: str, why: str) -> None:
+    assert normalize_text(text).masked == expected, why
 
 
-def test_read_wording_keeps_links_for_the_names_of_lists() -> None:
-    wording = read_wording("<x@zen.spamhaus.org> see https://www.spamhaus.org/query/ip/192.0.2.7")
+def test_normalize_text_keeps_links_for_the_names_of_lists() -> None:
+    reply_text = normalize_text("<x@zen.spamhaus.org> see https://www.spamhaus.org/query/ip/192.0.2.7")
 
-    assert wording.raw == "xaddrx see https://www.spamhaus.org/query/ip/192.0.2.7"
+    assert reply_text.unmasked == "xaddrx see https://www.spamhaus.org/query/ip/192.0.2.7"
 
 
-def test_phrases_are_parted_by_two_blanks() -> None:
+def test_phrases_are_separated_by_two_blanks() -> None:
     assert phrases("\n  no such user  unknown\n  not found\n") == "(?:no such user|unknown|not found)"
 
 
 @settings(deadline=None)
 @given(st.text(max_size=4000))
-def test_read_wording_takes_any_text(text: str) -> None:
-    wording = read_wording(text)
+def test_normalize_text_accepts_any_text(text: str) -> None:
+    reply_text = normalize_text(text)
 
-    assert not any(character in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for character in wording.raw + wording.plain)
+    assert not any(character in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for character in reply_text.unmasked + reply_text.masked)

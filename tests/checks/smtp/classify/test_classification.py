@@ -1,4 +1,4 @@
-"""Failures of the transport as reasons."""
+"""Failures of the connection as reasons."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TABLE = {
     FailureKind.DROPPED: Reason.CONNECTION_DROPPED,
     FailureKind.TLS: Reason.INCONCLUSIVE,
 }
-# The rows of the reply table that are no replies, by what happens in them.
+# The rows of the reply table that are not replies, by what happens in them.
 SEEN = {
     "<TCP open, no banner within the limit>": FailureKind.BANNER_TIMEOUT,
     "HTTP/1.1 400 Bad Request": FailureKind.NOT_SMTP,
@@ -34,7 +34,7 @@ SEEN = {
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-def test_failure_amounts_to_a_reason(kind: FailureKind) -> None:
+def test_failure_has_a_reason(kind: FailureKind) -> None:
     assert classify_failure(Failure(kind)).reason is TABLE[kind]
 
 
