@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     from .reports.host_audit import HostAudit, audit_host
     from .reports.report import Report, report
     from .reports.summary import by_domain, diff, summary
-    from .runs.handle import Run
     from .runs.plan import Plan
     from .runs.progress import Progress
+    from .runs.run import Run
 
 __version__ = "0.1.0"
 
@@ -87,7 +87,7 @@ HOME = {
     "Reason": "model.words",
     "RemoteBackend": "remote.backend",
     "Report": "reports.report",
-    "Run": "runs.handle",
+    "Run": "runs.run",
     "STATUS_DTYPE": "frames.columns",
     "ServiceError": "errors",
     "SettingsError": "errors",

@@ -24,10 +24,10 @@ from .local.backend import LocalBackend
 from .model.settings import Lists
 from .model.table import SCHEMA, complete_table
 from .model.words import Status, ValidationType
-from .runs.handle import Run
-from .runs.opening import Options, open_execution
+from .runs.execution import unique_addresses
+from .runs.options import Options, open_execution
 from .runs.progress import Listener
-from .runs.run import unique_addresses
+from .runs.run import Run
 
 try:
     from dask.dataframe import DataFrame, Series

@@ -21,8 +21,8 @@ import pyarrow as pa
 from mailverdict.model.words import ValidationType
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
+from mailverdict.runs.execution import Execution, Request
 from mailverdict.runs.journal.journal import open_journal
-from mailverdict.runs.run import Execution, Request
 from tests.remote.world import addresses
 
 PER_ROUND = 12

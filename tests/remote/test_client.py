@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mailverdict.contract.envelope import Failure, Success
 from mailverdict.errors import ContractError, SettingsError, TransportError
+from mailverdict.remote.api import Answer, Lost, Request
 from mailverdict.remote.client import (
     FOREIGN,
     LARGEST_BODY,
@@ -24,7 +25,6 @@ from mailverdict.remote.client import (
     parse_base_url,
     parse_retry_after,
 )
-from mailverdict.remote.steps import Answer, Lost, Request
 from tests.remote.scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
 from tests.remote.virtual import run_virtual
 

@@ -12,9 +12,8 @@ from mailverdict.backend import Job
 from mailverdict.contract.envelope import Failure, Success
 from mailverdict.errors import ContractError, RateLimited, ServiceError, SettingsError, TransportError
 from mailverdict.model.verification import Verification
+from mailverdict.remote.api import Lost, Trouble
 from mailverdict.remote.polling import GaveUp, Heard, News, PollSchedule, follow_job, poll_request, read_news
-from mailverdict.remote.rows import Trouble
-from mailverdict.remote.steps import Lost
 from tests.remote.scripted import payload
 
 JOB = Job("j1", "ada@example.org", "smtp", submitted_at=1000.0)

@@ -13,10 +13,9 @@ from mailverdict.local.backend import LocalBackend
 from mailverdict.model.table import rows_to_table
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
+from mailverdict.runs.execution import Execution, Request, judge_lost, look_at_unclaimed
 from mailverdict.runs.journal.journal import Journal, open_journal
-from mailverdict.runs.later import GRACE, HOLD
-from mailverdict.runs.resume import judge_lost, look_at_unclaimed
-from mailverdict.runs.run import Execution, Request
+from mailverdict.runs.retry import GRACE, HOLD
 from tests.remote.scripted import FAULTS
 from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual
 from tests.remote.world import URL, World, addresses

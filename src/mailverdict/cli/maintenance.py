@@ -27,7 +27,7 @@ def runs(
 ) -> None:
     """List what a journal holds: settled answers and jobs in flight, by type and service."""
     from ..runs.journal.journal import open_journal  # noqa: PLC0415 - brings SQLite
-    from ..runs.opening import default_journal  # noqa: PLC0415 - as above
+    from ..runs.options import default_journal  # noqa: PLC0415 - as above
 
     path = default_journal() if journal == "auto" else Path(journal)
     if not path.exists():

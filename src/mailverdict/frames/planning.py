@@ -14,9 +14,9 @@ from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..model.settings import Duration
-from ..runs.opening import Options, pick_backend
+from ..runs.execution import unique_addresses
+from ..runs.options import Options, pick_backend
 from ..runs.plan import Plan, plan_run
-from ..runs.run import unique_addresses
 from .kinds import kind_of_data
 from .text_column import read_values
 

@@ -22,10 +22,10 @@ from ..model.settings import Duration
 from ..model.table import SCHEMA, verification_of
 from ..model.verification import Verification
 from ..model.words import Status, ValidationType
-from ..runs.handle import Run
-from ..runs.opening import Options, open_execution
+from ..runs.execution import unique_addresses
+from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
-from ..runs.run import unique_addresses
+from ..runs.run import Run
 from .columns import Column, choose_columns, first_message
 from .kinds import DataKind, kind_of_data
 from .text_column import LONGEST_TEXT, Intake, read_values

@@ -1,5 +1,6 @@
-"""The backend that asks a verification service: submit under a quota, poll on a schedule, pay once.
+"""The backend that asks a verification service over HTTP.
 
-`steps` is the vocabulary, `quota`, `bulk` and `polling` decide without doing, `client` does one
-request, `flow` drives the decisions, `backend` is what users hold.
+`api` holds requests, answers and result rows as values. `bulk` submits under the quota. `polling`
+says when to poll a job and reads the answer. `client` sends one HTTP request. `backend` runs them
+and yields events.
 """

@@ -15,15 +15,34 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from ..backend import Deferred, Job, Noticed, Quota, Settled, Submitted, Submitting
+from ..backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
 from ..contract.envelope import BULK_LIMIT, BulkEntry, Failure, Success, parse_entry
 from ..errors import BackendError, ContractError
 from ..model.json_fields import require_field
-from .quota import ask_quota, batch_size, was_counted
-from .rows import rejected_row, rows_table
-from .steps import Answer, Lost, Pause, Request, Steps, error_of, is_quota_refusal
+from .api import (
+    QUOTA_REQUEST,
+    Answer,
+    Lost,
+    Pause,
+    Request,
+    Steps,
+    error_of,
+    is_quota_refusal,
+    read_quota,
+    rejected_row,
+    rows_table,
+    success_of,
+)
 
-__all__ = ["GRACE", "RESUBMISSIONS", "Submission", "match_entries"]
+__all__ = [
+    "GRACE",
+    "RESUBMISSIONS",
+    "Submission",
+    "ask_quota",
+    "batch_size",
+    "match_entries",
+    "was_counted",
+]
 
 GRACE = 5.0  # seconds a service gets to finish counting a submission whose answer was lost
 RESUBMISSIONS = 1  # of one batch, and only where the quota shows that it was not counted
@@ -214,3 +233,29 @@ def read_entry(entry: Any, position: int) -> BulkEntry | None:
         return parse_entry(entry, f"data.results[{position}]")
     except ContractError:
         return None
+
+
+def ask_quota() -> Steps[Quota]:
+    """Ask how much is left; tells it as an event and gives it back."""
+    answer = yield QUOTA_REQUEST
+    quota = read_quota(success_of(answer).data)
+    yield QuotaSeen(quota)
+    return quota
+
+
+def batch_size(left: int, remaining: int, largest: int = BULK_LIMIT) -> int:
+    """Addresses of the next batch; a batch beyond `remaining` would be refused as a whole.
+
+    >>> batch_size(250, remaining=30)
+    30
+    """
+    return max(0, min(left, remaining, largest))
+
+
+def was_counted(before: Quota, after: Quota) -> bool:
+    """Whether a submission whose answer was lost may have been paid for.
+
+    Only an unchanged `used` under an unchanged limit says no. A smaller one means that a new day
+    began in between, which says nothing.
+    """
+    return (before.used, before.daily_limit) != (after.used, after.daily_limit)

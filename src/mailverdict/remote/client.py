@@ -24,7 +24,7 @@ import httpx
 from ..contract.envelope import Failure, Success, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
-from .steps import Answer, Lost, Request, is_quota_refusal
+from .api import Answer, Lost, Request, is_quota_refusal
 
 __all__ = ["Client", "Retries", "check_headers", "download", "parse_base_url"]
 

@@ -15,8 +15,7 @@ from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..model.json_fields import shorten
 from ..model.settings import parse_duration
 from ..model.verification import Verification
-from .rows import Trouble
-from .steps import Answer, Request, error_of
+from .api import Answer, Request, Trouble, error_of
 
 __all__ = ["Ending", "GaveUp", "Heard", "News", "PollSchedule", "follow_job", "poll_request", "read_news"]
 

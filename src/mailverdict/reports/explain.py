@@ -21,7 +21,7 @@ from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ..model.verification import Verification
 from ..model.words import REASON_MEANING, ValidationType
-from ..runs.opening import parse_validation_type, pick_backend
+from ..runs.options import parse_validation_type, pick_backend
 from ..verdicts import Decision, settle
 
 __all__ = ["Explanation", "Step", "explain", "explain_here", "printable"]

@@ -20,10 +20,10 @@ from ..frames.policy import Policy
 from ..frames.verify import start
 from ..model.words import ValidationType
 from ..reports.summary import MEANING_OF_VALID
-from ..runs.handle import Run
-from ..runs.opening import Options
+from ..runs.options import Options
 from ..runs.plan import Plan
 from ..runs.progress import Progress
+from ..runs.run import Run
 from .background import Background, follow
 from .controls import Form, set_choices
 from .picker import FilePicker

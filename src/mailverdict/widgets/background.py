@@ -6,8 +6,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from ..runs.handle import Run
 from ..runs.progress import Progress
+from ..runs.run import Run
 
 __all__ = ["INTERVAL", "Background", "follow"]
 

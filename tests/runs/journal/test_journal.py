@@ -21,7 +21,7 @@ from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, rows_to_table, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal.journal import LEASE, Journal, open_journal
-from mailverdict.runs.later import ERROR_GOOD_FOR, GRACE, HOLD
+from mailverdict.runs.retry import ERROR_GOOD_FOR, GRACE, HOLD
 
 KEY = "smtp http://verify.test"
 NOON = 1_700_000_000.0 // 86_400 * 86_400 + 43_200

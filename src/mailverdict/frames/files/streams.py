@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from ...errors import BackendError
-from ...runs.handle import Run
 from ...runs.progress import Progress
+from ...runs.run import Run
 from ..verify import start
 
 __all__ = ["PieceStream", "Stopper"]

@@ -14,29 +14,29 @@ What an address can be in, for one key (a validation type, and the service that 
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...backend import Event, Job
-from ...model.address import identities
-from ..later import GRACE, reusable
-from .file import open_file, own_errors
-from .inventory import Entry, export_settled, list_entries
-from .leasing import lease
+from ...backend import Deferred, Event, Job, QuotaSeen, Settled, Submitted, Submitting
+from ...errors import JournalError
+from ...model.address import identities, identity
+from ..retry import GRACE, Judgement, hold_seconds, judge_attempt, reusable
 from .owners import Owner, this_process
-from .recall import find_known
-from .recording import Page, record_event
+from .recall import Entry, Packed, ask, export_settled, find_known, list_entries, pack
+from .sql import open_file, own_errors
 
-__all__ = ["Attempt", "Journal", "open_journal"]
+__all__ = ["Attempt", "Journal", "Page", "lease", "open_journal", "record_event"]
 
 LEASE = 3_600.0  # seconds without a sign of life after which a lease ends where a process cannot be looked up
 
@@ -176,7 +176,7 @@ class Journal:
         -------
         pyarrow.Table
             In the order of `emails`, `email` as given there. Answers that say "not now"
-            (`mailverdict.runs.later`) are left out.
+            (`mailverdict.runs.retry`) are left out.
 
         Raises
         ------
@@ -383,3 +383,182 @@ class Journal:
             "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)",
             (self.owner, self.process.host, self.process.pid, self.process.born, self.alive_at + LEASE),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where an event is written, within a transaction.
+
+    Attributes
+    ----------
+    connection : sqlite3.Connection
+        In a transaction.
+    key, owner : int
+        Under which key, and who writes.
+    now : float
+        Seconds since the epoch.
+    living : callable
+        Gives the owners that may still be at work.
+    """
+
+    connection: sqlite3.Connection
+    key: int
+    owner: int
+    now: float
+    living: Callable[[], frozenset[int]]
+
+    def each(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+        """Run a statement for each row; its first parameter is the key."""
+        self.connection.executemany(statement, ((self.key, *row) for row in rows))
+
+
+def record_event(page: Page, event: Event) -> None:
+    """Write `event` down; waits and notices change nothing."""
+    write = WRITERS.get(type(event))
+    if write is not None:
+        write(page, event)
+
+
+def write_submitting(page: Page, event: Submitting) -> None:
+    """From here on nobody knows whether the addresses are paid for, until an event says so."""
+    lost = dict(page.connection.execute("SELECT address, losses FROM attempts WHERE key = ?", (page.key,)))
+    for email in event.emails:
+        address = identity(email)
+        refuse_taken(page, address)
+        losses = lost.get(address, -1) + 1
+        page.connection.execute(
+            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
+            (page.key, address, email, event.token, page.now, event.used_before, page.owner, losses,
+             page.now + hold_seconds(losses)),
+        )  # fmt: skip
+
+
+def refuse_taken(page: Page, address: str) -> None:
+    """Stop before an address is paid for twice: a process that slept for long may have lost its leases."""
+    place = {"key": page.key, "address": address, "owner": page.owner}
+    if page.connection.execute(TAKEN, place).fetchone()[0]:
+        raise JournalError("another process on this journal has taken over an address; call again to go on")
+
+
+def write_submitted(page: Page, event: Submitted) -> None:
+    """Paid for: the jobs are followed from here on, whatever happens."""
+    rows = [(job.job_id, identity(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs]
+    page.each("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)", rows)
+    release(page, [address for _, address, *_ in rows])
+    page.each("DELETE FROM attempts WHERE key = ? AND address = ?", [(address,) for _, address, *_ in rows])
+
+
+def write_settled(page: Page, event: Settled) -> None:
+    """Final rows; their jobs, leases and attempts end."""
+    rows = event.rows
+    packed = pack(rows)
+    ids = save_outcomes(page.connection, packed)
+    addresses = identities(whole(rows["email"])).to_pylist()
+    change = page.connection.execute("UPDATE changes SET number = number + 1 RETURNING number").fetchone()[0]
+    columns = zip(
+        addresses,
+        (ids[code] for code in packed.codes.tolist()),
+        rows["normalized"].to_pylist(),
+        rows["checked_at"].cast(pa.int64()).to_pylist(),
+        strict=True,
+    )
+    page.each(
+        "INSERT OR REPLACE INTO settled VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        ((*each, page.now, change, page.owner) for each in columns),
+    )
+    page.each("DELETE FROM jobs WHERE key = ? AND job_id = ?", [(job_id,) for job_id in event.job_ids])
+    page.each("DELETE FROM attempts WHERE key = ? AND address = ?", [(address,) for address in addresses])
+    release(page, addresses)
+
+
+def save_outcomes(connection: sqlite3.Connection, packed: Packed) -> list[int]:
+    """Keep outcomes that are new; give the number of each."""
+    digests = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies]
+    connection.executemany(
+        "INSERT OR IGNORE INTO outcomes (digest, label, body) VALUES (?, ?, ?)",
+        zip(digests, packed.labels, packed.bodies, strict=True),
+    )
+    query = "SELECT id FROM outcomes WHERE digest = ?"
+    return [connection.execute(query, (digest,)).fetchone()[0] for digest in digests]
+
+
+def write_deferred(page: Page, event: Deferred) -> None:
+    """Not settled now: the addresses are free for others, unless they may have been paid for."""
+    addresses = [identity(email) for email in event.emails]
+    release(page, addresses)
+    if event.why == "uncertain":
+        page.each("UPDATE attempts SET judged = 1 WHERE key = ? AND address = ?", [(each,) for each in addresses])
+    elif event.token:
+        page.each("DELETE FROM attempts WHERE key = ? AND token = ?", [(event.token,)])
+
+
+def write_quota(page: Page, event: QuotaSeen) -> None:
+    """A reading of the quota tells whether submissions of dead processes were counted."""
+    unjudged = page.connection.execute(UNJUDGED, (page.key,)).fetchall()
+    living = page.living() if unjudged else frozenset()
+    for token, sent_at, used_before, owner in unjudged:
+        if owner in living:
+            continue
+        judgement = judge_attempt(sent_at=sent_at, used_before=used_before, used=event.quota.used, now=page.now)
+        page.each(JUDGED[judgement], [(token,)])
+
+
+def release(page: Page, addresses: Iterable[str]) -> None:
+    """End leases of this process."""
+    page.each(
+        "DELETE FROM leases WHERE key = ? AND address = ? AND owner = ?", ((each, page.owner) for each in addresses)
+    )
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    return column.combine_chunks()
+
+
+UNJUDGED = """
+SELECT token, min(sent_at), min(used_before), min(owner) FROM attempts WHERE key = ? AND judged = 0 GROUP BY token
+"""
+TAKEN = """
+SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
+    OR EXISTS (SELECT 1 FROM jobs WHERE key = :key AND address = :address)
+"""
+JUDGED = {
+    Judgement.FREE: "DELETE FROM attempts WHERE key = ? AND token = ?",
+    Judgement.HELD: "UPDATE attempts SET judged = 1 WHERE key = ? AND token = ?",
+    Judgement.OPEN: "UPDATE attempts SET judged = 0 WHERE key = ? AND token = ?",
+}
+WRITERS: dict[type, Callable[[Page, Any], None]] = {
+    Submitting: write_submitting,
+    Submitted: write_submitted,
+    Settled: write_settled,
+    Deferred: write_deferred,
+    QuotaSeen: write_quota,
+}
+
+
+# An address may be submitted unless one of these knows better. `:looked` is the change up to which
+# the journal has been asked for answers: what others have settled since is an answer, too.
+BLOCKED = """
+DELETE FROM asked WHERE
+    EXISTS (SELECT 1 FROM leases x WHERE x.key = :key AND x.address = asked.address AND x.owner != :owner)
+    OR EXISTS (SELECT 1 FROM jobs x WHERE x.key = :key AND x.address = asked.address)
+    OR EXISTS (SELECT 1 FROM attempts x WHERE x.key = :key AND x.address = asked.address AND x.free_at > :now)
+    OR EXISTS (SELECT 1 FROM settled x WHERE x.key = :key AND x.address = asked.address
+               AND x.change > :looked AND x.owner != :owner)
+"""
+REPEATED = "DELETE FROM asked WHERE position NOT IN (SELECT min(position) FROM asked GROUP BY address)"
+BEYOND = "DELETE FROM asked WHERE position NOT IN (SELECT position FROM asked ORDER BY position LIMIT ?)"
+LEASED = "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked"
+
+
+def lease(page: Page, emails: pa.StringArray, *, looked: int, limit: int | None) -> list[int]:
+    """Lease those that may be submitted, `limit` of them at most; give their positions in order."""
+    connection = page.connection
+    ask(connection, emails)
+    connection.execute(BLOCKED, {"key": page.key, "owner": page.owner, "now": page.now, "looked": looked})
+    connection.execute(REPEATED)
+    connection.execute(BEYOND, (-1 if limit is None else limit,))
+    connection.execute(LEASED, (page.key, page.owner))
+    free = connection.execute("SELECT position FROM asked ORDER BY position").fetchall()
+    connection.execute("DELETE FROM asked")
+    return [position for (position,) in free]

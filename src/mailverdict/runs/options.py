@@ -18,7 +18,7 @@ from ..local.screen import Screener
 from ..model.settings import Duration, parse_duration
 from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
-from .run import Execution, Request
+from .execution import Execution, Request
 
 __all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
 

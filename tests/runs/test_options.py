@@ -12,7 +12,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.opening import Options, default_journal, open_execution
+from mailverdict.runs.options import Options, default_journal, open_execution
 from tests.runs.scripted import ScriptedBackend
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import BackendError
 from mailverdict.model.table import SCHEMA
-from mailverdict.runs.ledger import FEW, Ledger
+from mailverdict.runs.results import FEW, Ledger
 from tests.runs.scripted import rows_of
 
 

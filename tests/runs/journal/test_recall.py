@@ -5,7 +5,7 @@ import pytest
 
 from mailverdict.model.table import SCHEMA, complete_table, rows_to_table
 from mailverdict.model.verification import Verification
-from mailverdict.runs.journal.outcomes import PER_ROW, pack, unpack
+from mailverdict.runs.journal.recall import PER_ROW, pack, unpack
 
 
 def table(count: int) -> pa.Table:

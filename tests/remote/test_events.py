@@ -8,8 +8,8 @@ import pytest
 
 from mailverdict.backend import Job, Settled, Submitted, Submitting
 from mailverdict.errors import ContractError, ServiceError, TransportError
+from mailverdict.remote.backend import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.bulk import RESUBMISSIONS
-from mailverdict.remote.flow import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.polling import PollSchedule
 from tests.remote.scripted import FAULTS, ScriptedService, payload
 from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual

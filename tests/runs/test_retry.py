@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.model.words import Reason
-from mailverdict.runs.later import (
+from mailverdict.runs.retry import (
     ASK_AGAIN,
     ERROR_GOOD_FOR,
     HOLD,
