@@ -6,6 +6,7 @@ import pytest
 
 from mailverdict.model.evidence import (
     BlacklistEvidence,
+    Classification,
     DnsOutcome,
     DomainEvidence,
     Evidence,
@@ -21,7 +22,7 @@ OK = SyntaxEvidence(ok=True, normalized="ada@example.org", local="ada", ascii_do
 BAD = SyntaxEvidence(ok=False, message="there is no @")
 MX = DomainEvidence("example.org", DnsOutcome.MX, (Exchange(10, "mx.example.org"),))
 ACCEPTED = MailboxEvidence(
-    reason=None,
+    Classification(None, "accepted"),
     host="mx.example.org",
     port_open=True,
     connected=True,
@@ -36,7 +37,8 @@ def dns(outcome, message=""):
 
 
 def refused(reason, **changes):
-    return replace(ACCEPTED, reason=reason, rcpt_accepted=False, catch_all=None, reply="550 no", **changes)
+    classification = Classification(reason, "rule", **changes)
+    return replace(ACCEPTED, classification=classification, rcpt_accepted=False, catch_all=None, reply="550 no")
 
 
 def test_every_reason_has_a_rank_and_a_meaning():
@@ -133,7 +135,7 @@ def test_smtp_without_exchanges_needs_no_session():
 
 
 def test_smtp_checks_name_only_what_was_reached():
-    closed = MailboxEvidence(Reason.PORT_CLOSED, port_open=False)
+    closed = MailboxEvidence(Classification(Reason.PORT_CLOSED, "connection_refused"), port_open=False)
     decision = settle(ValidationType.SMTP, Evidence(OK, MX, mailbox=closed))
     assert decision.checks == {"syntax": True, "dns": True, "smtp_port": False, "smtp": False}
     assert settle(ValidationType.SMTP, Evidence(OK, MX, mailbox=ACCEPTED)).checks == {

@@ -208,7 +208,8 @@ def mailbox_faults(mailbox: MailboxEvidence) -> tuple[Fault, ...]:
     if mailbox.reason is None:
         return ()
     message = f"{mailbox.host}: {mailbox.reply}" if mailbox.host else mailbox.reply
-    finer = () if mailbox.error_code == "SMTP" else (Fault(mailbox.error_code, message),)
+    code = mailbox.classification.error_code
+    finer = () if code == "SMTP" else (Fault(code, message),)
     return (Fault("SMTP", message), *finer)
 
 

@@ -8,7 +8,9 @@ from enum import StrEnum
 from .words import Reason
 
 __all__ = [
+    "Action",
     "BlacklistEvidence",
+    "Classification",
     "DnsOutcome",
     "DomainEvidence",
     "Evidence",
@@ -115,46 +117,52 @@ class BlacklistEvidence:
     sources: tuple[str, ...] = ()
 
 
+class Action(StrEnum):
+    """What the client can do to get another answer for a recipient."""
+
+    NONE = "none"
+    USE_TLS = "use_tls"  # STARTTLS, then the same again
+    USE_SMTPUTF8 = "use_smtputf8"  # MAIL with the SMTPUTF8 parameter (RFC 6531)
+    BACK_OFF = "back_off"  # capacity: fewer sessions, later
+    FEWER_RECIPIENTS = "fewer_recipients"  # the same recipient in another transaction
+    ONE_DOMAIN = "one_domain"  # the same recipient in a transaction of its own domain
+    WITHOUT_TLS = "without_tls"  # a new session without STARTTLS
+    IN_STEP = "in_step"  # a new session without pipelining
+
+
+@dataclass(frozen=True, slots=True)
+class Classification:
+    """The meaning of a reply, or of a failure in place of one."""
+
+    reason: Reason | None  # None: the recipient was accepted
+    rule: str  # name of the rule that decided
+    error_code: str = "SMTP"  # for the payload's `errors`
+    action: Action = Action.NONE  # what would give another answer
+    retry_after: float | None = None  # seconds that the server asked to wait, or that are known to help
+
+
 @dataclass(frozen=True, slots=True)
 class MailboxEvidence:
-    """What SMTP told about one mailbox.
+    """What SMTP showed about one mailbox."""
 
-    Attributes
-    ----------
-    reason : Reason or None
-        What the deciding reply amounts to; None: the recipient was accepted.
-    host : str
-        The exchange that gave the deciding reply; empty when none was reached.
-    port_open, connected, rcpt_accepted : bool or None
-        TCP connection made; session ready for recipients; RCPT accepted. None: not reached.
-    catch_all : bool or None
-        Reply to a random local part of the domain; None: not established.
-    protected : bool or None
-        True: this client was refused; False: a session completed; None: no session.
-    reply : str
-        The deciding reply, or what the transport saw, shortened to one line.
-    rule : str
-        Identifier of the classification rule that decided.
-    error_code : str
-        Upper-case finer code for `errors`; ``SMTP`` unless the rule knows better.
-    inferred : bool
-        Whether this was concluded from other replies of the exchange, with no network cost.
-    retry_after : float or None
-        Seconds after which asking again makes sense.
-    """
-
-    reason: Reason | None
-    host: str = ""
-    port_open: bool | None = None
-    connected: bool | None = None
+    classification: Classification  # of the reply or failure that decided
+    host: str = ""  # the exchange that gave it; empty when none was reached
+    port_open: bool | None = None  # TCP connection made; None here and below: not reached
+    connected: bool | None = None  # the session got as far as MAIL
     rcpt_accepted: bool | None = None
-    catch_all: bool | None = None
-    protected: bool | None = None
-    reply: str = ""
-    rule: str = ""
-    error_code: str = "SMTP"
-    inferred: bool = False
-    retry_after: float | None = None
+    catch_all: bool | None = None  # reply to a random local part of the domain; None: not established
+    protected: bool | None = None  # True: this client was refused; False: a session completed
+    reply: str = ""  # the deciding reply, or what the transport reported, on one line
+    inferred: bool = False  # concluded from other replies of the exchange, without asking
+
+    def __hash__(self) -> int:
+        # Every answer is hashed, to judge equal ones once; these fields differ where evidence differs.
+        return hash((self.reply, self.host, self.catch_all))
+
+    @property
+    def reason(self) -> Reason | None:
+        """None: the recipient was accepted."""
+        return self.classification.reason
 
 
 @dataclass(frozen=True, slots=True)

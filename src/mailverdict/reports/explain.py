@@ -193,7 +193,11 @@ def mailbox_step(seen: MailboxEvidence | None, transcript: Transcript) -> Step:
     if seen is None:
         return Step("smtp", "nobody to ask", tuple(lines))
     outcome = "accepted" if seen.reason is None else str(seen.reason)
-    decided = f"rule {seen.rule!r} reads: {seen.reply}"[:SHOWN] if seen.reason else f"{seen.host} accepts the recipient"
+    decided = (
+        f"rule {seen.classification.rule!r} reads: {seen.reply}"[:SHOWN]
+        if seen.reason
+        else f"{seen.host} accepts the recipient"
+    )
     catch_all = {True: "accepts any address", False: "refuses a random address", None: "not established"}[
         seen.catch_all
     ]

@@ -8,16 +8,16 @@ import pyarrow as pa
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_view
 from mailverdict.local.smtp.results import ResultBuffer, find_aliases
-from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange, MailboxEvidence
+from mailverdict.model.evidence import Classification, DnsOutcome, DomainEvidence, Exchange, MailboxEvidence
 from mailverdict.model.settings import Lists
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import Reason
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MX = DomainEvidence("x.example", DnsOutcome.MX, (Exchange(10, "mx.x.example"),))
-FINE = MailboxEvidence(None, "mx.x.example", True, True, True, False, False, "250 Ok", "accepted")
+FINE = MailboxEvidence(Classification(None, "accepted"), "mx.x.example", True, True, True, False, False, "250 Ok")
 GONE = MailboxEvidence(
-    Reason.MAILBOX_NOT_FOUND, "mx.x.example", True, True, False, False, False, "550 no", "no_such_user"
+    Classification(Reason.MAILBOX_NOT_FOUND, "no_such_user"), "mx.x.example", True, True, False, False, False, "550 no"
 )
 
 
@@ -70,7 +70,9 @@ def test_a_domain_without_exchanges_needs_no_mailbox():
 
 def test_what_is_inferred_is_marked():
     results = outbox_of(view_of("ada@x.example"))
-    results.add(0, MailboxEvidence(Reason.PROTECTED, "mx", True, True, protected=True, inferred=True))
+    results.add(
+        0, MailboxEvidence(Classification(Reason.PROTECTED, "client"), "mx", True, protected=True, inferred=True)
+    )
     assert taken(results)[0].metadata["inferred"] is True
 
 

@@ -334,7 +334,11 @@ def test_a_reply_to_rcpt_shows(reply, reason, accepted, catch_all, protected):
 
 def test_a_recipient_that_could_not_be_asked_was_not_refused():
     seen = answer_evidence("mx", Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None)
-    assert (seen.rcpt_accepted, seen.reply, seen.error_code) == (None, "smtputf8 not offered", "SMTPUTF8_REQUIRED")
+    assert (seen.rcpt_accepted, seen.reply, seen.classification.error_code) == (
+        None,
+        "smtputf8 not offered",
+        "SMTPUTF8_REQUIRED",
+    )
 
 
 def test_what_is_kept_of_a_reply_is_bounded():

@@ -97,8 +97,9 @@ class CatchAllProbes:
         """What an address amounts to once its domain is known."""
         evidence = replace(held.evidence, catch_all=self.known[code])
         if is_same_refusal(held, self.refusals.get(code), self.probes.get(code, "")):
-            rule = f"{evidence.rule}+same_for_anyone"
-            evidence = replace(evidence, reason=Reason.SENDER_BLOCKED, rule=rule)
+            own = evidence.classification
+            common = replace(own, reason=Reason.SENDER_BLOCKED, rule=f"{own.rule}+same_for_anyone")
+            evidence = replace(evidence, classification=common)
         return held.position, evidence
 
     def is_lost(self, code: int) -> bool:

@@ -102,7 +102,7 @@ def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
     notes: dict[str, Any] = {"smtp_host": seen.host} if seen.host else {}
     if seen.reason is not None:
         notes["smtp_error"] = seen.reply
-    notes["rule"] = seen.rule
+    notes["rule"] = seen.classification.rule
     if seen.inferred:
         notes["inferred"] = True
     return notes

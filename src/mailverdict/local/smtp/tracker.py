@@ -33,7 +33,7 @@ def answer_evidence(host: str, classification: Classification, reply: Reply | No
     """
     reason = classification.reason
     return MailboxEvidence(
-        reason=reason,
+        classification,
         host=host,
         port_open=True,
         connected=True,
@@ -41,9 +41,6 @@ def answer_evidence(host: str, classification: Classification, reply: Reply | No
         catch_all=catch_all_of(classification) if reason is Reason.MAILBOX_NOT_FOUND else None,
         protected=reason is Reason.PROTECTED,
         reply=str(reply)[:SHOWN] if reply is not None else classification.rule.replace("_", " "),
-        rule=classification.rule,
-        error_code=classification.error_code,
-        retry_after=classification.retry_after,
     )
 
 
@@ -54,15 +51,12 @@ def ended_evidence(host: str, end: SessionEnd) -> MailboxEvidence:
     if classification.reason in ABOUT_MAILBOX:
         classification = UNCLEAR
     return MailboxEvidence(
-        reason=classification.reason,
+        classification,
         host=host,
         port_open=end.phase != "connect",
         connected=end.reached in ("ehlo", "mail") if end.phase != "connect" else None,
         protected=True if classification.reason is Reason.PROTECTED else None,
         reply=end.detail[:SHOWN],
-        rule=classification.rule,
-        error_code=classification.error_code,
-        retry_after=classification.retry_after,
     )
 
 

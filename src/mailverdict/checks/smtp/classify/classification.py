@@ -5,33 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ....model.evidence import Action, Classification
 from ....model.words import Reason
 
 __all__ = ["ABOUT_MAILBOX", "Action", "Classification", "Failure", "FailureKind", "classify_failure"]
-
-
-class Action(StrEnum):
-    """What the client can do to get another answer for a recipient."""
-
-    NONE = "none"
-    USE_TLS = "use_tls"  # STARTTLS, then the same again
-    USE_SMTPUTF8 = "use_smtputf8"  # MAIL with the SMTPUTF8 parameter (RFC 6531)
-    BACK_OFF = "back_off"  # capacity: fewer sessions, later
-    FEWER_RECIPIENTS = "fewer_recipients"  # the same recipient in another transaction
-    ONE_DOMAIN = "one_domain"  # the same recipient in a transaction of its own domain
-    WITHOUT_TLS = "without_tls"  # a new session without STARTTLS
-    IN_STEP = "in_step"  # a new session without pipelining
-
-
-@dataclass(frozen=True, slots=True)
-class Classification:
-    """The meaning of a reply, or of a failure in place of one."""
-
-    reason: Reason | None  # None: the recipient was accepted
-    rule: str  # name of the rule that decided
-    error_code: str = "SMTP"  # for the payload's `errors`
-    action: Action = Action.NONE  # what would give another answer
-    retry_after: float | None = None  # seconds that the server asked to wait, or that are known to help
 
 
 ABOUT_MAILBOX = frozenset({None, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL})
