@@ -3,9 +3,12 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from sqlalchemy.exc import OperationalError
 
-from tests.service.scripted import ScriptedBackend, unknown
+from mailverdict.service.jobs import worker as worker_module
+from mailverdict.service.jobs.store import Postpone, Settle
+from tests.service.scripted import ScriptedBackend, deferred, unknown
 from tests.service.world import Clock, asynchronous, serving, until
 
 
@@ -146,3 +149,70 @@ async def test_jobs_are_taken_in_batches_and_not_one_by_one(tmp_path: Path) -> N
         jobs = await world.submitted(*(f"a{n}@x.org" for n in range(100)))
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         assert all(len(emails) >= 10 for _, emails in world.backend.batches)
+
+
+@asynchronous
+async def test_unexpected_error_while_settling_ends_only_its_own_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    dump = worker_module.dump_verification
+
+    def broken(verification):
+        if verification.email == "bad@x.org":
+            raise ValueError("not JSON")
+        return dump(verification)
+
+    monkeypatch.setattr(worker_module, "dump_verification", broken)
+    async with serving(tmp_path) as world:
+        jobs = await world.submitted("good@x.org", "bad@x.org", "fine@x.org")
+        assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["done", "error", "done"]
+        await until(lambda: world.state.worker.depth.total == 0)
+        metrics = (await world.get("/metrics")).text
+        assert 'mailverdict_jobs_ended_total{status="error"} 1' in metrics
+        assert (await world.get("/healthz")).status_code == 200
+    assert "could not be written as JSON" in caplog.text
+    assert "x.org" not in caplog.text
+
+
+@pytest.mark.parametrize(("refused", "script"), [(Settle, {}), (Postpone, {"a": deferred})])
+@asynchronous
+async def test_result_that_cannot_be_written_is_an_error_and_leaves_the_queue(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, refused: type, script: dict
+) -> None:
+    async with serving(tmp_path, ScriptedBackend(script)) as world:
+        serve, failures = world.state.writes.serve, []
+
+        def failing_once(operations):
+            if not failures and any(isinstance(each, refused) for each in operations):
+                failures.append(operations)
+                raise TypeError("a bug")
+            return serve(operations)
+
+        world.state.writes.serve = failing_once
+        [job_id] = await world.submitted("a@x.org")
+        assert (await world.ended(job_id))["status"] == "error"
+        await until(lambda: world.state.worker.depth.total == 0)
+        assert world.state.worker.depth.postponed == 0
+    assert len([each for each in caplog.records if each.exc_info]) == 1
+
+
+@asynchronous
+async def test_store_that_refuses_every_result_leaves_the_depth_right_and_the_job_for_the_next_start(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with serving(tmp_path) as world:
+        serve = world.state.writes.serve
+
+        def failing(operations):
+            if any(isinstance(each, Settle) for each in operations):
+                raise TypeError("a bug")
+            return serve(operations)
+
+        world.state.writes.serve = failing
+        [job_id] = await world.submitted("a@x.org")
+        await until(lambda: "until the next start" in caplog.text)
+        assert world.state.worker.depth.total == 0
+        assert (await world.poll(job_id))["status"] == "processing"
+        assert (await world.get("/healthz")).status_code == 200
+    async with serving(tmp_path) as world:
+        assert (await world.ended(job_id))["status"] == "done"

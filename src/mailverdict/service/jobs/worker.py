@@ -38,6 +38,7 @@ LOG = logging.getLogger(__name__)
 TICK = 1.0  # seconds between looks at retries that may be due
 BATCH_LIMIT = 1000  # jobs in one look, and addresses in one batch
 STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)  # the database does not answer, or has become another process's
+NOT_WRITTEN = "the result could not be written"
 Ended = Callable[[str, Verification | None], None]
 
 
@@ -159,42 +160,53 @@ class Worker:
         task.add_done_callback(self.tasks.discard)
 
     async def work(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
-        """Verify a batch; the jobs of one address share its answer."""
-        left: dict[str, list[StoredJob]] = {}
+        """Verify a batch; the jobs of one address share its outcome."""
+        unanswered: dict[str, list[StoredJob]] = {}
         for each in jobs:
-            left.setdefault(each.email.strip(), []).append(each)
-        async with asyncio.TaskGroup() as endings:  # beside each other, so that one commit holds many
+            unanswered.setdefault(each.email.strip(), []).append(each)
+        async with asyncio.TaskGroup() as settling:  # concurrently, so that one commit has many results
             try:
                 async with (
                     asyncio.timeout(self.settings.seconds("job_timeout")),
-                    aclosing(self.engine.answers(list(left), validation_type)) as lists,
+                    aclosing(self.engine.answers(list(unanswered), validation_type)) as lists,
                 ):
-                    async for answers in lists:
-                        endings.create_task(self.conclude([(each, left.pop(each.email)) for each in answers]))
+                    async for outcomes in lists:
+                        answered = [(each, unanswered.pop(each.email)) for each in outcomes]
+                        settling.create_task(self.settle(answered))
             except TimeoutError:
-                LOG.error("the engine did not answer %d jobs in time", len(left))
-                unanswered = [
-                    (CheckOutcome(email, fault=EngineFailure.ERROR), waiting) for email, waiting in left.items()
-                ]
-                endings.create_task(self.conclude(unanswered))
+                LOG.error("the engine did not answer %d jobs in time", len(unanswered))
+                failed = [(CheckOutcome(email, fault=EngineFailure.ERROR), same) for email, same in unanswered.items()]
+                settling.create_task(self.settle(failed))
 
-    async def conclude(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
-        """End the jobs that have an answer; put off those that met saturation."""
-        put_off = [job for answer, jobs in answered if answer.fault is EngineFailure.SATURATED for job in jobs]
-        ended = [
-            (job, answer) for answer, jobs in answered if answer.fault is not EngineFailure.SATURATED for job in jobs
-        ]
-        if ended:
-            await self.end([(ending_of(job, answer), answer.verification) for job, answer in ended])
-        self.depth.verifying -= len(ended) + len(put_off)
-        await self.put_off(put_off)
-        self.changed.set()
+    async def settle(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
+        """Write the results of jobs that have an outcome; postpone those that met saturation.
 
-    async def end(self, endings: Sequence[tuple[JobResult, Verification | None]]) -> None:
-        """Write how jobs ended, and tell."""
-        await self.write(Settle(tuple(ending for ending, _ in endings), self.clock()))
-        for ending, verification in endings:
-            self.on_end(ending.status, verification)
+        It never raises: an error here must not stop the other jobs of the batch, and must not leave
+        the queue depth too high.
+        """
+        pairs = [(job, outcome) for outcome, jobs in answered for job in jobs]
+        settled = [pair for pair in pairs if pair[1].fault is not EngineFailure.SATURATED]
+        postponed = [job for job, outcome in pairs if outcome.fault is EngineFailure.SATURATED]
+        try:
+            if settled:
+                await self.end([result_of(job, outcome) for job, outcome in settled])
+            await self.put_off(postponed)
+        except Exception:
+            LOG.exception("%d jobs stay in processing until the next start", len(pairs))
+        finally:
+            self.depth.verifying -= len(pairs)
+            self.changed.set()
+
+    async def end(self, results: Sequence[tuple[JobResult, Verification | None]]) -> None:
+        """Write results and count them; jobs whose results cannot be written end in `error`."""
+        try:
+            await self.write(Settle(tuple(result for result, _ in results), self.clock()))
+        except Exception:
+            LOG.exception("%d results could not be written; their jobs end in error", len(results))
+            results = [(error_result(result.seq), None) for result, _ in results]
+            await self.write(Settle(tuple(result for result, _ in results), self.clock()))
+        for result, verification in results:
+            self.on_end(result.status, verification)
 
     async def write(self, operation: Operation) -> None:
         """Write, however long the store is away: answers were not cheap, and no job may be left lying.
@@ -220,8 +232,13 @@ class Worker:
                 continue
             now = self.clock()
             due = now + self.settings.saturation_backoff[attempt]
-            await self.write(Postpone(seqs_of(group), attempt + 1, due, now))
-            self.depth.postponed += len(group)
+            try:
+                await self.write(Postpone(seqs_of(group), attempt + 1, due, now))
+            except Exception:
+                LOG.exception("%d jobs could not be postponed; they end in error", len(group))
+                await self.end([(error_result(each.seq), None) for each in group])
+            else:
+                self.depth.postponed += len(group)
 
     async def retry_due(self) -> None:
         """Queue the jobs whose retry is due, as far as there is room; the others back off further."""
@@ -246,11 +263,21 @@ def dump_verification(verification: Verification) -> str:
     return json.dumps(dump_payload(verification), separators=(",", ":"))
 
 
-def ending_of(job: StoredJob, answer: CheckOutcome) -> JobResult:
-    """How an answer ends a job."""
-    if answer.verification is None:
-        return JobResult(job.seq, JobStatus.ERROR, message=FAILURE_MESSAGE[answer.fault or EngineFailure.ERROR])
-    return JobResult(job.seq, JobStatus.DONE, dump_verification(answer.verification))
+def result_of(job: StoredJob, outcome: CheckOutcome) -> tuple[JobResult, Verification | None]:
+    """The result of a job; a verification that cannot be written as JSON is an error of this job only."""
+    if outcome.verification is None:
+        message = FAILURE_MESSAGE[outcome.fault or EngineFailure.ERROR]
+        return JobResult(job.seq, JobStatus.ERROR, message=message), None
+    try:
+        payload = dump_verification(outcome.verification)
+    except Exception:
+        LOG.exception("the verification of job %s could not be written as JSON", job.job_id)
+        return error_result(job.seq), None
+    return JobResult(job.seq, JobStatus.DONE, payload), outcome.verification
+
+
+def error_result(seq: int) -> JobResult:
+    return JobResult(seq, JobStatus.ERROR, message=NOT_WRITTEN)
 
 
 def throttled(job: StoredJob) -> tuple[JobResult, Verification]:
