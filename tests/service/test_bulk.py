@@ -98,7 +98,7 @@ async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> Non
         [job_id] = await world.submitted("ada@example.org")
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "queued", "verification": None}
         world.state.worker.depth.verifying = 0
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         await until(lambda: world.backend.batches)
         assert await world.poll(job_id) == {"email": "ada@example.org", "status": "processing", "verification": None}
         gate.set()
@@ -238,8 +238,8 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
             await until(lambda: world.state.worker.depth.postponed == 1)
             assert (await world.poll(job_id))["status"] == "processing"  # a retry is pending
             clock.now += wait
-            await world.state.worker.retry_due()
-            world.state.worker.changed.set()
+            await world.state.worker.release_due()
+            world.state.worker.wakeup.set()
         record = await world.ended(job_id)
         assert record["status"] == "done"
         assert record["verification"]["details"] == "throttled"
@@ -258,7 +258,7 @@ async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> 
             )
         jobs += await world.submitted("ada@example.org", validation_type="mx")
         world.state.worker.depth.verifying = 0
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
         assert sorted((kind, len(emails)) for kind, emails in world.backend.batches) == [("mx", 1), ("smtp", 8)]
 
@@ -270,7 +270,7 @@ async def test_store_that_is_away_is_told_and_nothing_is_promised(tmp_path: Path
         def away(operations):
             raise OperationalError("insert", {}, Exception("disk is full"))
 
-        world.state.writes.serve = away
+        world.state.writes.execute = away
         reply = await world.submit(["ada@example.org"])
         assert reply.status_code == 503
         assert set(reply.json()) == {"error"}

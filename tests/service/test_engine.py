@@ -18,14 +18,14 @@ def engine_of(backend, timeout: float = 10.0) -> VerificationEngine:
     return VerificationEngine(backend, check_timeout=timeout)
 
 
-async def faults_of(
+async def failures_of(
     engine: VerificationEngine, *emails: str, validation_type: str = "mx"
 ) -> dict[str, EngineFailure | None]:
     """Every answer; an address that is answered twice or not at all fails here."""
-    answers = [answer async for batch in engine.answers(list(emails), validation_type) for answer in batch]
+    answers = [answer async for batch in engine.verify(list(emails), validation_type) for answer in batch]
     assert sorted(answer.email for answer in answers) == sorted(emails)
-    assert all((answer.verification is None) is (answer.fault is not None) for answer in answers)
-    return {answer.email: answer.fault for answer in answers}
+    assert all((answer.verification is None) is (answer.failure is not None) for answer in answers)
+    return {answer.email: answer.failure for answer in answers}
 
 
 class Playing(ScriptedBackend):
@@ -50,7 +50,7 @@ def settled(*emails: str, positions=None) -> Settled:
 @asynchronous
 async def test_each_kind_of_act_is_an_answer() -> None:
     script = {"bad": failed, "odd": no_verdict, "lost": forgotten, "later": deferred}
-    found = await faults_of(engine_of(ScriptedBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
+    found = await failures_of(engine_of(ScriptedBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
     assert found == {
         "ada@x.org": None,
         "bad@x.org": EngineFailure.ERROR,
@@ -61,7 +61,7 @@ async def test_each_kind_of_act_is_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "fault"),
+    ("error", "failure"),
     [
         (RateLimited("later"), EngineFailure.SATURATED),
         (ContractError("what?"), EngineFailure.MISMATCH),
@@ -72,40 +72,40 @@ async def test_each_kind_of_act_is_an_answer() -> None:
     ids=lambda value: type(value).__name__,
 )
 @asynchronous
-async def test_error_half_way_keeps_what_was_answered(error: Exception, fault: EngineFailure) -> None:
+async def test_error_half_way_keeps_what_was_answered(error: Exception, failure: EngineFailure) -> None:
     backend = Playing(settled("a@x.org"), error=error)
-    assert await faults_of(engine_of(backend), "a@x.org", "b@x.org") == {"a@x.org": None, "b@x.org": fault}
+    assert await failures_of(engine_of(backend), "a@x.org", "b@x.org") == {"a@x.org": None, "b@x.org": failure}
 
 
 @asynchronous
 async def test_events_without_rows_are_passed_over() -> None:
     backend = Playing(Noticed("hello"), Waiting(1.0, "soon"), settled("a@x.org"))
-    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
+    assert await failures_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
 
 
 @asynchronous
 async def test_positions_tell_which_address_a_row_answers() -> None:
     rows = settled("B@x.org", "A@x.org", positions=np.array([1, 0]))
-    answers = [a async for batch in engine_of(Playing(rows)).answers(["a@x.org", "b@x.org"], "mx") for a in batch]
+    answers = [a async for batch in engine_of(Playing(rows)).verify(["a@x.org", "b@x.org"], "mx") for a in batch]
     assert {a.email: a.verification.email for a in answers} == {"a@x.org": "A@x.org", "b@x.org": "B@x.org"}
 
 
 @asynchronous
 async def test_rows_that_were_not_asked_for_or_come_twice_are_dropped() -> None:
     backend = Playing(settled("a@x.org", "stranger@x.org"), settled("a@x.org"), Deferred(("a@x.org",), "quota"))
-    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
+    assert await failures_of(engine_of(backend), "a@x.org") == {"a@x.org": None}
 
 
 @asynchronous
 async def test_table_of_no_rows_answers_nothing() -> None:
     backend = Playing(Settled(complete_table({"email": pa.array([], pa.string())}, 0)))
-    assert await faults_of(engine_of(backend), "a@x.org") == {"a@x.org": EngineFailure.MISMATCH}
+    assert await failures_of(engine_of(backend), "a@x.org") == {"a@x.org": EngineFailure.MISMATCH}
 
 
 @asynchronous
 async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> None:
     engine = engine_of(ScriptedBackend(gate=asyncio.Event()), timeout=0.01)
-    assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", fault=EngineFailure.ERROR)
+    assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", failure=EngineFailure.ERROR)
     assert engine.checking == 0
 
 
@@ -127,5 +127,5 @@ async def test_close_answers_those_who_wait() -> None:
     while not backend.batches:
         await asyncio.sleep(0)
     await engine.aclose()
-    assert (await waiting).fault is EngineFailure.ERROR
+    assert (await waiting).failure is EngineFailure.ERROR
     assert backend.closed

@@ -81,10 +81,10 @@ async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off
             record = await world.poll(job_id)
             assert record == {"email": "ada@example.org", "status": "processing", "verification": None}
             clock.now += wait - 1
-            await world.state.worker.retry_due()
+            await world.state.worker.release_due()
             assert (await world.poll(job_id))["status"] == "processing"
             clock.now += 1
-            await world.state.worker.retry_due()
+            await world.state.worker.release_due()
         record = await world.poll(job_id)
         assert record["status"] == "done"
         assert_untouched(record["verification"], "throttled", "smtp")
@@ -99,8 +99,8 @@ async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> Non
         job_id = await submit_to_a_full_queue(world)
         world.state.worker.depth.waiting = 0
         clock.now += world.state.settings.saturation_backoff[0]
-        await world.state.worker.retry_due()
-        world.state.worker.changed.set()
+        await world.state.worker.release_due()
+        world.state.worker.wakeup.set()
         record = await world.ended(job_id)
         assert record["verification"]["result"] == "valid"
 
@@ -112,10 +112,10 @@ async def test_retry_takes_only_as_many_jobs_as_there_is_room_for(tmp_path: Path
         jobs = await world.submitted(*(f"a{i}@example.org" for i in range(5)))
         assert world.state.worker.depth.postponed == 5
         clock.now += world.state.settings.saturation_backoff[0]
-        await world.state.worker.retry_due()
+        await world.state.worker.release_due()
         depth = world.state.worker.depth
         assert (depth.total, depth.postponed) == (3, 2)
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         gate.set()
         assert {(await world.ended(job_id))["status"] for job_id in jobs[:3]} == {"done"}
 

@@ -52,7 +52,7 @@ async def test_jobs_of_many_clients_for_one_domain_share_its_look_up(tmp_path: P
                 f"a{n}@gmail.com", f"b{n}@gmail.com", "c@outlook.com", validation_type="mx", address=f"192.0.2.{n}"
             )
         world.state.worker.depth.verifying = 0
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         verdicts = [(await world.ended(job_id))["verification"]["result"] for job_id in jobs]
         assert verdicts == ["valid"] * 15
         assert sandbox.dns.count() <= 2 * 3  # two domains: at most MX, A and AAAA of each
@@ -105,7 +105,7 @@ async def test_jobs_of_many_clients_for_one_exchange_share_its_sessions(tmp_path
             emails = [f"ada{n}x{m}@catch-all.example" for m in range(10)]
             jobs += await world.submitted(*emails, validation_type="smtp", address=f"192.0.2.{n}")
         world.state.worker.depth.verifying = 0
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         for job_id in jobs:
             assert (await world.ended(job_id))["status"] == "done"
         stats = sandbox.smtp.stats("mx.catch-all.example")

@@ -1,4 +1,4 @@
-"""The service's side of the backend: addresses in, one answer for each, whatever the backend does."""
+"""`VerificationEngine`: verifies addresses with the backend; every address gets exactly one outcome."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LOG = logging.getLogger(__name__)
 
 
 class EngineFailure(StrEnum):
-    """Why there is no verdict; the first two are the contract's error codes."""
+    """Why an address has no verdict; the first two are error codes of the contract."""
 
     ERROR = "UPSTREAM_ERROR"
     MISMATCH = "UPSTREAM_SCHEMA_MISMATCH"
-    SATURATED = "SATURATED"  # asked too much; asking again later makes sense
+    SATURATED = "SATURATED"  # the backend refused for now; a later attempt may succeed
 
 
 FAILURE_MESSAGE = {
@@ -40,23 +40,15 @@ FAILURE_MESSAGE = {
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """What the engine says of one address: a verification, or the fault that kept it from one."""
+    """The outcome for one address: a verification, or why there is none."""
 
     email: str
     verification: Verification | None = None
-    fault: EngineFailure | None = None
+    failure: EngineFailure | None = None
 
 
 class VerificationEngine:
-    """Asks a backend, and never leaves an address without an answer.
-
-    Parameters
-    ----------
-    backend : Backend
-        What verifies.
-    check_timeout : float
-        Seconds that single checks wait.
-    """
+    """Verifies addresses with a backend. No address is left without an outcome."""
 
     def __init__(self, backend: Backend, *, check_timeout: float) -> None:
         self.backend = backend
@@ -65,31 +57,31 @@ class VerificationEngine:
         self.tasks: set[asyncio.Task[None]] = set()
         self.checking = 0
 
-    async def answers(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[CheckOutcome]]:
-        """Verify unique addresses; each is in exactly one of the lists that come."""
+    async def verify(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[CheckOutcome]]:
+        """Verify unique addresses; each is in exactly one of the lists that are yielded."""
         left = dict.fromkeys(emails)
-        fault = EngineFailure.MISMATCH  # what an address that the backend passed over amounts to
+        failure = EngineFailure.MISMATCH  # of addresses that the backend does not answer
         try:
             batch = Batch(pa.array(emails, pa.string()), validation_type)
             async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
                 async for event in events:
-                    found = [each for each in read_event(event, emails) if each.email in left]
-                    for each in found:
+                    outcomes = [each for each in read_event(event, emails) if each.email in left]
+                    for each in outcomes:
                         left.pop(each.email, None)
-                    if found:
-                        yield found
+                    if outcomes:
+                        yield outcomes
         except RateLimited:
-            fault = EngineFailure.SATURATED
+            failure = EngineFailure.SATURATED
         except ContractError as exc:
-            LOG.error("the engine does not speak the contract: %s", exc)
+            LOG.error("the backend's service broke the contract: %s", exc)
         except BackendError as exc:
-            fault = EngineFailure.ERROR
-            LOG.error("the engine could not answer: %s", exc)
-        except Exception:  # whatever it is, it is no verdict on any address
-            fault = EngineFailure.ERROR
-            LOG.exception("the engine failed")
+            failure = EngineFailure.ERROR
+            LOG.error("the backend failed: %s", exc)
+        except Exception:  # a bug in a backend must not become a verdict
+            failure = EngineFailure.ERROR
+            LOG.exception("the backend failed unexpectedly")
         if left:
-            yield [CheckOutcome(email, fault=fault) for email in left]
+            yield [CheckOutcome(email, failure=failure) for email in left]
 
     async def check(self, email: str, validation_type: str) -> CheckOutcome:
         """Verify one address, together with the others that are asked at the same moment."""
@@ -115,7 +107,7 @@ class VerificationEngine:
         try:
             async with (
                 asyncio.timeout(self.check_timeout),
-                aclosing(self.answers(list(waiting), validation_type)) as lists,
+                aclosing(self.verify(list(waiting), validation_type)) as lists,
             ):
                 async for answers in lists:
                     for answer in answers:
@@ -125,10 +117,10 @@ class VerificationEngine:
         finally:
             self.checking -= len(waiting)
             for email, futures in left.items():
-                hand_out(futures, CheckOutcome(email, fault=EngineFailure.ERROR))
+                hand_out(futures, CheckOutcome(email, failure=EngineFailure.ERROR))
 
     async def aclose(self) -> None:
-        """Stop what is under way and close the backend."""
+        """Stop the checks that are running, and close the backend."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -142,9 +134,9 @@ def hand_out(futures: Iterable[asyncio.Future[CheckOutcome]], answer: CheckOutco
 
 
 def read_event(event: Event, emails: Sequence[str]) -> list[CheckOutcome]:
-    """The answers in an event; most events hold none."""
+    """The outcomes in an event; most kinds of events have none."""
     if isinstance(event, Deferred):
-        return [CheckOutcome(email, fault=EngineFailure.SATURATED) for email in event.emails]
+        return [CheckOutcome(email, failure=EngineFailure.SATURATED) for email in event.emails]
     if not isinstance(event, Settled):
         return []
     statuses = event.rows["status"].to_pylist()
@@ -154,12 +146,12 @@ def read_event(event: Event, emails: Sequence[str]) -> list[CheckOutcome]:
 
 
 def read_row(email: str, status: str, done: Iterable[Verification]) -> CheckOutcome:
-    """One row; a verdict that is none of the four is no verdict."""
+    """The outcome in one row; a result outside the four verdicts is a failure."""
     if status != Status.DONE:
-        return CheckOutcome(email, fault=EngineFailure.ERROR)
+        return CheckOutcome(email, failure=EngineFailure.ERROR)
     verification = next(iter(done))
     if verification.result not in VERDICTS:
-        return CheckOutcome(email, fault=EngineFailure.MISMATCH)
+        return CheckOutcome(email, failure=EngineFailure.MISMATCH)
     return CheckOutcome(email, verification)
 
 
@@ -167,7 +159,7 @@ VERDICTS = frozenset(map(str, Verdict))
 
 
 def saturated_verification(email: str, validation_type: str, reason: Reason) -> Verification:
-    """The outcome where our own queue or limiter refused: no check, no flag."""
+    """The verification when our own queue or rate limiter refused: no checks and no flags."""
     decision = settle_saturated(reason)
     return Verification(
         email=email,

@@ -1,9 +1,8 @@
-"""What the endpoints work with, and its life: opened before the first request, closed after the last."""
+"""`ServiceState`: what the endpoints work with, opened before the first request and closed after the last."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Iterator
 from dataclasses import fields
 from functools import partial
@@ -18,28 +17,18 @@ from .engine import VerificationEngine
 from .http.limiter import RateLimiter
 from .http.metrics import Metric, Metrics
 from .jobs.group_committer import GroupCommitter
-from .jobs.store import Operation, Purge, Store, StoreQuery, run_queries
-from .jobs.worker import STORE_UNAVAILABLE, Worker
+from .jobs.store import Operation, Store, StoreQuery, run_queries
+from .jobs.submission import JobSubmitter
+from .jobs.worker import Worker
 from .settings import Clock, ServiceSettings
 
 __all__ = ["ServiceState"]
 
-LOG = logging.getLogger(__name__)
-SWEEP = 600.0  # seconds between looks for what is past its retention
-DAY = 86_400.0
-
 
 class ServiceState:
-    """Store, engine, worker, limiter and counters of one service.
+    """Store, engine, worker, rate limiter and metrics of one service.
 
-    Parameters
-    ----------
-    settings : ServiceSettings
-        What the service goes by.
-    backend : Backend or None
-        What verifies; None: a `LocalBackend` with ``settings.local``.
-    clock : callable
-        Seconds since the epoch.
+    Without a `backend`, `open` makes a `LocalBackend` with ``settings.local``.
     """
 
     store: Store
@@ -48,6 +37,7 @@ class ServiceState:
     engine: VerificationEngine
     instant: Instant | None  # `regex` of the local engine is settled without a batch
     worker: Worker
+    submitter: JobSubmitter
 
     def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock) -> None:
         self.settings = settings
@@ -57,41 +47,41 @@ class ServiceState:
         self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
         self.tasks: list[asyncio.Task[None]] = []
         self.is_open = False
-        self.opening = asyncio.Lock()
+        self.open_lock = asyncio.Lock()
 
     async def ensure_open(self) -> None:
-        """Open, unless that is done: some servers and test transports run no lifespan."""
+        """Open unless it is open: some servers and test transports run no lifespan."""
         if not self.is_open:
-            async with self.opening:
+            async with self.open_lock:
                 if not self.is_open:
                     await self.open()
 
     async def open(self) -> None:
-        """Take the store, see what an earlier process left to do, and begin to work."""
+        """Open the store, queue the jobs that an earlier process was verifying, and start the worker."""
         backend = self.backend or LocalBackend(**settings_of(self.settings.local))
         self.store = Store(self.settings.store)
         try:
-            await self.begin(backend)
+            self.store.recover(self.clock())
+            await self.start(backend)
         except BaseException:
             self.store.close()
             raise
 
-    async def begin(self, backend: Backend) -> None:
-        """Everything that works on the store."""
-        self.store.recover(self.clock())
+    async def start(self, backend: Backend) -> None:
+        """Start everything that uses the store."""
         self.writes = GroupCommitter(self.store.commit, name="mailverdict-store-writer")
         self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
         self.engine = VerificationEngine(backend, check_timeout=self.settings.seconds("check_timeout"))
         self.instant = Instant(backend.settings.lists) if isinstance(backend, LocalBackend) else None
-        self.worker = Worker(
-            self.writes, self.reads, self.engine, self.settings, clock=self.clock, on_end=self.count_end
-        )
-        await self.worker.load()
-        self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.sweep())]
+        common: dict[str, Any] = {"clock": self.clock, "on_finished": self.count_finished}
+        self.worker = Worker(self.writes, self.reads, self.engine, self.settings, **common)
+        self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
+        await self.worker.load_depth()
+        self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
         self.is_open = True
 
     async def close(self) -> None:
-        """Stop working, write what is to be written, and let go of everything."""
+        """Stop the worker, write what is pending, and close backend and store."""
         if not self.is_open:
             return
         self.is_open = False
@@ -100,38 +90,22 @@ class ServiceState:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         await self.worker.aclose()
         await self.engine.aclose()
-        for thread in (self.writes, self.reads):
-            await thread.aclose()
+        for committer in (self.writes, self.reads):
+            await committer.aclose()
         self.store.close()
 
     def is_working(self) -> bool:
-        """Whether nothing that should run has stopped."""
+        """Whether it is open and none of its tasks has stopped."""
         return self.is_open and not any(task.done() for task in self.tasks)
 
-    async def sweep(self) -> None:
-        """Remove what is past its retention, again and again."""
-        while True:
-            try:
-                await self.purge()
-            except STORE_UNAVAILABLE:  # the next look may find the store again
-                LOG.exception("old jobs could not be removed")
-            await asyncio.sleep(SWEEP)
-
-    async def purge(self) -> int:
-        """Remove ended jobs and quota days that are over; give the number of jobs."""
-        now = self.clock()
-        ended_before = now - self.settings.seconds("result_retention")
-        gone: int = await self.writes.ask(Purge(ended_before, self.settings.day_of(now - DAY)))
-        return gone
-
-    def count_end(self, status: str, verification: Verification | None) -> None:
-        """A job has ended."""
+    def count_finished(self, status: str, verification: Verification | None) -> None:
+        """Count a job that has ended."""
         self.metrics.jobs[status] += 1
         if verification is not None:
             self.metrics.verdicts["bulk", verification.validation_type, verification.result] += 1
 
     def gauges(self) -> Iterator[Metric]:
-        """What is not counted but looked at."""
+        """What is not counted but read when the metrics are shown."""
         depth = self.worker.depth
         states = (("waiting", depth.waiting), ("verifying", depth.verifying), ("postponed", depth.postponed))
         jobs = [("", (("state", name),), count) for name, count in states]
@@ -139,7 +113,7 @@ class ServiceState:
         yield Metric("checks", "gauge", "Single checks in the engine.", [("", (), self.engine.checking)])
         commits = [("", (), self.writes.calls)]
         yield Metric("commits_total", "counter", "Transactions written to the store.", commits)
-        operations = [("", (), self.writes.asked)]
+        operations = [("", (), self.writes.executed)]
         yield Metric("operations_total", "counter", "Operations in these transactions.", operations)
 
 

@@ -27,9 +27,9 @@ class Recorder:
 async def test_questions_of_one_moment_are_one_call() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test")
-    assert await asyncio.gather(*(group.ask(n) for n in range(20))) == [10 * n for n in range(20)]
+    assert await asyncio.gather(*(group.run(n) for n in range(20))) == [10 * n for n in range(20)]
     assert len(recorder.calls) == 1
-    assert (group.calls, group.asked) == (1, 20)
+    assert (group.calls, group.executed) == (1, 20)
     await group.aclose()
 
 
@@ -38,10 +38,10 @@ async def test_questions_gather_while_a_call_is_under_way() -> None:
     recorder = Recorder()
     recorder.may_go.clear()
     group = GroupCommitter(recorder, name="test")
-    first = asyncio.create_task(group.ask(0))
+    first = asyncio.create_task(group.run(0))
     while not recorder.calls:
         await asyncio.sleep(0)
-    rest = [asyncio.create_task(group.ask(n)) for n in range(1, 8)]
+    rest = [asyncio.create_task(group.run(n)) for n in range(1, 8)]
     await asyncio.sleep(0)
     recorder.may_go.set()
     assert [await first, *[await each for each in rest]] == [10 * n for n in range(8)]
@@ -52,8 +52,8 @@ async def test_questions_gather_while_a_call_is_under_way() -> None:
 @asynchronous
 async def test_call_is_no_larger_than_allowed() -> None:
     recorder = Recorder()
-    group = GroupCommitter(recorder, name="test", largest=3)
-    await asyncio.gather(*(group.ask(n) for n in range(8)))
+    group = GroupCommitter(recorder, name="test", group_limit=3)
+    await asyncio.gather(*(group.run(n) for n in range(8)))
     assert [len(call) for call in recorder.calls] == [3, 3, 2]
     await group.aclose()
 
@@ -68,10 +68,10 @@ async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
         return numbers
 
     group = GroupCommitter(serve, name="test")
-    outcomes = await asyncio.gather(*(group.ask(n) for n in range(3)), return_exceptions=True)
+    outcomes = await asyncio.gather(*(group.run(n) for n in range(3)), return_exceptions=True)
     assert [type(each) for each in outcomes] == [OSError] * 3
     healthy = True
-    assert await group.ask(7) == 7
+    assert await group.run(7) == 7
     await group.aclose()
 
 
@@ -79,8 +79,8 @@ async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
 async def test_asker_that_went_away_holds_nobody_up() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test")
-    gone = asyncio.create_task(group.ask(1))
-    stays = asyncio.create_task(group.ask(2))
+    gone = asyncio.create_task(group.run(1))
+    stays = asyncio.create_task(group.run(2))
     await asyncio.sleep(0)
     gone.cancel()
     assert await stays == 20
@@ -91,9 +91,9 @@ async def test_asker_that_went_away_holds_nobody_up() -> None:
 async def test_close_serves_what_is_waiting_and_takes_nothing_more() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test")
-    waiting = asyncio.create_task(group.ask(1))
+    waiting = asyncio.create_task(group.run(1))
     await asyncio.sleep(0)
     await group.aclose()
     assert await waiting == 10
     with pytest.raises(CommitterClosed):
-        await group.ask(2)
+        await group.run(2)

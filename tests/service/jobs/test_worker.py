@@ -24,7 +24,7 @@ async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path:
         many = await world.submitted(*(f"many{n}@x.org" for n in range(20)), address="192.0.2.1")
         few = await world.submitted("few0@x.org", "few1@x.org", address="192.0.2.2")
         world.state.worker.depth.verifying = 0
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         for job_id in (*few, *many):
             assert (await world.ended(job_id))["status"] == "done"
         order = local_parts(world)
@@ -94,9 +94,9 @@ async def test_results_are_removed_after_their_retention_and_not_before(tmp_path
         [job_id] = await world.submitted("a@x.org")
         await world.ended(job_id)
         clock.now += 3600
-        assert await world.state.purge() == 0
+        assert await world.state.worker.purge() == 0
         clock.now += 1
-        assert await world.state.purge() == 1
+        assert await world.state.worker.purge() == 1
         assert (await world.get(f"/api/verification-result/{job_id}")).status_code == 404
 
 
@@ -105,10 +105,10 @@ async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
         worker = world.state.worker
-        worker.pause = 0.001
+        worker.retry_delay = 0.001
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: world.backend.batches)
-        refusals, serve = [], world.state.writes.serve
+        refusals, serve = [], world.state.writes.execute
 
         def away_for_a_while(operations):
             if len(refusals) < 3:
@@ -116,7 +116,7 @@ async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
                 raise OperationalError("update", {}, Exception("away"))
             return serve(operations)
 
-        world.state.writes.serve = away_for_a_while
+        world.state.writes.execute = away_for_a_while
         gate.set()
         assert (await world.ended(job_id))["status"] == "done"
         assert len(refusals) == 3
@@ -126,7 +126,7 @@ async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
 @asynchronous
 async def test_worker_survives_a_store_that_cannot_be_read(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
-        serve = world.state.reads.serve
+        serve = world.state.reads.execute
         refusals = []
 
         def away_once(questions):
@@ -135,10 +135,10 @@ async def test_worker_survives_a_store_that_cannot_be_read(tmp_path: Path) -> No
                 raise OperationalError("select", {}, Exception("away"))
             return serve(questions)
 
-        world.state.reads.serve = away_once
+        world.state.reads.execute = away_once
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: refusals)
-        world.state.worker.changed.set()
+        world.state.worker.wakeup.set()
         assert (await world.ended(job_id))["status"] == "done"
         assert (await world.get("/healthz")).status_code == 200
 
@@ -180,7 +180,7 @@ async def test_result_that_cannot_be_written_is_an_error_and_leaves_the_queue(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, refused: type, script: dict
 ) -> None:
     async with serving(tmp_path, ScriptedBackend(script)) as world:
-        serve, failures = world.state.writes.serve, []
+        serve, failures = world.state.writes.execute, []
 
         def failing_once(operations):
             if not failures and any(isinstance(each, refused) for each in operations):
@@ -188,7 +188,7 @@ async def test_result_that_cannot_be_written_is_an_error_and_leaves_the_queue(
                 raise TypeError("a bug")
             return serve(operations)
 
-        world.state.writes.serve = failing_once
+        world.state.writes.execute = failing_once
         [job_id] = await world.submitted("a@x.org")
         assert (await world.ended(job_id))["status"] == "error"
         await until(lambda: world.state.worker.depth.total == 0)
@@ -201,14 +201,14 @@ async def test_store_that_refuses_every_result_leaves_the_depth_right_and_the_jo
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with serving(tmp_path) as world:
-        serve = world.state.writes.serve
+        serve = world.state.writes.execute
 
         def failing(operations):
             if any(isinstance(each, Settle) for each in operations):
                 raise TypeError("a bug")
             return serve(operations)
 
-        world.state.writes.serve = failing
+        world.state.writes.execute = failing
         [job_id] = await world.submitted("a@x.org")
         await until(lambda: "until the next start" in caplog.text)
         assert world.state.worker.depth.total == 0

@@ -31,7 +31,6 @@ from ..jobs.store import StoredJob
 
 __all__ = [
     "ENCODE",
-    "MALFORMED",
     "QUEUED",
     "REVISION_FORMATS",
     "JsonReply",
@@ -182,7 +181,6 @@ def iso_moment(seconds: float | None = None) -> str:
 
 
 QUEUED = "Queued for verification"
-MALFORMED = "Invalid email format"
 EARLIER_MESSAGE = {
     JobStatus.QUEUED: QUEUED,
     JobStatus.PROCESSING: "Verification in progress",

@@ -1,4 +1,7 @@
-"""Group commit: all that is asked at one moment, and while the thread is busy, is served in one call."""
+"""`GroupCommitter`: operations that arrive together are executed in one call on one thread.
+
+The service has two: one commits writes to the store, one runs its queries.
+"""
 
 from __future__ import annotations
 
@@ -11,102 +14,86 @@ from typing import Any, Generic, TypeVar
 __all__ = ["CommitterClosed", "GroupCommitter"]
 
 LOG = logging.getLogger(__name__)
-Question = TypeVar("Question")
-Asked = tuple[Any, "asyncio.Future[Any]"]
+Item = TypeVar("Item")
+Pending = tuple[Any, "asyncio.Future[Any]"]
 
 
 class CommitterClosed(Exception):
-    """A question came after `GroupCommitter.close`."""
+    """An operation came after `GroupCommitter.aclose`."""
 
 
-class GroupCommitter(Generic[Question]):
-    """Answers questions of one event loop, many in one call of a blocking function on one thread.
+class GroupCommitter(Generic[Item]):
+    """Executes operations of one event loop, many in one call of a blocking function on one thread.
 
-    While a call is under way the next questions gather, so that a group is as large as the load
-    makes it: one question when it is quiet, hundreds when a commit takes long.
+    While a call is running the next operations collect, so that the load decides how large a group
+    is: one operation when the service is idle, hundreds while a commit takes long. `execute` gets a
+    list of operations and returns their results in the same order.
 
-    Parameters
-    ----------
-    serve : callable
-        Takes a list of questions and gives their answers in the same order.
-    name : str
-        For the thread and the log.
-    largest : int
-        Questions in one call at most.
-
-    Attributes
-    ----------
-    calls, asked : int
-        Calls made, and questions in them.
-
-    Examples
-    --------
-    >>> import asyncio
     >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], name="squares")
-    >>> asyncio.run(squares.ask(7))
+    >>> asyncio.run(squares.run(7))
     49
     >>> squares.close()
     """
 
-    def __init__(self, serve: Callable[[list[Question]], Sequence[Any]], *, name: str, largest: int = 500) -> None:
-        self.serve = serve
-        self.name = name
-        self.largest = largest
+    def __init__(self, execute: Callable[[list[Item]], Sequence[Any]], *, name: str, group_limit: int = 500) -> None:
+        self.execute = execute
+        self.name = name  # of the thread, and in the log
+        self.group_limit = group_limit  # operations in one call
         self.calls = 0
-        self.asked = 0
-        self.waiting: list[Asked] = []
+        self.executed = 0  # operations in these calls
+        self.pending: list[Pending] = []
         self.task: asyncio.Task[None] | None = None
         self.thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self.is_closed = False
 
-    async def ask(self, question: Question) -> Any:
-        """Give the answer to a question; raises what the call that served it raised."""
+    async def run(self, operation: Item) -> Any:
+        """Return the result of an operation, or raise what the call that executed it raised."""
         if self.is_closed:
             raise CommitterClosed(f"{self.name} is closed")
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self.waiting.append((question, future))
+        self.pending.append((operation, future))
         if self.task is None:
-            self.task = loop.create_task(self.serve_all())
+            self.task = loop.create_task(self.run_groups())
         return await future
 
     async def aclose(self) -> None:
-        """Serve what is waiting, then end the thread."""
+        """Execute what is pending, then stop the thread."""
         self.is_closed = True
         if self.task is not None:
             await self.task
         self.close()
 
     def close(self) -> None:
-        """End the thread, where nothing is waiting."""
+        """Stop the thread; nothing may be pending."""
         self.is_closed = True
         self.thread.shutdown()
 
-    async def serve_all(self) -> None:
-        """Serve group after group until nothing is waiting."""
-        await asyncio.sleep(0)  # who asks at this very moment comes along
-        while self.waiting:
-            group, self.waiting = self.waiting[: self.largest], self.waiting[self.largest :]
-            resolve(group, await self.answer([question for question, _ in group]))
+    async def run_groups(self) -> None:
+        """Execute group after group until nothing is pending."""
+        await asyncio.sleep(0)  # operations of the same loop iteration join the first group
+        while self.pending:
+            group, self.pending = self.pending[: self.group_limit], self.pending[self.group_limit :]
+            resolve(group, await self.run_group([operation for operation, _ in group]))
             self.calls += 1
-            self.asked += len(group)
+            self.executed += len(group)
         self.task = None
 
-    async def answer(self, questions: list[Question]) -> Sequence[Any] | Exception:
-        """The answers, or what went wrong, which every asker is told."""
+    async def run_group(self, operations: list[Item]) -> Sequence[Any] | Exception:
+        """The results, or the error that every caller of the group gets."""
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.thread, self.serve, questions)
-        except Exception as exc:  # noqa: BLE001 - handed on to every asker
-            LOG.error("%s failed for %d questions: %s", self.name, len(questions), exc)
+            return await asyncio.get_running_loop().run_in_executor(self.thread, self.execute, operations)
+        except Exception as exc:  # noqa: BLE001 - passed on to every caller
+            LOG.error("%s failed for %d operations: %s", self.name, len(operations), exc)
             return exc
 
 
-def resolve(group: Sequence[Asked], answers: Sequence[Any] | Exception) -> None:
-    """Tell those who still wait."""
+def resolve(group: Sequence[Pending], results: Sequence[Any] | Exception) -> None:
+    """Set the futures whose callers still wait."""
     for i, (_, future) in enumerate(group):
         if future.done():
             continue
-        if isinstance(answers, Exception):
-            future.set_exception(answers)
+        if isinstance(results, Exception):
+            future.set_exception(results)
         else:
-            future.set_result(answers[i])
+            future.set_result(results[i])

@@ -1,4 +1,9 @@
-"""The worker: takes waiting jobs, fairly and many at once, to the engine, and writes down how they end."""
+"""The worker: what happens to a job between its submission and its removal.
+
+In order: `start_batches` claims waiting jobs, in turn for each client; `verify_batch` passes them to
+the engine; `settle` writes their results; `postpone` delays jobs for which the queue had no room, and
+`release_due` queues them again; `purge` removes jobs whose retention is over.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +31,7 @@ from .store import (
     NextJobs,
     Operation,
     Postpone,
+    Purge,
     Release,
     Settle,
     StoredJob,
@@ -35,16 +41,19 @@ from .store import (
 __all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker", "dump_verification"]
 
 LOG = logging.getLogger(__name__)
-TICK = 1.0  # seconds between looks at retries that may be due
-BATCH_LIMIT = 1000  # jobs in one look, and addresses in one batch
-STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)  # the database does not answer, or has become another process's
+RELEASE_INTERVAL = 1.0  # seconds between looks for retries that are due
+PURGE_INTERVAL = 600.0  # seconds between looks for jobs whose retention is over
+DAY = 86_400.0
+BATCH_LIMIT = 1000  # jobs in one query, and addresses in one batch
+# The database does not answer, or another process has taken its lock. Later attempts may succeed.
+STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
 NOT_WRITTEN = "the result could not be written"
-Ended = Callable[[str, Verification | None], None]
+Finished = tuple[JobResult, Verification | None]
 
 
 @dataclass(slots=True)
 class QueueDepth:
-    """How long the verification queue is, as this process knows it."""
+    """How many jobs have not ended, by what they wait for."""
 
     waiting: int = 0
     verifying: int = 0
@@ -57,20 +66,9 @@ class QueueDepth:
 
 
 class Worker:
-    """Moves jobs from `queued` over `processing` to `done` or `error`.
+    """Moves jobs from `queued` over `processing` to `done` or `error`, and removes old ones.
 
-    Parameters
-    ----------
-    writes, reads : GroupCommitter
-        The store's two threads.
-    engine : VerificationEngine
-        What verifies.
-    settings : ServiceSettings
-        Concurrency, back-off and time limits.
-    clock : callable
-        Seconds since the epoch.
-    on_end : callable
-        Told the final status and the verification of every job that ends.
+    `on_finished` gets the final status and the verification of every job that ends.
     """
 
     def __init__(
@@ -81,86 +79,83 @@ class Worker:
         settings: ServiceSettings,
         *,
         clock: Clock,
-        on_end: Ended,
+        on_finished: Callable[[str, Verification | None], None],
     ) -> None:
         self.writes = writes
         self.reads = reads
         self.engine = engine
         self.settings = settings
         self.clock = clock
-        self.on_end = on_end
+        self.on_finished = on_finished
         self.depth = QueueDepth()
-        self.pause = 1.0  # seconds until what could not be written is tried again
-        self.changed = asyncio.Event()
+        self.retry_delay = 1.0  # seconds until a write that failed is tried again
+        self.wakeup = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
 
     def is_saturated(self, more: int) -> bool:
         """Whether the queue has no room for so many more addresses."""
         return self.depth.total + self.engine.checking + more > self.settings.queue_limit
 
-    def notice(self, waiting: int, postponed: int) -> None:
-        """Jobs were submitted."""
+    def on_submitted(self, waiting: int, postponed: int) -> None:
+        """Count jobs that were just written to the store, and start on them."""
         self.depth.waiting += waiting
         self.depth.postponed += postponed
         if waiting:
-            self.changed.set()
+            self.wakeup.set()
 
-    async def load(self) -> None:
-        """See what an earlier process left to do."""
-        self.depth.waiting, self.depth.postponed = await self.reads.ask(CountJobs())
+    async def load_depth(self) -> None:
+        """Count the jobs that an earlier process left."""
+        self.depth.waiting, self.depth.postponed = await self.reads.run(CountJobs())
 
     async def run(self) -> None:
-        """Work until cancelled; an error of the store is survived."""
+        """Work until cancelled, also when the store is unavailable for a while."""
         while True:
-            self.changed.clear()
+            self.wakeup.clear()
             try:
-                await self.retry_due()
+                await self.release_due()
                 while await self.start_batches():
                     pass
-            except STORE_UNAVAILABLE:  # for a while; the jobs are safe in the store
-                LOG.exception("the worker could not read; it tries again")
-            await self.rest()
+            except STORE_UNAVAILABLE:  # the jobs are safe in the store
+                LOG.exception("the worker could not read the store; it tries again")
+            await self.wait_for_work()
 
-    async def rest(self) -> None:
-        """Wait for something to do, then a moment longer, so that jobs come together."""
+    async def wait_for_work(self) -> None:
+        """Wait until there is something to do, then for `gather`, so that jobs share a batch."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(TICK):
-                await self.changed.wait()
+            async with asyncio.timeout(RELEASE_INTERVAL):
+                await self.wakeup.wait()
             await asyncio.sleep(self.settings.seconds("gather"))
 
     async def aclose(self) -> None:
-        """Stop; what is under way stays `processing` in the store and goes on at the next start."""
+        """Stop; jobs being verified stay `processing` in the store and continue at the next start."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def start_batches(self) -> bool:
-        """Hand the next jobs to the engine, one batch per type; False where there is nothing to hand over.
+        """Claim the next jobs and start one batch for each type; False if there is nothing to start.
 
-        New jobs are taken when a quarter of the room is free and not one by one, since a batch plans
-        its sessions as a whole.
+        It waits until a quarter of the concurrency is free instead of claiming jobs one by one, since
+        a batch plans its SMTP sessions as a whole.
         """
         room = self.settings.concurrency - self.depth.verifying
         if not self.depth.waiting or room < max(self.settings.concurrency // 4, 1):
             return False
-        jobs: list[StoredJob] = await self.reads.ask(NextJobs(min(room, BATCH_LIMIT)))
+        jobs: list[StoredJob] = await self.reads.run(NextJobs(min(room, BATCH_LIMIT)))
         if not jobs:
             return False
         await self.write(Claim(seqs_of(jobs), self.clock()))
         self.depth.waiting -= len(jobs)
         self.depth.verifying += len(jobs)
         for validation_type in sorted({each.validation_type for each in jobs}):
-            self.begin(validation_type, [each for each in jobs if each.validation_type == validation_type])
+            batch = [each for each in jobs if each.validation_type == validation_type]
+            task = asyncio.get_running_loop().create_task(self.verify_batch(validation_type, batch))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
         return True
 
-    def begin(self, validation_type: str, jobs: list[StoredJob]) -> None:
-        """Verify a batch beside the others."""
-        task = asyncio.get_running_loop().create_task(self.work(validation_type, jobs))
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
-    async def work(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
-        """Verify a batch; the jobs of one address share its outcome."""
+    async def verify_batch(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
+        """Verify jobs of one type; the jobs of one address share its outcome."""
         unanswered: dict[str, list[StoredJob]] = {}
         for each in jobs:
             unanswered.setdefault(each.email.strip(), []).append(each)
@@ -168,14 +163,16 @@ class Worker:
             try:
                 async with (
                     asyncio.timeout(self.settings.seconds("job_timeout")),
-                    aclosing(self.engine.answers(list(unanswered), validation_type)) as lists,
+                    aclosing(self.engine.verify(list(unanswered), validation_type)) as lists,
                 ):
                     async for outcomes in lists:
                         answered = [(each, unanswered.pop(each.email)) for each in outcomes]
                         settling.create_task(self.settle(answered))
             except TimeoutError:
                 LOG.error("the engine did not answer %d jobs in time", len(unanswered))
-                failed = [(CheckOutcome(email, fault=EngineFailure.ERROR), same) for email, same in unanswered.items()]
+                failed = [
+                    (CheckOutcome(email, failure=EngineFailure.ERROR), same) for email, same in unanswered.items()
+                ]
                 settling.create_task(self.settle(failed))
 
     async def settle(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
@@ -185,50 +182,50 @@ class Worker:
         the queue depth too high.
         """
         pairs = [(job, outcome) for outcome, jobs in answered for job in jobs]
-        settled = [pair for pair in pairs if pair[1].fault is not EngineFailure.SATURATED]
-        postponed = [job for job, outcome in pairs if outcome.fault is EngineFailure.SATURATED]
+        finished = [pair for pair in pairs if pair[1].failure is not EngineFailure.SATURATED]
+        saturated = [job for job, outcome in pairs if outcome.failure is EngineFailure.SATURATED]
         try:
-            if settled:
-                await self.end([result_of(job, outcome) for job, outcome in settled])
-            await self.put_off(postponed)
+            if finished:
+                await self.finish([result_of(job, outcome) for job, outcome in finished])
+            await self.postpone(saturated)
         except Exception:
             LOG.exception("%d jobs stay in processing until the next start", len(pairs))
         finally:
             self.depth.verifying -= len(pairs)
-            self.changed.set()
+            self.wakeup.set()
 
-    async def end(self, results: Sequence[tuple[JobResult, Verification | None]]) -> None:
+    async def finish(self, results: Sequence[Finished]) -> None:
         """Write results and count them; jobs whose results cannot be written end in `error`."""
         try:
             await self.write(Settle(tuple(result for result, _ in results), self.clock()))
         except Exception:
             LOG.exception("%d results could not be written; their jobs end in error", len(results))
-            results = [(error_result(result.seq), None) for result, _ in results]
+            results = [error_result(result.seq) for result, _ in results]
             await self.write(Settle(tuple(result for result, _ in results), self.clock()))
         for result, verification in results:
-            self.on_end(result.status, verification)
+            self.on_finished(result.status, verification)
 
     async def write(self, operation: Operation) -> None:
-        """Write, however long the store is away: answers were not cheap, and no job may be left lying.
+        """Write, and try again for as long as the store is unavailable: a result must not be lost.
 
-        Every operation of the worker sets a state, so that writing it twice does no harm.
+        Every operation of the worker sets a state, so that it may be written twice.
         """
         while True:
             try:
-                await self.writes.ask(operation)
+                await self.writes.run(operation)
                 return
             except STORE_UNAVAILABLE:
-                LOG.exception("the worker could not write; it tries again")
-                await asyncio.sleep(self.pause)
+                LOG.exception("the worker could not write to the store; it tries again")
+                await asyncio.sleep(self.retry_delay)
 
-    async def put_off(self, jobs: Iterable[StoredJob]) -> None:
-        """Back off; a job whose schedule is over is `throttled`."""
+    async def postpone(self, jobs: Iterable[StoredJob]) -> None:
+        """Schedule the next attempt; a job without further attempts ends as `throttled`."""
         by_attempt: dict[int, list[StoredJob]] = {}
         for each in jobs:
             by_attempt.setdefault(each.attempt, []).append(each)
         for attempt, group in by_attempt.items():
             if attempt >= len(self.settings.saturation_backoff):
-                await self.end([throttled(each) for each in group])
+                await self.finish([throttled_result(each) for each in group])
                 continue
             now = self.clock()
             due = now + self.settings.saturation_backoff[attempt]
@@ -236,22 +233,38 @@ class Worker:
                 await self.write(Postpone(seqs_of(group), attempt + 1, due, now))
             except Exception:
                 LOG.exception("%d jobs could not be postponed; they end in error", len(group))
-                await self.end([(error_result(each.seq), None) for each in group])
+                await self.finish([error_result(each.seq) for each in group])
             else:
                 self.depth.postponed += len(group)
 
-    async def retry_due(self) -> None:
-        """Queue the jobs whose retry is due, as far as there is room; the others back off further."""
+    async def release_due(self) -> None:
+        """Queue jobs whose retry is due while there is room; postpone the others again."""
         if not self.depth.postponed:
             return
-        jobs: list[StoredJob] = await self.reads.ask(DueJobs(self.clock(), BATCH_LIMIT))
+        jobs: list[StoredJob] = await self.reads.run(DueJobs(self.clock(), BATCH_LIMIT))
         room = max(self.settings.queue_limit - self.depth.total - self.engine.checking, 0)
         admitted, refused = jobs[:room], jobs[room:]
         if admitted:
             await self.write(Release(seqs_of(admitted), self.clock()))
         self.depth.postponed -= len(jobs)
         self.depth.waiting += len(admitted)
-        await self.put_off(refused)
+        await self.postpone(refused)
+
+    async def purge_periodically(self) -> None:
+        """Call `purge` until cancelled."""
+        while True:
+            try:
+                await self.purge()
+            except STORE_UNAVAILABLE:
+                LOG.exception("old jobs could not be removed; the next attempt follows in %d s", PURGE_INTERVAL)
+            await asyncio.sleep(PURGE_INTERVAL)
+
+    async def purge(self) -> int:
+        """Remove jobs whose retention is over and the quota of past days; return the number of jobs."""
+        now = self.clock()
+        ended_before = now - self.settings.seconds("result_retention")
+        removed: int = await self.writes.run(Purge(ended_before, self.settings.day_of(now - DAY)))
+        return removed
 
 
 def seqs_of(jobs: Iterable[StoredJob]) -> tuple[int, ...]:
@@ -263,24 +276,24 @@ def dump_verification(verification: Verification) -> str:
     return json.dumps(dump_payload(verification), separators=(",", ":"))
 
 
-def result_of(job: StoredJob, outcome: CheckOutcome) -> tuple[JobResult, Verification | None]:
+def result_of(job: StoredJob, outcome: CheckOutcome) -> Finished:
     """The result of a job; a verification that cannot be written as JSON is an error of this job only."""
     if outcome.verification is None:
-        message = FAILURE_MESSAGE[outcome.fault or EngineFailure.ERROR]
+        message = FAILURE_MESSAGE[outcome.failure or EngineFailure.ERROR]
         return JobResult(job.seq, JobStatus.ERROR, message=message), None
     try:
         payload = dump_verification(outcome.verification)
     except Exception:
         LOG.exception("the verification of job %s could not be written as JSON", job.job_id)
-        return error_result(job.seq), None
+        return error_result(job.seq)
     return JobResult(job.seq, JobStatus.DONE, payload), outcome.verification
 
 
-def error_result(seq: int) -> JobResult:
-    return JobResult(seq, JobStatus.ERROR, message=NOT_WRITTEN)
+def error_result(seq: int) -> Finished:
+    return JobResult(seq, JobStatus.ERROR, message=NOT_WRITTEN), None
 
 
-def throttled(job: StoredJob) -> tuple[JobResult, Verification]:
-    """The outcome of a job for which the queue never had room."""
+def throttled_result(job: StoredJob) -> Finished:
+    """The result of a job for which the queue never had room."""
     verification = saturated_verification(job.email.strip(), job.validation_type, Reason.THROTTLED)
     return JobResult(job.seq, JobStatus.DONE, dump_verification(verification)), verification

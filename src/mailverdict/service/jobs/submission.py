@@ -1,0 +1,86 @@
+"""Submission: quota is debited and jobs are written, in one transaction and before the client gets a reply."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from ...contract.envelope import JobStatus
+from ...model.verification import Verification
+from ...model.words import Reason
+from ..engine import saturated_verification
+from ..settings import Clock, ServiceSettings
+from .group_committer import GroupCommitter
+from .store import Debit, DebitResult, NewJob, Operation
+from .worker import Worker, dump_verification
+
+__all__ = ["MALFORMED", "JobSubmitter", "is_job_id", "malformed_job", "new_job_ids"]
+
+MALFORMED = "Invalid email format"
+JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
+
+
+class JobSubmitter:
+    """Debits quota and writes new jobs to the store."""
+
+    def __init__(
+        self,
+        writes: GroupCommitter[Operation],
+        worker: Worker,
+        settings: ServiceSettings,
+        *,
+        clock: Clock,
+        on_finished: Callable[[str, Verification | None], None],
+    ) -> None:
+        self.writes = writes
+        self.worker = worker
+        self.settings = settings
+        self.clock = clock
+        self.on_finished = on_finished
+
+    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> DebitResult:
+        """Debit the client's quota of today and write `jobs`: all of it or nothing."""
+        now = self.clock()
+        debit = Debit(client, self.settings.day_of(now), cost, self.settings.daily_limit, now, jobs)
+        result: DebitResult = await self.writes.run(debit)
+        return result
+
+    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> DebitResult:
+        """Debit one unit for each job, write the jobs and start on them."""
+        result = await self.debit(client, len(jobs), jobs)
+        if result.granted:
+            states = [each.status for each in jobs]
+            self.worker.on_submitted(states.count(JobStatus.QUEUED), states.count(JobStatus.PROCESSING))
+            for each in jobs:
+                if each.status in (JobStatus.DONE, JobStatus.ERROR):
+                    self.on_finished(each.status, None)
+        return result
+
+    def new_job(
+        self, job_id: str, email: str, validation_type: str, *, is_rate_limited: bool, is_saturated: bool
+    ) -> NewJob:
+        """The job of a well-formed address in its first state."""
+        if is_rate_limited:  # never tried again
+            refused = saturated_verification(email.strip(), validation_type, Reason.RATE_LIMITED)
+            return NewJob(job_id, email, validation_type, JobStatus.DONE, verification=dump_verification(refused))
+        if is_saturated:
+            due = self.clock() + self.settings.saturation_backoff[0]
+            return NewJob(job_id, email, validation_type, JobStatus.PROCESSING, attempt=1, due=due)
+        return NewJob(job_id, email, validation_type)
+
+
+def malformed_job(job_id: str, email: str, validation_type: str) -> NewJob:
+    """The job of a malformed address, which only the earlier revision has."""
+    return NewJob(job_id, email, validation_type, JobStatus.ERROR, message=MALFORMED)
+
+
+def new_job_ids(count: int) -> list[str]:
+    """Random identifiers, out of one call for random bytes."""
+    size = 2 * JOB_ID_OCTETS
+    digits = secrets.token_hex(JOB_ID_OCTETS * count)
+    return [digits[at : at + size] for at in range(0, len(digits), size)]
+
+
+def is_job_id(text: str) -> bool:
+    """Whether a text has the form of our identifiers; the database is not queried for anything else."""
+    return len(text) == 2 * JOB_ID_OCTETS and text.isalnum() and text.isascii()
