@@ -95,7 +95,7 @@ def texts_by_row(intake):
 
 def foreign_by_row(intake):
     """Row and what it holds, for rows that hold no text."""
-    return dict(zip(intake.foreign_rows.tolist(), intake.foreign_kinds.to_pylist(), strict=True))
+    return dict(zip(intake.nontext_rows.tolist(), intake.nontext_types.to_pylist(), strict=True))
 
 
 @pytest.mark.parametrize("dtype", TEXT_DTYPES, ids=str)

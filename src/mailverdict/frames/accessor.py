@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
+
+from .options import VerifyOptions, show_options
+
+if TYPE_CHECKING:
+    from ..runs.run import Run
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
 
 @pd.api.extensions.register_dataframe_accessor("mailverdict")
 class FrameAccessor:
-    """Verify, clean and sum up a column of this frame.
+    """Verify, clean and count a column of this frame.
 
     Parameters
     ----------
@@ -29,37 +34,45 @@ class FrameAccessor:
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
-        self.frame = frame
+        self._frame = frame
 
-    def verify(self, column: Hashable, **options: Any) -> pd.DataFrame:
+    @show_options()
+    def verify(self, column: Hashable, **options: Unpack[VerifyOptions]) -> pd.DataFrame:
         """Verify a column; see `mailverdict.verify`."""
-        out: pd.DataFrame = self.call("verify", column, **options)
-        return out
+        from .verify import verify  # noqa: PLC0415 - loads when first used
 
-    def start(self, column: Hashable, **options: Any) -> Any:
+        return verify(self._frame, column, **options)
+
+    @show_options(progress=False)
+    def start(self, column: Hashable, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]:
         """Verify a column in the background; see `mailverdict.start`."""
-        return self.call("start", column, **options)
+        from .verify import start  # noqa: PLC0415 - loads when first used
 
-    def clean(self, column: Hashable, **options: Any) -> pd.DataFrame:
+        return start(self._frame, column, **options)
+
+    def clean(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
         """Tidy a column; see `mailverdict.clean`."""
-        out: pd.DataFrame = self.call("clean", column, **options)
-        return out
+        from .clean import clean  # noqa: PLC0415 - loads when first used
 
-    def summary(self, column: Hashable, **options: Any) -> pd.DataFrame:
-        """Sum up a verified column; see `mailverdict.summary`."""
-        out: pd.DataFrame = self.call("summary", column, **options)
-        return out
+        return clean(self._frame, column, prefix=prefix)
 
-    def by_domain(self, column: Hashable, **options: Any) -> pd.DataFrame:
-        """Sum up a verified column by domain; see `mailverdict.by_domain`."""
-        out: pd.DataFrame = self.call("by_domain", column, **options)
-        return out
+    def summary(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+        """Count a verified column; see `mailverdict.summary`."""
+        summary: Callable[..., pd.DataFrame] = load_report("summary")
+        return summary(self._frame, column, prefix=prefix)
 
-    def call(self, name: str, column: Hashable, **options: Any) -> Any:
-        """Call the public function of that name on this frame."""
-        import mailverdict  # noqa: PLC0415 - the functions load when first used
+    def by_domain(self, column: Hashable, *, top: int = 20, prefix: str | None = None) -> pd.DataFrame:
+        """Count a verified column by domain; see `mailverdict.by_domain`."""
+        by_domain: Callable[..., pd.DataFrame] = load_report("by_domain")
+        return by_domain(self._frame, column, top=top, prefix=prefix)
 
-        return getattr(mailverdict, name)(self.frame, column, **options)
+
+def load_report(name: str) -> Callable[..., Any]:
+    """A function of the reports, which stand above the frames and are reached through the public names."""
+    import mailverdict  # noqa: PLC0415 - the functions load when first used
+
+    function: Callable[..., Any] = getattr(mailverdict, name)
+    return function
 
 
 @pd.api.extensions.register_series_accessor("mailverdict")
@@ -81,38 +94,37 @@ class SeriesAccessor:
     """
 
     def __init__(self, series: pd.Series[Any]) -> None:
-        self.series = series
+        self._series = series
 
-    def verify(self, **options: Any) -> pd.DataFrame:
+    @show_options()
+    def verify(self, **options: Unpack[VerifyOptions]) -> pd.DataFrame:
         """Verify the cells; see `mailverdict.verify`."""
         from .verify import verify  # noqa: PLC0415 - loads when first used
 
-        out: pd.DataFrame = verify(self.series, **options)
-        return out
+        return verify(self._series, **options)
 
-    def clean(self, **options: Any) -> pd.DataFrame:
+    def clean(self, *, prefix: str | None = None) -> pd.DataFrame:
         """Tidy the cells; see `mailverdict.clean`."""
         from .clean import clean  # noqa: PLC0415 - loads when first used
 
-        out: pd.DataFrame = clean(self.series, **options)
-        return out
+        return clean(self._series, prefix=prefix)
 
     @property
     def domain(self) -> pd.Series[Any]:
         """What follows the last ``@``, in lower case; NA where there is none."""
         from .clean import split_address  # noqa: PLC0415 - loads when first used
 
-        return split_address(self.series)["domain"]
+        return split_address(self._series)["domain"]
 
     @property
     def local(self) -> pd.Series[Any]:
         """What stands before the last ``@``; NA where there is none."""
         from .clean import split_address  # noqa: PLC0415 - loads when first used
 
-        return split_address(self.series)["local"]
+        return split_address(self._series)["local"]
 
     @property
     def is_well_formed(self) -> pd.Series[Any]:
-        """Whether each cell is a well-formed address; NA for empty cells. Asks no network."""
+        """Whether each cell is a well-formed address; NA for empty cells. Uses no network."""
         out = self.verify(validation_type="regex", columns=["verdict"], progress=False)
         return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Hashable, Iterable
+from typing import TYPE_CHECKING, Any, overload
 from urllib.parse import unquote
 
 import numpy as np
@@ -18,7 +18,10 @@ from ..checks.syntax.column import observe_column
 from ..model.address import identity, lower_domain
 from .columns import CLEAN_COLUMNS, as_text
 from .kinds import kind_of_data
-from .text_column import Intake, read_values
+from .text_column import TextColumn, read_values
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["clean", "split_address", "tidy_text"]
 
@@ -34,6 +37,14 @@ NO_CHANGE = ""
 PLAIN = r"\A[A-Za-z0-9_][A-Za-z0-9._+\-]*@[a-z0-9.\-]*[a-z0-9]\z"
 
 
+@overload
+def clean(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
+@overload
+def clean(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
+def clean(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
+@overload
+def clean(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Tidy a column of addresses: what people and exports put around them goes, the address stays.
 
@@ -83,7 +94,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     return kind.attach(pa.table(tidied), names, CLEAN_COLUMNS, {})
 
 
-def row_index(codes: pa.Int32Array, intake: Intake) -> pa.Int64Array:
+def row_index(codes: pa.Int32Array, intake: TextColumn) -> pa.Int64Array:
     """Per row of the caller's the index of its distinct text; null where it holds no text."""
     rows = np.full(intake.size, -1, np.int64)
     rows[slice(None) if intake.rows is None else intake.rows] = codes.to_numpy(zero_copy_only=False)

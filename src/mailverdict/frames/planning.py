@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from pathlib import Path
-from typing import Any
+from collections.abc import Hashable
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ..backend import Backend, Quota
 from ..checks.syntax.column import observe_column
 from ..errors import SettingsError
-from ..local.backend import LocalBackend
 from ..loop import run_sync
-from ..model.settings import Duration
 from ..runs.execution import unique_addresses
 from ..runs.options import Options, pick_backend
 from ..runs.plan import Plan, plan_run
 from .kinds import kind_of_data
+from .options import VerifyOptions, show_options, split_options
 from .text_column import read_values
 
 __all__ = ["plan", "quota"]
@@ -72,22 +70,11 @@ def quota_of(backend: Any) -> Quota | None:
     return run_sync(ask())
 
 
+@show_options()
 def plan(
     data: Any,
     column: Hashable | None = None,
-    *,
-    validation_type: str = "mx",
-    backend: Backend | str | None = None,
-    journal: str | Path | None = "auto",
-    max_age: Duration = "30D",
-    refresh: Iterable[str] = (),
-    limit: int | None = None,
-    on_quota: str = "stop",
-    screen: LocalBackend | str | None = None,
-    offline: bool = False,
-    columns: str | Iterable[str] = "core",
-    prefix: str | None = None,
-    progress: Any = "auto",
+    **options: Unpack[VerifyOptions],
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Spends nothing.
 
@@ -96,10 +83,10 @@ def plan(
 
     Parameters
     ----------
-    data, column, validation_type, backend, journal, max_age, refresh, limit, on_quota, screen, offline
+    data, column
         As in `verify`.
-    columns, prefix, progress
-        Accepted so that the same arguments serve both; they cost nothing.
+    **options
+        The keyword arguments of `verify`; `columns`, `prefix` and `progress` change nothing here.
 
     Returns
     -------
@@ -119,31 +106,22 @@ def plan(
     >>> found.rows, found.missing, found.malformed, found.unique
     (5, 1, 1, 2)
     """
-    options = Options.check(
-        validation_type=validation_type,
-        backend=backend,
-        journal=journal,
-        max_age=max_age,
-        refresh=refresh,
-        limit=limit,
-        on_quota=on_quota,
-        screen=screen,
-        offline=offline,
-    )
-    intake = read_values(kind_of_data(data, column).values())
-    accepted = intake.texts.filter(observe_column(intake.texts).ok)
+    arguments, _ = split_options("plan", options)
+    checked = Options.check(**arguments)
+    cells = read_values(kind_of_data(data, column).values())
+    accepted = cells.texts.filter(observe_column(cells.texts).ok)
     unique, _ = unique_addresses(accepted)
-    known, in_flight, held = look_up(unique, options)
+    known, in_flight, held = look_up(unique, checked)
     return plan_run(
-        rows=intake.size,
-        missing=intake.size - len(intake.texts) - len(intake.foreign_rows),
-        malformed=len(intake.texts) - len(accepted) + len(intake.foreign_rows),
+        rows=cells.size,
+        missing=cells.size - len(cells.texts) - len(cells.nontext_rows),
+        malformed=len(cells.texts) - len(accepted) + len(cells.nontext_rows),
         unique=len(unique),
         known=known,
         in_flight=in_flight,
         held=held,
-        quota=None if offline else quota_of(options.backend),
-        limit=0 if offline else limit,
+        quota=None if checked.request.offline else quota_of(checked.backend),
+        limit=0 if checked.request.offline else checked.request.limit,
     )
 
 

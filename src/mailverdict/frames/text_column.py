@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 
-__all__ = ["LONGEST_TEXT", "Intake", "read_values"]
+__all__ = ["LONGEST_TEXT", "TextColumn", "read_values"]
 
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Intake:
+class TextColumn:
     """A column taken in.
 
     Attributes
@@ -40,9 +40,9 @@ class Intake:
         Stripped texts of the rows that hold one, in row order, without nulls.
     rows : numpy.ndarray of int64 or None
         Row of each text; None: every row is a text.
-    foreign_rows : numpy.ndarray of int64
+    nontext_rows : numpy.ndarray of int64
         Rows that hold something else.
-    foreign_kinds : pyarrow.DictionaryArray
+    nontext_types : pyarrow.DictionaryArray
         What those hold, in words.
     size : int
         Rows in all; the ones not named are missing.
@@ -50,20 +50,20 @@ class Intake:
 
     texts: pa.StringArray
     rows: Rows | None
-    foreign_rows: Rows
-    foreign_kinds: pa.DictionaryArray
+    nontext_rows: Rows
+    nontext_types: pa.DictionaryArray
     size: int
 
 
 @dataclass(frozen=True)
-class Foreign:
+class NonText:
     """Cells that hold something other than text: their rows, ascending, and what it is."""
 
     rows: Rows
     kinds: pa.DictionaryArray
 
 
-def read_values(values: Any, *, keep_blanks: bool = False) -> Intake:
+def read_values(values: Any, *, keep_blanks: bool = False) -> TextColumn:
     """Take in a Series, an Arrow array, or any list-like of cells.
 
     Parameters
@@ -84,7 +84,7 @@ def read_values(values: Any, *, keep_blanks: bool = False) -> Intake:
     rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
     wanted = pc.if_else(pc.less(pc.binary_length(array), LONGEST_TEXT), array, stripped) if keep_blanks else stripped
     texts = wanted if rows is None else wanted.filter(present)
-    return Intake(texts, rows, foreign.rows, foreign.kinds, len(stripped))
+    return TextColumn(texts, rows, foreign.rows, foreign.kinds, len(stripped))
 
 
 def strip(array: pa.StringArray) -> pa.StringArray:
@@ -95,7 +95,7 @@ def strip(array: pa.StringArray) -> pa.StringArray:
     return stripped
 
 
-def arrow_text(values: Any) -> tuple[pa.StringArray, Foreign]:
+def arrow_text(values: Any) -> tuple[pa.StringArray, NonText]:
     """Arrow text with nulls for whatever is not text, and what those cells hold."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return from_arrow(values)
@@ -114,16 +114,16 @@ def holds_objects(dtype: Any) -> bool:
     return bool(inner == np.dtype(object))
 
 
-def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, Foreign]:
+def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonText]:
     """An Arrow column: text as it is, any other type is foreign where it is not null."""
     values = plain(array)
     if not is_text(values.type):
-        return pa.nulls(len(values), pa.string()), foreign_column(values)
+        return pa.nulls(len(values), pa.string()), nontext_column(values)
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:  # Arrow takes octets on trust, when reading Parquet for one
         return from_cells(octets_of(values), is_octets=True)
-    return narrow(values), NO_FOREIGN
+    return narrow(values), NO_NONTEXT
 
 
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
@@ -158,23 +158,23 @@ def octets_of(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
     return octets
 
 
-def foreign_column(values: pa.Array | pa.ChunkedArray) -> Foreign:
+def nontext_column(values: pa.Array | pa.ChunkedArray) -> NonText:
     """Every cell that is not null, of a type that is not text."""
     held = pc.invert(pc.is_null(values, nan_is_null=pa.types.is_floating(values.type)))
     rows = np.flatnonzero(held.to_numpy(zero_copy_only=False) if isinstance(held, pa.Array) else held.to_numpy())
     word = next((word for is_kind, word in COLUMN_KINDS if is_kind(values.type)), a_value_of(values.type))
-    return Foreign(rows, pa.repeat(pa.scalar(word), len(rows)).dictionary_encode())
+    return NonText(rows, pa.repeat(pa.scalar(word), len(rows)).dictionary_encode())
 
 
-def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, Foreign]:
+def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, NonText]:
     """Python objects: in one go when all are text or missing, cell by cell when not."""
     if pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty"):
         with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates, NaN of odd classes
-            return narrow(pa.array(values, pa.large_string(), from_pandas=True)), NO_FOREIGN
+            return narrow(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
     return from_cells(values)
 
 
-def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray, Foreign]:
+def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray, NonText]:
     """Cell by cell, for columns that hold more than text."""
     texts: list[str | None] = [None] * len(values)
     held: dict[int, str] = {}
@@ -184,7 +184,7 @@ def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray,
         if kind is not None:
             held[row] = kind
     kinds = pa.array(list(held.values()), pa.string()).dictionary_encode()
-    return narrow(pa.array(texts, pa.large_string())), Foreign(np.fromiter(held, np.int64, len(held)), kinds)
+    return narrow(pa.array(texts, pa.large_string())), NonText(np.fromiter(held, np.int64, len(held)), kinds)
 
 
 def read_cell(value: object) -> tuple[str | None, str | None]:
@@ -247,4 +247,4 @@ COLUMN_KINDS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_struct, "a mapping"),
     (pa.types.is_nested, "a list"),
 )
-NO_FOREIGN = Foreign(np.empty(0, np.int64), pa.array([], pa.string()).dictionary_encode())
+NO_NONTEXT = NonText(np.empty(0, np.int64), pa.array([], pa.string()).dictionary_encode())

@@ -1,4 +1,8 @@
-"""From rows of unique addresses to one row per row of the caller's, by position."""
+"""Verifying a column: `verify`, `averify` and `start`; and `check` for one address.
+
+In order: the arguments are checked, the column is read as text, its addresses are made unique, a `Run` verifies
+them, and a `ResultBuilder` puts the results beside the caller's rows.
+"""
 
 from __future__ import annotations
 
@@ -7,43 +11,47 @@ import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
 from ..backend import Backend
 from ..errors import BackendError, SettingsError
-from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
-from ..model.settings import Duration
 from ..model.table import SCHEMA, verification_of
 from ..model.verification import Verification
-from ..model.words import Status, ValidationType
+from ..model.words import Status, ValidationType, ValidationTypeWord
 from ..runs.execution import unique_addresses
 from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
 from .columns import Column, choose_columns, first_message
 from .kinds import DataKind, kind_of_data
-from .text_column import LONGEST_TEXT, Intake, read_values
+from .options import VerifyOptions, show_options, split_options
+from .text_column import LONGEST_TEXT, TextColumn, read_values
 
-__all__ = ["Assembly", "averify", "check", "start", "verify"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["ResultBuilder", "averify", "check", "start", "verify"]
 
 Index = npt.NDArray[np.int64]
+# Overloads: a frame comes back as the kind it came in, anything else as a pandas frame. The Arrow table comes last,
+# since pyarrow has no types of its own and every argument would match it.
 
 
 @dataclass(frozen=True)
-class Assembly:
-    """Puts the rows of unique addresses back beside the caller's rows, by position."""
+class ResultBuilder:
+    """Turns a table of unique addresses into the caller's kind of result; a run calls it with what is settled."""
 
     data: DataKind
-    names: Sequence[Any]
+    names: Sequence[Any]  # of the result columns
     columns: Sequence[Column]
-    intake: Intake
-    codes: npt.NDArray[np.int32] | None
+    cells: TextColumn
+    codes: npt.NDArray[np.int32] | None  # for each text the row of its address; None: the same order
     validation_type: ValidationType
     source: str
 
@@ -51,36 +59,31 @@ class Assembly:
         """Make the caller's kind of result."""
         fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
-        return self.data.attach(rows, self.names, self.columns, self.note())
+        note = {"validation_type": str(self.validation_type), "source": self.source}
+        return self.data.attach(rows, self.names, self.columns, note)
 
     def fields(self) -> list[str]:
-        """Fields of the one table that the columns are made from."""
+        """Fields of the table that the columns are made from."""
         return list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
 
     def rows(self, unique: pa.Table, fields: list[str]) -> pa.Table:
         """One row per row of the caller's, in their order."""
-        intake = self.intake
-        if intake.rows is None and self.codes is None:
+        cells = self.cells
+        if cells.rows is None and self.codes is None:
             return unique
-        order: Index = np.full(intake.size, -1, np.int64)
-        order[slice(None) if intake.rows is None else intake.rows] = self.text_order(len(unique))
-        if len(intake.foreign_rows):
-            foreign = foreign_rows(intake.foreign_kinds, self.validation_type, datetime.now(UTC)).select(fields)
-            order[intake.foreign_rows] = len(unique) + np.arange(len(foreign))
-            unique = pa.concat_tables([unique, foreign])
-        return spread(unique, order)
-
-    def text_order(self, unique: int) -> Any:
-        """For each text the row of its address."""
-        return np.arange(unique) if self.codes is None else self.codes
-
-    def note(self) -> dict[str, Any]:
-        """What `attrs` keeps: small and JSON-ready."""
-        return {"validation_type": str(self.validation_type), "source": self.source}
+        order: Index = np.full(cells.size, -1, np.int64)
+        order[slice(None) if cells.rows is None else cells.rows] = (
+            np.arange(len(unique)) if self.codes is None else self.codes
+        )
+        if len(cells.nontext_rows):
+            nontext = foreign_rows(cells.nontext_types, self.validation_type, datetime.now(UTC)).select(fields)
+            order[cells.nontext_rows] = len(unique) + np.arange(len(nontext))
+            unique = pa.concat_tables([unique, nontext])
+        return take_rows(unique, order)
 
 
-def spread(table: pa.Table, order: Index) -> pa.Table:
-    """Row `order[i]` of the table in row i; -1 is an empty cell, of which only the status is known."""
+def take_rows(table: pa.Table, order: Index) -> pa.Table:
+    """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
     rows = table.unify_dictionaries().combine_chunks().take(pa.array(order, mask=order < 0))
     status = rows["status"].combine_chunks()
     words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])
@@ -89,36 +92,24 @@ def spread(table: pa.Table, order: Index) -> pa.Table:
     return rows.set_column(at, rows.field(at), pa.DictionaryArray.from_arrays(codes, words))
 
 
-PRESENTATION = ("columns", "prefix", "progress")  # arguments about the frame that comes back, not about the run
-
-
-def start(
-    data: Any,
-    column: Hashable | None = None,
-    *,
-    validation_type: str = "mx",
-    backend: Backend | str | None = None,
-    journal: str | Path | None = "auto",
-    max_age: Duration = "30D",
-    refresh: Iterable[str] = (),
-    limit: int | None = None,
-    on_quota: str = "stop",
-    screen: LocalBackend | str | None = None,
-    columns: str | Iterable[str] = "core",
-    prefix: str | None = None,
-    offline: bool = False,
-    progress: bool | str | Listener = False,
-) -> Run[Any]:
+@overload
+def start(data: pd.DataFrame, column: Hashable, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
+@overload
+def start(data: pl.DataFrame, column: str, **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
+@overload
+def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
+@overload
+def start(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
+@show_options(progress=False)
+def start(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
     """Verify a column in the background; the kernel stays free.
-
-    Arguments are those of `verify`, except that no bar is shown unless asked for.
 
     Parameters
     ----------
-    data, column, validation_type, backend, journal, max_age, refresh, limit, on_quota, screen, columns, prefix, offline
+    data, column
         As in `verify`.
-    progress : bool, ``"auto"`` or callable, default False
-        Whether to show a bar, or who is called with each `Progress`.
+    **options
+        The keyword arguments of `verify`; only `progress` has another default, False.
 
     Returns
     -------
@@ -130,7 +121,7 @@ def start(
     ColumnError, SettingsError
         As `verify`, before any work.
     JournalError
-        If the journal file is damaged or not ours; it is left as it was.
+        If the journal file is damaged or not ours; it is not changed.
 
     Examples
     --------
@@ -139,52 +130,33 @@ def start(
     >>> run.result()["verdict"].tolist()
     ['valid', 'invalid']
     """
-    options = Options.check(
-        validation_type=validation_type,
-        backend=backend,
-        journal=journal,
-        max_age=max_age,
-        refresh=refresh,
-        limit=limit,
-        on_quota=on_quota,
-        screen=screen,
-        offline=offline,
-    )
-    return prepare(data, column, options, columns=columns, prefix=prefix, progress=progress).start()
+    return prepare(data, column, *split_options("start", options, progress=False)).start()
 
 
 def prepare(
     data: Any,
     column: Hashable | None,
-    options: Options,
-    *,
-    columns: str | Iterable[str] = "core",
-    prefix: str | None = None,
-    progress: bool | str | Listener = False,
+    run_options: dict[str, Any],
+    output_options: dict[str, Any],
     fields: Sequence[str] | None = None,
 ) -> Run[Any]:
-    """Take the column in and set the run up; nothing is asked before it is started.
+    """Read the column and set the run up; no network is used before it is started.
 
-    Of the one table only the `fields` behind the columns are kept, unless others are named.
+    Of the table of results only the `fields` behind the columns are kept, unless others are named.
     """
+    options = Options.check(**run_options)
     kind = kind_of_data(data, column)
-    chosen = choose_columns(columns)
-    names = kind.names(prefix, chosen)
+    columns = choose_columns(output_options["columns"])
+    names = kind.names(output_options["prefix"], columns)
+    progress = output_options["progress"]
     check_progress(progress)
-    intake = read_values(kind.values())
-    texts, codes = (intake.texts, None) if options.is_free else unique_addresses(intake.texts)
-    assembly = Assembly(kind, names, chosen, intake, codes, options.validation_type, options.backend.source)
-    run: Run[Any] = Run(open_execution(texts, options, fields or assembly.fields()), assembly)
+    cells = read_values(kind.values())
+    # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
+    texts, codes = (cells.texts, None) if options.is_free else unique_addresses(cells.texts)
+    builder = ResultBuilder(kind, names, columns, cells, codes, options.validation_type, options.backend.source)
+    run: Run[Any] = Run(open_execution(texts, options, fields or builder.fields()), builder)
     show_progress(run, column, progress, is_free=options.is_free)
     return run
-
-
-def show_progress(run: Run[Any], column: Hashable | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
-    """Subscribe whoever wants to know how far it is."""
-    if callable(progress):
-        run.subscribe(progress)
-    elif wants_bar(progress=progress, is_free=is_free):
-        run.subscribe(ProgressBar(f"verify {column}" if column is not None else "verify"))
 
 
 def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
@@ -192,23 +164,24 @@ def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - t
         raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")
 
 
-def verify(
-    data: Any,
-    column: Hashable | None = None,
-    *,
-    validation_type: str = "mx",
-    backend: Backend | str | None = None,
-    journal: str | Path | None = "auto",
-    max_age: Duration = "30D",
-    refresh: Iterable[str] = (),
-    limit: int | None = None,
-    on_quota: str = "stop",
-    screen: LocalBackend | str | None = None,
-    columns: str | Iterable[str] = "core",
-    prefix: str | None = None,
-    offline: bool = False,
-    progress: bool | str | Listener = "auto",
-) -> Any:
+def show_progress(run: Run[Any], column: Hashable | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
+    """Subscribe the caller's function or a progress bar."""
+    if callable(progress):
+        run.subscribe(progress)
+    elif wants_bar(progress=progress, is_free=is_free):
+        run.subscribe(ProgressBar(f"verify {column}" if column is not None else "verify"))
+
+
+@overload
+def verify(data: pd.DataFrame, column: Hashable, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+@overload
+def verify(data: pl.DataFrame, column: str, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+@overload
+def verify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+@overload
+def verify(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> pa.Table: ...
+@show_options()
+def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
 
     Works in scripts, notebooks (also inside their running event loop), threads and worker
@@ -289,27 +262,11 @@ def verify(
     2       invalid        <NA>             <NA>         done
     3           NaN        <NA>             <NA>      missing
     """
-    run = start(
-        data,
-        column,
-        validation_type=validation_type,
-        backend=backend,
-        journal=journal,
-        max_age=max_age,
-        refresh=refresh,
-        limit=limit,
-        on_quota=on_quota,
-        screen=screen,
-        columns=columns,
-        prefix=prefix,
-        offline=offline,
-        progress=progress,
-    )
-    return collect(run)
+    return collect(prepare(data, column, *split_options("verify", options)).start())
 
 
 def collect(run: Run[Any]) -> Any:
-    """The result of a run; Ctrl-C ends the run first, and takes what was settled along."""
+    """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
         return run.result()
     except KeyboardInterrupt as interrupt:
@@ -318,17 +275,26 @@ def collect(run: Run[Any]) -> Any:
         interrupt.add_note("what was settled is on this exception's .partial, and in the journal if there is one")
         raise
     finally:
-        warn_of(run, stacklevel=4)
+        show_warnings(run, stacklevel=4)
 
 
-def warn_of(run: Run[Any], stacklevel: int) -> None:
-    """Pass the run's notices on, as of the line that called for the run."""
+def show_warnings(run: Run[Any], stacklevel: int) -> None:
+    """Emit the run's notices as warnings; `stacklevel` is that of the user's line."""
     for notice in run.notices:
         warnings.warn(notice, UserWarning, stacklevel=stacklevel)
 
 
-async def averify(data: Any, column: Hashable | None = None, **options: Any) -> Any:
-    """Verify a column from async code: the awaiting event loop stays free.
+@overload
+async def averify(data: pd.DataFrame, column: Hashable, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+@overload
+async def averify(data: pl.DataFrame, column: str, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+@overload
+async def averify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+@overload
+async def averify(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> pa.Table: ...
+@show_options()
+async def averify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Any:
+    """Verify a column from async code; the event loop is not blocked.
 
     Parameters
     ----------
@@ -354,18 +320,17 @@ async def averify(data: Any, column: Hashable | None = None, **options: Any) -> 
     >>> asyncio.run(mv.averify(["ada@example.org"], validation_type="regex"))["verdict"].tolist()
     ['valid']
     """
-    shown = {"progress": "auto"} | {name: options.pop(name) for name in PRESENTATION if name in options}
-    run = await asyncio.to_thread(prepare, data, column, Options.check(**options), **shown)
+    run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
         return await run
     finally:
-        warn_of(run, stacklevel=3)
+        show_warnings(run, stacklevel=3)
 
 
 def check(
     email: str,
     *,
-    validation_type: str = "smtp",
+    validation_type: ValidationType | ValidationTypeWord = "smtp",
     backend: Backend | str | None = None,
 ) -> Verification:
     """Verify one address now; nothing is journalled.
@@ -399,12 +364,12 @@ def check(
     """
     if not isinstance(email, str) or not email.strip():
         raise SettingsError(f"email={email!r:.80}: give one address as text")
-    options = Options.check(validation_type=validation_type, backend=backend, journal=None, on_quota="raise")
-    run = prepare([email], None, options, fields=SCHEMA.names)
+    options = {"validation_type": validation_type, "backend": backend, "journal": None, "on_quota": "raise"}
+    run = prepare([email], None, *split_options("check", options, progress=False), fields=SCHEMA.names)
     collect(run)
-    assembly = run.finish
-    assert isinstance(assembly, Assembly)
-    table = assembly.rows(run.execution.ledger.table(validation_type), SCHEMA.names)
+    builder = run.finish
+    assert isinstance(builder, ResultBuilder)
+    table = builder.rows(run.execution.ledger.table(validation_type), SCHEMA.names)
     row = {**table.to_pylist()[0], "email": readable(email)}
     if row["status"] == Status.DONE:
         return verification_of(row)

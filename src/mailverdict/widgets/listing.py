@@ -157,7 +157,7 @@ def shown_texts(cells: pd.Series[Any]) -> pa.Array:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(object)
     intake = read_values(cells, keep_blanks=True)
-    if len(intake.foreign_rows):
+    if len(intake.nontext_rows):
         texts = pa.array(
             [None if is_missing(cell) else encodable(str(cell)[:LONGEST_CELL]) for cell in cells], pa.string()
         )

@@ -1,0 +1,99 @@
+"""The keyword arguments that `verify`, `averify`, `start`, `plan`, the accessors and Dask share.
+
+`VerifyOptions` holds their names, order and types for editors and type checkers, `DEFAULTS` their defaults.
+`show_options` gives a function the signature that `help()`, notebooks and the documentation show, and
+`split_options` reads what a caller gave. What each argument means is documented in `verify`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
+
+if TYPE_CHECKING:  # the accessors need this module, and importing mailverdict stays light
+    from ..backend import Backend
+    from ..local.backend import LocalBackend
+    from ..model.settings import Duration
+    from ..model.words import ColumnSet, OnQuota, ScreenWord, ValidationType, ValidationTypeWord
+    from ..runs.progress import Listener
+
+__all__ = ["DEFAULTS", "VerifyOptions", "show_options", "split_options"]
+
+
+class VerifyOptions(TypedDict, total=False):
+    """Keyword arguments of `mailverdict.verify`."""
+
+    validation_type: ValidationType | ValidationTypeWord
+    backend: Backend | str | None
+    journal: str | Path | None
+    max_age: Duration
+    refresh: Iterable[str]
+    limit: int | None
+    on_quota: OnQuota
+    screen: LocalBackend | ScreenWord | None
+    columns: ColumnSet | Iterable[str]
+    prefix: str | None
+    offline: bool
+    progress: bool | Literal["auto"] | Listener
+
+
+DEFAULTS: VerifyOptions = {
+    "validation_type": "mx",
+    "backend": None,
+    "journal": "auto",
+    "max_age": "30D",
+    "refresh": (),
+    "limit": None,
+    "on_quota": "stop",
+    "screen": None,
+    "columns": "core",
+    "prefix": None,
+    "offline": False,
+    "progress": "auto",
+}
+OUTPUT_OPTIONS = ("columns", "prefix", "progress")  # how the result is shown; the other options are the run's
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def show_options(**changed: Any) -> Callable[[Function], Function]:
+    """Replace ``**options`` in the signature that a function shows by all options, with defaults `changed`.
+
+    >>> @show_options(progress=False)
+    ... def example(data, **options): ...
+    >>> list(inspect.signature(example).parameters)[:3], inspect.signature(example).parameters["progress"].default
+    (['data', 'validation_type', 'backend'], False)
+    """
+
+    def decorate(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        function.__signature__ = signature.replace(parameters=[*own, *option_parameters(changed)])  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
+    defaults = {**DEFAULTS, **changed}
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name], annotation=kind.__forward_arg__)
+        for name, kind in VerifyOptions.__annotations__.items()
+    ]
+
+
+def split_options(function: str, options: Mapping[str, Any], **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Complete the options given to `function` by their defaults: those of the run, and those of the output.
+
+    Raises
+    ------
+    TypeError
+        If `function` has no such keyword argument.
+    """
+    if unknown := [name for name in options if name not in DEFAULTS]:
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+    complete = {**DEFAULTS, **changed, **options}
+    output = {name: complete.pop(name) for name in OUTPUT_OPTIONS}
+    return complete, output

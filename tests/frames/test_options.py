@@ -1,0 +1,66 @@
+"""The shared keyword arguments: one source for signatures, defaults, completion and documentation."""
+
+from __future__ import annotations
+
+import inspect
+
+import pandas as pd
+import pytest
+from numpydoc.docscrape import FunctionDoc
+
+import mailverdict as mv
+import mailverdict.dask
+from mailverdict.frames.accessor import FrameAccessor, SeriesAccessor
+from mailverdict.frames.options import DEFAULTS, VerifyOptions
+
+SHARING = [
+    mv.verify,
+    mv.averify,
+    mv.start,
+    mv.plan,
+    mailverdict.dask.verify,
+    FrameAccessor.verify,
+    FrameAccessor.start,
+    SeriesAccessor.verify,
+]
+names = [f"{function.__module__}.{function.__qualname__}" for function in SHARING]
+
+
+def keyword_arguments(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY}
+
+
+def test_names_and_defaults_are_the_same_in_the_same_order():
+    assert list(DEFAULTS) == list(VerifyOptions.__annotations__)
+
+
+@pytest.mark.parametrize("function", SHARING, ids=names)
+def test_every_function_shows_all_arguments_with_their_defaults(function):
+    changed = {"progress": False} if function.__name__ == "start" else {}
+    assert keyword_arguments(function) == DEFAULTS | changed
+    assert all(each.kind is not each.VAR_KEYWORD for each in inspect.signature(function).parameters.values())
+
+
+def test_verify_documents_every_argument_once():
+    documented = [each.name for each in FunctionDoc(mv.verify)["Parameters"]]
+    assert documented == ["data", "column", *DEFAULTS]
+
+
+@pytest.mark.parametrize("function", [mv.verify, mv.start, mv.plan])
+def test_an_unknown_argument_is_named(function):
+    with pytest.raises(
+        TypeError, match=r"^(verify|start|plan)\(\) got an unexpected keyword argument 'validationtype'"
+    ):
+        function(["ada@example.org"], validationtype="regex")
+
+
+def test_notebooks_complete_arguments():
+    from IPython.core.completer import IPCompleter
+
+    completer = IPCompleter(namespace={"mv": mv, "df": pd.DataFrame({"email": []})})
+    completer.use_jedi = False
+    _, found = completer.complete("mv.verify(df, 'email', val")
+    assert "validation_type=" in found
+    _, found = completer.complete("df.mailverdict.")
+    assert [name.rpartition(".")[2] for name in found] == ["by_domain", "clean", "start", "summary", "verify"]
