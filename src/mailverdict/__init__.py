@@ -1,17 +1,17 @@
 """mailverdict: a verdict, its reasons and flags for every row of an e-mail column.
 
-Begin with `verify`. The house, top to bottom; a line imports only from lines below it::
+Begin with `verify`. The layers from top to bottom; each imports only from those below it::
 
     cli                     the command line
-    sandbox                 a mail world in a box, for demos, tutorials and your own tests
-    widgets, service, dask  faces
-    reports                 summaries, then pictures and pages
-    frames                  DataFrame in, DataFrame out
-    runs                    many addresses, safely: journal, progress, resume
+    sandbox                 DNS, mail servers and a service on loopback, for demos and tests
+    widgets, service, dask  the notebook widget, the HTTP service, Dask frames
+    reports                 summaries, reports, explanations
+    frames                  pandas, Polars and Arrow frames in and out
+    runs                    verification of many addresses: journal, progress, resuming
     local, remote           the two backends
-    checks, contract        checks observe; contract turns values into JSON and back
-    verdicts                judges: the only place a verdict is born
-    backend                 the door between how and how many
+    checks, contract        observations of one address or domain; the JSON of the service
+    verdicts                evidence to verdict: the only place where a verdict is made
+    backend                 the protocol between runs and backends
     model, loop             values; the bridge from sync to async
     errors                  every exception
 """
@@ -25,6 +25,10 @@ from . import errors
 from .frames import accessor as _accessor  # registers df.mailverdict and s.mailverdict
 
 if TYPE_CHECKING:
+    from . import dask as dask
+    from . import sandbox as sandbox
+    from . import service as service
+    from . import widgets as widgets
     from .backend import Quota
     from .errors import (
         BackendError,
@@ -61,8 +65,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-# Public name -> module; imported when first used, so that `import mailverdict` stays light.
-HOME = {
+# The module of each public name; imported when first used, so that `import mailverdict` stays light.
+_MODULES = {
     "BackendError": "errors",
     "Blacklist": "model.settings",
     "ColumnError": "errors",
@@ -115,7 +119,7 @@ HOME = {
     "summary": "reports.summary",
     "verify": "frames.verify",
 }
-ROOMS = ("dask", "sandbox", "widgets")  # sub-packages reached as attributes
+_SUBMODULES = ("dask", "sandbox", "service", "widgets")  # imported when first used as an attribute
 
 __all__ = [
     "BackendError",
@@ -174,20 +178,19 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name from its home when it is first used."""
-    if name in ROOMS:
-        return importlib.import_module(f".{name}", __name__)
-    if name not in HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f".{HOME[name]}", __name__), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # else type checkers would accept any name
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name from its module when it is first used."""
+        if name in _SUBMODULES:
+            return importlib.import_module(f".{name}", __name__)
+        if name not in _MODULES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f".{_MODULES[name]}", __name__), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
-    """Offer the public names to completion, also those not imported yet."""
-    return sorted({*globals(), *HOME, *ROOMS})
-
-
-del _accessor
+    """The public names alone, whether imported yet or not; this is what completion offers."""
+    return list(__all__)

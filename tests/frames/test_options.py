@@ -56,11 +56,14 @@ def test_an_unknown_argument_is_named(function):
 
 
 def test_notebooks_complete_arguments():
-    from IPython.core.completer import IPCompleter
+    from IPython.core.completer import IPCompleter, provisionalcompleter
 
     completer = IPCompleter(namespace={"mv": mv, "df": pd.DataFrame({"email": []})})
     completer.use_jedi = False
-    _, found = completer.complete("mv.verify(df, 'email', val")
-    assert "validation_type=" in found
-    _, found = completer.complete("df.mailverdict.")
-    assert [name.rpartition(".")[2] for name in found] == ["by_domain", "clean", "start", "summary", "verify"]
+    with provisionalcompleter():
+        arguments, methods = (
+            [each.text for each in completer.completions(text, len(text))]
+            for text in ("mv.verify(df, 'email', val", "df.mailverdict.")
+        )
+    assert "validation_type=" in arguments
+    assert methods == [".by_domain", ".clean", ".start", ".summary", ".verify"]
