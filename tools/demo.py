@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 
 import mailverdict as mv
-from mailverdict.frames.files.writers import AtomicTable
+from mailverdict.frames.files.writers import create_table
 from mailverdict.model.words import ValidationType
 from mailverdict.reports.summary import Tally, render_tally
 
@@ -165,7 +165,7 @@ def show_reasons(out: pd.DataFrame) -> None:
 def write(out: pd.DataFrame) -> None:
     """Write it as the command line does: whole or not at all, and nothing that a spreadsheet would run."""
     RESULT.parent.mkdir(exist_ok=True)
-    with AtomicTable(RESULT) as table:
+    with create_table(RESULT) as table:
         table.write(pa.Table.from_pandas(out, preserve_index=False))
     mv.report(out, "email", REPORT)
     headline(f"Written: {RESULT.relative_to(ROOT)}, {len(out):,} rows, {len(out.columns)} columns")

@@ -208,7 +208,7 @@ def test_what_is_no_table_is_told_and_the_next_file_works(
     voila_page: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
 ) -> None:
     bad = {
-        "picture.csv": (b"\x89PNG\r\n\x1a\n\x00", "picture.csv.*octet 0x89"),
+        "picture.csv": (b"\x89PNG\r\n\x1a\n\x00", "picture.csv.*byte 0x89"),
         "empty.csv": (b"", "empty.csv is empty"),
         "header.csv": (b"name,mail\n", "no rows"),
         "broken.xlsx": (b"PK no workbook", "broken.xlsx cannot be read as XLSX"),

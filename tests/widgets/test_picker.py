@@ -32,7 +32,7 @@ def test_one_way_of_opening_a_path_is_enough(tmp_path):
 def test_a_bad_upload_leaves_what_was_there_and_offers_encodings(contacts):
     audit = ready(contacts, validation_type="regex")
     audit.picker.upload.value = (upload("old.csv", "who,mail\nJürgen,a@b.example\n".encode("cp1252")),)
-    assert "old.csv, line 2: octet 0xfc is not utf-8" in said(audit)
+    assert "old.csv, line 2: byte 0xfc is not utf-8" in said(audit)
     assert "--" not in said(audit), "there is no command line here"
     assert audit.source.frame is contacts
     assert audit.picker.encoding.layout.display is None

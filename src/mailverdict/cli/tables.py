@@ -22,7 +22,7 @@ from ..frames.files.readers import STDIN, guess_column, open_table
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import TableFile
-from ..frames.files.writers import AtomicTable
+from ..frames.files.writers import create_table
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
@@ -204,7 +204,7 @@ def tell_stopping() -> None:
 
 def tell_end(stream: PieceStream, pending: int) -> None:
     """Leave with the status of whatever ended the verifying early."""
-    if stream.stopper.is_asked:
+    if stream.stopper.is_requested:
         fail(f"interrupted: {pending:,} rows are pending; call again to go on", INTERRUPTED)
     if stream.failure is not None:
         tell(f"{pending:,} rows are pending; call again to go on")
@@ -320,7 +320,9 @@ def open_output(output: str | None, source: TableFile, *, raw: bool) -> Iterator
     if output is None:
         yield lambda piece: None
         return
-    with AtomicTable(output, delimiter=source.delimiter, is_for_people=not raw, has_mark=source.has_mark) as table:
+    with create_table(
+        output, delimiter=source.format.delimiter, escape_formulas=not raw, has_bom=source.format.has_bom
+    ) as table:
         yield table.write
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..atomic_write import atomic_write
 from ..errors import InputError
-from ..frames.files.writers import AtomicTable
+from ..frames.files.writers import create_table
 from .cells import encodable, is_missing
 
 __all__ = ["LARGEST_LINK", "MIME", "Saved", "save_table"]
@@ -73,7 +73,7 @@ def save_table(frame: pd.DataFrame, stem: str, kind: str, folder: Path, largest_
     name = f"{stem}.{kind}"
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as scratch:
         made = Path(scratch) / f"table.{kind}"
-        with AtomicTable(made) as table:
+        with create_table(made) as table:
             table.write(to_arrow(frame))
         size = made.stat().st_size
         if size <= largest_link:

@@ -122,7 +122,7 @@ class FilePicker:
             source = reader(self.encoding.value or None)
         except InputError as exc:
             show(self.encoding, is_shown=True)
-            self.tell(str(exc).replace("as --encoding", "above, as"), "failed")
+            self.tell(str(exc).replace("as in --encoding", "above, as in"), "failed")
             return
         show(self.encoding, is_shown=bool(self.encoding.value))
         self.tell("", "plain")

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.files.readers import KINDS, Hints, guess_column, open_kind, open_table
+from ..frames.files.readers import KINDS, ReadOptions, guess_column, open_kind, open_table
 from ..frames.text_column import read_values
 
 __all__ = ["Source", "read_frame", "read_path", "read_upload"]
@@ -139,7 +139,7 @@ def read_upload(upload: Mapping[str, Any], encoding: str | None = None) -> Sourc
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
         copy = Path(folder) / f"upload{suffix}"
         copy.write_bytes(upload["content"])
-        with open_kind(copy, KINDS[suffix], Hints(encoding=encoding), name) as table:
+        with open_kind(copy, KINDS[suffix], ReadOptions(encoding=encoding), name) as table:
             return from_pieces(name, list(table.pieces()))
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import ColumnError, InputError
-from mailverdict.frames.files.delimited import BLOCK, SAMPLE, guess_delimiter, known_delimiter
+from mailverdict.frames.files.delimited import BLOCK, SAMPLE, guess_delimiter, parse_delimiter
 from mailverdict.frames.files.readers import SAMPLE_ROWS, address_shares, guess_column, open_table
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]
@@ -106,32 +106,32 @@ class TestDelimited:
             (b"", {}, " is empty"),
             ("\n\nid,email\n1,x\n", {}, " has no header line"),
             (",,\n1,2,3\n", {}, " has no header line"),
-            ("x" * (SAMPLE + 9) + "\n1\n", {}, ": the header line is longer than 65,536 octets"),
+            ("x" * (SAMPLE + 9) + "\n1\n", {}, ": the header line is longer than 65,536 bytes"),
             ("id,email\n1\n", {}, ", line 2: 1 cell where the header has 2"),
             ('id,email\n"a\nb",2\n1,2,3\n', {}, ", line 4: 3 cells where the header has 2"),
             (
                 'id,email\n1,"ada@example.org\n2,x\n',
                 {},
-                " ends inside quotes: it is cut off, or a quote is not doubled",
+                " ends inside quotes: it is truncated, or a quote is not doubled",
             ),
             ('id,email\n1,"ada@example.org'.encode("utf-16"), {}, " ends inside quotes"),
             (
                 "id,email\nJörg,x\n".encode("latin-1"),
                 {},
-                ", line 2: octet 0xf6 is not utf-8; say which encoding it is, as --encoding cp1252",
+                ", line 2: byte 0xf6 is not utf-8; give its encoding, as in --encoding cp1252",
             ),
-            ("id,email\nJörg,x\n".encode("latin-1"), {"encoding": "utf-8"}, ", line 2: octet 0xf6 is not utf-8"),
+            ("id,email\nJörg,x\n".encode("latin-1"), {"encoding": "utf-8"}, ", line 2: byte 0xf6 is not utf-8"),
             (
                 b"id,email\n" + b"1,x\n" * SAMPLE + "Jörg,x\n".encode("latin-1"),
                 {},
-                ", line 65538: octet 0xf6 is not utf-8",
+                ", line 65538: byte 0xf6 is not utf-8",
             ),
-            (b"id,email\n" + b"1,x\n" * SAMPLE + b"2,\xc3", {}, ", line 65539: octet 0xc3 is not utf-8"),
-            ("id,email\n1,x\0y\n", {}, " holds NUL characters: it is no text table"),
-            ("id,email\n1,x\n".encode("utf-16-le"), {}, " holds NUL characters"),
+            (b"id,email\n" + b"1,x\n" * SAMPLE + b"2,\xc3", {}, ", line 65539: byte 0xc3 is not utf-8"),
+            ("id,email\n1,x\0y\n", {}, " contains NUL characters: it is not a text table"),
+            ("id,email\n1,x\n".encode("utf-16-le"), {}, " contains NUL characters"),
             ("id,email\n1,x\n", {"encoding": "utf-99"}, "encoding 'utf-99' is not known; try utf-8"),
             ("id,email\n1,x\n", {"encoding": "base64"}, "encoding 'base64' is not known"),
-            ("id,email\n1,x\n", {"encoding": "utf-16"}, "octet 0x0a is not utf-16; give another --encoding"),
+            ("id,email\n1,x\n", {"encoding": "utf-16"}, "byte 0x0a is not utf-16; give another --encoding"),
             ("id,email\n1,x\n", {"delimiter": "ab"}, "delimiter 'ab': give one character, or one of tab"),
             ("id,email\n1,x\n", {"delimiter": ""}, "delimiter ''"),
             ("id,email\n1,x\n", {"delimiter": "\n"}, "delimiter '\\n'"),
@@ -144,7 +144,7 @@ class TestDelimited:
 
     def test_a_row_too_long_for_memory_is_told(self, tmp_path):
         path = write(tmp_path, "x.csv", "id,email\n1," + "x" * (3 * BLOCK) + "\n")
-        assert "a row is longer than 8,388,608 octets, or a quote is not closed" in fault_of(path)
+        assert "a row is longer than 8,388,608 bytes, or a quote is not closed" in fault_of(path)
 
     def test_a_long_cell_with_a_lone_quote_is_read(self, tmp_path):
         cell = 'x"' + "x" * 200_000
@@ -166,7 +166,7 @@ class TestDelimited:
     def test_the_delimiter_is_guessed_outside_quotes(self):
         assert guess_delimiter('"a,b,c";"d";"e"\n1,2') == ";"
         assert guess_delimiter("email") == ","
-        assert known_delimiter("\\t") == "\t"
+        assert parse_delimiter("\\t") == "\t"
 
 
 class TestParquet:
@@ -285,7 +285,7 @@ class TestStandardInput:
 
     @pytest.mark.parametrize(
         ("content", "told"),
-        [(b"", "standard input is empty"), (b"id\n\xff\n", "standard input, line 2: octet 0xff"), (b"\n", "no header")],
+        [(b"", "standard input is empty"), (b"id\n\xff\n", "standard input, line 2: byte 0xff"), (b"\n", "no header")],
     )
     def test_what_is_wrong_is_told_and_its_copy_goes(self, monkeypatch, tmp_path, content, told):
         import tempfile

@@ -7,7 +7,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.frames.files.readers import open_table
 from mailverdict.frames.files.restore import restore_frame
-from mailverdict.frames.files.writers import AtomicTable
+from mailverdict.frames.files.writers import create_table
 from mailverdict.sandbox import World
 
 CELLS = ["ada@gmail.com", "info@gmial.com", "x@gone.example", "bad", None]
@@ -19,8 +19,8 @@ def test_dtypes_and_values_come_back(tmp_path, name, columns):
     with World() as world:
         out = mv.verify(pa.table({"email": CELLS}), "email", backend=world.backend, columns=columns)
         expected = mv.verify(pd.DataFrame({"email": CELLS}), "email", backend=world.backend, columns=columns)
-    with AtomicTable(tmp_path / name) as sink:
-        sink.write(out)
+    with create_table(tmp_path / name) as writer:
+        writer.write(out)
     with open_table(tmp_path / name) as source:
         table = pa.concat_tables(source.pieces())
     back = restore_frame(table, "email")

@@ -86,7 +86,7 @@ def interrupt_when(condition):
 
 
 class TestStopper:
-    def test_one_interrupt_is_a_wish_and_no_row_is_lost(self):
+    def test_one_interrupt_requests_a_stop_and_no_row_is_lost(self):
         gate, told = threading.Event(), []
         backend = ScriptedBackend([Settled(rows_of(EMAILS[0]))], [Settled(rows_of(EMAILS[1][:2])), Noticed("")])
         backend.gate = gate
@@ -104,10 +104,10 @@ class TestStopper:
         assert backend.closed.is_set()
         assert stream.failure is None
 
-    def test_the_second_interrupt_is_felt(self):
+    def test_the_second_interrupt_is_raised(self):
         with Stopper() as stopper:
             signal.raise_signal(signal.SIGINT)
-            assert stopper.is_asked
+            assert stopper.is_requested
             with pytest.raises(KeyboardInterrupt):
                 signal.raise_signal(signal.SIGINT)
 
@@ -117,7 +117,7 @@ class TestStopper:
             assert signal.getsignal(signal.SIGINT) != before
         assert signal.getsignal(signal.SIGINT) is before
 
-    def test_a_run_begun_after_the_wish_ends_at_once(self):
+    def test_a_run_started_after_the_request_ends_at_once(self):
         stopper = Stopper()
         stopper.stop()
         seen, _ = run(ScriptedBackend(), stopper=stopper)

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
-from mailverdict.frames.files.writers import CSV_ROWS, XLSX_ROWS, AtomicTable, CsvSink, neutralize
+from mailverdict.frames.files.writers import CSV_ROWS, XLSX_ROWS, CsvTableWriter, create_table, neutralize
 
 MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 TABLE = pa.table(
@@ -49,7 +49,7 @@ FORMULAS = [
 
 
 def written(path, *pieces, **options):
-    with AtomicTable(path, **options) as table:
+    with create_table(path, **options) as table:
         for piece in pieces:
             table.write(piece)
     return path
@@ -77,14 +77,14 @@ class TestCsv:
     def test_formulas_in_cells_and_header_unless_raw(self, tmp_path):
         piece = pa.table({"=a": [text for text, _ in FORMULAS]})
         for raw, column in ((True, 0), (False, 1)):
-            path = written(tmp_path / "x.csv", piece, is_for_people=not raw)
+            path = written(tmp_path / "x.csv", piece, escape_formulas=not raw)
             with path.open(newline="") as file:
                 header, *rows = csv.reader(file)
             assert header == [("=a", "'=a")[column]]
             assert [row[0] if row else "" for row in rows] == [each[column] for each in FORMULAS]
 
     def test_a_byte_order_mark_where_the_input_had_one(self, tmp_path):
-        path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), has_mark=True)
+        path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), has_bom=True)
         assert path.read_bytes() == b"\xef\xbb\xbfa\n\xc3\xb6\n"
 
     @given(
@@ -100,9 +100,9 @@ class TestCsv:
     def test_whatever_is_written_python_reads_back(self, tmp_path_factory, rows, delimiter):
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
         path = tmp_path_factory.mktemp("csv") / "x.csv"
-        sink = CsvSink(path, delimiter, is_for_people=False)
-        sink.write(pa.table(columns, names=["a", "b"]))
-        sink.close()
+        writer = CsvTableWriter(path, delimiter, escape_formulas=False)
+        writer.write(pa.table(columns, names=["a", "b"]))
+        writer.close()
         with path.open(newline="", encoding="utf-8") as file:
             read = list(csv.reader(file, delimiter=delimiter))
         assert read == [["a", "b"], *([a or "", b] for a, b in rows)]
@@ -113,7 +113,7 @@ class TestCsv:
         assert lines == ["n", *numbers]
 
     def test_standard_output(self, capfdbinary):
-        with AtomicTable("-") as table:
+        with create_table("-") as table:
             table.write(TABLE.select(["email"]))
             assert capfdbinary.readouterr().out == b""
         assert capfdbinary.readouterr().out == b'email\nada@example.org\n\n"say ""hi"""\n'
@@ -175,7 +175,7 @@ class TestAtomic:
 
     def test_the_file_takes_its_name_at_the_end(self, tmp_path):
         path = tmp_path / "x.csv"
-        with AtomicTable(path) as table:
+        with create_table(path) as table:
             table.write(TABLE)
             assert not path.exists()
         assert [each.name for each in tmp_path.iterdir()] == ["x.csv"]
@@ -197,12 +197,12 @@ class TestAtomic:
     )
     def test_a_target_that_cannot_be_is_told(self, tmp_path, name, told):
         (tmp_path / "folder.csv").mkdir()
-        with pytest.raises(InputError, match=told):
-            AtomicTable(tmp_path / name)
+        with pytest.raises(InputError, match=told), create_table(tmp_path / name):
+            pass
 
     @pytest.mark.skipif(not Path("/proc").is_dir(), reason="nothing here that not even root may write to")
     def test_a_folder_that_may_not_be_written_is_told(self, tmp_path):
-        with pytest.raises(InputError, match=r"/proc/x\.csv cannot be written: "), AtomicTable("/proc/x.csv"):
+        with pytest.raises(InputError, match=r"/proc/x\.csv cannot be written: "), create_table("/proc/x.csv"):
             pass
 
 
@@ -220,8 +220,8 @@ def test_odd_columns_are_written_and_long_identifiers_stay_themselves(tmp_path):
         }
     )
     for name in ("out.csv", "out.xlsx"):
-        with AtomicTable(tmp_path / name) as sink:
-            sink.write(table)
+        with create_table(tmp_path / name) as writer:
+            writer.write(table)
         with open_table(tmp_path / name) as source:
             back = pa.concat_tables(source.pieces()).to_pylist()[0]
         assert (str(back["id"]), str(back["huge"])) == ("1234567890123456789", "18446744073709551615")

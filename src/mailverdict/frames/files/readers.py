@@ -1,4 +1,7 @@
-"""XLSX in: a sheet is read whole, since a workbook holds about a million rows at most."""
+"""Open table files: CSV, TSV, Parquet, XLSX and standard input; and guess which column has the addresses.
+
+`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`.
+"""
 
 from __future__ import annotations
 
@@ -18,101 +21,10 @@ import pyarrow.parquet
 from ...errors import ColumnError, InputError, MissingExtraError
 from ..columns import listed
 from ..text_column import read_values
-from .delimited import DelimitedFile
-from .table_file import PIECE_ROWS, TableFile, first_line
+from .delimited import open_delimited
+from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line
 
-__all__ = ["KINDS", "STDIN", "Workbook", "address_shares", "guess_column", "open_table"]
-
-
-class Workbook(TableFile):
-    """A sheet of an XLSX file; its first row is the header.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    shown_as : str
-        How messages name it.
-    sheet : str or None
-        None: the first.
-    """
-
-    def __init__(self, path: Path, shown_as: str, *, sheet: str | None = None) -> None:
-        rows = read_sheet(path, shown_as, sheet)
-        header = [cell_text(cell) or "" for cell in rows[0]] if rows else []
-        if not any(header):
-            raise InputError(f"{shown_as} has no header line")
-        super().__init__(path, header, shown_as)
-        columns = zip(*(pad(row, len(header)) for row in rows[1:]), strict=True) if rows[1:] else [()] * len(header)
-        self.cells = pa.table([column_of(cells) for cells in columns], names=header)
-
-    def read(self) -> Iterator[pa.Table]:
-        """The rows, a piece at a time."""
-        for start in range(0, len(self.cells), PIECE_ROWS):
-            yield self.cells.slice(start, PIECE_ROWS)
-
-
-def read_sheet(path: Path, shown_as: str, sheet: str | None) -> list[list[Any]]:
-    """All cells of a sheet, as Python values."""
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
-    except ImportError as exc:
-        raise MissingExtraError("reading XLSX", "excel") from exc
-    try:
-        book = CalamineWorkbook.from_path(str(path))
-        names = book.sheet_names
-        if sheet is not None and sheet not in names:
-            raise InputError(f"{shown_as} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}")
-        if not names:
-            raise InputError(f"{shown_as} has no sheet at all")
-        rows: list[list[Any]] = book.get_sheet_by_name(sheet or names[0]).to_python()
-    except CalamineError as exc:
-        raise InputError(f"{shown_as} cannot be read as XLSX: {first_line(exc)}") from exc
-    return rows
-
-
-def pad(row: Sequence[Any], width: int) -> list[Any]:
-    """As many cells as the header has."""
-    return [*row, *[None] * width][:width]
-
-
-def column_of(cells: Sequence[Any]) -> pa.Array:
-    """A typed column where all its cells are of one kind, so that it can be written back as it was; else text."""
-    filled = [None if cell == "" else cell for cell in cells]
-    kinds = {type(cell) for cell in filled} - {type(None)}
-    kind = next((kind for among, kind in COLUMN_TYPES if kinds and kinds <= among), None)
-    if kind is None:
-        return pa.array([cell_text(cell) for cell in filled], pa.string())
-    if pa.types.is_floating(kind) and all(cell is None or is_whole(cell) for cell in filled):
-        return pa.array([None if cell is None else int(cell) for cell in filled], pa.int64())
-    try:
-        return pa.array(filled, kind)
-    except (pa.ArrowException, OverflowError, ValueError):  # a date beyond Arrow's
-        return pa.array([cell_text(cell) for cell in filled], pa.string())
-
-
-def is_whole(cell: float) -> bool:
-    """Whether a number of a workbook is a whole one that it can hold exactly."""
-    return abs(cell) < EXACT and cell == int(cell)
-
-
-def cell_text(cell: Any) -> str | None:
-    """What a person sees in the cell; whole numbers without a fraction."""
-    if cell is None or cell == "":
-        return None
-    if isinstance(cell, float) and is_whole(cell):
-        return str(int(cell))
-    return str(cell)
-
-
-EXACT = 2**53  # a workbook's numbers are doubles
-COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
-    ({bool}, pa.bool_()),
-    ({int, float}, pa.float64()),
-    ({datetime.date}, pa.date32()),
-    ({datetime.datetime}, pa.timestamp("us")),
-)
-
+__all__ = ["KINDS", "STDIN", "ReadOptions", "address_shares", "guess_column", "open_kind", "open_table"]
 
 STDIN = "-"
 KINDS = {
@@ -125,56 +37,31 @@ KINDS = {
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
 }
+SAMPLE_ROWS = 2_000  # looked at to guess the column
+MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
+ADDRESS_LIKE = r"^\S+@\S+\.\S+$|<\S+@\S+>"
+EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
 
 
 @dataclass(frozen=True)
-class Hints:
-    """What the caller knows of a file; None is found out."""
+class ReadOptions:
+    """What the caller says about a file; what is None is found out."""
 
-    encoding: str | None = None
-    delimiter: str | None = None
-    sheet: str | None = None
-
-
-class ParquetFile(TableFile):
-    """A Parquet file.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    shown_as : str
-        How messages name it.
-    """
-
-    def __init__(self, path: Path, shown_as: str) -> None:
-        self.schema = pyarrow.parquet.read_schema(path)
-        super().__init__(path, self.schema.names, shown_as)
-
-    def read(self) -> Iterator[pa.Table]:
-        """The rows, a piece at a time."""
-        with pyarrow.parquet.ParquetFile(self.path) as reader:
-            for batch in reader.iter_batches(batch_size=PIECE_ROWS):
-                yield pa.Table.from_batches([batch])
-
-    def empty(self) -> pa.Table:
-        """No rows, with the types of the columns."""
-        return self.schema.empty_table()
+    encoding: str | None = None  # CSV
+    delimiter: str | None = None  # CSV
+    sheet: str | None = None  # XLSX; None: the first
 
 
 def open_table(
     path: str | Path, *, encoding: str | None = None, delimiter: str | None = None, sheet: str | None = None
 ) -> TableFile:
-    """Look at a file: its kind, encoding, delimiter and header. To be closed, or used in a ``with`` statement.
+    """Open a table file, or standard input as CSV for ``"-"``; use the result in a ``with`` statement.
 
-    Raises
-    ------
-    InputError
-        If it is not there, a directory, empty, of no known kind, or not what its name says.
+    Raises `InputError` if the file does not exist, is a directory, is empty, or is not of the kind that its name says.
     """
-    hints = Hints(encoding, delimiter, sheet)
+    options = ReadOptions(encoding, delimiter, sheet)
     if str(path) == STDIN:
-        return open_stdin(hints)
+        return open_stdin(options)
     found = Path(path)
     if found.is_dir():
         raise InputError(f"{found} is a directory; give a file")
@@ -183,49 +70,144 @@ def open_table(
     kind = KINDS.get(found.suffix.lower())
     if kind is None:
         raise InputError(f"{found}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}")
-    return open_kind(found, kind, hints, str(found))
+    return open_kind(found, kind, options, str(found))
 
 
-def open_kind(path: Path, kind: str, hints: Hints, shown_as: str) -> TableFile:
-    """Open a file of a known kind; whatever is wrong with it is an `InputError`."""
+def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
+    """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
     if not path.stat().st_size:
-        raise InputError(f"{shown_as} is empty")
+        raise InputError(f"{name} is empty")
     try:
-        return OPENERS[kind](path, shown_as, hints)
+        return OPENERS[kind](path, name, options)
     except (pa.ArrowException, OSError, UnicodeError) as exc:
-        raise InputError(f"{shown_as}: {first_line(exc)}") from exc
+        raise InputError(f"{name}: {first_line(exc)}") from exc
 
 
-def open_stdin(hints: Hints) -> TableFile:
-    """Standard input as a file, since its encoding is looked at before it is read."""
+def open_stdin(options: ReadOptions) -> TableFile:
+    """Copy standard input to a temporary file, because a CSV is read more than once."""
     with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
-        spooled = Path(copy.name)
+        path = Path(copy.name)
         try:
             shutil.copyfileobj(sys.stdin.buffer, copy)
             copy.close()
-            opened = open_kind(spooled, "csv", hints, "standard input")
+            opened = open_kind(path, "csv", options, "standard input")
         except BaseException:
-            spooled.unlink()
+            path.unlink()
             raise
     opened.is_temporary = True
     return opened
 
 
-def open_tsv(path: Path, shown_as: str, hints: Hints) -> TableFile:
-    return DelimitedFile(path, shown_as, encoding=hints.encoding, delimiter=hints.delimiter or "\t")
+# --- Parquet ---------------------------------------------------------------------------------------
 
 
-OPENERS: dict[str, Callable[[Path, str, Hints], TableFile]] = {
-    "csv": lambda path, shown, hints: DelimitedFile(path, shown, encoding=hints.encoding, delimiter=hints.delimiter),
-    "tsv": open_tsv,
-    "parquet": lambda path, shown, hints: ParquetFile(path, shown),
-    "xlsx": lambda path, shown, hints: Workbook(path, shown, sheet=hints.sheet),
+class ParquetFile(TableFile):
+    """A Parquet file."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.schema = pyarrow.parquet.read_schema(path)
+        super().__init__(path, name, self.schema.names, FileFormat())
+
+    def read(self) -> Iterator[pa.Table]:
+        with pyarrow.parquet.ParquetFile(self.path) as reader:
+            for batch in reader.iter_batches(batch_size=PIECE_ROWS):
+                yield pa.Table.from_batches([batch])
+
+    def empty_piece(self) -> pa.Table:
+        return self.schema.empty_table()
+
+
+# --- XLSX ------------------------------------------------------------------------------------------
+
+
+class WorkbookSheet(TableFile):
+    """A sheet of an XLSX file, read whole: it has about a million rows at most."""
+
+    def __init__(self, path: Path, name: str, table: pa.Table, sheet: str) -> None:
+        super().__init__(path, name, table.column_names, FileFormat(sheet=sheet))
+        self.table = table
+
+    def read(self) -> Iterator[pa.Table]:
+        for start in range(0, len(self.table), PIECE_ROWS):
+            yield self.table.slice(start, PIECE_ROWS)
+
+
+def open_sheet(path: Path, name: str, sheet: str | None = None) -> WorkbookSheet:
+    """Read a sheet; its first row is the header."""
+    sheet, rows = read_sheet(path, name, sheet)
+    header = [cell_text(cell) or "" for cell in rows[0]] if rows else []
+    if not any(header):
+        raise InputError(f"{name} has no header line")
+    width = len(header)
+    padded = ([*row, *[None] * width][:width] for row in rows[1:])
+    columns = zip(*padded, strict=True) if rows[1:] else [()] * width
+    return WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=header), sheet)
+
+
+def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[list[Any]]]:
+    """The name of the sheet and its cells as Python values."""
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise MissingExtraError("reading XLSX", "excel") from exc
+    try:
+        book = CalamineWorkbook.from_path(str(path))
+        names = book.sheet_names
+        if sheet is not None and sheet not in names:
+            raise InputError(f"{name} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}")
+        if not names:
+            raise InputError(f"{name} has no sheet")
+        found = sheet or names[0]
+        return found, book.get_sheet_by_name(found).to_python()
+    except CalamineError as exc:
+        raise InputError(f"{name} cannot be read as XLSX: {first_line(exc)}") from exc
+
+
+def typed_column(cells: Sequence[Any]) -> pa.Array:
+    """A typed column if all cells are of one kind, so that they can be written back unchanged; otherwise text."""
+    filled = [None if cell == "" else cell for cell in cells]
+    kinds = {type(cell) for cell in filled} - {type(None)}
+    arrow_type = next((each for python_types, each in COLUMN_TYPES if kinds and kinds <= python_types), None)
+    if arrow_type is None:
+        return pa.array([cell_text(cell) for cell in filled], pa.string())
+    if pa.types.is_floating(arrow_type) and all(cell is None or is_integer(cell) for cell in filled):
+        return pa.array([None if cell is None else int(cell) for cell in filled], pa.int64())
+    try:
+        return pa.array(filled, arrow_type)
+    except (pa.ArrowException, OverflowError, ValueError):  # a date out of Arrow's range
+        return pa.array([cell_text(cell) for cell in filled], pa.string())
+
+
+def is_integer(cell: float) -> bool:
+    return abs(cell) < EXACT_INTEGERS and cell == int(cell)
+
+
+def cell_text(cell: Any) -> str | None:
+    """The cell as a spreadsheet shows it: integers without a fraction."""
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, float) and is_integer(cell):
+        return str(int(cell))
+    return str(cell)
+
+
+COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
+    ({bool}, pa.bool_()),
+    ({int, float}, pa.float64()),
+    ({datetime.date}, pa.date32()),
+    ({datetime.datetime}, pa.timestamp("us")),
+)
+OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
+    "csv": lambda path, name, given: open_delimited(path, name, encoding=given.encoding, delimiter=given.delimiter),
+    "tsv": lambda path, name, given: open_delimited(
+        path, name, encoding=given.encoding, delimiter=given.delimiter or "\t"
+    ),
+    "parquet": lambda path, name, _: ParquetFile(path, name),
+    "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet),
 }
 
 
-SAMPLE_ROWS = 2_000
-ENOUGH = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
-SHAPE = r"^\S+@\S+\.\S+$|<\S+@\S+>"
+# --- the column of addresses -----------------------------------------------------------------------
 
 
 def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
@@ -241,20 +223,14 @@ def share_of(values: Any) -> float:
     texts = read_values(values).texts
     if not len(texts):
         return 0.0
-    matches: pa.BooleanArray = pc.match_substring_regex(texts, SHAPE)
+    matches: pa.BooleanArray = pc.match_substring_regex(texts, ADDRESS_LIKE)
     return float(pc.mean(matches).as_py())
 
 
 def guess_column(columns: Mapping[Any, Any]) -> Any:
-    """The column with the largest share; the first of equals.
-
-    Raises
-    ------
-    ColumnError
-        If none looks like addresses.
-    """
+    """The column with the largest share of addresses, the first of equals; `ColumnError` if no share is large."""
     shares = address_shares(columns)
     best = max(shares, key=shares.__getitem__, default=None)
-    if best is None or shares[best] < ENOUGH:
+    if best is None or shares[best] < MIN_ADDRESS_SHARE:
         raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(columns))}")
     return best

@@ -1,4 +1,4 @@
-"""A verified table read back from a file: its result columns get their dtypes again."""
+"""Give a verified table that was read back from a file the dtypes that `verify` gave it."""
 
 from __future__ import annotations
 
@@ -17,28 +17,10 @@ TRUTH = {"true": True, "false": False, "1": True, "0": False, "": None}
 
 
 def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) -> pd.DataFrame:
-    """Give a table that `verify` made, and a file kept as text, the dtypes it had.
+    """Give the result columns of a verified table that was read from a file their dtypes.
 
-    Parameters
-    ----------
-    table : pyarrow.Table
-        As read from CSV, XLSX or Parquet.
-    column : hashable
-        The column that was verified.
-    prefix : str, optional
-        The prefix it was verified with, if not the default.
-
-    Returns
-    -------
-    DataFrame
-        For `summary`, `decide`, `split`, `report` and `diff`.
-
-    Raises
-    ------
-    ColumnError
-        If it has no such column, or was not verified.
-    InputError
-        If a result column holds something that `verify` never writes.
+    Raises `ColumnError` if the table has no such column or was not verified, and `InputError` if a result column
+    contains something that `verify` never writes.
     """
     frame: pd.DataFrame = table.to_pandas()
     result_labels(frame, column, prefix, ("verdict", "details", "status"))
@@ -52,7 +34,7 @@ def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) 
 
 
 def restore(values: pd.Series[Any], column: Column, label: Any) -> Any:
-    """One column's dtype from its kind."""
+    """Convert one column to the dtype of its kind."""
     texts = values.astype(object).where(values.notna(), None)
     try:
         return RESTORE[column.kind](texts)
@@ -61,21 +43,21 @@ def restore(values: pd.Series[Any], column: Column, label: Any) -> Any:
 
 
 def as_category(texts: pd.Series[Any], dtype: pd.CategoricalDtype) -> pd.Series[Any]:
-    """A category of the fixed words; anything else is refused."""
+    """A category of the fixed words; any other word is an error."""
     filled = texts.map(lambda text: text or None)
-    if strangers := set(filled.dropna()) - set(dtype.categories):
-        raise ValueError(sorted(map(str, strangers))[0])
+    if unknown := set(filled.dropna()) - set(dtype.categories):
+        raise ValueError(sorted(map(str, unknown))[0])
     return filled.astype(dtype)
 
 
 def as_boolean(texts: pd.Series[Any]) -> pd.Series[Any]:
-    """``true``, ``false`` and nothing, in any case."""
+    """``true``, ``false`` (in upper or lower case) or missing."""
     found = [None if text is None else text if isinstance(text, bool) else TRUTH[str(text).lower()] for text in texts]
     return pd.Series(found, index=texts.index, dtype="boolean")
 
 
 def as_text(texts: pd.Series[Any]) -> pd.Series[Any]:
-    """Text; a CSV does not tell the empty one from the missing one, so both are missing."""
+    """Text; a CSV cannot distinguish empty from missing, so both are missing."""
     return texts.map(lambda text: None if text in (None, "") else str(text)).astype(pd.StringDtype("pyarrow"))
 
 

@@ -1,4 +1,4 @@
-"""A table of any size, piece by piece; an interruption still gives every row back."""
+"""Verify a table of any size in pieces; after an interruption every row is still returned."""
 
 from __future__ import annotations
 
@@ -18,99 +18,62 @@ __all__ = ["PieceStream", "Stopper"]
 
 
 class Stopper:
-    """While it is open, the first Ctrl-C only asks for an end, wherever it falls; a second one is felt as usual.
+    """While it is open, the first Ctrl-C requests a stop, whenever it comes; a second one raises `KeyboardInterrupt`.
 
-    Parameters
-    ----------
-    tell : callable
-        Called at the first Ctrl-C, within the signal handler.
+    `on_stop` is called at the first Ctrl-C, within the signal handler.
     """
 
-    def __init__(self, tell: Callable[[], None] = lambda: None) -> None:
-        self.tell = tell
-        self.is_asked = False
+    def __init__(self, on_stop: Callable[[], None] = lambda: None) -> None:
+        self.on_stop = on_stop
+        self.is_requested = False
         self.run: Run[Any] | None = None
 
     def __enter__(self) -> Stopper:
-        """Take Ctrl-C over; works in the main thread only, as signals do."""
-        self.earlier = signal.signal(signal.SIGINT, self.heed)
+        self.previous_handler = signal.signal(signal.SIGINT, self.on_signal)  # possible in the main thread only
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give Ctrl-C back."""
-        signal.signal(signal.SIGINT, self.earlier)
+        signal.signal(signal.SIGINT, self.previous_handler)
 
-    def heed(self, number: int, frame: FrameType | None) -> None:
-        """Ask for an end; the second time, interrupt."""
-        if self.is_asked:
+    def on_signal(self, number: int, frame: FrameType | None) -> None:
+        if self.is_requested:
             signal.default_int_handler(number, frame)
         self.stop()
-        self.tell()
+        self.on_stop()
 
     def stop(self) -> None:
-        """Have the run at hand end early, and no other begin."""
-        self.is_asked = True
+        """Cancel the current run, and every later one at its start."""
+        self.is_requested = True
         if self.run is not None:
             self.run.cancel()
 
-    def follow(self, run: Run[Any]) -> None:
-        """End this run when an end is asked for."""
+    def watch(self, run: Run[Any]) -> None:
+        """Make this the current run."""
         self.run = run
-        if self.is_asked:
+        if self.is_requested:
             run.cancel()
 
 
 class PieceStream:
-    """Verifies the pieces of one table with the same backend and journal.
+    """Verifies the pieces of one table with the same backend and journal. Options are those of `mailverdict.verify`.
 
-    After a stop, or a failure of the backend, the piece at hand comes with what was settled and the
-    others as ``pending``: no row is lost. Then `failure` says what happened.
-
-    Parameters
-    ----------
-    column : str
-        Which column.
-    stopper : Stopper
-        Who may ask for an end.
-    **options
-        As in `mailverdict.verify`; `limit` is for all pieces together.
-
-    Attributes
-    ----------
-    failure : BackendError or None
-        What ended the verifying early.
-    notices : list of str
-        What the user should be told, each once.
-    is_short_of_quota : bool
-        Whether the daily quota left rows pending.
+    After a stop or a failure of the backend, the current piece comes with what was settled and the following ones as
+    ``pending``, so that no row is lost.
     """
 
     def __init__(self, column: str, stopper: Stopper, **options: Any) -> None:
         self.column, self.stopper, self.options = column, stopper, options
-        self.left: int | None = options.get("limit")
-        self.failure: BackendError | None = None
-        self.notices: list[str] = []
-        self.is_short_of_quota = False
+        self.limit_left: int | None = options.get("limit")  # for all pieces together
+        self.failure: BackendError | None = None  # what ended the verification early
+        self.notices: list[str] = []  # messages for the user, each once
+        self.is_short_of_quota = False  # the daily quota left rows pending
 
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
-        """Verify piece after piece.
+        """Yield each piece with its result columns, and the progress of its run.
 
-        Parameters
-        ----------
-        pieces : iterable of pyarrow.Table
-            All with the same columns.
-
-        Yields
-        ------
-        tuple of pyarrow.Table and Progress
-            The piece with result columns, and how its run ended.
-
-        Raises
-        ------
-        BackendError
-            At once, if nothing at all was settled before.
+        Raises the `BackendError` if nothing was settled before it.
         """
         settled = 0
         for piece in pieces:
@@ -121,18 +84,20 @@ class PieceStream:
             yield out, progress
 
     def verify_piece(self, piece: pa.Table) -> tuple[pa.Table, Progress]:
-        """Verify one piece, or pass it through where an end has come."""
-        is_over = self.stopper.is_asked or self.failure is not None
-        passing = {"limit": 0, "offline": True, "journal": None, "progress": False} if is_over else {"limit": self.left}
-        run = start(piece, self.column, **{**self.options, **passing})
-        if not is_over:
-            self.stopper.follow(run)
+        """Verify one piece; after a stop or failure, add its result columns without asking the backend."""
+        has_ended = self.stopper.is_requested or self.failure is not None
+        changed = {"limit": self.limit_left}
+        if has_ended:
+            changed = {"limit": 0, "offline": True, "journal": None, "progress": False}
+        run = start(piece, self.column, **{**self.options, **changed})
+        if not has_ended:
+            self.stopper.watch(run)
         try:
             out = run.result()
         except BackendError as exc:
             self.failure, out = exc, exc.partial
-        if self.left is not None and not is_over:
-            self.left -= run.execution.asked
+        if self.limit_left is not None and not has_ended:
+            self.limit_left -= run.execution.asked
         self.is_short_of_quota |= bool(run.execution.short_of_quota)
         self.notices += [notice for notice in run.notices if notice not in self.notices]
         return out, run.progress

@@ -1,91 +1,83 @@
-"""A table file that can be read piece by piece, so that one larger than memory passes through."""
+"""The base class of opened table files: what was found out about the file, and its rows in pieces of bounded size."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import pyarrow as pa
 
 from ...errors import ColumnError, InputError
 from ..columns import check_column
 
-__all__ = ["PIECE_ROWS", "TableFile", "first_line"]
+__all__ = ["PIECE_ROWS", "FileFormat", "TableFile", "first_line"]
 
-PIECE_ROWS = 250_000  # rows handed on at once: bounds memory
+PIECE_ROWS = 250_000  # rows in one piece: bounds memory
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """What was found out about a file when it was opened, apart from its column names."""
+
+    encoding: str | None = None  # CSV
+    has_bom: bool = False  # CSV: begins with a byte order mark, by which spreadsheets recognise Unicode
+    delimiter: str = ","  # CSV
+    sheet: str | None = None  # XLSX
 
 
 class TableFile:
-    """A table file whose header has been read.
+    """A table file whose header has been read. Subclasses override `read`.
 
-    Parameters
-    ----------
-    path : Path
-        Where it lies; for standard input a temporary copy.
-    columns : sequence of str
-        As in the header, duplicates and all.
-    shown_as : str
-        How messages name it.
-
-    Attributes
-    ----------
-    delimiter : str
-        Of a CSV; a comma for other kinds.
-    has_mark : bool
-        Whether it began with a byte order mark, by which spreadsheets know Unicode.
-    is_temporary : bool
-        Whether the file goes when this is closed.
+    Use it in a ``with`` statement, so that the temporary copy of standard input is deleted.
     """
 
-    delimiter = ","
-    has_mark = False
-
-    def __init__(self, path: Path, columns: Sequence[str], shown_as: str) -> None:
-        self.path, self.columns, self.shown_as = path, tuple(columns), shown_as
+    def __init__(self, path: Path, name: str, columns: Sequence[str], file_format: FileFormat) -> None:
+        self.path = path
+        self.name = name  # in messages; the path of standard input is that of a temporary copy
+        self.columns = tuple(columns)  # as in the header, including duplicates
+        self.format = file_format
         self.is_temporary = False
 
-    def __enter__(self) -> TableFile:
-        """Nothing is held open between reads."""
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Remove what was made for this reading alone."""
         if self.is_temporary:
             self.path.unlink(missing_ok=True)
 
     def check_column(self, column: str) -> None:
-        """Raise `ColumnError` unless the column is there exactly once."""
+        """Raise `ColumnError` unless the column exists exactly once."""
         try:
             check_column(column, self.columns)
         except ColumnError as exc:
-            raise ColumnError(f"{self.shown_as}: {exc}") from None
+            raise ColumnError(f"{self.name}: {exc}") from None
 
     def pieces(self) -> Iterator[pa.Table]:
-        """The rows, a piece at a time and at least one; an `InputError` where the file breaks off or is malformed."""
-        any_rows = False
+        """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed."""
+        has_rows = False
         try:
             for piece in self.read():
                 if len(piece):
-                    any_rows = True
+                    has_rows = True
                     yield piece
         except (pa.ArrowException, OSError, UnicodeError) as exc:
-            raise InputError(f"{self.shown_as}{self.explain(exc)}") from exc
-        if not any_rows:
-            yield self.empty()
+            raise InputError(f"{self.name}{self.describe_error(exc)}") from exc
+        if not has_rows:
+            yield self.empty_piece()
 
     def read(self) -> Iterator[pa.Table]:
-        """The rows, a piece at a time."""
-        yield self.empty()
+        raise NotImplementedError
 
-    def empty(self) -> pa.Table:
-        """No rows, so that a file with nothing but a header still has its columns."""
+    def empty_piece(self) -> pa.Table:
         return pa.table([pa.array([], pa.string()) for _ in self.columns], names=list(self.columns))
 
-    def explain(self, exc: Exception) -> str:
-        """What to say after the file's name of an error met while reading."""
+    def describe_error(self, exc: Exception) -> str:
+        """The text of an error after the file's name, with the position where it is known."""
         return f": {first_line(exc)}"
 
 
