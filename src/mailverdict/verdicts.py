@@ -1,24 +1,26 @@
-"""Where verdicts are born, and the only place: evidence in, ordered reasons and a verdict out. Pure."""
+"""From evidence to a decision: ordered reasons and a verdict. Pure, and the only place that creates verdicts.
+
+`settle` branches by validation type; the table `PRECEDENCE` orders the reasons and gives each its verdict.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from .model.evidence import DnsOutcome, DomainEvidence, Evidence, Flags, MailboxEvidence
+from .model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Evidence, Flags, MailboxEvidence
 from .model.verification import Fault
 from .model.words import Reason, ValidationType, Verdict
 
 __all__ = ["PRECEDENCE", "SATURATION", "Decision", "order_reasons", "settle", "settle_saturated", "verdict_of"]
 
-# The whole precedence: the first reason present decides. A reason that is not here (a service may
-# know more than we do) never decides.
+# The first reason present decides. A reason that is not in the table (a service may send others) never decides.
 PRECEDENCE: dict[Reason, Verdict] = {
-    # Established refusals come first: nothing can be true of a mailbox that does not exist.
+    # Established refusals come first: nothing else matters for a mailbox that does not exist.
     Reason.SYNTAX_ERROR: Verdict.INVALID,
     Reason.NO_MX_RECORD: Verdict.INVALID,
     Reason.MAILBOX_NOT_FOUND: Verdict.INVALID,
-    # These hold whether or not the mailbox exists, so a session that failed does not hide them.
+    # True whether or not the mailbox exists, so a failed session does not hide them.
     Reason.SPAMTRAP: Verdict.RISKY,
     Reason.DISPOSABLE: Verdict.RISKY,
     # Nothing was established, in the order of the contract's table.
@@ -27,13 +29,13 @@ PRECEDENCE: dict[Reason, Verdict] = {
     Reason.TIMEOUT: Verdict.UNKNOWN,
     Reason.CONNECTION_DROPPED: Verdict.UNKNOWN,
     Reason.PORT_CLOSED: Verdict.UNKNOWN,
-    Reason.MAILBOX_FULL: Verdict.UNKNOWN,  # may be emptied tomorrow: not an established refusal
+    Reason.MAILBOX_FULL: Verdict.UNKNOWN,  # may be emptied later: not an established refusal
     Reason.NO_SMTP_DATA: Verdict.UNKNOWN,
     Reason.INCONCLUSIVE: Verdict.UNKNOWN,
     Reason.PROTECTED: Verdict.UNKNOWN,
     Reason.THROTTLED: Verdict.UNKNOWN,
     Reason.RATE_LIMITED: Verdict.UNKNOWN,
-    # These qualify an acceptance, so they need a completed session.
+    # These qualify an accepted recipient, so they need a completed session.
     Reason.CATCH_ALL: Verdict.RISKY,
     Reason.ROLE: Verdict.RISKY,
 }
@@ -42,37 +44,20 @@ SATURATION = {
     Reason.THROTTLED: "the verification queue stayed full; nothing was asked, ask again later",
     Reason.RATE_LIMITED: "the limiter refused the request; nothing was asked, ask again later",
 }
-NO_MAIL = {
-    DnsOutcome.NULL_MX: "the domain says that it accepts no mail (null MX)",
-    DnsOutcome.NXDOMAIN: "the domain does not exist",
-    DnsOutcome.NODATA: "the domain has neither an MX record nor an address",
-}
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What evidence amounts to.
-
-    Attributes
-    ----------
-    result : Verdict
-        The verdict.
-    reasons : tuple of Reason
-        In order of precedence; empty for types that open no SMTP session.
-    checks : dict of str to bool
-        Sub-checks that were reached and gave an answer.
-    errors : tuple of Fault or None
-        What failed, in sentences.
-    """
+    """The verdict on one address, and what it follows from."""
 
     result: Verdict
-    reasons: tuple[Reason, ...] = ()
-    checks: dict[str, bool] = field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()  # in order of precedence; empty for types without an SMTP session
+    checks: dict[str, bool] = field(default_factory=dict)  # the sub-checks that gave an answer
     errors: tuple[Fault, ...] | None = None
 
     @property
     def error(self) -> str | None:
-        """Code of the first error: the payload's `reason`."""
+        """The code of the first error: the payload's `reason`."""
         return self.errors[0].code if self.errors else None
 
 
@@ -95,24 +80,9 @@ def verdict_of(reasons: tuple[Reason, ...]) -> Verdict:
 
 
 def settle(validation_type: ValidationType, evidence: Evidence) -> Decision:
-    """Judge what the checks of one validation type saw.
+    """Decide on one address from what the checks of its validation type observed.
 
-    Parameters
-    ----------
-    validation_type : ValidationType
-        What was asked; decides which evidence counts.
-    evidence : Evidence
-        A part that was not reached is None.
-
-    Returns
-    -------
-    Decision
-        For every type but ``smtp`` the reasons are empty, since no session is opened.
-
-    Raises
-    ------
-    ValueError
-        If a part that the type needs is missing although the parts before it passed.
+    Raises ValueError if evidence that the type needs is missing although the checks before it passed.
     """
     if not evidence.syntax.ok:
         return settle_malformed(validation_type, evidence.syntax.message)
@@ -126,19 +96,19 @@ def settle(validation_type: ValidationType, evidence: Evidence) -> Decision:
 
 
 def settle_malformed(validation_type: ValidationType, message: str) -> Decision:
-    """An address that is not one: no further check applies."""
+    """A malformed address: no further check applies."""
     reasons = (Reason.SYNTAX_ERROR,) if validation_type is ValidationType.SMTP else ()
     return Decision(Verdict.INVALID, reasons, {"syntax": False}, (Fault("REGEX", message),))
 
 
 def settle_domain(validation_type: ValidationType, evidence: Evidence) -> Decision:
-    """`mx` and `mx_blacklist`: can the domain receive mail, and is its exchange listed."""
+    """`mx` and `mx_blacklist`: whether the domain can receive mail, and whether its exchange is listed."""
     dns = evidence.dns
     assert dns is not None
     if dns.outcome is DnsOutcome.UNDETERMINED:
         return Decision(Verdict.UNKNOWN, checks={"syntax": True}, errors=(dns_fault(dns),))
-    checks = {"syntax": True, "dns": dns.outcome not in NO_MAIL}
-    if dns.outcome in NO_MAIL:
+    checks = {"syntax": True, "dns": not dns.is_undeliverable}
+    if dns.is_undeliverable:
         return Decision(Verdict.INVALID, checks=checks, errors=(dns_fault(dns),))
     if validation_type is ValidationType.MX:
         return Decision(Verdict.VALID, checks=checks)
@@ -146,7 +116,7 @@ def settle_domain(validation_type: ValidationType, evidence: Evidence) -> Decisi
 
 
 def settle_blacklist(evidence: Evidence, checks: dict[str, bool]) -> Decision:
-    """Listed is a refusal, undetermined is unknown; with no list at all the check does not apply."""
+    """Listed is invalid, undetermined is unknown; without any list the check does not apply."""
     seen = evidence.blacklist
     if seen is None:
         raise ValueError("mx_blacklist needs blacklist evidence")
@@ -161,15 +131,15 @@ def settle_blacklist(evidence: Evidence, checks: dict[str, bool]) -> Decision:
 
 
 def settle_mailbox(dns: DomainEvidence, mailbox: MailboxEvidence | None, flags: Flags) -> Decision:
-    """`smtp`: every reason counts, those of the flags included."""
-    if mailbox is None and dns.outcome not in NO_MAIL and dns.outcome is not DnsOutcome.UNDETERMINED:
+    """`smtp`: all reasons count, including those of the flags."""
+    if mailbox is None and not dns.is_undeliverable and dns.outcome is not DnsOutcome.UNDETERMINED:
         raise ValueError("smtp needs mailbox evidence for a domain that has exchanges")
     seen = flag_reasons(flags)
     faults: tuple[Fault, ...]
     if dns.outcome is DnsOutcome.UNDETERMINED:
         seen.append(Reason.INCONCLUSIVE)
         checks, faults = {"syntax": True}, (dns_fault(dns),)
-    elif dns.outcome in NO_MAIL or mailbox is None:
+    elif dns.is_undeliverable or mailbox is None:
         seen.append(Reason.NO_MX_RECORD)
         checks, faults = {"syntax": True, "dns": False}, (dns_fault(dns),)
     else:
@@ -180,19 +150,19 @@ def settle_mailbox(dns: DomainEvidence, mailbox: MailboxEvidence | None, flags: 
 
 
 def flag_reasons(flags: Flags) -> list[Reason]:
-    """Reasons that lists give; `free` is a commercial signal and gives none."""
+    """The reasons from lists; `free` is a commercial signal and gives none."""
     by_flag = ((flags.spamtrap, Reason.SPAMTRAP), (flags.disposable, Reason.DISPOSABLE), (flags.role, Reason.ROLE))
     return [reason for flag, reason in by_flag if flag]
 
 
 def mailbox_reasons(mailbox: MailboxEvidence) -> list[Reason]:
-    """Reasons that the session gave."""
+    """The reasons from the session."""
     reasons = [] if mailbox.reason is None else [mailbox.reason]
     return [*reasons, Reason.CATCH_ALL] if mailbox.catch_all else reasons
 
 
 def mailbox_checks(mailbox: MailboxEvidence) -> dict[str, bool]:
-    """The contract's keys for a session, those reached; `smtp` sums them up."""
+    """The contract's keys for the steps of a session that were reached; `smtp` sums them up."""
     steps = {
         "smtp_port": mailbox.port_open,
         "smtp_connection": mailbox.connected,
@@ -204,7 +174,7 @@ def mailbox_checks(mailbox: MailboxEvidence) -> dict[str, bool]:
 
 
 def mailbox_faults(mailbox: MailboxEvidence) -> tuple[Fault, ...]:
-    """``SMTP`` first, as the contract's codes have it; then the finer code where there is one."""
+    """``SMTP`` first, as the contract requires; then the finer code if there is one."""
     if mailbox.reason is None:
         return ()
     message = f"{mailbox.host}: {mailbox.reply}" if mailbox.host else mailbox.reply
@@ -214,10 +184,10 @@ def mailbox_faults(mailbox: MailboxEvidence) -> tuple[Fault, ...]:
 
 
 def dns_fault(dns: DomainEvidence) -> Fault:
-    """Say what the DNS answered."""
+    """The error for a domain without a usable DNS answer."""
     return Fault("DNS", dns.message or NO_MAIL.get(dns.outcome, "the DNS gave no usable answer"))
 
 
 def settle_saturated(reason: Reason) -> Decision:
-    """`throttled` or `rate_limited`: our own queue or limiter refused, the address is untouched."""
+    """`throttled` or `rate_limited`: the queue or the limiter of this machine refused; nothing was asked."""
     return Decision(Verdict.UNKNOWN, (reason,), {}, (Fault(reason.upper(), SATURATION[reason]),))

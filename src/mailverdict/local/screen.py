@@ -73,7 +73,7 @@ class Screener:
         rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
         domains = view.syntax.domains.to_pylist()
         async for group in gather_groups(stage.observe(domains, ValidationType.MX)):
-            dead = [seen for seen in group if seen[1].is_dead]
+            dead = [seen for seen in group if seen[1].is_undeliverable]
             if dead:
                 event = stage.settle_group(view, validation_type, rows, dead, self.clock())
                 assert event.positions is not None

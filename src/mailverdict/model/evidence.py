@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from .words import Reason
 
 __all__ = [
+    "NO_MAIL",
     "Action",
     "BlacklistEvidence",
     "Classification",
@@ -30,6 +32,14 @@ class DnsOutcome(StrEnum):
     NXDOMAIN = "nxdomain"  # the name does not exist
     NODATA = "nodata"  # the name exists, with neither MX nor address
     UNDETERMINED = "undetermined"  # time-out, SERVFAIL, REFUSED, broken answers: nothing is known
+
+
+NO_MAIL: Mapping[DnsOutcome, str] = {
+    DnsOutcome.NXDOMAIN: "the domain does not exist (NXDOMAIN)",
+    DnsOutcome.NULL_MX: "the domain accepts no mail (null MX, RFC 7505)",
+    DnsOutcome.NODATA: "the domain has neither an MX record nor an address",
+}
+"""The outcomes that establish that a domain receives no mail, with their messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +103,9 @@ class DomainEvidence:
     message: str = ""
 
     @property
-    def is_dead(self) -> bool:
+    def is_undeliverable(self) -> bool:
         """Whether it is established that the domain receives no mail."""
-        return self.outcome in (DnsOutcome.NULL_MX, DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
+        return self.outcome in NO_MAIL
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class TestOutcomes:
         ("domain", "message"),
         [
             ("no-such-domain.example", "the domain does not exist (NXDOMAIN)"),
-            ("null.example", "the domain says that it takes no mail (null MX, RFC 7505)"),
+            ("null.example", "the domain accepts no mail (null MX, RFC 7505)"),
             ("parked.example", "the domain has neither an MX record nor an address"),
             ("servfail.example", "MX look-up: SERVFAIL from 127.0.0.1"),
             ("refused.example", "MX look-up: REFUSED from 127.0.0.1"),

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...model.evidence import DnsOutcome, DomainEvidence, Exchange
+from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Exchange
 from ...model.settings import LocalSettings
 from .answers import AddressAnswer, Answer, AnswerOutcome, IPAddress, RecordType
 from .cache import AnswerCache
@@ -31,11 +31,6 @@ LONGEST_TTL = 86_400.0  # a day, as caching resolvers have it
 FAILURE_TTL = 30.0  # RFC 2308 section 7 allows up to five minutes
 MAX_ALIASES = 8  # that we follow by asking anew; resolvers do it for us
 
-MESSAGES = {
-    DnsOutcome.NXDOMAIN: "the domain does not exist (NXDOMAIN)",
-    DnsOutcome.NULL_MX: "the domain says that it takes no mail (null MX, RFC 7505)",
-    DnsOutcome.NODATA: "the domain has neither an MX record nor an address",
-}
 ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
 
 
@@ -254,7 +249,7 @@ class Resolver:
             failures += describe_failure(rdtype, answer)
         if failures:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
-        return DomainEvidence(name, DnsOutcome.NODATA, message=MESSAGES[DnsOutcome.NODATA])
+        return DomainEvidence(name, DnsOutcome.NODATA, message=NO_MAIL[DnsOutcome.NODATA])
 
 
 def lifetime(answer: Answer) -> float:
@@ -269,11 +264,11 @@ def mx_evidence(name: str, answer: Answer) -> DomainEvidence:
     if answer.outcome is AnswerOutcome.UNDETERMINED:
         return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: {answer.message}")
     if answer.outcome is AnswerOutcome.NXDOMAIN:
-        return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=MESSAGES[DnsOutcome.NXDOMAIN])
+        return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
     # A null MX stands alone (RFC 7505 section 3); one beside real exchanges is a mistake, and they win.
     if exchanges := tuple(each for each in answer.exchanges if each.host):
         return DomainEvidence(name, DnsOutcome.MX, exchanges)
-    return DomainEvidence(name, DnsOutcome.NULL_MX, message=MESSAGES[DnsOutcome.NULL_MX])
+    return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
 
 
 def join_addresses(host: str, four: Answer, six: Answer) -> AddressAnswer:
