@@ -117,16 +117,16 @@ def settle_domain(validation_type: ValidationType, evidence: Evidence) -> Decisi
 
 def settle_blacklist(evidence: Evidence, checks: dict[str, bool]) -> Decision:
     """Listed is invalid, undetermined is unknown; without any list the check does not apply."""
-    seen = evidence.blacklist
-    if seen is None:
+    blacklist = evidence.blacklist
+    if blacklist is None:
         raise ValueError("mx_blacklist needs blacklist evidence")
-    if seen.listed is None:
-        return Decision(Verdict.UNKNOWN, checks=checks, errors=(Fault("BLACKLIST", seen.message),))
-    if not seen.sources:
+    if blacklist.listed is None:
+        return Decision(Verdict.UNKNOWN, checks=checks, errors=(Fault("BLACKLIST", blacklist.message),))
+    if not blacklist.sources:
         return Decision(Verdict.VALID, checks=checks)
-    checks = {**checks, "blacklist": not seen.listed}
-    if seen.listed:
-        return Decision(Verdict.INVALID, checks=checks, errors=(Fault("BLACKLIST", seen.message),))
+    checks = {**checks, "blacklist": not blacklist.listed}
+    if blacklist.listed:
+        return Decision(Verdict.INVALID, checks=checks, errors=(Fault("BLACKLIST", blacklist.message),))
     return Decision(Verdict.VALID, checks=checks)
 
 
@@ -134,18 +134,18 @@ def settle_mailbox(dns: DomainEvidence, mailbox: MailboxEvidence | None, flags: 
     """`smtp`: all reasons count, including those of the flags."""
     if mailbox is None and not dns.is_undeliverable and dns.outcome is not DnsOutcome.UNDETERMINED:
         raise ValueError("smtp needs mailbox evidence for a domain that has exchanges")
-    seen = flag_reasons(flags)
+    found = flag_reasons(flags)
     faults: tuple[Fault, ...]
     if dns.outcome is DnsOutcome.UNDETERMINED:
-        seen.append(Reason.INCONCLUSIVE)
+        found.append(Reason.INCONCLUSIVE)
         checks, faults = {"syntax": True}, (dns_fault(dns),)
     elif dns.is_undeliverable or mailbox is None:
-        seen.append(Reason.NO_MX_RECORD)
+        found.append(Reason.NO_MX_RECORD)
         checks, faults = {"syntax": True, "dns": False}, (dns_fault(dns),)
     else:
-        seen += mailbox_reasons(mailbox)
+        found += mailbox_reasons(mailbox)
         checks, faults = mailbox_checks(mailbox), mailbox_faults(mailbox)
-    reasons = order_reasons(seen)
+    reasons = order_reasons(found)
     return Decision(verdict_of(reasons), reasons, checks, faults or None)
 
 

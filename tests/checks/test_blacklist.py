@@ -1,4 +1,4 @@
-"""Blacklists: only what means *listed* is listed, and what could not be asked is never clean."""
+"""Blacklists: only a code that means *listed* is listed; a list that could not be asked never means clean."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from mailverdict.checks.blacklist import (
     MAX_ADDRESSES,
     MAX_EXCHANGES,
     BlacklistCheck,
+    ListingResult,
     NetworkTable,
-    merge_findings,
-    observe_blacklist,
+    merge_results,
 )
-from mailverdict.checks.blacklist import Finding as Found
 from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import Blacklist, LocalSettings, Zone
@@ -65,7 +64,7 @@ def check(
     zones: dict[str, DomainRecords], blacklist: Blacklist, evidence: DomainEvidence = ADA, **given: Any
 ) -> BlacklistEvidence:
     async def action(resolver: Resolver, _: DnsServer) -> BlacklistEvidence:
-        return await observe_blacklist(evidence, resolver, blacklist)
+        return await BlacklistCheck(blacklist, resolver).observe(evidence)
 
     return serve(zones, action, **given)
 
@@ -97,7 +96,7 @@ class TestStatic:
     def test_hosts_need_no_look_up(self):
         async def action(resolver: Resolver, server: DnsServer) -> Any:
             blacklist = Blacklist(hosts=["ada.example"], ips=["192.0.2.1"], zones=[ZONE])
-            return await observe_blacklist(ADA, resolver, blacklist), server.count()
+            return await BlacklistCheck(blacklist, resolver).observe(ADA), server.count()
 
         seen, count = serve({}, action)
         assert seen == BlacklistEvidence(
@@ -279,7 +278,7 @@ class TestZones:
     def test_cases_of_the_sandbox(self, domain, listed):
         async def action(resolver: Resolver, _: DnsServer) -> BlacklistEvidence:
             blacklist = Blacklist(zones=[Zone("bl.sandbox.example", codes=["127.0.0.2"])])
-            return await observe_blacklist(await resolver.observe_domain(f"{domain}.example"), resolver, blacklist)
+            return await BlacklistCheck(blacklist, resolver).observe(await resolver.observe_domain(f"{domain}.example"))
 
         assert serve(sandbox_zones(), action).listed is listed
 
@@ -342,7 +341,7 @@ class TestThrift:
         }
 
         async def action(resolver: Resolver, server: DnsServer) -> Any:
-            return await observe_blacklist(ADA, resolver, Blacklist(zones=[ZONE])), server.count()
+            return await BlacklistCheck(Blacklist(zones=[ZONE]), resolver).observe(ADA), server.count()
 
         seen, count = serve(zones, action)
         assert (seen.listed, seen.message) == (None, "only 32 of 40 addresses of mx.ada.example were looked up")
@@ -384,8 +383,8 @@ class TestMerging:
         ],
     )
     def test_listed_beats_undetermined_beats_clean(self, listed, merged):
-        assert merge_findings([Found(each, str(each)) for each in listed]).listed is merged
+        assert merge_results([ListingResult(each, str(each)) for each in listed]).listed is merged
 
     def test_messages_and_sources_come_once_and_not_without_end(self):
-        found = merge_findings([Found(True, f"m{n % 5}", ("a", f"s{n % 2}")) for n in range(50)])
+        found = merge_results([ListingResult(True, f"m{n % 5}", ("a", f"s{n % 2}")) for n in range(50)])
         assert (found.message, found.sources) == ("m0; m1; m2", ("a", "s0", "s1"))

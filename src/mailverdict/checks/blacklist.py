@@ -1,7 +1,8 @@
-"""Whether the exchanges of a domain are on a blacklist: given addresses and hosts, and DNS lists (RFC 5782).
+"""Whether the exchanges of a domain are on a blacklist: configured hosts and addresses, and DNS lists (RFC 5782).
 
-Only an answer that means *listed* counts as listed; a list that could not be asked leaves the question
-open, and what is open is never taken for clean.
+`BlacklistCheck` compares host names and addresses with the configured ones, then asks each DNS list (`ZoneCheck`) that
+has passed its self-test. Only an answer that means *listed* counts as listed; if a list could not be asked, the result
+is undetermined, never clean.
 """
 
 from __future__ import annotations
@@ -16,93 +17,75 @@ from typing import Protocol
 
 from ..model.evidence import BlacklistEvidence, DomainEvidence
 from ..model.settings import Blacklist, Network, Zone
-from .dns.answers import AddressAnswer, Answer, IPAddress, RecordType
+from .dns.answers import AddressAnswer, DnsAnswer, IPAddress, RecordType
 from .dns.cache import AnswerCache
 
-__all__ = ["BlacklistCheck", "observe_blacklist"]
+__all__ = ["BlacklistCheck"]
 
 STATIC_HOSTS, STATIC_IPS = "static hosts", "static ips"
-# Of one domain, and of one host: the largest operators publish about twenty of each; a domain made to
-# have others flood a list has more. What is left out leaves the question open.
+# Of one domain, and of one host. The largest operators publish about twenty of each; more would let a domain cause
+# floods of questions to a list. If some are not looked up, the result is undetermined.
 MAX_EXCHANGES, MAX_ADDRESSES = 32, 32
 MAX_MESSAGES = 3  # in one sentence
 CACHE_SIZE = 100_000  # hosts, and the same of addresses in a zone
-TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds after which a self-test that went well, or not, is made again
+TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds to keep a result that was established, or was not
 
-# RFC 5782 section 5: what every DNS list holds, and what none does, so that a user can tell that it works.
+# RFC 5782 section 5: the entry that every DNS list contains, and the one that none contains, to test that it works.
 LISTED_TEST = {4: ipaddress.ip_address("127.0.0.2"), 6: ipaddress.ip_address("::ffff:127.0.0.2")}
 CLEAN_TEST = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::ffff:127.0.0.1")}
-TEST_ENTRIES = frozenset(map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2")))  # say nothing about who is there
-# Answers by which a list refuses to answer: over quota, asked through a public resolver, mistyped zone.
+TEST_ENTRIES = frozenset(map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2")))  # not about an exchange
+# Codes of a refused query: over quota, asked through a public resolver, mistyped zone.
 REFUSALS = (ipaddress.ip_network("127.255.255.0/24"), ipaddress.ip_network("127.0.0.1/32"))
-CODES = ipaddress.ip_network("127.0.0.0/8")  # RFC 5782 section 2.3; beyond it, a resolver rewrites NXDOMAIN
+CODES = ipaddress.ip_network(
+    "127.0.0.0/8"
+)  # RFC 5782 section 2.3; other addresses come from resolvers that rewrite NXDOMAIN
 
 
-class Asks(Protocol):
-    """What is needed of a resolver."""
+class ResolverLike(Protocol):
+    """The part of `Resolver` that is needed here."""
 
     async def addresses(self, host: str) -> AddressAnswer:
         """Look up the addresses of a host."""
         ...
 
-    async def query(self, name: str, rdtype: RecordType) -> Answer:
+    async def query(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask one question."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What one or more sources said.
+class ListingResult:
+    """The result of one or more sources."""
 
-    Attributes
-    ----------
-    listed : bool or None
-        None: nothing was established.
-    message : str
-        Which source and why; empty when clean.
-    sources : tuple of str
-        Who was consulted.
+    listed: bool | None = False  # None: undetermined
+    message: str = ""  # which source and why; empty if clean
+    sources: tuple[str, ...] = ()  # the sources that were consulted
+
+
+def merge_results(results: Sequence[ListingResult]) -> ListingResult:
+    """Combine results: listed beats undetermined, which beats clean.
+
+    >>> merge_results([ListingResult(False), ListingResult(None, "no answer"), ListingResult(True, "listed")]).message
+    'listed'
     """
-
-    listed: bool | None = False
-    message: str = ""
-    sources: tuple[str, ...] = ()
-
-
-def merge_findings(findings: Sequence[Finding]) -> Finding:
-    """Make one of many: listed beats undetermined, which beats clean.
-
-    >>> merge_findings([Finding(False), Finding(None, "silence"), Finding(True, "on bl.example")]).message
-    'on bl.example'
-    """
-    sources = tuple(dict.fromkeys(source for each in findings for source in each.sources))
+    sources = tuple(dict.fromkeys(source for each in results for source in each.sources))
     for listed in (True, None):
-        messages = dict.fromkeys(each.message for each in findings if each.listed is listed)
+        messages = dict.fromkeys(each.message for each in results if each.listed is listed)
         if messages:
-            return Finding(listed, "; ".join(list(messages)[:MAX_MESSAGES]), sources)
-    return Finding(False, "", sources)
+            return ListingResult(listed, "; ".join(list(messages)[:MAX_MESSAGES]), sources)
+    return ListingResult(False, "", sources)
 
 
 class BlacklistCheck:
-    """Holds exchanges against one blacklist; each host, address and zone is asked about once.
+    """Checks exchanges against one blacklist; each host, address and zone is asked about once.
 
-    Parameters
-    ----------
-    blacklist : Blacklist
-        What to hold them against.
-    resolver : Resolver
-        Who looks up addresses and DNS lists.
-    clock : callable
-        Seconds of a monotonic clock: DNS lists are tested anew once an hour, distrusted ones after a minute.
-
-    Attributes
-    ----------
-    notices : list of str
-        What the user should be told: which DNS lists are not used, and why. Each once; whoever has told
-        them may empty the list.
+    `notices` are messages for the user: which DNS lists are not used, and why. Each is added once; the caller may
+    empty the list after showing them.
     """
 
-    def __init__(self, blacklist: Blacklist, resolver: Asks, *, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, blacklist: Blacklist, resolver: ResolverLike, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.notices: list[str] = []
         self._blacklist = blacklist
         self._resolver = resolver
@@ -110,67 +93,58 @@ class BlacklistCheck:
         self._networks = NetworkTable(blacklist.ips)
         self._zones = [ZoneCheck(zone, resolver, self._notice, clock) for zone in blacklist.zones]
         self._noticed: set[str] = set()
-        self._findings: AnswerCache[str, Finding] = AnswerCache(finding_lifetime, size=CACHE_SIZE, clock=clock)
+        self._results: AnswerCache[str, ListingResult] = AnswerCache(result_lifetime, size=CACHE_SIZE, clock=clock)
 
     async def observe(self, evidence: DomainEvidence) -> BlacklistEvidence:
-        """Hold the exchanges of a domain against the blacklist.
+        """Check the exchanges of a domain: listed if one is, else undetermined if anything could not be asked.
 
-        Parameters
-        ----------
-        evidence : DomainEvidence
-            What the DNS said about the domain.
-
-        Returns
-        -------
-        BlacklistEvidence
-            Listed if one exchange is; otherwise undetermined if anything could not be asked. An empty
-            blacklist lists nothing and has no sources.
+        An empty blacklist lists nothing and has no sources.
         """
         if self._blacklist.is_empty:
             return BlacklistEvidence(False)
         if not evidence.exchanges:
             return BlacklistEvidence(None, "the domain has no exchange to look up")
         hosts = [each.host for each in evidence.exchanges]
-        found = merge_findings([self._find_name(host) for host in hosts])
-        if not found.listed:
-            found = merge_findings([found, *await self._find_all(hosts)])
-        return BlacklistEvidence(found.listed, found.message, found.sources)
+        result = merge_results([self._check_name(host) for host in hosts])
+        if not result.listed:
+            result = merge_results([result, *await self._check_hosts(hosts)])
+        return BlacklistEvidence(result.listed, result.message, result.sources)
 
-    async def _find_all(self, hosts: Sequence[str]) -> list[Finding]:
-        """Hold the addresses of hosts against addresses and zones."""
+    async def _check_hosts(self, hosts: Sequence[str]) -> list[ListingResult]:
+        """Check the addresses of hosts against networks and zones."""
         if not (self._blacklist.ips or self._zones):
             return []
-        asked = [self._findings.get(host, partial(self._find_addresses, host)) for host in hosts[:MAX_EXCHANGES]]
-        return [*await asyncio.gather(*asked), *leave_open(len(hosts), MAX_EXCHANGES, "exchanges of the domain")]
+        asked = [self._results.get(host, partial(self._check_host, host)) for host in hosts[:MAX_EXCHANGES]]
+        return [*await asyncio.gather(*asked), *not_looked_up(len(hosts), MAX_EXCHANGES, "exchanges of the domain")]
 
-    def _find_name(self, host: str) -> Finding:
-        """Hold a host name, and the names above it, against the host names."""
+    def _check_name(self, host: str) -> ListingResult:
+        """Check a host name, and the names above it, against the configured hosts."""
         sources = (STATIC_HOSTS,) if self._hosts else ()
         labels = host.split(".")
         for depth in range(len(labels)):
             if (name := ".".join(labels[depth:])) in self._hosts:
-                return Finding(True, f"{host} is {name} or below it ({STATIC_HOSTS})", sources)
-        return Finding(sources=sources)
+                return ListingResult(True, f"{host} is {name} or below it ({STATIC_HOSTS})", sources)
+        return ListingResult(sources=sources)
 
-    async def _find_addresses(self, host: str) -> Finding:
-        """Hold the addresses of one host against addresses and zones."""
+    async def _check_host(self, host: str) -> ListingResult:
+        """Check the addresses of one host against networks and zones."""
         answer = await self._resolver.addresses(host)
         addresses = list(dict.fromkeys(map(unmapped, answer.addresses)))
-        findings = [self._find_network(host, address) for address in addresses]
-        if not any(each.listed for each in findings):
-            asked = [zone.find(host, address) for address in addresses[:MAX_ADDRESSES] for zone in self._zones]
-            findings += await asyncio.gather(*asked)
-            findings += leave_open(len(addresses) if self._zones else 0, MAX_ADDRESSES, f"addresses of {host}")
+        results = [self._check_networks(host, address) for address in addresses]
+        if not any(each.listed for each in results):
+            asked = [zone.check(host, address) for address in addresses[:MAX_ADDRESSES] for zone in self._zones]
+            results += await asyncio.gather(*asked)
+            results += not_looked_up(len(addresses) if self._zones else 0, MAX_ADDRESSES, f"addresses of {host}")
         if not answer.is_complete:
-            findings.append(Finding(None, f"not all addresses of {host} are known: {answer.message}"))
-        return merge_findings(findings)
+            results.append(ListingResult(None, f"not all addresses of {host} are known: {answer.message}"))
+        return merge_results(results)
 
-    def _find_network(self, host: str, address: IPAddress) -> Finding:
+    def _check_networks(self, host: str, address: IPAddress) -> ListingResult:
         sources = (STATIC_IPS,) if self._blacklist.ips else ()
         network = self._networks.find(address)
         if network is None:
-            return Finding(sources=sources)
-        return Finding(True, f"{host} ({address}) is in {network} ({STATIC_IPS})", sources)
+            return ListingResult(sources=sources)
+        return ListingResult(True, f"{host} ({address}) is in {network} ({STATIC_IPS})", sources)
 
     def _notice(self, text: str) -> None:
         if text not in self._noticed:
@@ -178,28 +152,8 @@ class BlacklistCheck:
             self.notices.append(text)
 
 
-async def observe_blacklist(evidence: DomainEvidence, resolver: Asks, blacklist: Blacklist) -> BlacklistEvidence:
-    """Hold the exchanges of one domain against a blacklist; for many, keep one `BlacklistCheck`.
-
-    Parameters
-    ----------
-    evidence : DomainEvidence
-        What the DNS said about the domain.
-    resolver : Resolver
-        Who looks up addresses and DNS lists.
-    blacklist : Blacklist
-        What to hold them against.
-
-    Returns
-    -------
-    BlacklistEvidence
-        As of `BlacklistCheck.observe`.
-    """
-    return await BlacklistCheck(blacklist, resolver).observe(evidence)
-
-
 class NetworkTable:
-    """Finds the network that an address is in, at a cost that grows with the prefix lengths and not the networks."""
+    """Finds the network of an address; the cost grows with the number of prefix lengths, not of networks."""
 
     def __init__(self, networks: Iterable[Network]) -> None:
         self._by_length: dict[tuple[int, int], dict[int, Network]] = {}
@@ -209,7 +163,7 @@ class NetworkTable:
             of_length[int(network.network_address) >> shift] = network
 
     def find(self, address: IPAddress) -> Network | None:
-        """Give a network that holds the address."""
+        """Return a network that contains the address."""
         for (version, shift), networks in self._by_length.items():
             if version == address.version and (found := networks.get(int(address) >> shift)):
                 return found
@@ -217,40 +171,30 @@ class NetworkTable:
 
 
 class ZoneCheck:
-    """Asks one DNS list about addresses, once it has passed its self-test.
+    """Asks one DNS list about addresses, once it has passed its self-test; `notice` gets the reason if it has not."""
 
-    Parameters
-    ----------
-    zone : Zone
-        The list and the codes that mean *listed*.
-    resolver : Resolver
-        Who asks.
-    notice : callable
-        Told, in a sentence, why the list is not used.
-    clock : callable
-        Seconds of a monotonic clock.
-    """
-
-    def __init__(self, zone: Zone, resolver: Asks, notice: Callable[[str], None], clock: Callable[[], float]) -> None:
+    def __init__(
+        self, zone: Zone, resolver: ResolverLike, notice: Callable[[str], None], clock: Callable[[], float]
+    ) -> None:
         self._zone = zone
         self._resolver = resolver
         self._notice = notice
         self._tests: AnswerCache[int, SelfTest] = AnswerCache(self_test_lifetime, size=len(LISTED_TEST), clock=clock)
-        self._answers: AnswerCache[IPAddress, Answer] = AnswerCache(answer_lifetime, size=CACHE_SIZE, clock=clock)
+        self._answers: AnswerCache[IPAddress, DnsAnswer] = AnswerCache(answer_lifetime, size=CACHE_SIZE, clock=clock)
 
-    async def find(self, host: str, address: IPAddress) -> Finding:
-        """Say whether the list holds the address of a host."""
+    async def check(self, host: str, address: IPAddress) -> ListingResult:
+        """Check the address of a host."""
         test = await self._self_test(4)
-        if test.fault is None and address.version == 6:
+        if test.failure is None and address.version == 6:
             test = await self._self_test(6)
-        if test.fault is not None:
-            return Finding(None, f"{self._zone.name} is not used: {test.fault}")
-        if not test.holds_entries or address in TEST_ENTRIES:
-            return Finding(sources=(self._zone.name,))
+        if test.failure is not None:
+            return ListingResult(None, f"{self._zone.name} is not used: {test.failure}")
+        if not test.has_entries or address in TEST_ENTRIES:
+            return ListingResult(sources=(self._zone.name,))
         answer = await self._answers.get(address, partial(self._ask, address))
-        return read_answer(self._zone, f"{host} ({address})", answer)
+        return parse_listing(self._zone, f"{host} ({address})", answer)
 
-    async def _ask(self, address: IPAddress) -> Answer:
+    async def _ask(self, address: IPAddress) -> DnsAnswer:
         reversed_address = address.reverse_pointer.removesuffix(".in-addr.arpa").removesuffix(".ip6.arpa")
         return await self._resolver.query(f"{reversed_address}.{self._zone.name}", "A")
 
@@ -260,30 +204,22 @@ class ZoneCheck:
     async def _make_self_test(self, version: int) -> SelfTest:
         """Ask about the two test entries of an address family."""
         entry, absent = LISTED_TEST[version], CLEAN_TEST[version]
-        test = judge_self_test(await self._ask(entry), await self._ask(absent), version)
-        if test.fault is not None:
-            self._notice(f"The DNS list {self._zone.name} is not used: {test.fault}. What it lists is undetermined.")
+        test = evaluate_self_test(await self._ask(entry), await self._ask(absent), version)
+        if test.failure is not None:
+            self._notice(f"The DNS list {self._zone.name} is not used: {test.failure}. What it lists is undetermined.")
         return test
 
 
 @dataclass(frozen=True, slots=True)
 class SelfTest:
-    """What a DNS list's test entries showed.
+    """The result of asking a DNS list about its test entries."""
 
-    Attributes
-    ----------
-    fault : str or None
-        Why its answers mean nothing; None if they do.
-    holds_entries : bool
-        Whether it has entries of the address family at all.
-    """
-
-    fault: str | None = None
-    holds_entries: bool = True
+    failure: str | None = None  # why the list is not used
+    has_entries: bool = True  # for this address family
 
 
-def judge_self_test(entry: Answer, absent: Answer, version: int) -> SelfTest:
-    """Judge the answers about the entry that must be there and the one that must not (RFC 5782 section 5)."""
+def evaluate_self_test(entry: DnsAnswer, absent: DnsAnswer, version: int) -> SelfTest:
+    """Evaluate the answers about the entry that must exist and the one that must not (RFC 5782 section 5)."""
     for answer in (entry, absent):
         if answer.message:
             return SelfTest(f"its self-test got no answer ({answer.message})")
@@ -293,55 +229,57 @@ def judge_self_test(entry: Answer, absent: Answer, version: int) -> SelfTest:
         return SelfTest(f"it lists {CLEAN_TEST[version]}, which no list does, so it may list everything")
     if codes_of(entry):
         return SelfTest()
-    if version == 6:  # a list of IPv4 addresses only, as most are
-        return SelfTest(holds_entries=False)
+    if version == 6:  # the list has IPv4 addresses only, as most have
+        return SelfTest(has_entries=False)
     return SelfTest(f"it lacks the test entry {LISTED_TEST[version]}, so it may be out of service")
 
 
-def read_answer(zone: Zone, what: str, answer: Answer) -> Finding:
-    """Say what an answer of a DNS list means for the address it was asked about."""
+def parse_listing(zone: Zone, subject: str, answer: DnsAnswer) -> ListingResult:
+    """Convert the answer of a DNS list about an address."""
     sources = (zone.name,)
     if answer.message:
-        return Finding(None, f"{zone.name} gave no answer about {what}: {answer.message}", sources)
+        return ListingResult(None, f"{zone.name} gave no answer about {subject}: {answer.message}", sources)
     codes = codes_of(answer)
     listed = [code for code in codes if not is_refusal(code) and any(code in network for network in zone.codes)]
     if listed:
-        return Finding(True, f"{what} is on {zone.name} ({listed[0]})", sources)
+        return ListingResult(True, f"{subject} is on {zone.name} ({listed[0]})", sources)
     if codes:
-        return Finding(None, f"{zone.name} answered {codes[0]} about {what}, which does not mean listed", sources)
-    return Finding(sources=sources)
+        return ListingResult(
+            None, f"{zone.name} answered {codes[0]} about {subject}, which does not mean listed", sources
+        )
+    return ListingResult(sources=sources)
 
 
-def codes_of(answer: Answer) -> list[IPAddress]:
-    """Give the codes of an answer; none if the address is not on the list."""
+def codes_of(answer: DnsAnswer) -> list[IPAddress]:
+    """Return the codes of an answer; empty if the address is not on the list."""
     return [ipaddress.ip_address(text) for text in answer.texts]
 
 
 def is_refusal(code: IPAddress) -> bool:
-    """Whether a code says that there was no look-up."""
+    """Whether a code means that the list did not look the address up."""
     return code not in CODES or any(code in network for network in REFUSALS)
 
 
 def unmapped(address: IPAddress) -> IPAddress:
-    """Give an IPv4-mapped IPv6 address as the IPv4 address that it is."""
+    """Convert an IPv4-mapped IPv6 address to IPv4."""
     return getattr(address, "ipv4_mapped", None) or address
 
 
-def leave_open(count: int, most: int, what: str) -> list[Finding]:
-    """Say that not all of `count` were looked up, if so."""
-    return [Finding(None, f"only {most} of {count} {what} were looked up")] if count > most else []
+def not_looked_up(count: int, limit: int, what: str) -> list[ListingResult]:
+    """An undetermined result if not all of `count` are looked up."""
+    return [ListingResult(None, f"only {limit} of {count} {what} were looked up")] if count > limit else []
 
 
-def finding_lifetime(finding: Finding) -> float:
-    """Keep what was established as long as a self-test, the rest until it makes sense to ask again."""
-    return RETEST_AFTER if finding.listed is None else TRUSTED_FOR
+def result_lifetime(result: ListingResult) -> float:
+    """Seconds to keep a result."""
+    return RETEST_AFTER if result.listed is None else TRUSTED_FOR
 
 
-def answer_lifetime(answer: Answer) -> float:
-    """As of findings."""
+def answer_lifetime(answer: DnsAnswer) -> float:
+    """Seconds to keep an answer or a self-test, as for results."""
     return RETEST_AFTER if answer.message else TRUSTED_FOR
 
 
 def self_test_lifetime(test: SelfTest) -> float:
-    """As of findings."""
-    return TRUSTED_FOR if test.fault is None else RETEST_AFTER
+    """Seconds to keep an answer or a self-test, as for results."""
+    return TRUSTED_FOR if test.failure is None else RETEST_AFTER

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..checks.blacklist import BlacklistCheck
-from ..checks.dns.answers import AddressAnswer, Answer, AnswerOutcome, RecordType
+from ..checks.dns.answers import AddressAnswer, AnswerOutcome, DnsAnswer, RecordType
 from ..checks.dns.resolver import Resolver
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionPlan
@@ -252,7 +252,7 @@ class OwnAddress:
         """Give our own address, whatever is asked."""
         return AddressAnswer(host, (ipaddress.ip_address(self.address),), AnswerOutcome.DATA)
 
-    async def query(self, name: str, rdtype: RecordType) -> Answer:
+    async def query(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask the DNS."""
         return await self.resolver.query(name, rdtype)
 

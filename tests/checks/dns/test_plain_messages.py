@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.dns.wire import make_question, parse_message, read_plain_mx
+from mailverdict.checks.dns.wire import make_question, parse_message, parse_plain_mx
 
 LABEL = st.text("abcXYZ019-_", min_size=1, max_size=12)
 ODD_LABEL = st.text("ab\x00\xff.\\ é", min_size=1, max_size=4).map(lambda text: text.encode("latin-1"))
@@ -77,7 +77,7 @@ MESSAGES = st.builds(
 
 def assert_alike(packet: bytes) -> bool:
     """Check a message; tell whether it was read here at all."""
-    plain = read_plain_mx(packet)
+    plain = parse_plain_mx(packet)
     assert plain is None or plain == parse_message(packet, "MX")
     return plain is not None
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.dns.answers import Answer, AnswerOutcome
+from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
 from mailverdict.checks.dns.wire import TYPE_CODES, Question, is_truncated, make_question, parse_answer, rcode_of
 
 QUESTION = make_question("ada.example", "MX")
@@ -110,7 +110,7 @@ class TestAnswer:
         ],
     )
     def test_what_says_nothing_about_the_domain(self, packet, message):
-        assert parse_answer(packet, QUESTION) == Answer(AnswerOutcome.UNDETERMINED, message=message)
+        assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
 
     def test_message_of_another_kind_is_no_answer(self):
         packet = bytearray(response())
@@ -132,7 +132,7 @@ class TestAnswer:
     def test_no_octets_make_reading_raise(self, junk):
         for packet in (junk, response()[:12] + junk, response()[: 12 + len(QUESTION.section)] + junk):
             if len(packet) >= 12:
-                assert isinstance(parse_answer(packet, QUESTION), Answer)
+                assert isinstance(parse_answer(packet, QUESTION), DnsAnswer)
                 assert is_truncated(packet) in (True, False)
                 assert 0 <= rcode_of(packet) < 16
 
@@ -147,4 +147,4 @@ class TestAnswer:
         ):
             packet[at] = octet
         cut = data.draw(st.integers(12, len(whole)))
-        assert isinstance(parse_answer(bytes(packet[:cut]), Question(rdtype, QUESTION.section)), Answer)
+        assert isinstance(parse_answer(bytes(packet[:cut]), Question(rdtype, QUESTION.section)), DnsAnswer)

@@ -1,4 +1,4 @@
-"""What one DNS look-up gave: plain values, with no wire format and no I/O."""
+"""DNS answers as values, without wire format and I/O."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Literal
 
 from ...model.evidence import Exchange
 
-__all__ = ["AddressAnswer", "Answer", "AnswerOutcome", "IPAddress", "RecordType", "sort_exchanges"]
+__all__ = ["AddressAnswer", "AnswerOutcome", "DnsAnswer", "IPAddress", "RecordType", "sort_exchanges"]
 
 RecordType = Literal["A", "AAAA", "MX", "PTR", "TXT"]
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # RFC 5321 section 5.1 lets a sender limit how many exchanges it tries; the largest mail operators
-# publish fewer than 20. The bound stops a 64 KiB answer of made-up exchanges from spreading.
+# publish fewer than 20. The limit bounds the work that a 64 KiB answer of invented exchanges causes.
 MAX_EXCHANGES = 64
 MAX_TEXTS = 64  # addresses, names or strings kept of one RRset, for the same reason
 
 
 class AnswerOutcome(StrEnum):
-    """What the answer to one question amounts to."""
+    """The result of one DNS question."""
 
     DATA = "data"  # the name has records of the type
     NODATA = "nodata"  # the name exists, with no record of the type (RFC 2308 section 2.2)
@@ -31,62 +31,30 @@ class AnswerOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The answer to one question.
-
-    Attributes
-    ----------
-    outcome : AnswerOutcome
-        What the answer amounts to.
-    exchanges : tuple of Exchange
-        For MX: by preference, lowest first; a null MX has the host ``""``. At most 64.
-    texts : tuple of str
-        For A and AAAA the addresses, for PTR lower-case names without the final dot, for TXT the
-        joined character strings; in the order of the answer, at most 64.
-    ttl : float
-        Seconds for which the answer may be remembered.
-    message : str
-        Why nothing is known, in a sentence; empty unless the outcome is undetermined, or the name
-        is one that the DNS cannot carry.
-    alias : str
-        Where a chain of CNAME records left the answer, if the resolver did not follow it.
-    """
+class DnsAnswer:
+    """The answer to one question."""
 
     outcome: AnswerOutcome
-    exchanges: tuple[Exchange, ...] = ()
-    texts: tuple[str, ...] = ()
-    ttl: float = 0.0
-    message: str = ""
-    alias: str = ""
+    exchanges: tuple[Exchange, ...] = ()  # for MX: lowest preference first; a null MX has the host ""
+    texts: tuple[str, ...] = ()  # for A and AAAA addresses, for PTR names, for TXT the joined strings
+    ttl: float = 0.0  # seconds
+    message: str = ""  # the cause, if the outcome is undetermined or the DNS cannot carry the name
+    alias: str = ""  # the end of a CNAME chain that the resolver did not follow
 
 
 @dataclass(frozen=True, slots=True)
 class AddressAnswer:
-    """The addresses of a host, from its A and AAAA records.
-
-    Attributes
-    ----------
-    host : str
-        As it was asked.
-    addresses : tuple of ipaddress.IPv4Address or ipaddress.IPv6Address
-        IPv4 first, each in the order of its answer.
-    outcome : AnswerOutcome
-        DATA with at least one address; UNDETERMINED only without any.
-    message : str
-        What failed, in a sentence; empty when nothing did.
-    is_complete : bool
-        Whether both address families were answered; without, there may be more addresses.
-    """
+    """The addresses of a host, from its A and AAAA records."""
 
     host: str
-    addresses: tuple[IPAddress, ...] = ()
-    outcome: AnswerOutcome = AnswerOutcome.NODATA
-    message: str = ""
-    is_complete: bool = True
+    addresses: tuple[IPAddress, ...] = ()  # IPv4 first
+    outcome: AnswerOutcome = AnswerOutcome.NODATA  # DATA if there is any address
+    message: str = ""  # what failed
+    is_complete: bool = True  # both address families were answered
 
 
 def sort_exchanges(pairs: Iterable[tuple[int, str]]) -> tuple[Exchange, ...]:
-    """Order exchanges by preference, then name; a host given twice keeps its lowest preference.
+    """Sort exchanges by preference, then name; a host that occurs twice keeps its lowest preference.
 
     >>> [each.host for each in sort_exchanges([(20, "b.example"), (10, "a.example"), (30, "a.example")])]
     ['a.example', 'b.example']

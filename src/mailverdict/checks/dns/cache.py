@@ -1,4 +1,4 @@
-"""A bounded cache of answers that expire, in which simultaneous askers share one question."""
+"""A bounded cache of answers that expire; simultaneous requests for one key share one question."""
 
 from __future__ import annotations
 
@@ -15,17 +15,7 @@ V = TypeVar("V")
 
 
 class AnswerCache(Generic[K, V]):
-    """Remembers answers by key; the least recently used go first when it is full.
-
-    Parameters
-    ----------
-    lifetime : callable
-        Seconds for which an answer is remembered; infinite where it never expires.
-    size : int
-        How many answers are kept.
-    clock : callable
-        Seconds of a monotonic clock.
-    """
+    """Answers by key; the least recently used are dropped first. `lifetime` gives the seconds to keep an answer."""
 
     def __init__(
         self,
@@ -37,40 +27,40 @@ class AnswerCache(Generic[K, V]):
         self._lifetime = lifetime
         self._size = size
         self._clock = clock
-        self._kept: OrderedDict[K, tuple[float, V]] = OrderedDict()
-        self._asked: dict[K, asyncio.Future[tuple[V] | None]] = {}
+        self._entries: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._asking: dict[K, asyncio.Future[tuple[V] | None]] = {}
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     async def get(self, key: K, ask: Callable[[], Awaitable[V]]) -> V:
-        """Give the remembered answer, or the one that another task is waiting for, or `ask`."""
+        """Return the cached answer, or the one another task is asking for, or the result of `ask`."""
         while True:
-            kept = self._kept.get(key)
-            if kept is not None and kept[0] > self._clock():
-                self._kept.move_to_end(key)
-                return kept[1]
-            asked = self._asked.get(key)
-            # A loop that was closed half-way leaves a future that nobody will ever end.
-            if asked is None or asked.get_loop() is not asyncio.get_running_loop():
+            entry = self._entries.get(key)
+            if entry is not None and entry[0] > self._clock():
+                self._entries.move_to_end(key)
+                return entry[1]
+            asking = self._asking.get(key)
+            # The future of a loop that was closed meanwhile never completes.
+            if asking is None or asking.get_loop() is not asyncio.get_running_loop():
                 return await self._ask(key, ask)
-            if shared := await asyncio.shield(asked):
+            if shared := await asyncio.shield(asking):
                 return shared[0]
 
     async def _ask(self, key: K, ask: Callable[[], Awaitable[V]]) -> V:
-        """Ask, remember and share; if this fails, whoever waits is woken without an answer and asks in turn."""
-        asked = self._asked[key] = asyncio.get_running_loop().create_future()
+        """Ask, cache and share; after a failure the waiting tasks wake without an answer and ask themselves."""
+        future = self._asking[key] = asyncio.get_running_loop().create_future()
         shared: tuple[V] | None = None
         try:
             shared = (await ask(),)
-            self._keep(key, shared[0])
+            self._store(key, shared[0])
             return shared[0]
         finally:
-            del self._asked[key]
-            asked.set_result(shared)
+            del self._asking[key]
+            future.set_result(shared)
 
-    def _keep(self, key: K, answer: V) -> None:
-        self._kept[key] = (self._clock() + self._lifetime(answer), answer)
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._size:
-            self._kept.popitem(last=False)
+    def _store(self, key: K, answer: V) -> None:
+        self._entries[key] = (self._clock() + self._lifetime(answer), answer)
+        self._entries.move_to_end(key)
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)

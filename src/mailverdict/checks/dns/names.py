@@ -1,4 +1,4 @@
-"""Domain names as the DNS carries them: normal form, limits, A-labels."""
+"""Domain names in the form that DNS messages use: limits, lower case, A-labels."""
 
 from __future__ import annotations
 
@@ -6,54 +6,54 @@ import re
 
 import idna
 
-__all__ = ["UnaskableNameError", "normal_name"]
+__all__ = ["InvalidNameError", "normal_name"]
 
 MAX_NAME = 253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
 MAX_LABEL = 63  # RFC 1035 section 2.3.4
-# Visible ASCII but dot and backslash. Wider than host names, since aliases of reverse zones hold "/"
-# (RFC 2317); narrower than the DNS, since no control character shall ever reach a wire.
+# Printable ASCII except dot and backslash. Wider than host names, since aliases of reverse zones contain "/"
+# (RFC 2317); narrower than the DNS allows, so that no control character is ever sent.
 NAME = re.compile(r"(?:[!-\-/-\[\]-~]{1,63}\.)*[!-\-/-\[\]-~]{1,63}")
 
 
-class UnaskableNameError(ValueError):
-    """The DNS cannot carry this name, so nothing of this name can exist."""
+class InvalidNameError(ValueError):
+    """The DNS cannot carry this name, so it cannot exist."""
 
 
 def normal_name(name: str) -> str:
-    """Give the name in lower-case A-labels without the final dot.
+    """Return the name in lower-case A-labels without the final dot.
 
     Raises
     ------
-    UnaskableNameError
+    InvalidNameError
         If the DNS cannot carry it; the message says why and does not repeat the name.
 
     >>> normal_name("Bücher.Example.")
     'xn--bcher-kva.example'
     """
-    refuse_long(name)  # before any work on it: a cell may hold megabytes
+    check_length(name)  # first, since a cell may hold megabytes
     text = (name if name.isascii() else to_ascii(name)).removesuffix(".").lower()
-    refuse_long(text)
+    check_length(text)
     if not NAME.fullmatch(text):
-        raise UnaskableNameError(describe_fault(text))
+        raise InvalidNameError(describe_fault(text))
     return text
 
 
-def refuse_long(name: str) -> None:
+def check_length(name: str) -> None:
     """Raise if the name is too long as a whole."""
     if len(name) > MAX_NAME and len(name.removesuffix(".")) > MAX_NAME:
-        raise UnaskableNameError(f"a domain name has at most {MAX_NAME} characters (RFC 1035), this has {len(name)}")
+        raise InvalidNameError(f"a domain name has at most {MAX_NAME} characters (RFC 1035), this has {len(name)}")
 
 
 def to_ascii(name: str) -> str:
-    """Give an internationalised name in A-labels (RFC 5891, with the mapping of UTS 46)."""
+    """Encode an internationalized name in A-labels (RFC 5891, with the mapping of UTS 46)."""
     try:
         return idna.encode(name, uts46=True).decode("ascii")
     except UnicodeError as exc:  # the base of idna.IDNAError, and what a lone surrogate raises
-        raise UnaskableNameError("the name cannot be written in A-labels (RFC 5891)") from exc
+        raise InvalidNameError("the name cannot be written in A-labels (RFC 5891)") from exc
 
 
 def describe_fault(name: str) -> str:
-    """Say why a name of bearable length is none."""
+    """Describe what is wrong with a name that is not too long."""
     labels = name.split(".")
     longest = max(map(len, labels))
     if longest > MAX_LABEL:

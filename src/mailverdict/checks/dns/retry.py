@@ -1,4 +1,4 @@
-"""One question, asked of resolver after resolver until one answers or the attempts are used up."""
+"""Asking one question: server after server, until one answers or the attempts are used up."""
 
 from __future__ import annotations
 
@@ -10,26 +10,15 @@ from dataclasses import dataclass
 
 from ...errors import SettingsError
 from ...model.settings import LocalSettings, parse_resolver
-from .answers import Answer, AnswerOutcome
-from .sockets import Links, Server
+from .answers import AnswerOutcome, DnsAnswer
+from .sockets import Server, SocketPool
 from .wire import EDNS_REFUSALS, Question, parse_answer, rcode_of
 
-__all__ = ["Asker", "system_servers"]
+__all__ = ["DnsClient", "system_servers"]
 
 
 def system_servers(path: str = "/etc/resolv.conf") -> tuple[Server, ...]:
-    """Give the resolvers that this system is set up to ask.
-
-    Parameters
-    ----------
-    path : str
-        The file that says so; Windows does not read it and asks its registry.
-
-    Raises
-    ------
-    SettingsError
-        If it has none.
-    """
+    """Read the system's resolvers; Windows ignores `path` and reads its registry."""
     import dns.resolver  # noqa: PLC0415 - not needed where a resolver is given
 
     try:
@@ -40,36 +29,16 @@ def system_servers(path: str = "/etc/resolv.conf") -> tuple[Server, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """Why one attempt at one server gave nothing.
-
-    Attributes
-    ----------
-    server : Server
-        Who was asked.
-    what : str
-        What happened, in words; empty for silence.
-    is_final : bool
-        Whether this server would only say the same again.
-    """
+class FailedAttempt:
+    """An attempt at one server without an answer."""
 
     server: Server
-    what: str = ""
-    is_final: bool = False
+    message: str = ""  # empty for a time-out
+    is_final: bool = False  # the server would only repeat its answer
 
 
-class Asker:
-    """Asks the configured resolvers; the sockets belong to the running event loop.
-
-    Parameters
-    ----------
-    settings : LocalSettings
-        `resolver`, `dns_concurrency`, `dns_timeout` and `dns_attempts` are used.
-    randomness : random.Random
-        Source of the message ids.
-    find_servers : callable
-        Gives the resolvers of the system, for where none is set.
-    """
+class DnsClient:
+    """Asks the configured servers. The sockets belong to the running event loop, and are opened when needed."""
 
     def __init__(
         self, settings: LocalSettings, randomness: random.Random, find_servers: Callable[[], tuple[Server, ...]]
@@ -78,82 +47,82 @@ class Asker:
         self._randomness = randomness
         self._find_servers = find_servers
         self._servers: tuple[Server, ...] = ()
-        self._preferred = 0  # who answered last is asked first, so that a dead resolver costs one time-out
-        self._links: Links | None = None
+        self._preferred = 0  # the server that answered last comes first, so that a dead one costs one time-out
+        self._pool: SocketPool | None = None
 
-    async def ask(self, question: Question) -> Answer:
-        """Give the answer; undetermined, with what happened, if there is none.
+    async def ask(self, question: Question) -> DnsAnswer:
+        """Return the answer; undetermined, with the failed attempts as message, if there is none.
 
-        Raises
-        ------
-        SettingsError
-            If no resolver is set, and the system has none.
+        Raises SettingsError if no resolver is set and the system has none.
         """
-        links = self._open_links()
+        pool = self._open_pool()
         servers = deque(self._servers[self._preferred :] + self._servers[: self._preferred])
-        failures: list[Failure] = []
-        async with links.room:
+        failures: list[FailedAttempt] = []
+        async with pool.slots:
             while servers and len(failures) < self._settings.dns_attempts:
                 server = servers.popleft()
-                got = await ask_once(links, server, question)
-                if isinstance(got, Answer):
+                result = await ask_server(pool, server, question)
+                if isinstance(result, DnsAnswer):
                     self._preferred = self._servers.index(server)
-                    links.widen()
-                    return got
-                failures.append(got)
-                if not got.is_final:
+                    pool.add_slot()
+                    return result
+                failures.append(result)
+                if not result.is_final:
                     servers.append(server)
-        return Answer(AnswerOutcome.UNDETERMINED, message=describe_failures(failures, self._settings.dns_timeout))
+        return DnsAnswer(AnswerOutcome.UNDETERMINED, message=describe_failures(failures, self._settings.dns_timeout))
 
     async def aclose(self) -> None:
         """Close the sockets of this loop; asking again opens new ones."""
-        links, self._links = self._links, None
-        if links is not None and links.loop is asyncio.get_running_loop():
-            await links.aclose()
+        pool, self._pool = self._pool, None
+        if pool is not None and pool.loop is asyncio.get_running_loop():
+            await pool.aclose()
 
-    def _open_links(self) -> Links:
-        """Give the sockets of the running loop; those of an earlier loop ended with it."""
-        if self._links is None or self._links.loop is not asyncio.get_running_loop():
+    def _open_pool(self) -> SocketPool:
+        """Return the sockets of the running loop; those of an earlier loop ended with it."""
+        if self._pool is None or self._pool.loop is not asyncio.get_running_loop():
             self._servers = self._servers or self._configured_servers()
-            self._links = Links(
+            self._pool = SocketPool(
                 timeout=self._settings.dns_timeout,
                 concurrency=self._settings.dns_concurrency,
                 randomness=self._randomness,
             )
-        return self._links
+        return self._pool
 
     def _configured_servers(self) -> tuple[Server, ...]:
         given = self._settings.resolver
         return self._find_servers() if given is None else (Server(*parse_resolver(given)),)
 
 
-async def ask_once(links: Links, server: Server, question: Question) -> Answer | Failure:
-    """Ask one server once; without EDNS0 if that is what it minds."""
+async def ask_server(pool: SocketPool, server: Server, question: Question) -> DnsAnswer | FailedAttempt:
+    """Ask one server once; a second time without EDNS0 if it does not support that."""
     try:
-        packet = await links.ask(server, question)
+        packet = await pool.ask(server, question)
         if rcode_of(packet) in EDNS_REFUSALS:
-            packet = await links.ask(server, question, edns=False)
+            packet = await pool.ask(server, question, edns=False)
     except TimeoutError:
-        return Failure(server)
+        return FailedAttempt(server)
     except OSError as exc:
-        return Failure(server, f"{server.address} cannot be asked ({exc.strerror or exc})", is_final=True)
+        return FailedAttempt(server, f"{server.address} cannot be asked ({exc.strerror or exc})", is_final=True)
     answer = parse_answer(packet, question)
     if answer.outcome is AnswerOutcome.UNDETERMINED:
-        return Failure(server, f"{answer.message} from {server.address}", is_final=rcode_of(packet) != 0)
+        return FailedAttempt(server, f"{answer.message} from {server.address}", is_final=rcode_of(packet) != 0)
     return answer
 
 
-def describe_failures(failures: Sequence[Failure], timeout: float) -> str:
-    """Say in one line what the attempts came to.
+def describe_failures(failures: Sequence[FailedAttempt], timeout: float) -> str:
+    """Describe the failed attempts in one line.
 
-    >>> describe_failures([Failure(Server("192.0.2.1")), Failure(Server("192.0.2.2"), "SERVFAIL from 192.0.2.2")], 3.0)
+    >>> first, second = Server("192.0.2.1"), Server("192.0.2.2")
+    >>> describe_failures([FailedAttempt(first), FailedAttempt(second, "SERVFAIL from 192.0.2.2")], 3.0)
     'no answer in 3.0 s from 192.0.2.1; SERVFAIL from 192.0.2.2'
-    >>> describe_failures([Failure(Server("192.0.2.1"))] * 3, 3.0)
+    >>> describe_failures([FailedAttempt(first)] * 3, 3.0)
     'no answer in 3 tries of 3.0 s from 192.0.2.1'
     """
-    if any(failure.what for failure in failures):
-        told = [failure.what or f"no answer in {timeout} s from {failure.server.address}" for failure in failures]
-        return "; ".join(dict.fromkeys(told))
+    if any(failure.message for failure in failures):
+        messages = [
+            failure.message or f"no answer in {timeout} s from {failure.server.address}" for failure in failures
+        ]
+        return "; ".join(dict.fromkeys(messages))
     silent = " and ".join(dict.fromkeys(failure.server.address for failure in failures))
     tries = "1 try" if len(failures) == 1 else f"{len(failures)} tries"
     return f"no answer in {tries} of {timeout} s from {silent}"

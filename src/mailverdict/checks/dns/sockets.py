@@ -1,4 +1,4 @@
-"""Sockets to the resolvers: many questions over few UDP sockets, TCP where an answer is too long."""
+"""Sockets to DNS servers: many questions over few UDP sockets, TCP if an answer is truncated."""
 
 from __future__ import annotations
 
@@ -13,37 +13,28 @@ from dataclasses import dataclass
 
 from .wire import Question, is_truncated
 
-__all__ = ["Links", "Server"]
+__all__ = ["Server", "SocketPool"]
 
-# A socket of Linux's default size holds about 277 small answers. With no more than that in flight on
-# each, none is lost while the loop is busy; and each has a source port of its own, which makes answers
-# harder to forge (RFC 5452 section 9.2).
+# The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each socket, none is
+# lost while the loop is busy; and several source ports make answers harder to forge (RFC 5452 section 9.2).
 QUESTIONS_PER_SOCKET = 250
-FIRST_FLIGHT = 100  # questions at once at the start; each answer makes room for one more, up to what is allowed
-RECEIVE_BUFFER = 1 << 20  # asked for; the system gives what it allows
-LARGEST_DATAGRAM = 4096  # we offer 1232; more than this is cut off, and then cannot be read
-TCP_CONNECTIONS = 50  # at once: a thousand truncated answers must not use up a process's files
-READS_IN_A_ROW = 64  # datagrams taken before other tasks of the loop get their turn
-SEND_PAUSE = 0.001  # seconds, while the system's send buffer is full
+INITIAL_SLOTS = 100  # questions at once at the start; each answer adds one, up to the configured concurrency
+RECEIVE_BUFFER = 1 << 20  # octets requested; the system may give fewer
+LARGEST_DATAGRAM = 4096  # octets; 1232 are offered, a longer datagram is cut and then unreadable
+TCP_CONNECTIONS = 50  # at once: a thousand truncated answers must not use up the file descriptors
+READS_IN_A_ROW = 64  # datagrams read before other tasks of the loop run
+SEND_PAUSE = 0.001  # seconds, while the send buffer is full
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A resolver to ask.
+    """The address of a DNS server."""
 
-    Attributes
-    ----------
-    address : str
-        IP address, with a scope where IPv6 needs one.
-    port : int
-        UDP and TCP port.
-    """
-
-    address: str
+    address: str  # IP address, with a scope if IPv6 needs one
     port: int = 53
 
     def connect(self) -> socket.socket:
-        """Open a UDP socket that takes datagrams from this resolver only."""
+        """Open a UDP socket that receives datagrams from this server only."""
         family, kind, protocol, _, target = socket.getaddrinfo(
             self.address, self.port, type=socket.SOCK_DGRAM, flags=socket.AI_NUMERICHOST
         )[0]
@@ -60,48 +51,40 @@ class Server:
 
 @dataclass(slots=True, eq=False)
 class Pending:
-    """A question that waits for its answer."""
+    """A question without an answer yet."""
 
     question: Question
     answer: asyncio.Future[bytes]
     deadline: float
 
 
-class UdpLink:
-    """One UDP socket to one resolver, carrying many questions at once.
+class UdpChannel:
+    """One UDP socket to one server, for many questions at once.
 
-    An answer is taken only from the resolver's address (the socket is connected), with the random id
-    of a waiting question, and with that very question in it; anything else is dropped unseen.
+    An answer is accepted only from the server's address (the socket is connected), with the random id of a pending
+    question and with that question in it; anything else is dropped.
     """
 
     def __init__(self, server: Server, timeout: float, randomness: random.Random) -> None:
         self._loop = asyncio.get_running_loop()
         self._timeout = timeout
         self._randomness = randomness
-        self._pending: dict[int, Pending] = {}  # in the order of the deadlines, since all wait equally long
+        self._pending: dict[int, Pending] = {}  # in the order of the deadlines, since the time-out is the same for all
         self._timer: asyncio.TimerHandle | None = None
         self._socket = server.connect()
         self._reader = self._loop.create_task(self._read())
 
     async def ask(self, question: Question, *, edns: bool) -> bytes:
-        """Send the question and give its answer.
-
-        Raises
-        ------
-        TimeoutError
-            If none came in time.
-        OSError
-            If the resolver cannot be reached.
-        """
+        """Send the question and return the answer; TimeoutError without one, OSError if the server is unreachable."""
         identifier = self._free_identifier()
-        waiting = Pending(question, self._loop.create_future(), self._loop.time() + self._timeout)
-        self._pending[identifier] = waiting
+        pending = Pending(question, self._loop.create_future(), self._loop.time() + self._timeout)
+        self._pending[identifier] = pending
         try:
             await self._send(question.packet(identifier, edns=edns))
-            self._arm()
-            return await waiting.answer
+            self._start_timer()
+            return await pending.answer
         finally:
-            if self._pending.get(identifier) is waiting:
+            if self._pending.get(identifier) is pending:
                 del self._pending[identifier]
 
     def _free_identifier(self) -> int:
@@ -119,7 +102,7 @@ class UdpLink:
                 return
 
     async def _read(self) -> None:
-        """Hand out answers until the link is closed."""
+        """Deliver answers until the channel is closed."""
         with self._socket:
             while True:
                 for _ in range(READS_IN_A_ROW):
@@ -128,63 +111,60 @@ class UdpLink:
 
     async def _read_one(self) -> None:
         try:
-            self._take(await self._loop.sock_recv(self._socket, LARGEST_DATAGRAM))
-        except OSError as exc:  # an ICMP error: nobody listens there, or no way leads there
-            self._fail(exc)
+            self._deliver(await self._loop.sock_recv(self._socket, LARGEST_DATAGRAM))
+        except OSError as exc:  # an ICMP error: port or host unreachable
+            self._fail_all(exc)
 
-    def _take(self, packet: bytes) -> None:
+    def _deliver(self, packet: bytes) -> None:
         identifier = int.from_bytes(packet[:2], "big")
-        waiting = self._pending.get(identifier)
-        if waiting is not None and waiting.question.is_answered_by(packet):
+        pending = self._pending.get(identifier)
+        if pending is not None and pending.question.is_answered_by(packet):
             del self._pending[identifier]
-            if not waiting.answer.done():
-                waiting.answer.set_result(packet)
+            if not pending.answer.done():
+                pending.answer.set_result(packet)
 
-    def _fail(self, error: OSError) -> None:
-        """End all that waits, each with an error of its own, since a raised one grows a traceback."""
-        for waiting in self._pending.values():
-            if not waiting.answer.done():
-                waiting.answer.set_exception(OSError(error.errno, error.strerror))
+    def _fail_all(self, error: OSError) -> None:
+        """Fail all pending questions, each with its own error, since a raised error collects tracebacks."""
+        for pending in self._pending.values():
+            if not pending.answer.done():
+                pending.answer.set_exception(OSError(error.errno, error.strerror))
         self._pending.clear()
 
-    def _arm(self) -> None:
+    def _start_timer(self) -> None:
         """Keep one timer, for the oldest question."""
         if self._timer is None and self._pending:
             oldest = next(iter(self._pending.values()))
             self._timer = self._loop.call_at(oldest.deadline, self._expire)
 
     def _expire(self) -> None:
-        """End what has waited for too long."""
+        """Fail the questions whose deadline has passed."""
         self._timer = None
         now = self._loop.time()
         while self._pending and (oldest := next(iter(self._pending.values()))).deadline <= now:
             del self._pending[next(iter(self._pending))]
             if not oldest.answer.done():
                 oldest.answer.set_exception(TimeoutError())
-        self._arm()
+        self._start_timer()
 
     async def aclose(self) -> None:
-        """Close the socket; whoever still waits gets an error."""
+        """Close the socket; pending questions fail."""
         if self._timer is not None:
             self._timer.cancel()
         self._reader.cancel()
         await asyncio.gather(self._reader, return_exceptions=True)
-        self._socket.close()  # the reader does so too, unless it never began
-        self._fail(closed_error())
+        self._socket.close()  # the reader does so too, unless it never started
+        self._fail_all(closed_error())
 
 
 def closed_error() -> OSError:
-    """What a question gets that meets a closed resolver."""
+    """The error of a question to a closed resolver."""
     return OSError(errno.ECONNABORTED, "the resolver was closed")
 
 
 async def ask_tcp(server: Server, question: Question, identifier: int, *, edns: bool) -> bytes:
-    """Ask over a TCP connection of its own (RFC 7766 section 8: two octets of length before each message).
+    """Ask over a new TCP connection (RFC 7766 section 8: two octets of length before each message).
 
-    Raises
-    ------
-    OSError
-        If the connection fails, ends early, or carries something else than the answer.
+    Raises OSError if the connection fails, ends early, or carries something else than the answer.
     """
     reader, writer = await asyncio.open_connection(server.address, server.port)
     try:
@@ -202,65 +182,47 @@ async def ask_tcp(server: Server, question: Question, identifier: int, *, edns: 
     return answer
 
 
-class Links:
-    """The sockets of one event loop, opened as they are needed.
-
-    Parameters
-    ----------
-    timeout : float
-        Seconds to wait for one answer.
-    concurrency : int
-        Questions in flight at most.
-    randomness : random.Random
-        Where the ids come from.
-    """
+class SocketPool:
+    """The sockets of one event loop, opened when needed; `slots` limits the questions in flight."""
 
     def __init__(self, *, timeout: float, concurrency: int, randomness: random.Random) -> None:
         self.loop = asyncio.get_running_loop()
-        # A thousand questions at once would overflow the buffers of a resolver that is not yet up to speed.
-        self.room = asyncio.Semaphore(min(FIRST_FLIGHT, concurrency))
-        self._more_room = max(0, concurrency - FIRST_FLIGHT)
-        self._tcp_room = asyncio.Semaphore(TCP_CONNECTIONS)
+        # A thousand questions at once at the start would overflow the buffers of a resolver.
+        self.slots = asyncio.Semaphore(min(INITIAL_SLOTS, concurrency))
+        self._slots_left = max(0, concurrency - INITIAL_SLOTS)
+        self._tcp_slots = asyncio.Semaphore(TCP_CONNECTIONS)
         self._timeout = timeout
         self._randomness = randomness
         self._sockets_each = math.ceil(concurrency / QUESTIONS_PER_SOCKET)
-        self._udp: dict[Server, list[UdpLink]] = {}
-        self._turn = itertools.count()
+        self._channels: dict[Server, list[UdpChannel]] = {}
+        self._next_channel = itertools.count()
         self._is_closed = False
 
-    def widen(self) -> None:
-        """Make room for one more question, since one was answered (as in TCP's slow start, RFC 5681)."""
-        if self._more_room:
-            self._more_room -= 1
-            self.room.release()
+    def add_slot(self) -> None:
+        """Allow one more question, since one was answered (as in TCP's slow start, RFC 5681)."""
+        if self._slots_left:
+            self._slots_left -= 1
+            self.slots.release()
 
     async def ask(self, server: Server, question: Question, *, edns: bool = True) -> bytes:
-        """Ask over UDP, and again over TCP where the answer was truncated.
-
-        Raises
-        ------
-        TimeoutError
-            If no answer came in time.
-        OSError
-            If the resolver cannot be reached, or the links are closed.
-        """
-        packet = await self._udp_link(server).ask(question, edns=edns)
+        """Ask over UDP, and again over TCP if the answer was truncated; TimeoutError or OSError without an answer."""
+        packet = await self._udp_channel(server).ask(question, edns=edns)
         if not is_truncated(packet):
             return packet
-        async with self._tcp_room, asyncio.timeout(self._timeout):
+        async with self._tcp_slots, asyncio.timeout(self._timeout):
             return await ask_tcp(server, question, self._randomness.getrandbits(16), edns=edns)
 
-    def _udp_link(self, server: Server) -> UdpLink:
-        """Take the links to the resolver in turn."""
+    def _udp_channel(self, server: Server) -> UdpChannel:
+        """Use the channels to the server in turn."""
         if self._is_closed:
             raise closed_error()
-        links = self._udp.setdefault(server, [])
-        if len(links) < self._sockets_each:
-            links.append(UdpLink(server, self._timeout, self._randomness))
-        return links[next(self._turn) % len(links)]
+        channels = self._channels.setdefault(server, [])
+        if len(channels) < self._sockets_each:
+            channels.append(UdpChannel(server, self._timeout, self._randomness))
+        return channels[next(self._next_channel) % len(channels)]
 
     async def aclose(self) -> None:
         """Close every socket."""
         self._is_closed = True
-        for link in itertools.chain.from_iterable(self._udp.values()):
-            await link.aclose()
+        for channel in itertools.chain.from_iterable(self._channels.values()):
+            await channel.aclose()
