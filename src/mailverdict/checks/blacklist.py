@@ -36,9 +36,7 @@ CLEAN_TEST = {4: ipaddress.ip_address("127.0.0.1"), 6: ipaddress.ip_address("::f
 TEST_ENTRIES = frozenset(map(ipaddress.ip_address, ("127.0.0.1", "127.0.0.2")))  # not about an exchange
 # Codes of a refused query: over quota, asked through a public resolver, mistyped zone.
 REFUSALS = (ipaddress.ip_network("127.255.255.0/24"), ipaddress.ip_network("127.0.0.1/32"))
-CODES = ipaddress.ip_network(
-    "127.0.0.0/8"
-)  # RFC 5782 section 2.3; other addresses come from resolvers that rewrite NXDOMAIN
+CODES = ipaddress.ip_network("127.0.0.0/8")  # RFC 5782 section 2.3; a resolver that rewrites NXDOMAIN gives others
 
 
 class ResolverLike(Protocol):
