@@ -24,7 +24,7 @@ from mailverdict.checks.blacklist import (
 from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import Blacklist, LocalSettings, Zone
-from mailverdict.sandbox.dns import DnsServer, DomainRecords, Fault
+from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import LISTS, sandbox_zones
 
 T = TypeVar("T")
@@ -133,13 +133,13 @@ class TestStatic:
 
     @pytest.mark.parametrize("rdtype", ["A", "AAAA", "*"])
     def test_addresses_that_are_not_known_are_not_clean(self, rdtype):
-        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {rdtype: Fault.SERVFAIL})}
+        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {rdtype: DnsFault.SERVFAIL})}
         seen = check(zones, Blacklist(ips=["192.0.2.1"]))
         assert seen.listed is None
         assert "SERVFAIL from 127.0.0.1" in seen.message
 
     def test_listed_beats_what_is_not_known(self):
-        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {"AAAA": Fault.SERVFAIL})}
+        zones = {"mx.ada.example": DomainRecords({"A": ("198.51.100.7",)}, {"AAAA": DnsFault.SERVFAIL})}
         assert check(zones, Blacklist(ips=["198.51.100.7"])).listed is True
 
     def test_exchange_without_address_is_on_no_list(self):
@@ -187,7 +187,7 @@ class TestZones:
     def zones(self, **records: DomainRecords) -> dict[str, DomainRecords]:
         entries = {
             f"7.100.51.198.{name}": each
-            for name, each in {"bl.example": DomainRecords(faults={"*": Fault.NXDOMAIN}), **records}.items()
+            for name, each in {"bl.example": DomainRecords(faults={"*": DnsFault.NXDOMAIN}), **records}.items()
         }
         return {"mx.ada.example": HOST, **TEST_ENTRY, **entries}
 
@@ -211,12 +211,12 @@ class TestZones:
     @pytest.mark.parametrize(
         ("entry", "listed"),
         [
-            (DomainRecords(faults={"*": Fault.NXDOMAIN}), False),
+            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), False),
             (DomainRecords({"TXT": ("delisted",)}), False),
-            (DomainRecords(faults={"*": Fault.SERVFAIL}), None),
-            (DomainRecords(faults={"*": Fault.REFUSED}), None),
-            (DomainRecords(faults={"*": Fault.SILENCE}), None),
-            (DomainRecords(faults={"*": Fault.GARBAGE}), None),
+            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), None),
+            (DomainRecords(faults={"*": DnsFault.REFUSED}), None),
+            (DomainRecords(faults={"*": DnsFault.SILENCE}), None),
+            (DomainRecords(faults={"*": DnsFault.GARBAGE}), None),
         ],
     )
     def test_no_answer_is_not_clean(self, entry, listed):
@@ -348,7 +348,7 @@ class TestThrift:
         assert count == 2 + 2 + MAX_ADDRESSES  # the host's A and AAAA, the self-test, the look-ups
 
     def test_lists_are_tested_anew_an_hour_later_or_a_minute_if_distrusted(self):
-        entry, gone = "2.0.0.127.bl.example", DomainRecords(faults={"*": Fault.NXDOMAIN})
+        entry, gone = "2.0.0.127.bl.example", DomainRecords(faults={"*": DnsFault.NXDOMAIN})
         times = [0.0]
 
         async def action(resolver: Resolver, server: DnsServer) -> Any:

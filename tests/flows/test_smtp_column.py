@@ -14,7 +14,7 @@ from mailverdict.model.words import Reason
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DomainRecords
 from mailverdict.sandbox.examples import ADDRESSES
-from mailverdict.sandbox.smtp_script import Exchange, Fault
+from mailverdict.sandbox.smtp_script import Exchange, SmtpFault
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FROM_A_SERVICE = {Reason.THROTTLED, Reason.RATE_LIMITED}  # our own queue and limiter; no exchange gives them
@@ -471,7 +471,7 @@ def test_cancelling_keeps_what_is_settled_and_ends_every_session():
 
 def test_a_session_that_loses_replies_is_never_believed():
     exchange = Exchange(
-        "mx.shifty.example", "loses the second reply to RCPT", {}, faults=(Fault("RCPT", "lose", after=1),)
+        "mx.shifty.example", "loses the second reply to RCPT", {}, faults=(SmtpFault("RCPT", "lose", after=1),)
     )
     emails = [f"{name}@shifty.example" for name in ("ada", "nobody", "grace", "nemo", "info")]
     rows, _ = play(emails, exchanges=[exchange], command_timeout=0.3)

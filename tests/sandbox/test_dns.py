@@ -16,7 +16,7 @@ import pytest
 
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import parse_resolver
-from mailverdict.sandbox.dns import DnsServer, DomainRecords, Fault
+from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 
 T = TypeVar("T")
 ZONES = {
@@ -110,14 +110,14 @@ def test_every_fault_has_its_way():
         return f"{said} {'truncated' if response.flags & dns.flags.TC else len(response.answer)}"
 
     async def action(_, ask):
-        names = {fault: f"{fault.name.lower().replace('_', '-')}.example" for fault in Fault}
+        names = {fault: f"{fault.name.lower().replace('_', '-')}.example" for fault in DnsFault}
         seen = {}
         for fault, name in names.items():
             seen[fault.name] = [await look(ask, name, tcp) for tcp in (False, True)]
         return seen
 
     faulty = {
-        f"{f.name.lower().replace('_', '-')}.example": DomainRecords({"A": ("127.0.0.5",)}, {"*": f}) for f in Fault
+        f"{f.name.lower().replace('_', '-')}.example": DomainRecords({"A": ("127.0.0.5",)}, {"*": f}) for f in DnsFault
     }
     assert serve(action, **faulty) == {
         "SERVFAIL": ["SERVFAIL 0"] * 2,

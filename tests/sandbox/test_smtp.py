@@ -10,8 +10,8 @@ from typing import TypeVar
 import pytest
 
 from mailverdict.model.words import Reason
-from mailverdict.sandbox.smtp import Exchange, Fault, SmtpServer
-from mailverdict.sandbox.smtp_table import EXCHANGES
+from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
+from mailverdict.sandbox.smtp_script import EXCHANGES
 
 T = TypeVar("T")
 PLAIN = Exchange("mx.plain.example", "the usual case")
@@ -107,13 +107,13 @@ DIALOGUES = [
         "the end of patience comes unasked",
     ),
     (
-        Exchange("mx.a.example", "loses the second", mailboxes=None, faults=(Fault("RCPT", "lose", after=1),)),
+        Exchange("mx.a.example", "loses the second", mailboxes=None, faults=(SmtpFault("RCPT", "lose", after=1),)),
         ["MAIL FROM:<>", "RCPT TO:<a@a>", "RCPT TO:<b@a>", "RCPT TO:<c@a>", "QUIT"],
         "220 250 250 250 221",
         "one reply fewer than commands",
     ),
     (
-        Exchange("mx.a.example", "later faults", faults=(Fault("RSET", "shut", after=1),)),
+        Exchange("mx.a.example", "later faults", faults=(SmtpFault("RSET", "shut", after=1),)),
         ["RSET", "RSET"],
         "220 250 421",
         "a fault that comes with the second command",

@@ -9,9 +9,8 @@ import pytest
 
 from mailverdict.checks.dns.names import normal_name
 from mailverdict.model.evidence import DnsOutcome
-from mailverdict.sandbox.dns_faults import Fault
-from mailverdict.sandbox.dns_table import ZoneTable
-from mailverdict.sandbox.zones import CASES, EXCHANGES, sandbox_zones, shared_domains
+from mailverdict.sandbox.dns_table import DnsFault, ZoneTable
+from mailverdict.sandbox.zones import CASES, EXCHANGE_ADDRESSES, sandbox_zones, shared_domains
 
 
 def test_all_records_can_be_read():
@@ -19,7 +18,7 @@ def test_all_records_can_be_read():
 
 
 def test_no_name_is_in_two_tables():
-    names = [case.domain for case in CASES] + [domain for _, domain in shared_domains()] + list(EXCHANGES)
+    names = [case.domain for case in CASES] + [domain for _, domain in shared_domains()] + list(EXCHANGE_ADDRESSES)
     assert len(names) == len(set(names))
 
 
@@ -40,20 +39,20 @@ def test_every_case_says_why_in_words_of_its_own():
 
 def test_every_outcome_and_every_fault_has_a_case():
     assert {case.outcome for case in CASES} == set(DnsOutcome)
-    assert {fault for case in CASES for fault in case.records.faults.values()} == set(Fault)
+    assert {fault for case in CASES for fault in case.records.faults.values()} == set(DnsFault)
 
 
 def test_made_up_exchanges_are_on_loopback_each_on_its_own_address():
-    assert len(set(EXCHANGES.values())) == len(EXCHANGES)
-    assert all(ipaddress.ip_address(address).is_loopback for address in EXCHANGES.values())
+    assert len(set(EXCHANGE_ADDRESSES.values())) == len(EXCHANGE_ADDRESSES)
+    assert all(ipaddress.ip_address(address).is_loopback for address in EXCHANGE_ADDRESSES.values())
 
 
 def test_shared_domains_lead_to_hosts_that_there_are():
     hosts = {record.split()[1] for exchanges, _ in shared_domains() for record in exchanges}
-    assert hosts <= set(EXCHANGES)
+    assert hosts <= set(EXCHANGE_ADDRESSES)
 
 
-@pytest.mark.parametrize("host", EXCHANGES)
+@pytest.mark.parametrize("host", EXCHANGE_ADDRESSES)
 def test_exchanges_have_a_name_for_their_address(host):
-    pointer = ipaddress.ip_address(EXCHANGES[host]).reverse_pointer
+    pointer = ipaddress.ip_address(EXCHANGE_ADDRESSES[host]).reverse_pointer
     assert sandbox_zones()[pointer].records == {"PTR": (host,)}

@@ -19,10 +19,9 @@ import dns.flags
 import dns.message
 import dns.rdatatype
 
-from .dns_faults import Fault, fits_datagram, spoil
-from .dns_table import DomainRecords, ZoneTable, plain_name
+from .dns_table import DnsFault, DomainRecords, ZoneTable, fits_datagram, plain_name, spoil
 
-__all__ = ["DnsServer", "DomainRecords", "Fault"]
+__all__ = ["DnsFault", "DnsServer", "DomainRecords"]
 
 NO_QUERY = (dns.exception.DNSException, ValueError)  # what reading octets that are no query raises
 RECEIVE_BUFFER = 1 << 20  # asked for; whoever shares this loop may send hundreds of queries before it is our turn
@@ -193,7 +192,7 @@ class DnsServer:
         truth = self._table.answer(query)
         fault = self._table.fault_of(query)
         if fault is None and not fits_datagram(query, truth):
-            fault = Fault.TRUNCATED
+            fault = DnsFault.TRUNCATED
         for packet in spoil(fault, query, truth, tcp=False):
             if self._udp is not None:
                 self._udp.sendto(packet, source)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..model.words import Reason, Verdict
 from ..verdicts import order_reasons, verdict_of
-from .smtp_table import EXCHANGES
+from .smtp_script import EXCHANGES
 
 __all__ = ["ADDRESSES", "SPAMTRAP_DOMAIN", "Example"]
 

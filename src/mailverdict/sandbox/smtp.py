@@ -1,6 +1,6 @@
 """A real SMTP server on loopback that plays many exchanges, each on an address of its own, all on one port.
 
-What each of them does is data: see `mailverdict.sandbox.smtp_table`. No message is ever taken.
+What each of them does is data: see `mailverdict.sandbox.smtp_script`. No message is ever taken.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .smtp_connection import Connection, SmtpStats
-from .smtp_script import Exchange, Fault
-from .smtp_table import EXCHANGES
+from .smtp_connection import SmtpConnection, SmtpStats
+from .smtp_script import EXCHANGES, Exchange, SmtpFault
 
-__all__ = ["Exchange", "Fault", "SmtpServer", "SmtpStats"]
+__all__ = ["Exchange", "SmtpFault", "SmtpServer", "SmtpStats"]
 
 CERTIFICATE = Path(__file__).with_name("starttls.pem")
 BIND_TRIES = 20  # the port that is free on one address may be taken on another
@@ -62,7 +61,7 @@ class SmtpServer:
         self._stats = {host: SmtpStats() for host in self.exchanges}
         self._tls: ssl.SSLContext | None = None
         self._servers: list[asyncio.Server] = []
-        self._connections: set[Connection] = set()
+        self._connections: set[SmtpConnection] = set()
 
     def address_of(self, host: str) -> str:
         """The IP address of an exchange.
@@ -117,10 +116,10 @@ class SmtpServer:
         """Addresses that are listened on."""
         return [self.addresses[exchange.host] for exchange in self.playing()]
 
-    def factory(self, exchange: Exchange) -> partial[Connection]:
+    def factory(self, exchange: Exchange) -> partial[SmtpConnection]:
         """What makes connections of an exchange."""
         first_asked: dict[str, float] = {}
-        return partial(Connection, exchange, self._stats[exchange.host], self._connections, first_asked, self.tls)
+        return partial(SmtpConnection, exchange, self._stats[exchange.host], self._connections, first_asked, self.tls)
 
     def tls(self) -> ssl.SSLContext:
         """The TLS context of all connections, made when the first one asks."""

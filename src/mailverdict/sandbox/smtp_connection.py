@@ -1,4 +1,4 @@
-"""One connection to a made-up exchange: commands in, scripted replies out, in order and in time."""
+"""Replies on their way out: in order, each when it is due."""
 
 from __future__ import annotations
 
@@ -12,10 +12,74 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from .smtp_outbox import Outbox
-from .smtp_script import GREYLISTED, Exchange, Fault
+from .smtp_script import GREYLISTED, Exchange, SmtpFault
 
-__all__ = ["Connection", "SmtpStats"]
+__all__ = ["DelayedWriter", "SmtpConnection", "SmtpStats"]
+
+
+class DelayedWriter:
+    """Writes to one connection.
+
+    Parameters
+    ----------
+    delay : float
+        Seconds from a command to its reply: a round trip.
+
+    Attributes
+    ----------
+    due : float
+        When the last reply goes out, by the loop's clock.
+    """
+
+    def __init__(self, delay: float) -> None:
+        self.delay = delay
+        self.loop = asyncio.get_running_loop()
+        self.transport: asyncio.Transport | None = None
+        self.pending: list[bytes] = []
+        self.due = 0.0
+
+    def put(self, data: bytes, *, penalty: float = 0.0) -> None:
+        """Put bytes behind all others, with so many seconds between them and the ones before."""
+        now = self.loop.time()
+        if not self.delay and not penalty and self.due <= now:
+            self.pending.append(data)
+            return
+        self.due = max(self.due, now + self.delay) + penalty
+        self.loop.call_at(self.due, self.write, data)
+
+    def flush(self) -> None:
+        """Write what is due at once, in one piece."""
+        if self.pending:
+            data, self.pending = b"".join(self.pending), []
+            self.write(data)
+
+    def write(self, data: bytes) -> None:
+        """Write, if anybody is there."""
+        if self.is_open():
+            assert self.transport
+            self.transport.write(data)
+
+    def is_open(self) -> bool:
+        """Whether anybody is there."""
+        return self.transport is not None and not self.transport.is_closing()
+
+    def repeat(self, data: bytes, every: float) -> None:
+        """Write the same again and again, for as long as anybody is there."""
+        if self.is_open():
+            self.write(data)
+            self.loop.call_later(every, self.repeat, data, every)
+
+    def close(self) -> None:
+        """End the connection once everything is sent."""
+        self.flush()
+        if self.transport:
+            self.loop.call_at(max(self.due, self.loop.time()), self.transport.close)
+
+    def abort(self) -> None:
+        """Drop the connection."""
+        if self.transport:
+            self.transport.abort()
+
 
 FLOOD = b"a" * 65536
 FLOOD_PIECES = 160  # 10 MB
@@ -55,7 +119,7 @@ class SmtpStats:
         self.most_open = max(self.most_open, self.open_now)
 
 
-class Connection(asyncio.Protocol):
+class SmtpConnection(asyncio.Protocol):
     """Plays one session of an exchange.
 
     Parameters
@@ -64,7 +128,7 @@ class Connection(asyncio.Protocol):
         What to play.
     stats : SmtpStats
         Where to count.
-    connections : set of Connection
+    connections : set of SmtpConnection
         The open ones; this one is in it while it lasts.
     first_asked : dict of str to float
         When each recipient was first asked about, for greylisting.
@@ -76,7 +140,7 @@ class Connection(asyncio.Protocol):
         self,
         exchange: Exchange,
         stats: SmtpStats,
-        connections: set[Connection],
+        connections: set[SmtpConnection],
         first_asked: dict[str, float],
         make_tls: Callable[[], ssl.SSLContext],
     ) -> None:
@@ -86,7 +150,7 @@ class Connection(asyncio.Protocol):
         self.first_asked = first_asked
         self.make_tls = make_tls
         self.loop = asyncio.get_running_loop()
-        self.outbox = Outbox(exchange.delay)
+        self.outbox = DelayedWriter(exchange.delay)
         self.buffer = b""
         self.seen: Counter[str] = Counter()
         self.refused = 0
@@ -141,7 +205,7 @@ class Connection(asyncio.Protocol):
             self.stats.rcpts[path_of(line).lower()] += 1
         if self.go_wrong(verb):
             return
-        answer = COMMANDS.get(verb, Connection.on_unknown)
+        answer = COMMANDS.get(verb, SmtpConnection.on_unknown)
         answer(self, line)
         if self.exchange.cut_after and self.refused >= self.exchange.cut_after:
             self.shut("421 4.7.0 {host} Error: too many errors")
@@ -318,18 +382,18 @@ class Connection(asyncio.Protocol):
         FAULTS[fault.does](self, fault)
         return True
 
-    def be_silent(self, fault: Fault) -> None:
+    def be_silent(self, fault: SmtpFault) -> None:
         """Say nothing, for ever."""
         self.is_over = True
 
-    def lose(self, fault: Fault) -> None:
+    def lose(self, fault: SmtpFault) -> None:
         """Skip one reply."""
 
-    def drop(self, fault: Fault) -> None:
+    def drop(self, fault: SmtpFault) -> None:
         """End the connection."""
         self.end()
 
-    def reset(self, fault: Fault) -> None:
+    def reset(self, fault: SmtpFault) -> None:
         """Have the kernel send RST."""
         assert self.outbox.transport
         self.outbox.transport.get_extra_info("socket").setsockopt(
@@ -337,53 +401,53 @@ class Connection(asyncio.Protocol):
         )
         self.abort()
 
-    def say(self, fault: Fault) -> None:
+    def say(self, fault: SmtpFault) -> None:
         """Send bytes that are no reply."""
         self.outbox.put(fault.text.encode("latin-1"))
 
-    def shut_down(self, fault: Fault) -> None:
+    def shut_down(self, fault: SmtpFault) -> None:
         """421 and end."""
         self.shut("421 4.3.2 {host} Service not available, closing transmission channel")
 
-    def go_on(self, fault: Fault) -> None:
+    def go_on(self, fault: SmtpFault) -> None:
         """Lines of a reply without a last one."""
         self.is_over = True
         self.outbox.repeat(
             b"250-and there is more\r\n" if fault.at != "connect" else b"220-and there is more\r\n", 0.001
         )
 
-    def trickle(self, fault: Fault) -> None:
+    def trickle(self, fault: SmtpFault) -> None:
         """A byte now and then."""
         self.is_over = True
         self.outbox.repeat(b"2", TRICKLE)
 
-    def flood(self, fault: Fault) -> None:
+    def flood(self, fault: SmtpFault) -> None:
         """10 MB without a line end."""
         self.is_over = True
         for _ in range(FLOOD_PIECES):
             self.outbox.write(FLOOD)
 
 
-COMMANDS: dict[str, Callable[[Connection, str], None]] = {
-    "EHLO": Connection.on_ehlo,
-    "HELO": Connection.on_helo,
-    "MAIL": Connection.on_mail,
-    "RCPT": Connection.on_rcpt,
-    "RSET": Connection.on_rset,
-    "QUIT": Connection.on_quit,
-    "DATA": Connection.on_data,
-    "STARTTLS": Connection.on_starttls,
+COMMANDS: dict[str, Callable[[SmtpConnection, str], None]] = {
+    "EHLO": SmtpConnection.on_ehlo,
+    "HELO": SmtpConnection.on_helo,
+    "MAIL": SmtpConnection.on_mail,
+    "RCPT": SmtpConnection.on_rcpt,
+    "RSET": SmtpConnection.on_rset,
+    "QUIT": SmtpConnection.on_quit,
+    "DATA": SmtpConnection.on_data,
+    "STARTTLS": SmtpConnection.on_starttls,
 }
-FAULTS: dict[str, Callable[[Connection, Fault], None]] = {
-    "silence": Connection.be_silent,
-    "lose": Connection.lose,
-    "drop": Connection.drop,
-    "reset": Connection.reset,
-    "say": Connection.say,
-    "shut": Connection.shut_down,
-    "endless": Connection.go_on,
-    "trickle": Connection.trickle,
-    "flood": Connection.flood,
+FAULTS: dict[str, Callable[[SmtpConnection, SmtpFault], None]] = {
+    "silence": SmtpConnection.be_silent,
+    "lose": SmtpConnection.lose,
+    "drop": SmtpConnection.drop,
+    "reset": SmtpConnection.reset,
+    "say": SmtpConnection.say,
+    "shut": SmtpConnection.shut_down,
+    "endless": SmtpConnection.go_on,
+    "trickle": SmtpConnection.trickle,
+    "flood": SmtpConnection.flood,
 }
 
 

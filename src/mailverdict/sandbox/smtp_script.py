@@ -5,19 +5,23 @@ Texts may hold ``{host}``, ``{address}`` (the recipient) and ``{client}`` (our I
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..model.words import Reason
+from .zones import EXCHANGE_ADDRESSES
 
-__all__ = ["GREYLISTED", "Exchange", "Fault"]
+__all__ = ["EXCHANGES", "GREYLISTED", "PROVIDER_EXCHANGES", "Exchange", "People", "SmtpFault"]
 
 NO_SUCH_USER = "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
 GREYLISTED = "450 4.2.0 <{address}>: Recipient address rejected: Greylisted, please try again in {wait} seconds"
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SmtpFault:
     """Something that goes wrong.
 
     Attributes
@@ -83,7 +87,7 @@ class Exchange:
         Refusals in a session after which each reply takes so many seconds more; 0: never.
     cut_after : int
         Refusals in a session after which it is ended with 421; 0: never.
-    faults : tuple of Fault
+    faults : tuple of SmtpFault
         What goes wrong.
     listens : bool
         False: nobody listens on its address.
@@ -111,10 +115,226 @@ class Exchange:
     slow_after: int = 0
     slow_by: float = 1.0
     cut_after: int = 0
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[SmtpFault, ...] = ()
     listens: bool = True
 
     @property
     def domain(self) -> str:
         """A domain that this could be the exchange of: its name without the first label."""
         return self.host.partition(".")[2]
+
+
+NOT_FOUND, FULL, GREY = Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, Reason.GREYLISTED
+PROTECTED, SENDER, UNCLEAR = Reason.PROTECTED, Reason.SENDER_BLOCKED, Reason.INCONCLUSIVE
+TIMEOUT, DROPPED, NO_DATA = Reason.TIMEOUT, Reason.CONNECTION_DROPPED, Reason.NO_SMTP_DATA
+EITHER = {"ada": None, "nobody": NOT_FOUND}
+
+
+def normal(name: str, why: str, **habits: Any) -> Exchange:
+    """An exchange that knows ada, and tells her from nobody."""
+    return Exchange(f"mx.{name}.example", why, EITHER, **habits)
+
+
+def refusing(name: str, why: str, becomes: Reason, **habits: Any) -> Exchange:
+    """An exchange where asking about ada comes to nothing."""
+    return Exchange(f"mx.{name}.example", why, {"ada": becomes}, **habits)
+
+
+def hostile(name: str, why: str, becomes: Reason, at: str, does: str, text: str = "") -> Exchange:
+    """An exchange where something goes wrong."""
+    return refusing(name, why, becomes, faults=(SmtpFault(at, does, text=text),))
+
+
+WELL_BEHAVED = (
+    Exchange(
+        "mx.plain.example",
+        "the usual case, with a mailbox for every answer",
+        {
+            "ada": None,
+            "nobody": NOT_FOUND,
+            "left": NOT_FOUND,
+            "full": FULL,
+            "stuffed": FULL,
+            "busy": None,
+            "later": GREY,
+            "odd": UNCLEAR,
+        },
+        special={
+            "left": "550 5.2.1 <{address}>: This account is disabled",
+            "full": "452 4.2.2 <{address}>: Mailbox full",
+            "stuffed": "552 5.2.2 <{address}>: The user is over quota",
+            "busy": "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
+            "later": "451 4.7.1 Please try again later",
+            "odd": "550 Rejected",
+        },
+    ),
+    normal("in-step", "no PIPELINING", extensions=("8BITMIME",)),
+    normal("old", "knows HELO only", ehlo="502 5.5.2 Command not recognized"),
+    Exchange("mx.catch-all.example", "accepts all", {"ada": None, "zq7k2v9x": None}, mailboxes=None),
+    normal("starttls", "offers STARTTLS", starttls="offered"),
+    normal("tls-only", "demands STARTTLS before MAIL", starttls="demanded"),
+    Exchange(
+        "mx.smtputf8.example",
+        "takes internationalised mailboxes",
+        {"zo\u00eb": None, "nobody": NOT_FOUND},
+        mailboxes=frozenset({"zo\u00eb"}),
+        smtputf8=True,
+    ),
+    Exchange("mx.ascii.example", "does not take them", {"zo\u00eb": UNCLEAR, "ada": None}),
+)
+
+REFUSING = (
+    refusing("greylisting", "greylists, and says for how long", GREY, greylist=1.0),
+    refusing(
+        "blocklist", "our address, at the greeting", PROTECTED, greeting="554 5.7.1 {client} is listed in dnsbl.example"
+    ),
+    Exchange(
+        "mx.blocklist-late.example",
+        "our address, at RCPT",
+        {"ada": PROTECTED, "nobody": PROTECTED},
+        rcpt="554 5.7.1 Service unavailable; Client host [{client}] blocked using dnsbl.example",
+    ),
+    refusing("no-sender", "our sender, at MAIL", SENDER, mail="550 5.7.1 Sender rejected"),
+    refusing(
+        "no-helo", "our HELO name, at RCPT", SENDER, rcpt="504 5.5.2 <client>: Helo command rejected: need a name"
+    ),
+    refusing("relay", "does not serve the domain", SENDER, rcpt="554 5.7.1 <{address}>: Relay access denied"),
+    Exchange("mx.mute.example", "all, without a word why", {"ada": UNCLEAR, "nobody": UNCLEAR}, rcpt="550 Rejected"),
+    refusing("no-mail", "takes no mail (RFC 7504)", Reason.NO_MX_RECORD, greeting="521 {host} does not accept mail"),
+    refusing(
+        "null-mx", "its domain takes none (RFC 7505)", Reason.NO_MX_RECORD, rcpt="556 5.1.10 Recipient has null MX"
+    ),
+    refusing("disk-full", "has trouble of its own", UNCLEAR, mail="452 4.3.1 Insufficient system storage"),
+    refusing("crowded", "too many connections", UNCLEAR, greeting="421 4.7.0 {host} Error: too many connections"),
+)
+
+LIMITING = (
+    normal("few-recipients", "three recipients a transaction", max_recipients=3),
+    normal("one-recipient", "one recipient a transaction", max_recipients=1),
+    normal("short-session", "five recipients a session", max_per_session=5),
+    normal("one-domain", "one domain a transaction", one_domain=True),
+    normal("punishing", "slow after 10 refusals, cut at 20, as Postfix", slow_after=10, cut_after=20),
+    normal("cutting", "cuts the session after 3 refusals", cut_after=3),
+)
+
+HOSTILE = (
+    refusing("closed", "nobody listens", Reason.PORT_CLOSED, listens=False),
+    hostile("tarpit", "never greets", TIMEOUT, "connect", "silence"),
+    hostile("tarpit-ehlo", "silent at EHLO", TIMEOUT, "EHLO", "silence"),
+    hostile("tarpit-mail", "silent at MAIL", TIMEOUT, "MAIL", "silence"),
+    hostile("tarpit-rcpt", "silent at RCPT", TIMEOUT, "RCPT", "silence"),
+    hostile("trickle", "a byte of greeting now and then", TIMEOUT, "connect", "trickle"),
+    hostile("endless", "a greeting that never ends", UNCLEAR, "connect", "endless"),
+    hostile("endless-ehlo", "an EHLO reply that never ends", UNCLEAR, "EHLO", "endless"),
+    hostile("flood", "10 MB in one line", NO_DATA, "connect", "flood"),
+    hostile("flood-rcpt", "10 MB in one line at RCPT", UNCLEAR, "RCPT", "flood"),
+    hostile("http", "speaks HTTP", NO_DATA, "connect", "say", "HTTP/1.1 400 Bad Request\r\n\r\n"),
+    hostile("binary", "speaks nothing", NO_DATA, "connect", "say", "\x16\x03\x01\x00\xff\x00\n"),
+    hostile("garbage-rcpt", "garbage at RCPT", UNCLEAR, "RCPT", "say", "\x00\x01 what?\r\n"),
+    hostile("mixed-codes", "a reply with two codes", UNCLEAR, "RCPT", "say", "250-Ok\r\n550 5.1.1 User unknown\r\n"),
+    hostile("mixed-ehlo", "the same at EHLO", UNCLEAR, "EHLO", "say", "250-mx\r\n500 what\r\n"),
+    refusing("two-greetings", "greets twice", UNCLEAR, greeting="220 {host} ESMTP\r\n220 {host} ESMTP"),
+    hostile("hang-up", "ends before the greeting", NO_DATA, "connect", "drop"),
+    hostile("reset", "resets before the greeting", NO_DATA, "connect", "reset"),
+    hostile("drop-ehlo", "ends at EHLO", DROPPED, "EHLO", "drop"),
+    hostile("reset-ehlo", "resets at EHLO", DROPPED, "EHLO", "reset"),
+    hostile("drop-mail", "ends at MAIL", DROPPED, "MAIL", "drop"),
+    hostile("drop-rcpt", "ends at RCPT", DROPPED, "RCPT", "drop"),
+    hostile("reset-rcpt", "resets at RCPT", DROPPED, "RCPT", "reset"),
+    normal("drop-quit", "ends at QUIT", faults=(SmtpFault("QUIT", "drop"),)),
+    normal("tarpit-quit", "silent at QUIT", faults=(SmtpFault("QUIT", "silence"),)),
+    hostile("shut", "421 at the greeting", UNCLEAR, "connect", "shut"),
+    hostile("shut-ehlo", "421 at EHLO", UNCLEAR, "EHLO", "shut"),
+    hostile("shut-mail", "421 at MAIL", UNCLEAR, "MAIL", "shut"),
+    hostile("shut-rcpt", "421 at RCPT", UNCLEAR, "RCPT", "shut"),
+    hostile("loses-replies", "offers PIPELINING and loses a reply", TIMEOUT, "RCPT", "lose"),
+    refusing("tls-broken", "offers STARTTLS and cannot do it", UNCLEAR, starttls="broken"),
+)
+
+EXCHANGES: tuple[Exchange, ...] = (*WELL_BEHAVED, *REFUSING, *LIMITING, *HOSTILE)
+"""All of them, in an order that never changes: it gives them their addresses."""
+
+
+# Words of letters, perhaps a number behind: what people and offices are called, and no random probe is.
+NAME = re.compile(r"[^\W\d_]{1,11}(?:[._+-][^\W_]{1,14})*\d{0,4}")
+ALWAYS = frozenset({"ada", "grace", "info", "postmaster"})
+NEVER = frozenset({"nobody", "gone"})
+UNKNOWN_IN_256 = 20  # about 8 %
+
+GMAIL_UNKNOWN = (
+    "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n"
+    "550-5.1.1 double-checking the recipient's email address for typos or\r\n"
+    "550 5.1.1 unnecessary spaces."
+)
+POSTFIX_UNKNOWN = "550 5.1.1 <{address}>: Recipient address rejected: User unknown in virtual mailbox table"
+EXCHANGE_UNKNOWN = "550 5.4.1 Recipient address rejected: Access denied. [{host}]"
+OVER_QUOTA = "452 4.2.2 The email account that you tried to reach is over quota"
+TOO_MUCH_MAIL = "450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents delivery"
+
+
+GMAIL_EHLO = "\r\n250".join(
+    ("250-{host} at your service, [{client}]", "-SIZE 157286400", "-ENHANCEDSTATUSCODES", "-SMTPUTF8", " PIPELINING")
+)
+
+
+class People:
+    """Whoever has a mailbox at a provider: anyone with a plausible name, but for about one in twelve.
+
+    Parameters
+    ----------
+    provider : str
+        The same name may be taken here and free there.
+
+    Examples
+    --------
+    >>> "ada" in People("bigmail"), "nobody" in People("bigmail"), "x7k2v9q4m1z8r5t0" in People("bigmail")
+    (True, False, False)
+    """
+
+    def __init__(self, provider: str) -> None:
+        self.provider = provider
+
+    def __contains__(self, local: object) -> bool:
+        name = str(local).lower().partition("+")[0]
+        if name in ALWAYS or name in NEVER:
+            return name in ALWAYS
+        drawn = hashlib.sha256(f"{name}@{self.provider}".encode()).digest()[0]
+        return bool(NAME.fullmatch(name)) and drawn >= UNKNOWN_IN_256
+
+
+def farm(provider: str, why: str, *labels: str, **habits: Any) -> tuple[Exchange, ...]:
+    """The exchanges of one provider: the same people and habits on each."""
+    habits = {"mailboxes": People(provider), **habits}
+    hosts = [f"{label}.{provider}.example" for label in labels or ("mx1",)]
+    return tuple(Exchange(host, why, address=EXCHANGE_ADDRESSES[host], **habits) for host in hosts)
+
+
+PROVIDER_EXCHANGES: tuple[Exchange, ...] = (
+    *farm(
+        "bigmail",
+        "refuses unknown users, and takes one domain a transaction",
+        "mx1",
+        "mx2",
+        unknown=GMAIL_UNKNOWN,
+        ehlo=GMAIL_EHLO,
+        one_domain=True,
+        smtputf8=True,
+        special={"full": OVER_QUOTA, "popular": TOO_MUCH_MAIL},
+    ),
+    *farm("skymail", "takes ten recipients a transaction", "mx1", "mx2", unknown=EXCHANGE_UNKNOWN, max_recipients=10),
+    *farm("orchardmail", "refuses unknown users", special={"full": "552 5.2.2 <{address}>: user is over quota"}),
+    *farm("oldmail", "accepts every address, and would tell later", mailboxes=None),
+    *farm("regionalmail", "punishes refusals as a default Postfix does", "mx1", "mx2", slow_after=10, cut_after=20),
+    *farm("privatemail", "offers STARTTLS", starttls="offered", smtputf8=True),
+    *farm("throwaway", "accepts whatever anyone makes up", mailboxes=None),
+    *farm("hosting-one", "greylists strangers", "mx1", "mx2", greylist=1.0),
+    *farm("hosting-two", "one mailbox takes all", mailboxes=None),
+    *farm("office-suite", "knows no PIPELINING", "mx1", "mx2", extensions=("SIZE 37748736", "8BITMIME")),
+    *farm(
+        "cases", "the exchange of domains that are there for their DNS", "mx1", "mx2", "mx3", unknown=POSTFIX_UNKNOWN
+    ),
+    Exchange("mx.listed.example", "on a DNS list itself", address=EXCHANGE_ADDRESSES["mx.listed.example"]),
+    Exchange("mx.pool.example", "on a list of dial-up pools", address=EXCHANGE_ADDRESSES["mx.pool.example"]),
+    Exchange("mx.refusing-list.example", "asked about in vain", address=EXCHANGE_ADDRESSES["mx.refusing-list.example"]),
+    Exchange("implicit.example", "a host that is its own exchange", address="127.0.30.9"),
+)

@@ -15,9 +15,7 @@ from .dns import DnsServer
 from .dns_table import DomainRecords
 from .examples import ADDRESSES, SPAMTRAP_DOMAIN, Example
 from .smtp import SmtpServer
-from .smtp_providers import PROVIDER_EXCHANGES
-from .smtp_script import Exchange
-from .smtp_table import EXCHANGES
+from .smtp_script import EXCHANGES, PROVIDER_EXCHANGES, Exchange
 from .zones import CLIENT, sandbox_zones
 
 if TYPE_CHECKING:

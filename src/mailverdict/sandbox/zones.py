@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 from ..checks.dns.names import normal_name
 from ..model.evidence import DnsOutcome
-from .dns_faults import Fault
-from .dns_table import DomainRecords
+from .dns_table import DnsFault, DomainRecords
 
-__all__ = ["CASES", "CLIENT", "EXCHANGES", "LISTS", "Case", "sandbox_zones", "shared_domains"]
+__all__ = ["CASES", "CLIENT", "EXCHANGE_ADDRESSES", "LISTS", "Case", "sandbox_zones", "shared_domains"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +43,18 @@ def mx(*exchanges: str, ttl: int = 300, delay: float = 0.0) -> DomainRecords:
     return DomainRecords({"MX": exchanges}, ttl=ttl, delay=delay)
 
 
-def faulty(rdtype: str, fault: Fault, *exchanges: str) -> DomainRecords:
+def faulty(rdtype: str, fault: DnsFault, *exchanges: str) -> DomainRecords:
     """Records of a domain that goes wrong when asked for a type."""
     return DomainRecords({"MX": exchanges} if exchanges else {}, {rdtype: fault})
 
 
-def alias(target: str, fault: Fault | None = None) -> DomainRecords:
+def alias(target: str, fault: DnsFault | None = None) -> DomainRecords:
     """Records of an alias."""
     return DomainRecords({"CNAME": (target,)}, {"*": fault} if fault else {})
 
 
 # Hosts that take mail in the sandbox, each on a loopback address of its own.
-EXCHANGES = {
+EXCHANGE_ADDRESSES = {
     "mx1.bigmail.example": "127.0.10.1",
     "mx2.bigmail.example": "127.0.10.2",
     "mx1.skymail.example": "127.0.11.1",
@@ -78,7 +77,7 @@ EXCHANGES = {
     "mx.pool.example": "127.0.40.2",
     "mx.refusing-list.example": "127.0.40.3",
 }
-LISTED_ADDRESS = EXCHANGES["mx.listed.example"]
+LISTED_ADDRESS = EXCHANGE_ADDRESSES["mx.listed.example"]
 
 MX, IMPLICIT, NULL = DnsOutcome.MX, DnsOutcome.IMPLICIT_MX, DnsOutcome.NULL_MX
 NXDOMAIN, NODATA, UNDETERMINED = DnsOutcome.NXDOMAIN, DnsOutcome.NODATA, DnsOutcome.UNDETERMINED
@@ -118,55 +117,67 @@ CASES = (
     Case("null-slip.example", mx("0 .", "10 mx1.cases.example"), MX, "a null MX beside a real one is a mistake"),
     Case("parked.example", DomainRecords({"TXT": ("v=spf1 -all",)}), NODATA, "registered, with nothing for mail"),
     Case("department.one.example", DomainRecords(), NODATA, "exists only because something below it does"),
-    Case("no-such-domain.example", faulty("*", Fault.NXDOMAIN), NXDOMAIN, "does not exist, like all that is not here"),
+    Case(
+        "no-such-domain.example", faulty("*", DnsFault.NXDOMAIN), NXDOMAIN, "does not exist, like all that is not here"
+    ),
     # Aliases
     Case("alias.example", alias("one.example"), MX, "a CNAME to a domain with exchanges"),
     Case("alias-of-alias.example", alias("alias.example"), MX, "two of them in a row"),
     Case("alias-of-host.example", alias("implicit.example"), IMPLICIT, "leads to an address, so to an implicit MX"),
     Case("alias-of-nothing.example", alias("no-such-domain.example"), NXDOMAIN, "leads to a name that is not there"),
-    Case("alias-half.example", alias("one.example", Fault.ALIAS_ONLY), MX, "the server leaves the second step to us"),
+    Case(
+        "alias-half.example", alias("one.example", DnsFault.ALIAS_ONLY), MX, "the server leaves the second step to us"
+    ),
     Case("loop-a.example", alias("loop-b.example"), UNDETERMINED, "an alias of an alias of itself"),
     Case("loop-b.example", alias("loop-a.example"), UNDETERMINED, "the other half of the loop"),
     # Servers in trouble: nothing is known about the domain
-    Case("servfail.example", faulty("*", Fault.SERVFAIL), UNDETERMINED, "its name servers are broken or unsigned"),
-    Case("refused.example", faulty("*", Fault.REFUSED), UNDETERMINED, "the resolver does not want to answer"),
-    Case("silent.example", faulty("*", Fault.SILENCE), UNDETERMINED, "no answer, however often it is asked"),
-    Case("lame.example", faulty("*", Fault.REFERRAL), UNDETERMINED, "passed on to servers that know nothing"),
-    Case("garbage.example", faulty("*", Fault.GARBAGE), UNDETERMINED, "an answer that ends in the middle"),
-    Case("address-servfail.example", faulty("A", Fault.SERVFAIL), UNDETERMINED, "no MX, and the address is not known"),
+    Case("servfail.example", faulty("*", DnsFault.SERVFAIL), UNDETERMINED, "its name servers are broken or unsigned"),
+    Case("refused.example", faulty("*", DnsFault.REFUSED), UNDETERMINED, "the resolver does not want to answer"),
+    Case("silent.example", faulty("*", DnsFault.SILENCE), UNDETERMINED, "no answer, however often it is asked"),
+    Case("lame.example", faulty("*", DnsFault.REFERRAL), UNDETERMINED, "passed on to servers that know nothing"),
+    Case("garbage.example", faulty("*", DnsFault.GARBAGE), UNDETERMINED, "an answer that ends in the middle"),
+    Case(
+        "address-servfail.example", faulty("A", DnsFault.SERVFAIL), UNDETERMINED, "no MX, and the address is not known"
+    ),
     Case(
         "six-servfail.example",
-        DomainRecords({"A": ("127.0.30.9",)}, {"AAAA": Fault.SERVFAIL}),
+        DomainRecords({"A": ("127.0.30.9",)}, {"AAAA": DnsFault.SERVFAIL}),
         IMPLICIT,
         "an address is an address, whatever the other family says",
     ),
     Case(
         "only-six-known.example",
-        DomainRecords({"AAAA": ("::1",)}, {"A": Fault.SERVFAIL}),
+        DomainRecords({"AAAA": ("::1",)}, {"A": DnsFault.SERVFAIL}),
         IMPLICIT,
         "the same the other way round",
     ),
     # Answers that need care
-    Case("truncated.example", faulty("MX", Fault.TRUNCATED, "10 mx1.cases.example"), MX, "has to be asked over TCP"),
+    Case("truncated.example", faulty("MX", DnsFault.TRUNCATED, "10 mx1.cases.example"), MX, "has to be asked over TCP"),
     Case(
         "truncated-dead.example",
-        faulty("MX", Fault.TCP_SILENCE, "10 mx1.cases.example"),
+        faulty("MX", DnsFault.TCP_SILENCE, "10 mx1.cases.example"),
         UNDETERMINED,
         "is to be asked over TCP, where nobody answers",
     ),
     Case(
         "truncated-forged.example",
-        faulty("MX", Fault.TCP_FORGED, "10 mx1.cases.example"),
+        faulty("MX", DnsFault.TCP_FORGED, "10 mx1.cases.example"),
         UNDETERMINED,
         "is to be asked over TCP, where another question is answered",
     ),
-    Case("old-server.example", faulty("MX", Fault.NO_EDNS, "10 mx1.cases.example"), MX, "its server knows no EDNS0"),
-    Case("wrong-id.example", faulty("*", Fault.WRONG_ID), UNDETERMINED, "only a forger answers, guessing the id"),
+    Case("old-server.example", faulty("MX", DnsFault.NO_EDNS, "10 mx1.cases.example"), MX, "its server knows no EDNS0"),
+    Case("wrong-id.example", faulty("*", DnsFault.WRONG_ID), UNDETERMINED, "only a forger answers, guessing the id"),
     Case(
-        "wrong-question.example", faulty("*", Fault.WRONG_QUESTION), UNDETERMINED, "a forger answers another question"
+        "wrong-question.example",
+        faulty("*", DnsFault.WRONG_QUESTION),
+        UNDETERMINED,
+        "a forger answers another question",
     ),
     Case(
-        "forged.example", faulty("MX", Fault.FORGED_FIRST, "10 mx1.cases.example"), MX, "forgers come first, truth wins"
+        "forged.example",
+        faulty("MX", DnsFault.FORGED_FIRST, "10 mx1.cases.example"),
+        MX,
+        "forgers come first, truth wins",
     ),
     # Blacklists
     Case("listed.example", mx("10 mx.listed.example"), MX, "its exchange is on bl.sandbox.example"),
@@ -246,8 +257,8 @@ LISTS: dict[str, dict[str, DomainRecords]] = {
     "bl.sandbox.example": {
         "127.0.0.2": DomainRecords(TEST_ENTRY),
         LISTED_ADDRESS: DomainRecords({"A": ("127.0.0.2",), "TXT": ("seen sending unwanted mail",)}),
-        EXCHANGES["mx.pool.example"]: DomainRecords({"A": ("127.0.0.10",)}),
-        EXCHANGES["mx.refusing-list.example"]: DomainRecords({"A": ("127.255.255.254",)}),
+        EXCHANGE_ADDRESSES["mx.pool.example"]: DomainRecords({"A": ("127.0.0.10",)}),
+        EXCHANGE_ADDRESSES["mx.refusing-list.example"]: DomainRecords({"A": ("127.255.255.254",)}),
     },
     # given up, and now every name below it has an address
     "wildcard-bl.sandbox.example": {"*": DomainRecords({"A": ("127.0.0.2",)})},
@@ -256,7 +267,7 @@ LISTS: dict[str, dict[str, DomainRecords]] = {
     # refuses whoever asks through a public resolver
     "refusing-bl.sandbox.example": {"*": DomainRecords({"A": ("127.255.255.254",)})},
     # broken servers
-    "broken-bl.sandbox.example": {"*": DomainRecords(faults={"*": Fault.SERVFAIL})},
+    "broken-bl.sandbox.example": {"*": DomainRecords(faults={"*": DnsFault.SERVFAIL})},
     # asked through a resolver that sends every unknown name to an advertisement
     "hijacked-bl.sandbox.example": {"*": DomainRecords({"A": ("192.0.2.80",)})},
 }
@@ -284,8 +295,11 @@ def sandbox_zones() -> dict[str, DomainRecords]:
     """
     zones = {case.domain: case.records for case in CASES} | OTHER_HOSTS
     zones |= {domain: mx(*exchanges) for exchanges, domain in shared_domains()}
-    zones |= {host: DomainRecords({"A": (address,)}) for host, address in EXCHANGES.items()}
-    zones |= {reverse(address, "in-addr.arpa"): DomainRecords({"PTR": (host,)}) for host, address in EXCHANGES.items()}
+    zones |= {host: DomainRecords({"A": (address,)}) for host, address in EXCHANGE_ADDRESSES.items()}
+    zones |= {
+        reverse(address, "in-addr.arpa"): DomainRecords({"PTR": (host,)})
+        for host, address in EXCHANGE_ADDRESSES.items()
+    }
     zones[reverse("127.0.0.1", "in-addr.arpa")] = DomainRecords({"PTR": (CLIENT,)})
     for name, entries in LISTS.items():
         zones[name] = DomainRecords({"TXT": ("a made-up DNS list",)})

@@ -21,13 +21,13 @@ from mailverdict.errors import SettingsError
 from mailverdict.loop import run_sync
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import LocalSettings, parse_resolver
-from mailverdict.sandbox.dns import DnsServer, DomainRecords, Fault
+from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import CASES, sandbox_zones
 
 T = TypeVar("T")
 Zones = Mapping[str, DomainRecords]
 MX = DomainRecords({"MX": ("10 mx.ada.example",)})
-DEAD = DomainRecords(faults={"*": Fault.SILENCE})
+DEAD = DomainRecords(faults={"*": DnsFault.SILENCE})
 
 
 def serve(
@@ -139,7 +139,7 @@ class TestOutcomes:
     @pytest.mark.parametrize("size", [1, 3])
     def test_chain_of_aliases_that_the_resolver_does_not_follow(self, size):
         zones = {
-            f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": Fault.ALIAS_ONLY})
+            f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY})
             for n in range(size)
         }
         evidence, _ = look_up({**zones, f"a{size}.example": MX}, "a0.example")
@@ -147,7 +147,7 @@ class TestOutcomes:
 
     def test_chain_of_aliases_without_end_is_undetermined(self):
         zones = {
-            f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": Fault.ALIAS_ONLY})
+            f"a{n}.example": DomainRecords({"CNAME": (f"a{n + 1}.example",)}, {"*": DnsFault.ALIAS_ONLY})
             for n in range(30)
         }
         evidence, server = look_up(zones, "a0.example")
@@ -158,7 +158,7 @@ class TestOutcomes:
         assert server.count() < 15
 
     def test_alias_to_a_name_that_cannot_be_asked_is_undetermined(self):
-        zones = {"a.example": DomainRecords({"CNAME": (r"b\000c.example",)}, {"*": Fault.ALIAS_ONLY})}
+        zones = {"a.example": DomainRecords({"CNAME": (r"b\000c.example",)}, {"*": DnsFault.ALIAS_ONLY})}
         evidence, server = look_up(zones, "a.example")
         assert evidence.outcome is DnsOutcome.UNDETERMINED
         assert server.count() == 1
@@ -206,8 +206,8 @@ class TestThrift:
         ("records", "asked"),
         [
             (MX, ["MX"]),
-            (DomainRecords(faults={"*": Fault.NXDOMAIN}), ["MX"]),
-            (DomainRecords(faults={"*": Fault.SERVFAIL}), ["MX"]),
+            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), ["MX"]),
+            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), ["MX"]),
             (DomainRecords({"A": ("127.0.0.5",)}), ["MX", "A"]),
             (DomainRecords({"AAAA": ("::1",)}), ["MX", "A", "AAAA"]),
             (DomainRecords({"TXT": ("hello",)}), ["MX", "A", "AAAA"]),
@@ -304,7 +304,7 @@ class TestCache:
             (DomainRecords(MX.records, ttl=300), 299, 301),
             (DomainRecords(MX.records, ttl=0), 29, 31),
             (DomainRecords(MX.records, ttl=10_000_000), 86_399, 86_401),
-            (DomainRecords(faults={"*": Fault.SERVFAIL}), 29, 31),
+            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), 29, 31),
             (DomainRecords({"TXT": ("x",)}, ttl=77), 76, 78),
         ],
         ids=["TTL", "at least 30 s", "at most a day", "failure", "nothing there: TTL of the SOA"],
@@ -333,7 +333,9 @@ class TestCache:
 
 class TestTrouble:
     def test_truncated_answer_is_asked_for_over_tcp(self):
-        evidence, server = look_up({"ada.example": DomainRecords(MX.records, {"MX": Fault.TRUNCATED})}, "ada.example")
+        evidence, server = look_up(
+            {"ada.example": DomainRecords(MX.records, {"MX": DnsFault.TRUNCATED})}, "ada.example"
+        )
         assert evidence.outcome is DnsOutcome.MX
         assert [server.count("ada.example", tcp=tcp) for tcp in (False, True)] == [1, 1]
 
@@ -344,25 +346,25 @@ class TestTrouble:
             return await collect(resolver, names), server
 
         found, server = serve(
-            dict.fromkeys(names, DomainRecords(MX.records, {"MX": Fault.TRUNCATED})), action, dns_timeout=5.0
+            dict.fromkeys(names, DomainRecords(MX.records, {"MX": DnsFault.TRUNCATED})), action, dns_timeout=5.0
         )
         assert {evidence.outcome for _, evidence in found} == {DnsOutcome.MX}
         assert server.count(tcp=True) == 150
 
     def test_server_that_knows_no_edns_is_asked_without(self):
-        evidence, server = look_up({"ada.example": DomainRecords(MX.records, {"MX": Fault.NO_EDNS})}, "ada.example")
+        evidence, server = look_up({"ada.example": DomainRecords(MX.records, {"MX": DnsFault.NO_EDNS})}, "ada.example")
         assert evidence.outcome is DnsOutcome.MX
         assert server.count() == 2
 
     @pytest.mark.parametrize(
         ("fault", "tries"),
         [
-            (Fault.SILENCE, 3),
-            (Fault.GARBAGE, 3),
-            (Fault.WRONG_ID, 3),
-            (Fault.WRONG_QUESTION, 3),
-            (Fault.SERVFAIL, 1),
-            (Fault.REFUSED, 1),
+            (DnsFault.SILENCE, 3),
+            (DnsFault.GARBAGE, 3),
+            (DnsFault.WRONG_ID, 3),
+            (DnsFault.WRONG_QUESTION, 3),
+            (DnsFault.SERVFAIL, 1),
+            (DnsFault.REFUSED, 1),
         ],
     )
     def test_what_may_be_better_next_time_is_asked_again(self, fault, tries):
@@ -535,7 +537,9 @@ class TestServers:
 
         return asyncio.run(main())
 
-    @pytest.mark.parametrize("fault", [Fault.SILENCE, Fault.SERVFAIL, Fault.REFUSED, Fault.GARBAGE, Fault.WRONG_ID])
+    @pytest.mark.parametrize(
+        "fault", [DnsFault.SILENCE, DnsFault.SERVFAIL, DnsFault.REFUSED, DnsFault.GARBAGE, DnsFault.WRONG_ID]
+    )
     def test_next_resolver_is_asked_when_one_fails(self, fault):
         broken = {"ada.example": DomainRecords(faults={"*": fault})}
         [evidence], counts = self.ask([broken, {"ada.example": MX}], ["ada.example"])
@@ -549,7 +553,7 @@ class TestServers:
         assert counts == [1, 2]
 
     def test_all_that_failed_is_told(self):
-        broken = {"ada.example": DomainRecords(faults={"*": Fault.SERVFAIL})}
+        broken = {"ada.example": DomainRecords(faults={"*": DnsFault.SERVFAIL})}
         [evidence], counts = self.ask([broken, {"ada.example": DEAD}], ["ada.example"])
         assert evidence.message == "MX look-up: SERVFAIL from 127.0.0.1; no answer in 0.5 s from 127.0.0.1"
         assert counts == [1, 2]
@@ -580,12 +584,12 @@ class TestAddresses:
             (DomainRecords({"A": ("127.0.0.5",), "AAAA": ("::1",)}), "data", ["127.0.0.5", "::1"], True),
             (DomainRecords({"A": ("127.0.0.6", "127.0.0.5")}), "data", ["127.0.0.6", "127.0.0.5"], True),
             (DomainRecords({"AAAA": ("2001:db8::5",)}), "data", ["2001:db8::5"], True),
-            (DomainRecords({"A": ("127.0.0.5",)}, {"AAAA": Fault.SERVFAIL}), "data", ["127.0.0.5"], False),
-            (DomainRecords(faults={"A": Fault.SERVFAIL}), "undetermined", [], False),
-            (DomainRecords(faults={"A": Fault.NXDOMAIN}), "nodata", [], True),
+            (DomainRecords({"A": ("127.0.0.5",)}, {"AAAA": DnsFault.SERVFAIL}), "data", ["127.0.0.5"], False),
+            (DomainRecords(faults={"A": DnsFault.SERVFAIL}), "undetermined", [], False),
+            (DomainRecords(faults={"A": DnsFault.NXDOMAIN}), "nodata", [], True),
             (DomainRecords({"TXT": ("x",)}), "nodata", [], True),
             (DomainRecords({"CNAME": ("other.example",)}), "data", ["127.0.0.9"], True),
-            (DomainRecords(faults={"*": Fault.NXDOMAIN}), "nxdomain", [], True),
+            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), "nxdomain", [], True),
         ],
     )
     def test_addresses_of_a_host(self, records, outcome, addresses, is_complete):

@@ -14,8 +14,8 @@ import pytest
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import Recipient, RecipientAnswer, SessionEnd, SessionPlan
 from mailverdict.checks.smtp.transport.driver import SessionTimeouts, Transcript, default_tls, drive_session
-from mailverdict.sandbox.smtp import Exchange, Fault, SmtpServer
-from mailverdict.sandbox.smtp_table import EXCHANGES
+from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
+from mailverdict.sandbox.smtp_script import EXCHANGES
 
 T = TypeVar("T")
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
@@ -238,7 +238,7 @@ def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:
 
 
 def test_reply_deadline_runs_from_the_last_reply_not_from_the_last_byte() -> None:
-    trickle = Exchange("mx.trickle.example", "a byte now and then", faults=(Fault("RCPT", "trickle"),))
+    trickle = Exchange("mx.trickle.example", "a byte now and then", faults=(SmtpFault("RCPT", "trickle"),))
 
     held = play([trickle], lambda server: hold(server, trickle, ["ada"], limits=SHORT))
 
@@ -264,7 +264,7 @@ def test_bytes_before_the_handshake_are_not_taken_for_replies() -> None:
         "mx.injecting.example",
         "someone in the middle adds a line",
         starttls="offered",
-        faults=(Fault("STARTTLS", "say", text="220 go\r\n250 injected\r\n"),),
+        faults=(SmtpFault("STARTTLS", "say", text="220 go\r\n250 injected\r\n"),),
     )
 
     held = play([injecting], lambda server: hold(server, injecting, ["ada"]))
