@@ -22,7 +22,7 @@ import mailverdict as mv
 from mailverdict.backend import Settled
 from mailverdict.model.table import complete_table
 from mailverdict.remote.backend import RemoteBackend
-from mailverdict.runs.journal.journal import open_journal
+from mailverdict.runs.journal.journal import Journal
 
 ADDRESSES = 1_000_000
 DOMAINS = 50_000
@@ -59,7 +59,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "journal.db"
         begun = time.perf_counter()
-        with open_journal(path) as journal:
+        with Journal(path) as journal:
             for begin in range(0, count, PIECE):
                 rows = settled(emails.slice(begin, PIECE), begin)
                 journal.record(backend.journal_key("smtp"), Settled(rows))

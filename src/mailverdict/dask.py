@@ -150,7 +150,7 @@ class ResultJoin:
 
 def is_lazy(options: Options) -> bool:
     """Whether each partition can be verified where it is; a limit is for the whole frame."""
-    return options.is_free and isinstance(options.backend, LocalBackend) and options.request.limit is None
+    return options.is_free and isinstance(options.backend, LocalBackend) and options.settings.limit is None
 
 
 def join_partition(part: pd.DataFrame | pd.Series[Any], join: ResultJoin, results: DistinctResults) -> pd.DataFrame:

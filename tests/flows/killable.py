@@ -21,8 +21,8 @@ import pyarrow as pa
 from mailverdict.model.words import ValidationType
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
-from mailverdict.runs.execution import Execution, Request
-from mailverdict.runs.journal.journal import open_journal
+from mailverdict.runs.execution import Execution, RunSettings
+from mailverdict.runs.journal.journal import Journal
 from tests.remote.world import addresses
 
 PER_ROUND = 12
@@ -46,8 +46,8 @@ def verify(url: str, journal: Path, count: int) -> Execution:
     execution = Execution(
         pa.array(addresses(count)),
         RemoteBackend(url, PollSchedule(steps=((math.inf, 0.03),)), timeout=10),
-        Request(ValidationType.SMTP),
-        journal=open_journal(journal, clock=fast_clock),
+        RunSettings(ValidationType.SMTP),
+        journal=Journal(journal, clock=fast_clock),
         clock=fast_clock,
         sleep=fast_sleep,
     )
@@ -82,7 +82,7 @@ def main(url: str, journal: str, wanted: str, seed: str) -> None:
         count += PER_ROUND
         kills += kill_one(url, Path(journal), count, chance.uniform(0, LONGEST))
     last = verify(url, Path(journal), count)
-    print(json.dumps(last.ledger.table("smtp", ["email", "status", "result"]).to_pylist()))
+    print(json.dumps(last.results.table("smtp", ["email", "status", "result"]).to_pylist()))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.runs.journal.journal import open_journal
+from mailverdict.runs.journal.journal import Journal
 from tests import ROOT
 from tests.flows.killable import PER_ROUND
 from tests.flows.serving import serve
@@ -40,8 +40,8 @@ def test_50_kills_at_random_instants_lose_nothing_and_pay_nothing_twice(tmp_path
     assert len(statuses) >= KILLS * PER_ROUND
     assert set(statuses) == set(service.paid), "all is paid for once, what is held too: it was lost on the way"
     assert len(settled) > len(statuses) // 2
-    with open_journal(journal) as left:
-        (entry,) = left.runs()
+    with Journal(journal) as left:
+        (entry,) = left.summary()
         assert (entry.settled, entry.in_flight, entry.uncertain) == (len(settled), 0, len(held))
 
 

@@ -17,7 +17,7 @@ from mailverdict.local.backend import LocalBackend
 from mailverdict.local.screen import Screener
 from mailverdict.model.table import complete_table
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.execution import QUOTA_LOOK, SHORTEST_LOOK, Execution, Request, unique_addresses
+from mailverdict.runs.execution import MIN_QUOTA_INTERVAL, QUOTA_INTERVAL, Execution, RunSettings, unique_addresses
 from tests.runs.scripted import ScriptedBackend, rows_of
 
 EMAILS = [f"{letter}@example.org" for letter in "abcde"]
@@ -49,7 +49,7 @@ class Notes:
     def claim(self, key, emails, *, limit=None):
         return emails.to_pylist()[:limit]
 
-    def judge_in(self, key):
+    def seconds_to_resolve(self, key):
         return None
 
     def record(self, key, event):
@@ -62,7 +62,7 @@ class Notes:
 def execute(backend, emails=EMAILS, *, kind="mx", **options):
     """Run to the end; gives the execution, also where the run failed (then `error` is on it)."""
     parts = {name: options.pop(name) for name in ("journal", "screen", "owns_backend", "sleep") if name in options}
-    request = Request(ValidationType(kind), **options)
+    request = RunSettings(ValidationType(kind), **options)
     execution = Execution(pa.array(emails, pa.string()), backend, request, **parts)
     execution.error = None
     try:
@@ -73,11 +73,11 @@ def execute(backend, emails=EMAILS, *, kind="mx", **options):
 
 
 def statuses(execution):
-    return execution.ledger.table("mx")["status"].to_pylist()
+    return execution.results.table("mx")["status"].to_pylist()
 
 
 def verdicts(execution):
-    return execution.ledger.table("mx")["result"].to_pylist()
+    return execution.results.table("mx")["result"].to_pylist()
 
 
 class TestEvents:
@@ -110,8 +110,8 @@ class TestEvents:
                 ),
             ]
         )
-        execution = Execution(pa.array(EMAILS), backend, Request(ValidationType.MX))
-        execution.listen(seen.append)
+        execution = Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX))
+        execution.subscribe(seen.append)
         asyncio.run(execution.run())
         assert [(p.settled, p.submitted, p.message) for p in seen] == [
             (0, 0, ""),
@@ -137,7 +137,7 @@ class TestEvents:
     def test_nothing_to_do_asks_nobody(self):
         backend = ScriptedBackend()
         done = execute(backend, [])
-        assert (backend.asked, done.progress.state, done.ledger.table("mx").num_rows) == ([], "done", 0)
+        assert (backend.asked, done.progress.state, done.results.table("mx").num_rows) == ([], "done", 0)
 
 
 class TestEnds:
@@ -149,7 +149,7 @@ class TestEnds:
 
     def test_any_other_error_is_told_and_raised_as_it_is(self):
         execution = Execution(
-            pa.array(EMAILS), ScriptedBackend([ZeroDivisionError("a bug")]), Request(ValidationType.MX)
+            pa.array(EMAILS), ScriptedBackend([ZeroDivisionError("a bug")]), RunSettings(ValidationType.MX)
         )
         with pytest.raises(ZeroDivisionError):
             asyncio.run(execution.run())
@@ -164,7 +164,7 @@ class TestEnds:
             import threading
 
             backend.gate = threading.Event()  # never set: the second event never comes
-            execution = Execution(pa.array(EMAILS), backend, Request(ValidationType.MX), journal=journal)
+            execution = Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal)
             task = asyncio.ensure_future(execution.run())
             while not execution.progress.settled:
                 await asyncio.sleep(0)
@@ -192,9 +192,9 @@ class TestEnds:
             if progress.settled:
                 raise RuntimeError("no paper")
 
-        execution = Execution(pa.array(EMAILS), ScriptedBackend(), Request(ValidationType.MX))
+        execution = Execution(pa.array(EMAILS), ScriptedBackend(), RunSettings(ValidationType.MX))
         for listener in (fails_later, seen.append):
-            execution.listen(listener)
+            execution.subscribe(listener)
         asyncio.run(execution.run())
         assert execution.progress.state == "done"
         assert execution.listeners == [seen.append]
@@ -209,7 +209,7 @@ class TestLimits:
         backend = ScriptedBackend(free=free)
         done = execute(backend, limit=limit)
         assert [e for batch in backend.asked for e in batch] == EMAILS[:limit]
-        assert done.asked == min(limit, 5)
+        assert done.newly_verified == min(limit, 5)
         assert done.progress.state == ("done" if limit >= 5 else "stopped")
         if limit < 5:
             assert done.progress.message == f"{5 - limit} left; call again to go on"
@@ -252,8 +252,8 @@ class TestQuota:
         )
         done = execute(backend, on_quota="wait", sleep=naps)
         assert backend.asked == [EMAILS, EMAILS[2:], EMAILS[2:4], EMAILS[2:4]]
-        assert naps.taken == [60.0, QUOTA_LOOK, SHORTEST_LOOK]
-        assert (done.progress.state, done.asked) == ("done", 5)
+        assert naps.taken == [60.0, QUOTA_INTERVAL, MIN_QUOTA_INTERVAL]
+        assert (done.progress.state, done.newly_verified) == ("done", 5)
 
     @pytest.mark.parametrize("why", ["gave_up", "uncertain", "rejected"])
     def test_other_delays_are_no_reason_to_wait(self, why):
@@ -266,9 +266,9 @@ class TestJournal:
     def test_each_event_is_written_before_it_counts(self):
         journal = Notes()
         backend = ScriptedBackend([Submitting("t", tuple(EMAILS), None), Settled(rows_of(EMAILS))])
-        execution = Execution(pa.array(EMAILS), backend, Request(ValidationType.MX), journal=journal)
+        execution = Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX), journal=journal)
         behind = []
-        execution.listen(lambda progress: behind.append((len(journal.recorded), progress.settled)))
+        execution.subscribe(lambda progress: behind.append((len(journal.recorded), progress.settled)))
         asyncio.run(execution.run())
         assert [type(e).__name__ for e in journal.recorded] == ["Submitting", "Settled"]
         assert behind == [(0, 0), (2, 5), (2, 5)]
@@ -301,7 +301,7 @@ class TestScreen:
 
     def test_a_services_rows_get_suggestion_and_normal_form(self):
         done = execute(ScriptedBackend(), ["INFO@gmial.com", "Ada@example.org"], screen=self.screener())
-        table = done.ledger.table("mx")
+        table = done.results.table("mx")
         assert table["suggestion"].to_pylist() == ["info@gmail.com", None]
         assert table["normalized"].to_pylist() == ["info@gmial.com", "Ada@example.org"]
 

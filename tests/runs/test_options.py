@@ -21,7 +21,7 @@ def test_defaults():
     assert options.validation_type is ValidationType.MX
     assert isinstance(options.backend, mv.LocalBackend)
     assert options.journal is None
-    assert (options.request.max_age, options.request.limit, options.request.on_quota) == (30 * 86_400, None, "stop")
+    assert (options.settings.max_age, options.settings.limit, options.settings.on_quota) == (30 * 86_400, None, "stop")
     assert options.owns_backend
 
 
@@ -61,17 +61,17 @@ def test_the_default_journal_is_one_file_of_the_users():
     ("value", "seconds"), [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)]
 )
 def test_durations(value, seconds):
-    assert Options.check(max_age=value).request.max_age == seconds
+    assert Options.check(max_age=value).settings.max_age == seconds
 
 
 @pytest.mark.parametrize(("value", "limit"), [(None, None), (0, 0), (7, 7), (np.int64(7), 7)])
 def test_limits(value, limit):
-    assert Options.check(limit=value).request.limit == limit
+    assert Options.check(limit=value).settings.limit == limit
 
 
 @pytest.mark.parametrize("value", ["unknown", {"unknown"}, ["unknown"], ("unknown",), (v for v in ["unknown"])])
 def test_verdicts_to_ask_again(value):
-    assert Options.check(refresh=value).request.refresh == {"unknown"}
+    assert Options.check(refresh=value).settings.refresh == {"unknown"}
 
 
 def test_a_url_is_a_service_with_a_journal():

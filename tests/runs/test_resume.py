@@ -9,16 +9,16 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.backend import Deferred, Job, Settled, Submitted, Submitting
-from mailverdict.local.backend import LocalBackend
 from mailverdict.model.table import rows_to_table
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.execution import Execution, Request, judge_lost, look_at_unclaimed
-from mailverdict.runs.journal.journal import Journal, open_journal
+from mailverdict.runs.execution import Execution, RunSettings, find_unclaimed
+from mailverdict.runs.journal.journal import Journal
 from mailverdict.runs.retry import GRACE, HOLD
 from tests.remote.scripted import FAULTS
 from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual
 from tests.remote.world import URL, World, addresses
+from tests.runs.scripted import ScriptedBackend
 
 KEY = f"smtp {URL}"
 
@@ -27,8 +27,8 @@ def execution(world: World, path: Path, emails: list[str], limit: int | None = N
     return Execution(
         pa.array(emails),
         world.backend,
-        Request(ValidationType.SMTP, limit=limit),
-        journal=open_journal(path, clock=world.loop.wall_clock),
+        RunSettings(ValidationType.SMTP, limit=limit),
+        journal=Journal(path, clock=world.loop.wall_clock),
         clock=world.loop.wall_clock,
     )
 
@@ -37,12 +37,12 @@ async def run(world: World, path: Path, emails: list[str], limit: int | None = N
     """Statuses and notices of one run."""
     one = execution(world, path, emails, limit)
     await one.run()
-    return one.ledger.table("smtp")["status"].to_pylist(), one.notices
+    return one.results.table("smtp")["status"].to_pylist(), one.notices
 
 
 def leave_behind(world: World, path: Path, emails: list[str]) -> None:
     """A run that died after announcing a submission."""
-    with open_journal(path, clock=world.loop.wall_clock) as dead:
+    with Journal(path, clock=world.loop.wall_clock) as dead:
         dead.claim(KEY, emails)
         dead.record(KEY, Submitting("t", tuple(emails), world.service.used))
 
@@ -139,27 +139,31 @@ def test_two_runs_at_once_share_the_work_and_both_know_everything_in_the_end(tmp
 
 @pytest.fixture
 def journal(tmp_path: Path) -> Iterator[Journal]:
-    with open_journal(tmp_path / "j.db", clock=lambda: EPOCH) as opened:
+    with Journal(tmp_path / "j.db", clock=lambda: EPOCH) as opened:
         yield opened
 
 
-def test_there_is_nothing_to_judge_on_a_clean_journal_nor_without_a_quota(journal: Journal, tmp_path: Path) -> None:
-    async def never(_: float) -> None:
+@pytest.mark.parametrize("has_lost", [False, True])
+def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(tmp_path: Path, has_lost: bool) -> None:
+    async def fail(_: float) -> None:
         raise AssertionError("waited for nothing")
 
-    async def main() -> None:
-        assert await judge_lost(journal, KEY, LocalBackend(), never) is None
-        with open_journal(tmp_path / "j.db", clock=lambda: EPOCH) as dead:
-            dead.record(KEY, Submitting("t", ("a@x.org",), None))
-        assert journal.judge_in(KEY) == GRACE
-        assert await judge_lost(journal, KEY, LocalBackend(), never) is None
-
-    asyncio.run(main())
+    key = ScriptedBackend().journal_key("smtp")
+    with Journal(tmp_path / "j.db", clock=lambda: EPOCH) as dead:
+        if has_lost:
+            dead.record(key, Submitting("t", ("a@x.org",), None))
+    journal = Journal(tmp_path / "j.db", clock=lambda: EPOCH)
+    assert journal.seconds_to_resolve(key) == (GRACE if has_lost else None)
+    execution = Execution(
+        pa.array(["b@x.org"]), ScriptedBackend(), RunSettings(ValidationType.SMTP), journal=journal, sleep=fail
+    )
+    asyncio.run(execution.run())
+    assert execution.progress.state == "done"
 
 
 def test_a_living_run_is_not_judged(journal: Journal) -> None:
     journal.record(KEY, Submitting("t", ("a@x.org",), 0))
-    assert journal.judge_in(KEY) is None
+    assert journal.seconds_to_resolve(KEY) is None
 
 
 def settle(journal: Journal, email: str) -> None:
@@ -167,14 +171,14 @@ def settle(journal: Journal, email: str) -> None:
 
 
 def test_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> None:
-    with open_journal(tmp_path / "j.db", clock=lambda: EPOCH) as other:
+    with Journal(tmp_path / "j.db", clock=lambda: EPOCH) as other:
         other.claim(KEY, ["leased@x.org", "held@x.org", "job@x.org"])
         other.record(KEY, Submitting("t", ("held@x.org", "job@x.org"), 0))
         other.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),), "t"))
         other.record(KEY, Deferred(("held@x.org",), "uncertain", token="t"))
         wanted = pa.array(["leased@x.org", "held@X.org", "job@x.org"])
         assert journal.claim(KEY, wanted) == []
-        unclaimed = look_at_unclaimed(journal, KEY, wanted)
+        unclaimed = find_unclaimed(journal, KEY, wanted)
         assert [job.job_id for job in unclaimed.jobs] == ["j"]
         assert (unclaimed.held, unclaimed.elsewhere, unclaimed.free_at) == (1, 1, EPOCH + HOLD)
         told: list[Any] = list(unclaimed.notices())
@@ -184,4 +188,4 @@ def test_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> Non
 def test_nothing_is_told_where_all_is_answered_or_polled(journal: Journal) -> None:
     journal.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),)))
     settle(journal, "known@x.org")
-    assert list(look_at_unclaimed(journal, KEY, pa.array(["job@x.org"])).notices()) == []
+    assert list(find_unclaimed(journal, KEY, pa.array(["job@x.org"])).notices()) == []

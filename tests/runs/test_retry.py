@@ -8,12 +8,11 @@ from mailverdict.runs.retry import (
     ASK_AGAIN,
     ERROR_GOOD_FOR,
     HOLD,
-    Judgement,
+    LostSubmission,
+    classify_lost_submission,
     hold_seconds,
-    is_retryable,
-    judge_attempt,
+    retry_hint,
     reusable,
-    say_not_now,
 )
 
 CASES = [
@@ -21,7 +20,7 @@ CASES = [
     ("unknown", "throttled", True, "the queue was full"),
     ("unknown", "rate_limited;role", True, "the dominant reason decides"),
     ("unknown", "greylisted", True, "the server said: later"),
-    ("unknown", "timeout;throttled", False, "the dominant reason decides"),
+    ("unknown", "timeout;throttled", False, "only the dominant reason decides"),
     ("risky", "disposable;throttled", False, "the verdict holds whatever a session would say"),
     ("unknown", "throttled_forever", False, "another word that begins the same"),
     ("unknown", "mailbox_full", False, "an answer that may change, but not now"),
@@ -29,11 +28,6 @@ CASES = [
     ("unknown", "on_holiday", False, "a reason that no table knows"),
     (None, None, False, "no verdict at all"),
 ]
-
-
-@pytest.mark.parametrize(("result", "reasons", "again", "why"), CASES)
-def test_is_retryable(result: str | None, reasons: str | None, again: bool, why: str) -> None:
-    assert is_retryable(result, reasons) is again, why
 
 
 def rows(*entries: tuple[str, str | None, str | None]) -> pa.Table:
@@ -45,9 +39,12 @@ def usable(table: pa.Table, age: float = 0.0, refresh: frozenset[str] = frozense
     return reusable(table, pa.array([age] * len(table)), refresh).to_pylist()
 
 
-def test_the_column_form_agrees_with_the_single_one() -> None:
-    done = rows(*(("done" if result else "error", result, reasons) for result, reasons, *_ in CASES))
-    assert usable(done) == [not again for *_, again, _ in CASES]
+def test_temporary_answers_are_not_reused() -> None:
+    table = rows(*(("done" if result else "error", result, reasons) for result, reasons, *_ in CASES))
+    reused = usable(table)
+    assert {why: not reuse for (*_, why), reuse in zip(CASES, reused, strict=True)} == {
+        why: again for *_, again, why in CASES
+    }
 
 
 def test_refresh_asks_a_verdict_again() -> None:
@@ -83,14 +80,14 @@ def test_not_now_is_told_with_the_time_to_call_again() -> None:
         ("done", "risky", "disposable;greylisted"),
         ("error", None, None),
     )
-    assert say_not_now(table) == (
-        "some answers say 'not now' (2 rate_limited, 1 greylisted); call again in 5 minutes or later to ask those again"
+    assert retry_hint(table) == (
+        "some answers are temporary (2 rate_limited, 1 greylisted); call again in 5 minutes or later to ask for those again"
     )
 
 
 def test_nothing_is_told_where_every_answer_is_one() -> None:
-    assert say_not_now(rows(("done", "unknown", "timeout"), ("done", "valid", ""), ("error", None, None))) is None
-    assert say_not_now(rows().slice(0, 0)) is None
+    assert retry_hint(rows(("done", "unknown", "timeout"), ("done", "valid", ""), ("error", None, None))) == ""
+    assert retry_hint(rows().slice(0, 0)) == ""
 
 
 def test_a_hold_doubles_up_to_a_month() -> None:
@@ -101,13 +98,13 @@ def test_a_hold_doubles_up_to_a_month() -> None:
 @pytest.mark.parametrize(
     ("used_before", "used", "now", "judgement"),
     [
-        (5, 5, 100.0, Judgement.FREE),
-        (5, 5, 1.0, Judgement.OPEN),
-        (5, 6, 100.0, Judgement.HELD),
-        (5, 4, 100.0, Judgement.HELD),
-        (None, 5, 100.0, Judgement.HELD),
-        (5, 5, 86_400.0, Judgement.HELD),
+        (5, 5, 100.0, LostSubmission.NOT_COUNTED),
+        (5, 5, 1.0, LostSubmission.TOO_EARLY),
+        (5, 6, 100.0, LostSubmission.MAYBE_COUNTED),
+        (5, 4, 100.0, LostSubmission.MAYBE_COUNTED),
+        (None, 5, 100.0, LostSubmission.MAYBE_COUNTED),
+        (5, 5, 86_400.0, LostSubmission.MAYBE_COUNTED),
     ],
 )
-def test_judging_a_lost_submission(used_before: int | None, used: int, now: float, judgement: Judgement) -> None:
-    assert judge_attempt(sent_at=0.0, used_before=used_before, used=used, now=now) is judgement
+def test_judging_a_lost_submission(used_before: int | None, used: int, now: float, judgement: LostSubmission) -> None:
+    assert classify_lost_submission(sent_at=0.0, used_before=used_before, used=used, now=now) is judgement

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
+from dataclasses import fields
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,8 @@ import pytest
 from mailverdict.backend import Noticed, Settled
 from mailverdict.errors import BackendError
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.execution import Execution, Request
+from mailverdict.runs.execution import Execution, RunSettings
+from mailverdict.runs.plan import Plan, plan_run
 from mailverdict.runs.progress import Progress
 from mailverdict.runs.run import Run, render_progress
 from tests.runs.scripted import ScriptedBackend, rows_of
@@ -31,14 +33,14 @@ def statuses(table):
 
 
 def run_of(backend, finish=statuses):
-    return Run(Execution(pa.array(EMAILS), backend, Request(ValidationType.MX)), finish)
+    return Run(Execution(pa.array(EMAILS), backend, RunSettings(ValidationType.MX)), finish)
 
 
 @pytest.fixture
 def endless():
     """A run of which half is settled, and the other half never comes by itself."""
     gate = threading.Event()
-    run = run_of(ScriptedBackend([HALF, Noticed("")], gate=gate)).start()
+    run = run_of(ScriptedBackend([HALF, Noticed("")], gate=gate))._start()
     while not run.progress.settled:
         pass
     yield run
@@ -46,7 +48,7 @@ def endless():
 
 
 def test_the_result_comes_at_the_end_as_often_as_wanted():
-    run = run_of(ScriptedBackend()).start()
+    run = run_of(ScriptedBackend())._start()
     assert run.result() == run.result(timeout=9) == run.partial() == ["done", "done"]
     assert run.done()
     assert run.wait() is run
@@ -75,7 +77,7 @@ class TestCancelling:
         endless.cancel()
         assert endless.result() == ["done", "pending"]
         assert endless.progress.state == "cancelled"
-        assert endless.execution.backend.closed.is_set()
+        assert endless._execution.backend.closed.is_set()
 
     def test_cancelling_before_the_start_ends_it_properly(self):
         backend = ScriptedBackend([HALF, Noticed("")], gate=threading.Event())
@@ -86,26 +88,26 @@ class TestCancelling:
 
     @pytest.mark.parametrize("_", range(20))
     def test_cancelling_right_after_the_start_ends_it_properly(self, _):
-        run = run_of(ScriptedBackend([HALF, Noticed("")], gate=threading.Event())).start()
+        run = run_of(ScriptedBackend([HALF, Noticed("")], gate=threading.Event()))._start()
         run.cancel()
         run.wait()
         assert run.progress.state == "cancelled"
 
     def test_cancelling_what_is_over_changes_nothing(self):
-        run = run_of(ScriptedBackend()).start()
+        run = run_of(ScriptedBackend())._start()
         run.wait().cancel()
         assert run.result() == ["done", "done"]
         assert run.progress.state == "done"
 
     def test_interrupting_waits_until_sessions_are_closed(self, endless):
-        endless.interrupt()
+        endless._interrupt()
         assert endless.done()
-        assert endless.execution.backend.closed.is_set()
+        assert endless._execution.backend.closed.is_set()
 
 
 class TestFailing:
     def test_a_backends_error_carries_the_partial_result(self):
-        run = run_of(ScriptedBackend([HALF, BackendError("dead")])).start()
+        run = run_of(ScriptedBackend([HALF, BackendError("dead")]))._start()
         for _ in range(2):
             with pytest.raises(BackendError, match="dead") as caught:
                 run.result()
@@ -137,7 +139,7 @@ class TestListening:
         assert len(caplog.records) == 1
 
     def test_notices_are_a_copy(self):
-        run = run_of(ScriptedBackend([Noticed("slow")])).start().wait()
+        run = run_of(ScriptedBackend([Noticed("slow")]))._start().wait()
         run.notices.append("mine")
         assert run.notices == ["slow"]
 
@@ -151,13 +153,13 @@ class TestWhereItRuns:
 
     def test_awaited_from_any_loop(self):
         async def cell():
-            return await run_of(ScriptedBackend()), await run_of(ScriptedBackend()).start()
+            return await run_of(ScriptedBackend()), await run_of(ScriptedBackend())._start()
 
         assert asyncio.run(cell()) == (["done", "done"], ["done", "done"])
 
     def test_cancelling_the_await_cancels_the_run(self, endless):
         async def cell():
-            task = asyncio.ensure_future(endless.await_result())
+            task = asyncio.ensure_future(endless._await_result())
             await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -191,6 +193,7 @@ class TestWhereItRuns:
 
 SLOW = """
 import threading
+from dataclasses import fields
 import mailverdict as mv
 from mailverdict.backend import Noticed, Settled
 from tests.runs.scripted import ScriptedBackend, rows_of
@@ -224,3 +227,19 @@ def test_the_snapshot_in_a_notebook_is_escaped():
     assert "<script>" not in html
     assert "running: 1 of 2 addresses settled" in html
     assert run_of(ScriptedBackend())._repr_html_().startswith("<div>")
+
+
+@pytest.mark.parametrize(
+    ("value", "names"),
+    [
+        (
+            run_of(ScriptedBackend()),
+            {"cancel", "done", "notices", "partial", "progress", "result", "subscribe", "wait"},
+        ),
+        (Progress(), {field.name for field in fields(Progress)} | {"is_over"}),
+        (plan_run(rows=1, missing=0, malformed=0, unique=1), {field.name for field in fields(Plan)}),
+    ],
+    ids=["Run", "Progress", "Plan"],
+)
+def test_only_documented_names_are_public(value, names):
+    assert {name for name in dir(value) if not name.startswith("_")} == names

@@ -39,7 +39,7 @@ def verify(servers: Servers, addresses: list[str], **settings: Any) -> pd.DataFr
     """Verify with the engine; all result columns, by address."""
     backend = mv.LocalBackend(resolver=servers.resolver, **{**SETTINGS, **settings})
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "some answers say 'not now'")  # greylisting that stays is in the table
+        warnings.filterwarnings("ignore", "some answers are temporary")  # greylisting that stays is in the table
         out = mv.verify(addresses, backend=backend, validation_type="smtp", journal=None, columns="all", progress=False)
     out.index = pd.Index(addresses)
     return out

@@ -117,7 +117,7 @@ def test_a_new_kernel_resumes_from_the_journal(contacts, service, tmp_path):
     first = ready(contacts, remote(service), validation_type="smtp", journal=journal)
     press(first.form.go)
     wait_for_settled(first, 3)
-    first.run.interrupt()
+    first.run._interrupt()
     second = finished(ready(contacts, remote(service), validation_type="smtp", journal=journal))
     assert second.run.progress.from_journal >= 3
     assert second.run.progress.state == "done"

@@ -26,14 +26,14 @@ def runs(
     as_json: Json = False,
 ) -> None:
     """List what a journal holds: settled answers and jobs in flight, by type and service."""
-    from ..runs.journal.journal import open_journal  # noqa: PLC0415 - brings SQLite
+    from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite
     from ..runs.options import default_journal  # noqa: PLC0415 - as above
 
     path = default_journal() if journal == "auto" else Path(journal)
     if not path.exists():
         raise InputError(f"{path}: there is no journal")
-    with open_journal(path) as opened:
-        entries = opened.runs()
+    with Journal(path) as opened:
+        entries = opened.summary()
         if export is not None:
             opened.export(export)
             tell(f"written: {export}")

@@ -120,8 +120,8 @@ def plan(
         known=known,
         in_flight=in_flight,
         held=held,
-        quota=None if checked.request.offline else quota_of(checked.backend),
-        limit=0 if checked.request.offline else checked.request.limit,
+        quota=None if checked.settings.offline else quota_of(checked.backend),
+        limit=0 if checked.settings.offline else checked.settings.limit,
     )
 
 
@@ -129,12 +129,12 @@ def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
     """What the journal knows: settled, in flight, held; a journal that is not there is not made."""
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0
-    from ..runs.journal.journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
+    from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite, which few calls need
 
-    with open_journal(options.journal) as journal:
+    with Journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)
-        newer_than = journal.clock() - options.request.max_age
-        known = journal.settled(key, unique, newer_than=newer_than, refresh=options.request.refresh)
+        newer_than = journal.clock() - options.settings.max_age
+        known = journal.settled(key, unique, newer_than=newer_than, refresh=options.settings.refresh)
         settled = set(known["email"].to_pylist())
         in_flight = {job.email for job in journal.in_flight(key, unique)} - settled
         lost = {attempt.email for attempt in journal.uncertain(key)}

@@ -130,7 +130,7 @@ def start(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOpt
     >>> run.result()["verdict"].tolist()
     ['valid', 'invalid']
     """
-    return prepare(data, column, *split_options("start", options, progress=False)).start()
+    return prepare(data, column, *split_options("start", options, progress=False))._start()
 
 
 def prepare(
@@ -262,7 +262,7 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     2       invalid        <NA>             <NA>         done
     3           NaN        <NA>             <NA>      missing
     """
-    return collect(prepare(data, column, *split_options("verify", options)).start())
+    return collect(prepare(data, column, *split_options("verify", options))._start())
 
 
 def collect(run: Run[Any]) -> Any:
@@ -270,7 +270,7 @@ def collect(run: Run[Any]) -> Any:
     try:
         return run.result()
     except KeyboardInterrupt as interrupt:
-        run.interrupt()
+        run._interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
         interrupt.add_note("what was settled is on this exception's .partial, and in the journal if there is one")
         raise
@@ -367,9 +367,9 @@ def check(
     options = {"validation_type": validation_type, "backend": backend, "journal": None, "on_quota": "raise"}
     run = prepare([email], None, *split_options("check", options, progress=False), fields=SCHEMA.names)
     collect(run)
-    builder = run.finish
+    builder = run._finish
     assert isinstance(builder, ResultBuilder)
-    table = builder.rows(run.execution.ledger.table(validation_type), SCHEMA.names)
+    table = builder.rows(run._execution.results.table(validation_type), SCHEMA.names)
     row = {**table.to_pylist()[0], "email": readable(email)}
     if row["status"] == Status.DONE:
         return verification_of(row)

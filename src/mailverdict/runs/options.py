@@ -1,4 +1,4 @@
-"""From a caller's arguments to an execution: every argument is checked before any work."""
+"""The arguments that `verify` and its siblings share: checked before any work, then an `Execution` is set up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..local.screen import Screener
 from ..model.settings import Duration, parse_duration
 from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
-from .execution import Execution, Request
+from .execution import Execution, RunSettings
 
 __all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
 
@@ -27,12 +27,12 @@ SCREENS = (None, "mx")
 
 
 def default_journal() -> Path:
-    """Where ``journal="auto"`` keeps what was paid for: one file per user."""
+    """The file of ``journal="auto"``: one per user."""
     return Path(platformdirs.user_data_dir("mailverdict", appauthor=False)) / "journal.db"
 
 
 def parse_validation_type(value: str) -> ValidationType:
-    """One of the four types, or a `SettingsError` that names them."""
+    """One of the four types; a `SettingsError` names them otherwise."""
     try:
         return ValidationType(value)
     except ValueError:
@@ -40,11 +40,11 @@ def parse_validation_type(value: str) -> ValidationType:
 
 
 def pick_backend(backend: Any) -> Backend:
-    """None is this machine, text is the address of a service, anything else must be a backend."""
+    """None is this machine, a text is the URL of a service, anything else must be a backend."""
     if backend is None:
         return LocalBackend()
     if isinstance(backend, str):
-        from ..remote.backend import RemoteBackend  # noqa: PLC0415 - brings httpx, which few calls need
+        from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx, which few calls need
 
         return RemoteBackend(backend)
     if isinstance(backend, type) or not hasattr(backend, "verify"):
@@ -60,7 +60,7 @@ class Options:
     validation_type: ValidationType
     backend: Backend
     journal: Path | None
-    request: Request
+    settings: RunSettings
     screen: LocalBackend | str | None
     owns_backend: bool
 
@@ -78,7 +78,7 @@ class Options:
         screen: LocalBackend | str | None = None,
         offline: bool = False,
     ) -> Options:
-        """Check every argument; raise `SettingsError` naming the first that cannot work."""
+        """Check every argument; a `SettingsError` names the first that cannot work."""
         kind = parse_validation_type(validation_type)
         if on_quota not in ON_QUOTA:
             raise SettingsError(f"on_quota={on_quota!r}: give one of {', '.join(ON_QUOTA)}")
@@ -86,7 +86,7 @@ class Options:
             raise SettingsError(f"screen={screen!r}: give None, 'mx', or a LocalBackend with settings of its own")
         wanted = parse_limit(limit)
         picked = pick_backend(backend)
-        request = Request(
+        settings = RunSettings(
             validation_type=kind,
             max_age=parse_duration(max_age, name="max_age"),
             refresh=parse_refresh(refresh),
@@ -94,16 +94,16 @@ class Options:
             on_quota=on_quota,
             offline=offline,
         )
-        return cls(kind, picked, journal_path(journal, picked, kind), request, screen, picked is not backend)
+        return cls(kind, picked, journal_path(journal, picked, kind), settings, screen, picked is not backend)
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing is asked of a network."""
+        """Whether no network is used."""
         return self.backend.is_free(self.validation_type)
 
 
 def parse_limit(limit: Any) -> int | None:
-    """A whole number of addresses, NumPy's too."""
+    """A whole number of addresses, also a NumPy integer."""
     try:
         number = None if limit is None else operator.index(limit)
     except TypeError:
@@ -114,7 +114,7 @@ def parse_limit(limit: Any) -> int | None:
 
 
 def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
-    """Verdicts to ask again, and technical failures."""
+    """The verdicts that are not reused; ``error`` means technical failures."""
     try:
         wanted = frozenset([refresh] if isinstance(refresh, str) else refresh)
     except TypeError:
@@ -126,7 +126,7 @@ def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
 
 
 def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationType) -> Path | None:
-    """The journal's file, or None where nothing is kept."""
+    """The journal's file, or None for no journal."""
     if journal is None or backend.is_free(kind):
         return None
     if journal == "auto":
@@ -140,16 +140,16 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
 def open_execution(
     addresses: pa.StringArray, options: Options, fields: Sequence[str] = tuple(SCHEMA.names)
 ) -> Execution:
-    """Open the journal and set up the pass; nothing is asked yet. The result will be made from `fields`."""
+    """Open the journal and set up the execution, without any request. The result will be made from `fields`."""
     journal = None
     if options.journal is not None:
-        from .journal.journal import open_journal  # noqa: PLC0415 - brings SQLite, which few calls need
+        from .journal.journal import Journal  # noqa: PLC0415 - imports SQLite, which few calls need
 
-        journal = open_journal(options.journal)
+        journal = Journal(options.journal)
     return Execution(
         addresses,
         options.backend,
-        options.request,
+        options.settings,
         journal=journal,
         screen=pick_screen(options),
         owns_backend=options.owns_backend,
@@ -158,11 +158,11 @@ def open_execution(
 
 
 def pick_screen(options: Options) -> Screener | None:
-    """What is settled here before a service sees anything: malformed addresses always, dead domains on request.
+    """What is settled before a service is asked: malformed addresses always, domains without mail on request.
 
-    This machine's own backend settles the malformed itself, unless it is not to be asked at all.
+    `LocalBackend` settles malformed addresses itself, so it needs a screen only when offline.
     """
-    offline, backend = options.request.offline, options.backend
+    offline, backend = options.settings.offline, options.backend
     if isinstance(backend, LocalBackend):
         return Screener(backend, with_dns=False) if offline else None
     screener = options.screen if isinstance(options.screen, LocalBackend) else LocalBackend()

@@ -1,4 +1,4 @@
-"""`Plan`: what a call would do and cost, worked out without spending anything. Pure."""
+"""`Plan`: what a call would do and cost, calculated without spending anything. Pure functions."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ LABELS = {
 }
 
 
+QUOTA_LINES = ("batches", "daily_limit", "remaining", "days")
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What verifying a column would do and cost.
@@ -52,7 +55,7 @@ class Plan:
     to_submit : int
         Of those, to be verified newly; with a `limit`, by this call.
     batches : int
-        Bulk requests that takes; 0 for a backend without a quota.
+        Bulk requests needed; 0 for a backend without a quota.
     daily_limit, remaining : int or None
         The quota, in addresses; None for a backend without one.
     days : int or None
@@ -81,8 +84,8 @@ class Plan:
     remaining: int | None
     days: int | None
 
-    def entries(self) -> list[tuple[str, str]]:
-        """Labels and shown values, line by line; what does not apply is left out."""
+    def _entries(self) -> list[tuple[str, str]]:
+        """Labels and values, line by line; lines that do not apply are left out."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.daily_limit is None:
             values = {name: value for name, value in values.items() if name not in QUOTA_LINES}
@@ -92,13 +95,13 @@ class Plan:
 
     def __str__(self) -> str:
         """A small table."""
-        entries = self.entries()
-        width = max(len(label) for label, _ in entries)
-        digits = max(len(value) for _, value in entries)
-        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in entries)
+        _entries = self._entries()
+        width = max(len(label) for label, _ in _entries)
+        digits = max(len(value) for _, value in _entries)
+        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in _entries)
 
     def __repr__(self) -> str:
-        """The same table: it is what a prompt should show."""
+        """The same table, for a prompt."""
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -106,12 +109,9 @@ class Plan:
         lines = (
             f'<tr><th style="text-align:left">{html.escape(label)}</th>'
             f'<td style="text-align:right">{html.escape(value)}</td></tr>'
-            for label, value in self.entries()
+            for label, value in self._entries()
         )
         return f"<table>{''.join(lines)}</table>"
-
-
-QUOTA_LINES = ("batches", "daily_limit", "remaining", "days")
 
 
 def plan_run(
@@ -125,50 +125,28 @@ def plan_run(
     held: int = 0,
     quota: Quota | None = None,
     limit: int | None = None,
-    largest_batch: int = BATCH,
+    max_batch: int = BATCH,
 ) -> Plan:
-    """Work out a plan.
-
-    Parameters
-    ----------
-    rows, missing, malformed, unique, known, in_flight, held : int
-        As on `Plan`.
-    quota : Quota or None
-        As the service tells it; None for a backend without one.
-    limit : int or None
-        Addresses newly verified by this call at most.
-    largest_batch : int
-        Addresses in one bulk request.
-
-    Returns
-    -------
-    Plan
-        With the arithmetic done.
-
-    Raises
-    ------
-    SettingsError
-        If the parts do not fit into the whole: a count is negative, or more is known than there is.
-    """
+    """Calculate a plan from counts; a `SettingsError` if they contradict each other."""
     counts = {"rows": rows, "missing": missing, "malformed": malformed, "unique": unique}
     counts |= {"known": known, "in_flight": in_flight, "held": held}
     left = unique - known - in_flight - held
     if min(counts.values()) < 0 or left < 0 or missing + malformed + min(unique, 1) > rows:
         raise SettingsError(f"these counts do not add up: {counts}")
     to_submit = left if limit is None else min(left, limit)
-    days = [] if quota is None else portions(to_submit, quota)
+    days = [] if quota is None else daily_portions(to_submit, quota)
     return Plan(
         **counts,
         to_submit=to_submit,
-        batches=0 if days is None else sum(math.ceil(day / largest_batch) * times for day, times in days),
+        batches=0 if days is None else sum(math.ceil(day / max_batch) * times for day, times in days),
         daily_limit=None if quota is None else quota.daily_limit,
         remaining=None if quota is None else quota.remaining,
         days=None if quota is None or days is None else sum(times for _, times in days),
     )
 
 
-def portions(to_submit: int, quota: Quota) -> list[tuple[int, int]] | None:
-    """Addresses a day, and on how many days; None if the quota never allows it all."""
+def daily_portions(to_submit: int, quota: Quota) -> list[tuple[int, int]] | None:
+    """Pairs of addresses per day and number of such days; None if the quota never allows all."""
     today = min(to_submit, quota.remaining)
     left = to_submit - today
     if left and quota.daily_limit <= 0:

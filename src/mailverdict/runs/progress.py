@@ -1,4 +1,4 @@
-"""How far a run is: one value, and the bar that shows it."""
+"""`Progress`: how far a run is, and the progress bar that shows it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Progress:
     verdicts : dict of str to int
         Settled addresses by verdict, always all four.
     from_journal : int
-        How many of the settled ones an earlier run had paid for.
+        How many of the settled ones were reused from an earlier run.
     submitted : int
         How many this run has submitted to a service.
     errors : int
-        How many ended in a technical failure, which is no verdict.
+        How many ended in a technical failure, without a verdict.
     message : str
         What is being waited for, or why the run ended.
     quota : Quota or None
-        The last that a service told.
+        The last reading from a service.
 
     Examples
     --------
@@ -71,23 +71,23 @@ Listener = Callable[[Progress], None]
 
 
 def wants_bar(*, progress: bool | str, is_free: bool) -> bool:
-    """Whether to show a bar: always or never as told; by itself for work that takes a while and is watched."""
+    """Whether to show a bar; ``"auto"`` shows one for work that uses a network, in a terminal or a notebook."""
     if progress != "auto":
         return bool(progress)
     return not is_free and (sys.stderr.isatty() or is_notebook())
 
 
 def is_notebook() -> bool:
-    """Whether a notebook's kernel runs this code; that its package was imported by someone says nothing."""
+    """Whether a notebook's kernel runs this code; that IPython is imported does not show it."""
     ipython = sys.modules.get("IPython")
     return ipython is not None and type(ipython.get_ipython()).__name__ == "ZMQInteractiveShell"
 
 
 class ProgressBar:
-    """A tqdm bar that follows a run; the notebook's own where there is one."""
+    """A tqdm bar that shows a run; in a notebook the notebook's own."""
 
     def __init__(self, description: str) -> None:
-        from tqdm.auto import tqdm  # noqa: PLC0415 - imports IPython where there is one
+        from tqdm.auto import tqdm  # noqa: PLC0415 - imports IPython if it is installed
 
         self.bar: Any = tqdm(total=0, unit="addr", desc=description, dynamic_ncols=True)
 

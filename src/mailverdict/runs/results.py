@@ -1,4 +1,4 @@
-"""What has been settled of a column of unique addresses so far."""
+"""The settled rows of a run, collected in any order and returned in the order of the addresses."""
 
 from __future__ import annotations
 
@@ -17,24 +17,16 @@ from ..model.address import identities
 from ..model.table import SCHEMA, complete_table
 from ..model.words import Status
 
-__all__ = ["Ledger"]
+__all__ = ["SettledRows"]
 
 UNSETTLED = -1
-FEW = 1_000  # rows up to which one dictionary look-up each beats hashing the whole column
+SMALL = 1_000  # rows up to which one dictionary look-up each is faster than hashing the whole column
 
 
-class Ledger:
-    """Collects settled rows in any order and gives them back in the order of the addresses.
+class SettledRows:
+    """The rows settled so far; written by the loop's thread and read by any other.
 
-    Written by the loop's thread and read by any other.
-
-    Parameters
-    ----------
-    addresses : pyarrow.StringArray
-        The unique addresses, n of them.
-    fields : sequence of str
-        Fields of the one table that will be asked for; the others are not kept, since most of the
-        memory of millions of rows is theirs.
+    Only `fields` of the result schema are kept: the others are most of the memory of a large run.
     """
 
     def __init__(self, addresses: pa.StringArray, fields: Sequence[str] = tuple(SCHEMA.names)) -> None:
@@ -48,49 +40,45 @@ class Ledger:
         self.lock = threading.Lock()
 
     def settle(self, rows: pa.Table, positions: npt.NDArray[np.int64] | None = None) -> None:
-        """Take rows in; `positions` says which address each one answers."""
+        """Add rows; `positions` are those of their addresses, looked up by `email` if not given."""
         found = self.positions_of(rows["email"]) if positions is None else positions
         with self.lock:
             fresh = int((self.row_of[found] == UNSETTLED).sum())
             self.row_of[found] = self.size + np.arange(len(found))
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
-        self.count(rows, fresh)
-
-    def count(self, rows: pa.Table, fresh: int) -> None:
-        """Keep the totals that progress shows."""
         self.counts["settled"] += fresh
         for field in ("status", "result", "source"):
             for chunk in rows[field].chunks:
                 self.counts.update(count_words(chunk))
 
     def positions_of(self, emails: pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """Find addresses by their identity; those that are none of ours are an error of the backend."""
+        """The positions of addresses; an address that is not in the column is an error of the backend."""
         keys = identities(emails.combine_chunks() if isinstance(emails, pa.ChunkedArray) else emails)
-        if len(keys) < FEW <= len(self.addresses):
+        if len(keys) < SMALL <= len(self.addresses):
             index = self.index()
             found = pa.array([index.get(key) for key in keys.to_pylist()], pa.int64())
         else:
             found = pc.index_in(keys, value_set=self.addresses).cast(pa.int64())
         if found.null_count:
-            stranger = keys.filter(found.is_null())[0].as_py()
-            raise BackendError(f"the backend answered about {stranger!r:.100}, which it was not asked about")
+            unknown = keys.filter(found.is_null())[0].as_py()
+            raise BackendError(f"the backend answered about {unknown!r:.100}, which it was not asked about")
         positions: npt.NDArray[np.int64] = found.to_numpy(zero_copy_only=False)
         return positions
 
     def index(self) -> dict[str, int]:
-        """Position by address; built once, since hashing the column for every few rows would be quadratic."""
+        """Position by address; built once, since hashing the column for every few rows is quadratic."""
         if not self.positions and len(self.addresses):
             self.positions = {email: i for i, email in enumerate(self.addresses.to_pylist())}
         return self.positions
 
     def unsettled(self) -> npt.NDArray[np.int64]:
-        """Positions without a row yet."""
+        """Positions without a row."""
         with self.lock:
             return np.flatnonzero(self.row_of == UNSETTLED)
 
     def table(self, validation_type: str, columns: list[str] | None = None) -> pa.Table:
-        """One row per address, in their order; what is not settled is `pending`."""
+        """One row per address, in their order; those without a row are `pending`."""
         names = columns or self.fields
         with self.lock:
             tables, row_of, size = [t.select(names) for t in self.tables], self.row_of.copy(), self.size
@@ -104,7 +92,7 @@ class Ledger:
         return whole.unify_dictionaries().combine_chunks().take(pa.array(row_of))
 
     def pending(self, positions: npt.NDArray[np.int64], validation_type: str) -> pa.Table:
-        """Rows for addresses that are not settled."""
+        """Rows for addresses without a row."""
         emails = self.addresses.take(pa.array(positions))
         columns: dict[str, Any] = {
             "email": emails,
@@ -115,7 +103,7 @@ class Ledger:
 
 
 def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:
-    """How often each word of a dictionary-encoded column is used, by its codes alone."""
+    """How often each word of a dictionary-encoded column occurs, counted by its codes."""
     codes = chunk.indices.drop_null().to_numpy(zero_copy_only=False)
     counts = np.bincount(codes, minlength=len(chunk.dictionary)).tolist()
     return {word: count for word, count in zip(chunk.dictionary.to_pylist(), counts, strict=True) if count and word}

@@ -1,12 +1,12 @@
-"""`Run`: a verification that goes on in the background, and the handle on it."""
+"""`Run`: the handle on a verification that runs in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import concurrent.futures
 import html
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Generator
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -23,12 +23,13 @@ T = TypeVar("T")
 class Run(Generic[T]):
     """A verification in the background; made by `mailverdict.start`.
 
-    The kernel stays free while it runs. Everything settled is kept: `partial` gives it at any time.
+    The kernel stays free while it runs. Settled rows are kept, and `partial` returns them at any
+    time. A run can be awaited from any event loop; cancelling the await cancels the run.
 
     Parameters
     ----------
     execution : Execution
-        The pass over the unique addresses.
+        The run over the unique addresses.
     finish : callable
         Makes the caller's kind of result out of the table of unique addresses.
 
@@ -43,37 +44,22 @@ class Run(Generic[T]):
     """
 
     def __init__(self, execution: Execution, finish: Callable[[pa.Table], T]) -> None:
-        self.execution = execution
-        self.finish = finish
-        self.future: concurrent.futures.Future[None] | None = None
-        self.task: asyncio.Task[None] | None = None
-        self.is_cancelled = False
-
-    def start(self) -> Run[T]:
-        """Begin on the loop thread."""
-        self.future = start_task(self.go())
-        return self
-
-    async def go(self) -> None:
-        """Run as a task of its own, so that the future ends only when sessions are closed."""
-        self.task = asyncio.ensure_future(self.execution.run())
-        if self.is_cancelled:
-            await asyncio.sleep(0)  # a task that never began would not tell its end, nor close its journal
-            self.task.cancel()
-        await asyncio.wait([self.task])
-        if not self.task.cancelled():
-            self.task.result()
+        self._execution = execution
+        self._finish = finish
+        self._future: concurrent.futures.Future[None] | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_cancelled = False
 
     @property
     def progress(self) -> Progress:
-        """How far it is: a snapshot.
+        """How far the run is: a snapshot.
 
         Returns
         -------
         Progress
             Counts are in unique addresses.
         """
-        return self.execution.progress
+        return self._execution.progress
 
     @property
     def notices(self) -> list[str]:
@@ -82,43 +68,44 @@ class Run(Generic[T]):
         Returns
         -------
         list of str
-            In the order they came up.
+            In order of appearance.
         """
-        return list(self.execution.notices)
+        return list(self._execution.notices)
 
     def subscribe(self, callback: Listener) -> None:
-        """Have `callback` called with each new `Progress`, on the background thread.
+        """Call `callback` with each new `Progress`, on the background thread.
 
         Parameters
         ----------
         callback : callable
-            Takes a `Progress`, at once the present one; one that raises is dropped, the run goes on.
+            Takes a `Progress`; called at once with the present one. A callback that raises is
+            removed, and the run continues.
         """
-        self.execution.listen(callback)
+        self._execution.subscribe(callback)
 
     def cancel(self) -> None:
-        """Stop; sessions are closed and what is settled is kept."""
-        self.is_cancelled = True
-        if self.task is not None:
-            loop_thread().loop.call_soon_threadsafe(self.task.cancel)
+        """Stop the run; sessions are closed and settled rows are kept."""
+        self._is_cancelled = True
+        if self._task is not None:
+            loop_thread().loop.call_soon_threadsafe(self._task.cancel)
 
     def done(self) -> bool:
-        """Whether it is over, well or not.
+        """Whether the run has ended.
 
         Returns
         -------
         bool
             True also after a failure or `cancel`.
         """
-        return self.future is not None and self.future.done()
+        return self._future is not None and self._future.done()
 
     def wait(self, timeout: float | None = None) -> Run[T]:
-        """Wait until it is over; an error of the run is kept for `result`.
+        """Wait until the run has ended; an error of the run is raised by `result` only.
 
         Parameters
         ----------
         timeout : float, optional
-            Seconds; the run goes on when they are over.
+            Seconds; the run continues after them.
 
         Returns
         -------
@@ -128,23 +115,23 @@ class Run(Generic[T]):
         Raises
         ------
         TimeoutError
-            If it is not over after `timeout` seconds.
+            If the run has not ended after `timeout` seconds.
         """
-        wait_until_done(self.running(), timeout)
+        wait_until_done(self._started_future(), timeout)
         return self
 
     def partial(self) -> T:
-        """What is settled now, in the caller's form; the rest is ``pending``.
+        """Return what is settled now; the rest is ``pending``.
 
         Returns
         -------
         same kind as the input of `start`
             One row out per row in.
         """
-        return self.finish(self.execution.ledger.table(self.execution.request.validation_type))
+        return self._finish(self._execution.results.table(self._execution.settings.validation_type))
 
     def result(self, timeout: float | None = None) -> T:
-        """Wait for the end and give the whole result.
+        """Wait for the end and return the whole result.
 
         Parameters
         ----------
@@ -161,45 +148,20 @@ class Run(Generic[T]):
         BackendError
             If the backend failed; what was settled is on its `partial`.
         TimeoutError
-            If it is not over after `timeout` seconds.
+            If the run has not ended after `timeout` seconds.
         """
-        future = self.running()
+        future = self._started_future()
         self.wait(timeout)
-        self.raise_error(future)
-        return self.partial()
-
-    def raise_error(self, future: concurrent.futures.Future[None]) -> None:
-        """Raise what ended the run, with what was settled on it."""
         error = future.exception()
         if isinstance(error, BackendError):
             error.partial = self.partial()
         if error is not None:
             raise error
+        return self.partial()
 
-    def interrupt(self) -> None:
-        """Cancel and wait until sockets are closed."""
-        self.cancel()
-        self.wait()
-
-    def running(self) -> concurrent.futures.Future[None]:
-        """The future behind it; starts the run if nobody has."""
-        if self.future is None:
-            self.start()
-        assert self.future is not None
-        return self.future
-
-    def __await__(self):  # type: ignore[no-untyped-def]
+    def __await__(self) -> Generator[Any, None, T]:
         """Await the result from any event loop; cancelling the await cancels the run."""
-        return self.await_result().__await__()
-
-    async def await_result(self) -> T:
-        """Wait without blocking the caller's event loop."""
-        try:
-            await asyncio.wait([asyncio.wrap_future(self.running())])
-        except asyncio.CancelledError:
-            self.cancel()
-            raise
-        return await asyncio.to_thread(self.result)
+        return self._await_result().__await__()
 
     def __repr__(self) -> str:
         """One line: state and counts."""
@@ -208,6 +170,42 @@ class Run(Generic[T]):
     def _repr_html_(self) -> str:
         """A small table for notebooks; every text is escaped."""
         return render_progress(self.progress)
+
+    def _start(self) -> Run[T]:
+        """Begin on the loop thread."""
+        self._future = start_task(self._run_task())
+        return self
+
+    def _started_future(self) -> concurrent.futures.Future[None]:
+        """The future of the run, which is started if it was not."""
+        if self._future is None:
+            self._start()
+        assert self._future is not None
+        return self._future
+
+    async def _run_task(self) -> None:
+        """Run in a task of its own, so that the future ends only after sessions are closed."""
+        self._task = asyncio.ensure_future(self._execution.run())
+        if self._is_cancelled:
+            await asyncio.sleep(0)  # a task cancelled before its first step would not close its journal
+            self._task.cancel()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.result()
+
+    async def _await_result(self) -> T:
+        """Wait without blocking the caller's event loop."""
+        try:
+            await asyncio.wait([asyncio.wrap_future(self._started_future())])
+        except asyncio.CancelledError:
+            self.cancel()
+            raise
+        return await asyncio.to_thread(self.result)
+
+    def _interrupt(self) -> None:
+        """Cancel and wait until sockets are closed."""
+        self.cancel()
+        self.wait()
 
 
 def render_progress(progress: Progress) -> str:

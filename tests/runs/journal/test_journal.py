@@ -20,7 +20,7 @@ from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settle
 from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, rows_to_table, table_to_rows
 from mailverdict.model.verification import Fault, Verification
-from mailverdict.runs.journal.journal import LEASE, Journal, open_journal
+from mailverdict.runs.journal.journal import LEASE, Journal
 from mailverdict.runs.retry import ERROR_GOOD_FOR, GRACE, HOLD
 
 KEY = "smtp http://verify.test"
@@ -49,7 +49,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def journal(path: Path, clock: Clock) -> Iterator[Journal]:
-    with open_journal(path, clock=clock) as opened:
+    with Journal(path, clock=clock) as opened:
         yield opened
 
 
@@ -126,7 +126,7 @@ def test_any_verification_survives_the_journal(
     tmp_path_factory: pytest.TempPathFactory, verifications: list[Verification]
 ) -> None:
     named = [Verification(**{**fields_of(v), "email": f"user{i}@b.org"}) for i, v in enumerate(verifications)]
-    with open_journal(tmp_path_factory.mktemp("j") / "j.db") as journal:
+    with Journal(tmp_path_factory.mktemp("j") / "j.db") as journal:
         journal.record(KEY, Settled(rows_to_table(named, source="remote")))
         rows = journal.settled(KEY, column(*(v.email for v in named)), newer_than=0.0)
     again = [v for v in named if not (v.result == "unknown" and v.reasons[0] in ("throttled",))]
@@ -191,12 +191,12 @@ def test_a_technical_failure_is_kept_for_an_hour(journal: Journal, clock: Clock)
 
 
 def test_everything_survives_closing(path: Path, clock: Clock) -> None:
-    with open_journal(path, clock=clock) as first:
+    with Journal(path, clock=clock) as first:
         first.record(KEY, Settled(answers("a@x.org")))
         first.record(KEY, Submitting("t", ("b@x.org",), 0))
         first.record(KEY, Submitted(jobs("b@x.org"), "t"))
         first.record(KEY, Submitting("u", ("c@x.org",), 1))
-    with open_journal(path, clock=clock) as second:
+    with Journal(path, clock=clock) as second:
         assert known(second, "a@x.org", "b@x.org") == {"a@x.org": "valid"}
         assert second.in_flight(KEY, column("b@x.org", "a@x.org")) == list(jobs("b@x.org"))
         assert [each.email for each in second.uncertain(KEY)] == ["c@x.org"]
@@ -232,24 +232,24 @@ def test_a_limit_leases_the_first_that_may_be_submitted(journal: Journal, path: 
     wanted = ["a@x.org", "b@x.org", "c@x.org", "d@x.org"]
     assert journal.claim(KEY, wanted, limit=0) == []
     assert journal.claim(KEY, wanted, limit=2) == ["b@x.org", "c@x.org"]
-    with open_journal(path, clock=clock) as other:
+    with Journal(path, clock=clock) as other:
         assert other.claim(KEY, wanted) == ["d@x.org"]
 
 
 def test_an_address_is_leased_to_one_at_a_time(path: Path, clock: Clock) -> None:
-    with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
+    with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
         assert one.claim(KEY, ["a@x.org", "b@x.org"]) == ["a@x.org", "b@x.org"]
         assert one.claim(KEY, ["a@x.org"]) == ["a@x.org"], "its own lease is no obstacle"
         assert two.claim(KEY, ["b@X.org", "c@x.org"]) == ["c@x.org"]
         assert two.claim("mx other", ["a@x.org"]) == ["a@x.org"], "another key is another question"
         one.record(KEY, Deferred(("b@x.org",), "quota"))
         assert two.claim(KEY, ["a@x.org", "b@x.org"]) == ["b@x.org"]
-    with open_journal(path, clock=clock) as three:
+    with Journal(path, clock=clock) as three:
         assert three.claim(KEY, ["a@x.org", "b@x.org", "c@x.org"]) == ["a@x.org", "b@x.org", "c@x.org"]
 
 
 def test_what_another_has_settled_since_we_looked_is_not_claimed(path: Path, clock: Clock) -> None:
-    with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
+    with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
         assert known(two, "a@x.org") == {}
         one.claim(KEY, ["a@x.org"])
         one.record(KEY, Settled(answers("a@x.org")))
@@ -265,7 +265,7 @@ def test_our_own_answers_never_block_asking_again(journal: Journal) -> None:
 
 
 def test_a_lease_without_a_sign_of_life_ends(path: Path, clock: Clock) -> None:
-    with open_journal(path, clock=clock) as one, open_journal(path, clock=clock) as two:
+    with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
         one.claim(KEY, ["a@x.org"])
         clock.now += LEASE / 2
         one.record(KEY, Waiting(1.0, "alive"))
@@ -276,7 +276,7 @@ def test_a_lease_without_a_sign_of_life_ends(path: Path, clock: Clock) -> None:
 
 
 def test_who_lost_its_lease_while_asleep_cannot_submit(path: Path, clock: Clock) -> None:
-    with open_journal(path, clock=clock) as asleep, open_journal(path, clock=clock) as other:
+    with Journal(path, clock=clock) as asleep, Journal(path, clock=clock) as other:
         asleep.claim(KEY, ["a@x.org", "b@x.org"])
         clock.now += LEASE + 1
         other.claim(KEY, ["a@x.org"])
@@ -325,7 +325,7 @@ def test_a_lost_submission_is_held_for_a_day_then_two_then_four(journal: Journal
 
 def leave_behind(path: Path, clock: Clock, used_before: int | None = 7) -> None:
     """A run that ends between announcing a submission and hearing of it."""
-    with open_journal(path, clock=clock) as dead:
+    with Journal(path, clock=clock) as dead:
         dead.claim(KEY, ["a@x.org"])
         dead.record(KEY, Submitting("t", ("a@x.org",), used_before))
 
@@ -347,7 +347,7 @@ def test_a_quota_reading_judges_what_a_dead_run_left(
 ) -> None:
     leave_behind(path, clock, used_before)
     clock.now += later
-    with open_journal(path, clock=clock) as journal:
+    with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, used, 100 - used)))
         assert (journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]) is is_free, why
 
@@ -355,7 +355,7 @@ def test_a_quota_reading_judges_what_a_dead_run_left(
 def test_a_judgement_is_made_once_and_not_by_a_later_coincidence(path: Path, clock: Clock) -> None:
     leave_behind(path, clock)
     clock.now += GRACE
-    with open_journal(path, clock=clock) as journal:
+    with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
         assert journal.claim(KEY, ["a@x.org"]) == []
@@ -363,7 +363,7 @@ def test_a_judgement_is_made_once_and_not_by_a_later_coincidence(path: Path, clo
 
 def test_what_is_too_early_to_judge_is_judged_later(path: Path, clock: Clock) -> None:
     leave_behind(path, clock)
-    with open_journal(path, clock=clock) as journal:
+    with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
         clock.now += GRACE
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
@@ -371,7 +371,7 @@ def test_what_is_too_early_to_judge_is_judged_later(path: Path, clock: Clock) ->
 
 
 def test_a_living_run_s_submission_is_not_judged_by_others(path: Path, clock: Clock) -> None:
-    with open_journal(path, clock=clock) as alive, open_journal(path, clock=clock) as other:
+    with Journal(path, clock=clock) as alive, Journal(path, clock=clock) as other:
         alive.claim(KEY, ["a@x.org"])
         alive.record(KEY, Submitting("t", ("a@x.org",), 7))
         clock.now += GRACE
@@ -382,8 +382,8 @@ def test_a_living_run_s_submission_is_not_judged_by_others(path: Path, clock: Cl
 CHILD = """
 import os, sys, time
 from mailverdict.backend import Settled, Submitting
-from mailverdict.runs.journal.journal import open_journal
-journal = open_journal(sys.argv[1])
+from mailverdict.runs.journal.journal import Journal
+journal = Journal(sys.argv[1])
 print(len(journal.claim(sys.argv[2], ["a@x.org", "b@x.org"])), flush=True)
 sys.stdin.readline()
 """
@@ -406,7 +406,7 @@ def end(process: subprocess.Popen[str]) -> None:
 def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(path: Path) -> None:
     process = child(path)
     try:
-        with open_journal(path) as journal:
+        with Journal(path) as journal:
             assert journal.claim(KEY, ["a@x.org", "c@x.org"]) == ["c@x.org"]
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
@@ -429,7 +429,7 @@ def test_threads_share_a_journal(journal: Journal) -> None:
 
 
 def test_many_processes_may_create_one_file_at_once(path: Path) -> None:
-    code = "import sys; from mailverdict.runs.journal.journal import open_journal; open_journal(sys.argv[1]).close()"
+    code = "import sys; from mailverdict.runs.journal.journal import Journal; Journal(sys.argv[1]).close()"
     processes = [subprocess.Popen([sys.executable, "-c", code, str(path)]) for _ in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
 
@@ -446,7 +446,7 @@ def damaged(path: Path, how: str) -> None:
             other.execute("CREATE TABLE settled (key, address)")
         other.close()
     else:
-        with open_journal(path) as journal:
+        with Journal(path) as journal:
             journal.record(KEY, Settled(answers(*(f"user{i}@x.org" for i in range(2000)))))
         DAMAGE[how](path)
 
@@ -476,33 +476,33 @@ def test_a_file_that_is_no_journal_is_an_error_and_left_byte_for_byte(path: Path
     before = path.read_bytes()
     for _ in range(2):
         with pytest.raises(JournalError, match=str(path.name)):
-            open_journal(path)
+            Journal(path)
     assert path.read_bytes() == before
     assert [each.name for each in path.parent.iterdir()] == [path.name], "nothing was left beside it"
 
 
 def test_a_folder_is_no_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
-        open_journal(tmp_path)
+        Journal(tmp_path)
 
 
 def test_a_place_that_cannot_be_written_is_an_error_of_ours(tmp_path: Path) -> None:
     blocker = tmp_path / "file"
     blocker.write_text("")
     with pytest.raises(JournalError):
-        open_journal(blocker / "journal.db")
+        Journal(blocker / "journal.db")
 
 
 def test_an_empty_file_becomes_a_journal(path: Path) -> None:
     path.parent.mkdir(parents=True)
     path.touch()
-    with open_journal(path) as journal:
+    with Journal(path) as journal:
         journal.record(KEY, Settled(answers("a@x.org")))
         assert known(journal, "a@x.org") == {"a@x.org": "valid"}
 
 
 def test_closing_twice_is_fine_and_a_closed_journal_is_an_error_of_ours(path: Path) -> None:
-    journal = open_journal(path)
+    journal = Journal(path)
     journal.close()
     journal.close()
     with pytest.raises(JournalError):
@@ -525,7 +525,7 @@ def test_runs_list_what_is_held(journal: Journal, clock: Clock) -> None:
     journal.record(KEY, Settled(trouble("d@x.org")))
     journal.record(KEY, Submitted(jobs("e@x.org")))
     journal.record("mx local", Submitting("t", ("f@x.org",), None))
-    mx, smtp = journal.runs()
+    mx, smtp = journal.summary()
     assert (mx.key, mx.settled, mx.uncertain, mx.first) == ("mx local", 0, 1, None)
     assert (smtp.key, smtp.settled, smtp.in_flight, smtp.uncertain) == (KEY, 4, 1, 0)
     assert smtp.verdicts == {"valid": 2, "unknown": 1, "error": 1}

@@ -97,7 +97,7 @@ class PieceStream:
         except BackendError as exc:
             self.failure, out = exc, exc.partial
         if self.limit_left is not None and not has_ended:
-            self.limit_left -= run.execution.asked
-        self.is_short_of_quota |= bool(run.execution.short_of_quota)
+            self.limit_left -= run._execution.newly_verified
+        self.is_short_of_quota |= bool(run._execution.short_of_quota)
         self.notices += [notice for notice in run.notices if notice not in self.notices]
         return out, run.progress

@@ -1,1 +1,1 @@
-"""The journal: a SQLite file of settled answers and paid-for jobs."""
+"""The journal of a run: `journal` (the class), `sql` (schema and statements), `recall` (columns), `owners`."""

@@ -1,20 +1,21 @@
 """The journal: what was paid for and what came of it, in one SQLite file.
 
-Everything is written before the next step is taken, so a run that dies at any instant loses and
-pays nothing twice; calling again goes on. Several processes may use one file: an address is
-leased to the one that is about to submit it, and a lease ends with its owner.
+Each event is written before the next step begins, so a run that dies at any time loses nothing
+and pays for nothing twice; calling again resumes. Several processes may use one file: an address
+is leased to the process that is about to submit it, and a lease ends with its owner.
 
-What an address can be in, for one key (a validation type, and the service that was asked)::
+The states of an address, for one key (a validation type, and the service that was asked)::
 
     leased --Submitting--> attempted --Submitted--> in flight --Settled--> settled
                                |  (answer lost, or the process died)
                                +--> uncertain: free again if the quota shows that it was not
-                                    counted, else held for a day or more before it is sent again
+                                    counted, otherwise held for a day or more before it is sent again
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import sqlite3
 import threading
 import time
@@ -31,97 +32,49 @@ import pyarrow.compute as pc
 from ...backend import Deferred, Event, Job, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
-from ..retry import GRACE, Judgement, hold_seconds, judge_attempt, reusable
+from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
+from . import sql
 from .owners import Owner, this_process
-from .recall import Entry, Packed, ask, export_settled, find_known, list_entries, pack
-from .sql import open_file, own_errors
+from .recall import JournalSummary, PackedRows, export_settled, find_known, load_asked, pack, summarize
 
-__all__ = ["Attempt", "Journal", "Page", "lease", "open_journal", "record_event"]
+__all__ = ["Attempt", "Journal"]
 
-LEASE = 3_600.0  # seconds without a sign of life after which a lease ends where a process cannot be looked up
-
-UNCERTAIN = """
-SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY sent_at, email
-"""
+LEASE = 3_600.0  # seconds after which a lease ends without a renewal, where a process cannot be looked up
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A submission whose outcome is not known.
+    """A submission whose outcome is not known."""
 
-    Attributes
-    ----------
-    email, address : str
-        The address as it was sent, and as the journal knows it.
-    sent_at : float
-        Seconds since the epoch.
-    used_before : int or None
-        The quota's `used` just before.
-    free_at : float
-        When it may be sent again, should nothing be learnt until then.
-    """
-
-    email: str
-    address: str
-    sent_at: float
-    used_before: int | None
-    free_at: float
-
-
-def open_journal(path: Path | str, *, clock: Callable[[], float] = time.time) -> Journal:
-    """Open a journal file, made if there is none.
-
-    Parameters
-    ----------
-    path : Path or str
-        The file; folders on the way are made.
-    clock : callable
-        Seconds since the epoch.
-
-    Returns
-    -------
-    Journal
-        To be closed, or used in a ``with`` statement.
-
-    Raises
-    ------
-    JournalError
-        If the file is something else, damaged, or made by a later version; it is left as it was.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder, open_journal(f"{folder}/journal.db") as journal:
-    ...     journal.runs()
-    []
-    """
-    where = Path(path).expanduser()
-    return Journal(open_file(where), where, clock=clock)
+    email: str  # as it was sent
+    address: str  # as the journal stores it
+    sent_at: float  # seconds since the epoch
+    used_before: int | None  # the quota's `used` just before
+    free_at: float  # when it may be sent again if nothing is learnt until then
 
 
 class Journal:
-    """An open journal file; usable from any thread of its process.
+    """An open journal file; can be used from any thread of its process, and as a context manager.
 
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        As `open_file` gives it.
-    path : Path
-        For messages.
-    clock : callable
-        Seconds since the epoch.
+    A missing file is created. A file that is not a journal, is damaged, or was made by a later
+    version is a `JournalError`, as is every later error of SQLite or the file system.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Journal(f"{folder}/journal.db") as journal:
+    ...     journal.summary()
+    []
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, *, clock: Callable[[], float]) -> None:
-        self.connection, self.path, self.clock = connection, path, clock
+    def __init__(self, path: Path | str, *, clock: Callable[[], float] = time.time) -> None:
+        self.path, self.clock = Path(path).expanduser(), clock
+        self.connection = sql.open_file(self.path)
         self.lock = threading.RLock()
-        self.looked: dict[str, int] = {}
+        self.seen_change: dict[str, int] = {}  # by key, the last change that `settled` has read
         self.is_open = True
-        self.alive_at = clock()
         self.process = this_process()
         with self.transaction():
-            self.owner = 1 + self.one("SELECT seq FROM sqlite_sequence WHERE name = 'owners'")
-            self.show_alive()
+            self.owner = 1 + self.scalar(sql.SELECT_LAST_OWNER)
+            self.renew_leases()
 
     def __enter__(self) -> Journal:
         return self
@@ -132,22 +85,88 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """End the leases that are left and close the file; closing twice is fine."""
-        with self.lock, own_errors(self.path):
+        """End the leases of this process and close the file; closing twice does nothing."""
+        with self.lock, sql.journal_errors(self.path):
             if not self.is_open:
                 return
             self.is_open = False
             try:
                 with self.transaction():
-                    self.connection.execute("DELETE FROM leases WHERE owner = ?", (self.owner,))
-                    self.connection.execute("DELETE FROM owners WHERE id = ?", (self.owner,))
+                    self.connection.execute(sql.DELETE_LEASES_OF_OWNER, (self.owner,))
+                    self.connection.execute(sql.DELETE_OWNER, (self.owner,))
             finally:
                 self.connection.close()
 
+    def settled(
+        self, key: str, emails: pa.StringArray, *, newer_than: float, refresh: frozenset[str] = frozenset()
+    ) -> pa.Table:
+        """Known answers in the order of `emails`, as rows with the source ``journal``.
+
+        Left out are answers settled before `newer_than` (seconds since the epoch), verdicts in
+        `refresh`, and temporary answers (`mailverdict.runs.retry`).
+        """
+        with self.transaction("DEFERRED"):
+            self.seen_change[key] = self.scalar(sql.SELECT_CHANGE)
+            known = find_known(self.connection, self.key_id(key), emails, newer_than)
+        return known.rows.filter(reusable(known.rows, pc.subtract(self.clock(), known.settled_at), refresh))
+
+    def in_flight(self, key: str, emails: pa.StringArray) -> list[Job]:
+        """Jobs of these addresses that are paid for and not final, oldest first."""
+        with self.transaction("DEFERRED"):
+            rows = self.connection.execute(sql.SELECT_JOBS, (self.key_id(key),)).fetchall()
+        addresses = pa.array([row[4] for row in rows], pa.string())
+        is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
+        return [Job(*row[:4]) for row, wanted in zip(rows, is_asked, strict=True) if wanted]
+
+    def uncertain(self, key: str) -> list[Attempt]:
+        """Addresses whose submission was lost and that are still held, oldest first."""
+        with self.transaction("DEFERRED"):
+            rows = self.connection.execute(sql.SELECT_UNCERTAIN, (self.key_id(key), self.clock()))
+            return [Attempt(*row) for row in rows]
+
+    def seconds_to_resolve(self, key: str) -> float | None:
+        """Seconds until a quota reading can show whether submissions of ended processes were counted; None: no such."""
+        with self.transaction("DEFERRED"):
+            unresolved = self.connection.execute(sql.SELECT_LAST_UNRESOLVED, (self.key_id(key),)).fetchall()
+            living = self.living_owners()
+        sent = [sent_at for owner, sent_at in unresolved if owner not in living]
+        return max(0.0, max(sent) + GRACE - self.clock()) if sent else None
+
+    def claim(self, key: str, emails: Sequence[str] | pa.StringArray, *, limit: int | None = None) -> list[str]:
+        """Lease addresses that are about to be submitted; returns those that may be, in order, each once.
+
+        Left out are addresses leased to another living process, in flight, held, or settled by
+        others since `settled` was last called. `limit` leases the first so many.
+        """
+        wanted = emails if isinstance(emails, pa.Array) else pa.array(emails, pa.string())
+        with self.transaction():
+            self.expire_owners()
+            self.renew_leases()
+            positions = self.on_key(key).lease(wanted, self.seen_change.get(key, 0), limit)
+        claimed: list[str] = wanted.take(pa.array(positions, pa.int64())).to_pylist()
+        return claimed
+
+    def record(self, key: str, event: Event) -> None:
+        """Write an event; it is on the disk when this returns, and not in the file at all if this raises."""
+        with self.transaction():
+            self.on_key(key).record(event)
+            if self.clock() - self.renewed_at > LEASE / 4:
+                self.renew_leases()
+
+    def summary(self) -> list[JournalSummary]:
+        """What the file contains, by validation type and service."""
+        with self.transaction("DEFERRED"):
+            return list(summarize(self.connection))
+
+    def export(self, path: Path | str) -> None:
+        """Write every settled row to a Parquet file, with the columns `key` and `settled_at` added."""
+        with self.transaction("DEFERRED"):
+            export_settled(self.connection, Path(path).expanduser())
+
     @contextmanager
     def transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
-        """All or nothing, and on the disk when it ends; no other process writes meanwhile."""
-        with self.lock, own_errors(self.path):
+        """Commit on success, roll back on an error; by default no other process writes meanwhile."""
+        with self.lock, sql.journal_errors(self.path):
             self.connection.execute(f"BEGIN {kind}")
             try:
                 yield
@@ -156,409 +175,158 @@ class Journal:
                 raise
             self.connection.execute("COMMIT")
 
-    def settled(
-        self, key: str, emails: pa.StringArray, *, newer_than: float, refresh: frozenset[str] = frozenset()
-    ) -> pa.Table:
-        """What is known of addresses, as rows of the one table with the source ``journal``.
-
-        Parameters
-        ----------
-        key : str
-            As `Backend.journal_key` gives it.
-        emails : pyarrow.StringArray
-            The addresses asked for.
-        newer_than : float
-            Seconds since the epoch; older answers are not given.
-        refresh : frozenset of str
-            Verdicts that are not given, to be asked again.
-
-        Returns
-        -------
-        pyarrow.Table
-            In the order of `emails`, `email` as given there. Answers that say "not now"
-            (`mailverdict.runs.retry`) are left out.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be read.
-        """
-        with self.transaction("DEFERRED"):
-            self.looked[key] = self.one("SELECT number FROM changes")
-            known = find_known(self.connection, self.key_id(key), emails, newer_than)
-        return known.rows.filter(reusable(known.rows, pc.subtract(self.clock(), known.settled_at), refresh))
-
-    def in_flight(self, key: str, emails: pa.StringArray) -> list[Job]:
-        """Jobs that are paid for and not over, of these addresses.
-
-        Parameters
-        ----------
-        key : str
-            As `Backend.journal_key` gives it.
-        emails : pyarrow.StringArray
-            The addresses asked for.
-
-        Returns
-        -------
-        list of Job
-            To be polled on, oldest first.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be read.
-        """
-        query = "SELECT job_id, email, validation_type, submitted_at, address FROM jobs WHERE key = ? ORDER BY 4, 1"
-        with self.transaction("DEFERRED"):
-            rows = self.connection.execute(query, (self.key_id(key),)).fetchall()
-        addresses = pa.array([row[4] for row in rows], pa.string())
-        is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
-        return [Job(*row[:4]) for row, wanted in zip(rows, is_asked, strict=True) if wanted]
-
-    def uncertain(self, key: str) -> list[Attempt]:
-        """Addresses whose submission was lost and that are not sent again yet.
-
-        Parameters
-        ----------
-        key : str
-            As `Backend.journal_key` gives it.
-
-        Returns
-        -------
-        list of Attempt
-            Oldest first.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be read.
-        """
-        with self.transaction("DEFERRED"):
-            return [Attempt(*row) for row in self.connection.execute(UNCERTAIN, (self.key_id(key), self.clock()))]
-
-    def judge_in(self, key: str) -> float | None:
-        """When a reading of the quota can tell whether submissions of dead runs were counted.
-
-        Parameters
-        ----------
-        key : str
-            As `Backend.journal_key` gives it.
-
-        Returns
-        -------
-        float or None
-            Seconds from now; None where there is nothing to judge.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be read.
-        """
-        query = "SELECT owner, max(sent_at) FROM attempts WHERE key = ? AND judged = 0 GROUP BY owner"
-        with self.transaction("DEFERRED"):
-            unjudged = self.connection.execute(query, (self.key_id(key),)).fetchall()
-            living = self.living()
-        moments = [sent_at for owner, sent_at in unjudged if owner not in living]
-        return max(0.0, max(moments) + GRACE - self.clock()) if moments else None
-
-    def claim(self, key: str, emails: Sequence[str] | pa.StringArray, *, limit: int | None = None) -> list[str]:
-        """Lease addresses that are about to be submitted.
-
-        Parameters
-        ----------
-        key : str
-            As `Backend.journal_key` gives it.
-        emails : sequence of str or pyarrow.StringArray
-            The addresses wanted.
-        limit : int, optional
-            How many are leased at most, the first ones that may be.
-
-        Returns
-        -------
-        list of str
-            Those that may be submitted, in order, each address once. Left out is what another
-            living process has leased, what is in flight, what is uncertain, and what others have
-            settled since `settled` was last called.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be written.
-        """
-        wanted = emails if isinstance(emails, pa.Array) else pa.array(emails, pa.string())
-        with self.transaction():
-            self.bury_owners()
-            self.show_alive()
-            page = self.page(key)
-            free = lease(page, wanted, looked=self.looked.get(key, 0), limit=limit)
-        claimed: list[str] = wanted.take(pa.array(free, pa.int64())).to_pylist()
-        return claimed
-
-    def record(self, key: str, event: Event) -> None:
-        """Write an event down; it is on the disk when this returns.
-
-        Parameters
-        ----------
-        key : str
-            As `Backend.journal_key` gives it.
-        event : Event
-            Any; those that change nothing cost nothing.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be written; the event is not in it.
-        """
-        with self.transaction():
-            record_event(self.page(key), event)
-            if self.clock() - self.alive_at > LEASE / 4:
-                self.show_alive()
-
-    def runs(self) -> list[Entry]:
-        """What the file holds, by validation type and service.
-
-        Returns
-        -------
-        list of Entry
-            Sorted by key.
-
-        Raises
-        ------
-        JournalError
-            If the file cannot be read.
-        """
-        with self.transaction("DEFERRED"):
-            return list_entries(self.connection)
-
-    def export(self, path: Path | str) -> None:
-        """Write every settled row to a Parquet file, with the columns `key` and `settled_at` added.
-
-        Parameters
-        ----------
-        path : Path or str
-            The file; replaced when it is complete, never half written.
-
-        Raises
-        ------
-        JournalError
-            If the journal cannot be read or the file cannot be written.
-        """
-        with self.transaction("DEFERRED"):
-            export_settled(self.connection, Path(path).expanduser())
-
-    def page(self, key: str) -> Page:
-        """Where to write for a key, which is made if it is new."""
-        self.connection.execute("INSERT OR IGNORE INTO keys (name) VALUES (?)", (key,))
-        return Page(self.connection, self.key_id(key), self.owner, self.clock(), self.living)
+    def on_key(self, key: str) -> JournalTransaction:
+        """Within a transaction: what writes under `key`, which is added if it is new."""
+        self.connection.execute(sql.INSERT_KEY, (key,))
+        return JournalTransaction(self.connection, self.key_id(key), self.owner, self.clock(), self.living_owners)
 
     def key_id(self, key: str) -> int:
-        """The number of a key; one that no row has where the key is new."""
-        return self.one("SELECT id FROM keys WHERE name = ?", key)
+        """The number of a key; 0, which no row has, if the key is new."""
+        return self.scalar(sql.SELECT_KEY_ID, key)
 
-    def one(self, query: str, *values: object) -> int:
-        """A single number; 0 where there is none."""
+    def scalar(self, query: str, *values: object) -> int:
+        """A single number; 0 if the query has no row."""
         row = self.connection.execute(query, values).fetchone()
         return int(row[0]) if row else 0
 
-    def living(self) -> frozenset[int]:
-        """Owners that may still be at work, this one included."""
+    def living_owners(self) -> frozenset[int]:
+        """Processes that may still be running, this one included."""
         now = self.clock()
-        others = self.connection.execute("SELECT id, until, host, pid, born FROM owners").fetchall()
+        owners = self.connection.execute(sql.SELECT_OWNERS).fetchall()
         return frozenset(
             number
-            for number, until, *process in others
-            if number == self.owner or (until > now and not Owner(*process).is_dead())
+            for number, until, *process in owners
+            if number == self.owner or (until > now and not Owner(*process).has_ended())
         )
 
-    def bury_owners(self) -> None:
-        """End the leases of processes that live no more."""
-        living = ", ".join(map(str, self.living()))
-        self.connection.execute(f"DELETE FROM leases WHERE owner NOT IN ({living})")  # noqa: S608 - numbers of ours
-        self.connection.execute(f"DELETE FROM owners WHERE id NOT IN ({living})")  # noqa: S608 - numbers of ours
+    def expire_owners(self) -> None:
+        """Delete the leases of processes that have ended."""
+        living = json.dumps(sorted(self.living_owners()))
+        self.connection.execute(sql.DELETE_LEASES_OF_ENDED, (living,))
+        self.connection.execute(sql.DELETE_ENDED_OWNERS, (living,))
 
-    def show_alive(self) -> None:
-        """Put off the end of this process's leases; enters it, also again should others have buried it."""
-        self.alive_at = self.clock()
+    def renew_leases(self) -> None:
+        """Extend the leases of this process; adds it again if others have removed it meanwhile."""
+        self.renewed_at = self.clock()
         self.connection.execute(
-            "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)",
-            (self.owner, self.process.host, self.process.pid, self.process.born, self.alive_at + LEASE),
+            sql.REPLACE_OWNER,
+            (self.owner, self.process.host, self.process.pid, self.process.born, self.renewed_at + LEASE),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Where an event is written, within a transaction.
-
-    Attributes
-    ----------
-    connection : sqlite3.Connection
-        In a transaction.
-    key, owner : int
-        Under which key, and who writes.
-    now : float
-        Seconds since the epoch.
-    living : callable
-        Gives the owners that may still be at work.
-    """
+class JournalTransaction:
+    """What is written under one key, within a transaction."""
 
     connection: sqlite3.Connection
     key: int
-    owner: int
-    now: float
-    living: Callable[[], frozenset[int]]
+    owner: int  # the process that writes
+    now: float  # seconds since the epoch
+    living_owners: Callable[[], frozenset[int]]
 
-    def each(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    def execute_each(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Run a statement for each row; its first parameter is the key."""
         self.connection.executemany(statement, ((self.key, *row) for row in rows))
 
+    def lease(self, emails: pa.StringArray, seen_change: int, limit: int | None) -> list[int]:
+        """Lease addresses that may be submitted; returns their positions in order."""
+        load_asked(self.connection, emails)
+        place = {"key": self.key, "owner": self.owner, "now": self.now, "seen": seen_change}
+        self.connection.execute(sql.DELETE_BLOCKED, place)
+        self.connection.execute(sql.DELETE_REPEATED)
+        self.connection.execute(sql.DELETE_BEYOND_LIMIT, (-1 if limit is None else limit,))
+        self.connection.execute(sql.LEASE_ASKED, (self.key, self.owner))
+        positions = [position for (position,) in self.connection.execute(sql.SELECT_ASKED)]
+        self.connection.execute(sql.DELETE_ASKED)
+        return positions
 
-def record_event(page: Page, event: Event) -> None:
-    """Write `event` down; waits and notices change nothing."""
-    write = WRITERS.get(type(event))
-    if write is not None:
-        write(page, event)
+    def release(self, addresses: Iterable[str]) -> None:
+        """End leases of this process."""
+        self.execute_each(sql.DELETE_LEASE, ((each, self.owner) for each in addresses))
 
+    def record(self, event: Event) -> None:
+        """Write `event`; waits and notices change nothing."""
+        match event:
+            case Submitting():
+                self.record_submitting(event)
+            case Submitted():
+                self.record_submitted(event)
+            case Settled():
+                self.record_settled(event)
+            case Deferred():
+                self.record_deferred(event)
+            case QuotaSeen():
+                self.resolve_lost_submissions(event.quota.used)
 
-def write_submitting(page: Page, event: Submitting) -> None:
-    """From here on nobody knows whether the addresses are paid for, until an event says so."""
-    lost = dict(page.connection.execute("SELECT address, losses FROM attempts WHERE key = ?", (page.key,)))
-    for email in event.emails:
-        address = identity(email)
-        refuse_taken(page, address)
-        losses = lost.get(address, -1) + 1
-        page.connection.execute(
-            "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)",
-            (page.key, address, email, event.token, page.now, event.used_before, page.owner, losses,
-             page.now + hold_seconds(losses)),
-        )  # fmt: skip
+    def record_submitting(self, event: Submitting) -> None:
+        """From here on the addresses may be paid for, until another event tells."""
+        losses_by_address = dict(self.connection.execute(sql.SELECT_LOSSES, (self.key,)))
+        for email in event.emails:
+            address = identity(email)
+            self.require_unclaimed(address)
+            losses = losses_by_address.get(address, -1) + 1
+            free_at = self.now + hold_seconds(losses)
+            row = (address, email, event.token, self.now, event.used_before, self.owner, losses, free_at)
+            self.connection.execute(sql.REPLACE_ATTEMPT, (self.key, *row))
 
+    def require_unclaimed(self, address: str) -> None:
+        """Raise before an address is paid for twice: a process that was suspended may have lost its leases."""
+        place = {"key": self.key, "address": address, "owner": self.owner}
+        if self.connection.execute(sql.IS_TAKEN, place).fetchone()[0]:
+            raise JournalError("another process on this journal has taken over an address; call again to go on")
 
-def refuse_taken(page: Page, address: str) -> None:
-    """Stop before an address is paid for twice: a process that slept for long may have lost its leases."""
-    place = {"key": page.key, "address": address, "owner": page.owner}
-    if page.connection.execute(TAKEN, place).fetchone()[0]:
-        raise JournalError("another process on this journal has taken over an address; call again to go on")
+    def record_submitted(self, event: Submitted) -> None:
+        """Paid for: from here on the jobs are polled, also by later runs."""
+        rows = [
+            (job.job_id, identity(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs
+        ]
+        self.execute_each(sql.REPLACE_JOB, rows)
+        self.release([address for _, address, *_ in rows])
+        self.execute_each(sql.DELETE_ATTEMPT, [(address,) for _, address, *_ in rows])
 
+    def record_settled(self, event: Settled) -> None:
+        """Final rows; their jobs, leases and attempts end."""
+        rows = event.rows
+        packed = pack(rows)
+        ids = self.save_outcomes(packed)
+        addresses = identities(rows["email"].combine_chunks()).to_pylist()
+        change = self.connection.execute(sql.NEXT_CHANGE).fetchone()[0]
+        columns = zip(
+            addresses,
+            (ids[code] for code in packed.codes.tolist()),
+            rows["normalized"].to_pylist(),
+            rows["checked_at"].cast(pa.int64()).to_pylist(),
+            strict=True,
+        )
+        self.execute_each(sql.REPLACE_SETTLED, ((*each, self.now, change, self.owner) for each in columns))
+        self.execute_each(sql.DELETE_JOB, [(job_id,) for job_id in event.job_ids])
+        self.execute_each(sql.DELETE_ATTEMPT, [(address,) for address in addresses])
+        self.release(addresses)
 
-def write_submitted(page: Page, event: Submitted) -> None:
-    """Paid for: the jobs are followed from here on, whatever happens."""
-    rows = [(job.job_id, identity(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs]
-    page.each("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)", rows)
-    release(page, [address for _, address, *_ in rows])
-    page.each("DELETE FROM attempts WHERE key = ? AND address = ?", [(address,) for _, address, *_ in rows])
+    def save_outcomes(self, packed: PackedRows) -> list[int]:
+        """Insert new outcomes; returns the number of each."""
+        digests = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies]
+        self.connection.executemany(sql.INSERT_OUTCOME, zip(digests, packed.labels, packed.bodies, strict=True))
+        return [self.connection.execute(sql.SELECT_OUTCOME_ID, (digest,)).fetchone()[0] for digest in digests]
 
+    def record_deferred(self, event: Deferred) -> None:
+        """Not settled now: free for other processes, except addresses that may have been paid for."""
+        addresses = [identity(email) for email in event.emails]
+        self.release(addresses)
+        if event.why == "uncertain":
+            self.execute_each(sql.HOLD_ATTEMPT, [(each,) for each in addresses])
+        elif event.token:
+            self.execute_each(sql.DELETE_ATTEMPTS_BY_TOKEN, [(event.token,)])
 
-def write_settled(page: Page, event: Settled) -> None:
-    """Final rows; their jobs, leases and attempts end."""
-    rows = event.rows
-    packed = pack(rows)
-    ids = save_outcomes(page.connection, packed)
-    addresses = identities(whole(rows["email"])).to_pylist()
-    change = page.connection.execute("UPDATE changes SET number = number + 1 RETURNING number").fetchone()[0]
-    columns = zip(
-        addresses,
-        (ids[code] for code in packed.codes.tolist()),
-        rows["normalized"].to_pylist(),
-        rows["checked_at"].cast(pa.int64()).to_pylist(),
-        strict=True,
-    )
-    page.each(
-        "INSERT OR REPLACE INTO settled VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        ((*each, page.now, change, page.owner) for each in columns),
-    )
-    page.each("DELETE FROM jobs WHERE key = ? AND job_id = ?", [(job_id,) for job_id in event.job_ids])
-    page.each("DELETE FROM attempts WHERE key = ? AND address = ?", [(address,) for address in addresses])
-    release(page, addresses)
-
-
-def save_outcomes(connection: sqlite3.Connection, packed: Packed) -> list[int]:
-    """Keep outcomes that are new; give the number of each."""
-    digests = [hashlib.blake2b(body.encode(), digest_size=16).digest() for body in packed.bodies]
-    connection.executemany(
-        "INSERT OR IGNORE INTO outcomes (digest, label, body) VALUES (?, ?, ?)",
-        zip(digests, packed.labels, packed.bodies, strict=True),
-    )
-    query = "SELECT id FROM outcomes WHERE digest = ?"
-    return [connection.execute(query, (digest,)).fetchone()[0] for digest in digests]
-
-
-def write_deferred(page: Page, event: Deferred) -> None:
-    """Not settled now: the addresses are free for others, unless they may have been paid for."""
-    addresses = [identity(email) for email in event.emails]
-    release(page, addresses)
-    if event.why == "uncertain":
-        page.each("UPDATE attempts SET judged = 1 WHERE key = ? AND address = ?", [(each,) for each in addresses])
-    elif event.token:
-        page.each("DELETE FROM attempts WHERE key = ? AND token = ?", [(event.token,)])
-
-
-def write_quota(page: Page, event: QuotaSeen) -> None:
-    """A reading of the quota tells whether submissions of dead processes were counted."""
-    unjudged = page.connection.execute(UNJUDGED, (page.key,)).fetchall()
-    living = page.living() if unjudged else frozenset()
-    for token, sent_at, used_before, owner in unjudged:
-        if owner in living:
-            continue
-        judgement = judge_attempt(sent_at=sent_at, used_before=used_before, used=event.quota.used, now=page.now)
-        page.each(JUDGED[judgement], [(token,)])
-
-
-def release(page: Page, addresses: Iterable[str]) -> None:
-    """End leases of this process."""
-    page.each(
-        "DELETE FROM leases WHERE key = ? AND address = ? AND owner = ?", ((each, page.owner) for each in addresses)
-    )
-
-
-def whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column as one array."""
-    return column.combine_chunks()
-
-
-UNJUDGED = """
-SELECT token, min(sent_at), min(used_before), min(owner) FROM attempts WHERE key = ? AND judged = 0 GROUP BY token
-"""
-TAKEN = """
-SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
-    OR EXISTS (SELECT 1 FROM jobs WHERE key = :key AND address = :address)
-"""
-JUDGED = {
-    Judgement.FREE: "DELETE FROM attempts WHERE key = ? AND token = ?",
-    Judgement.HELD: "UPDATE attempts SET judged = 1 WHERE key = ? AND token = ?",
-    Judgement.OPEN: "UPDATE attempts SET judged = 0 WHERE key = ? AND token = ?",
-}
-WRITERS: dict[type, Callable[[Page, Any], None]] = {
-    Submitting: write_submitting,
-    Submitted: write_submitted,
-    Settled: write_settled,
-    Deferred: write_deferred,
-    QuotaSeen: write_quota,
-}
-
-
-# An address may be submitted unless one of these knows better. `:looked` is the change up to which
-# the journal has been asked for answers: what others have settled since is an answer, too.
-BLOCKED = """
-DELETE FROM asked WHERE
-    EXISTS (SELECT 1 FROM leases x WHERE x.key = :key AND x.address = asked.address AND x.owner != :owner)
-    OR EXISTS (SELECT 1 FROM jobs x WHERE x.key = :key AND x.address = asked.address)
-    OR EXISTS (SELECT 1 FROM attempts x WHERE x.key = :key AND x.address = asked.address AND x.free_at > :now)
-    OR EXISTS (SELECT 1 FROM settled x WHERE x.key = :key AND x.address = asked.address
-               AND x.change > :looked AND x.owner != :owner)
-"""
-REPEATED = "DELETE FROM asked WHERE position NOT IN (SELECT min(position) FROM asked GROUP BY address)"
-BEYOND = "DELETE FROM asked WHERE position NOT IN (SELECT position FROM asked ORDER BY position LIMIT ?)"
-LEASED = "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked"
-
-
-def lease(page: Page, emails: pa.StringArray, *, looked: int, limit: int | None) -> list[int]:
-    """Lease those that may be submitted, `limit` of them at most; give their positions in order."""
-    connection = page.connection
-    ask(connection, emails)
-    connection.execute(BLOCKED, {"key": page.key, "owner": page.owner, "now": page.now, "looked": looked})
-    connection.execute(REPEATED)
-    connection.execute(BEYOND, (-1 if limit is None else limit,))
-    connection.execute(LEASED, (page.key, page.owner))
-    free = connection.execute("SELECT position FROM asked ORDER BY position").fetchall()
-    connection.execute("DELETE FROM asked")
-    return [position for (position,) in free]
+    def resolve_lost_submissions(self, used: int) -> None:
+        """Decide by the quota's `used` whether submissions of ended processes were counted."""
+        unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, (self.key,)).fetchall()
+        living = self.living_owners() if unresolved else frozenset()
+        for token, sent_at, used_before, owner in unresolved:
+            if owner in living:
+                continue
+            outcome = classify_lost_submission(sent_at=sent_at, used_before=used_before, used=used, now=self.now)
+            if outcome is LostSubmission.NOT_COUNTED:
+                self.execute_each(sql.DELETE_ATTEMPTS_BY_TOKEN, [(token,)])
+            elif outcome is LostSubmission.MAYBE_COUNTED:
+                self.execute_each(sql.HOLD_ATTEMPTS_BY_TOKEN, [(token,)])

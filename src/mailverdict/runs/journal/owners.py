@@ -31,7 +31,7 @@ class Owner:
     pid: int
     born: str
 
-    def is_dead(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the process certainly does not live any more."""
         if self.host != this_host() or os.name != "posix":
             return False  # os.kill(pid, 0) ends a process on Windows; leases expire there

@@ -1,4 +1,8 @@
-"""Looking up a whole column in the journal at once."""
+"""Whole columns in and out of the journal: look-ups, distinct outcomes, the summary and the export.
+
+Most of a million answers are the same but for the address. What repeats is stored once, as an
+outcome in JSON text; a settled row is an address and the number of its outcome.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,6 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,24 +22,21 @@ import pyarrow.parquet as pq
 from ...atomic_write import atomic_write
 from ...model.address import identities
 from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table, dump_json
+from . import sql
 
 __all__ = [
     "PER_ROW",
-    "Entry",
-    "Known",
-    "Packed",
-    "ask",
+    "JournalSummary",
+    "KnownRows",
+    "PackedRows",
     "export_settled",
     "find_known",
-    "list_entries",
+    "load_asked",
     "pack",
+    "summarize",
     "unpack",
 ]
 
-KNOWN = """
-SELECT asked.position, s.outcome, s.normalized, s.checked_at, s.settled_at
-FROM asked JOIN settled s ON s.key = ? AND s.address = asked.address WHERE s.settled_at >= ?
-"""
 FOUND = pa.schema(
     [
         pa.field("position", pa.int64()),
@@ -46,31 +46,30 @@ FOUND = pa.schema(
         pa.field("settled_at", pa.float64()),
     ]
 )
-PIECE = 50_000  # rows
-BODIES = "SELECT body FROM wanted JOIN outcomes ON id = outcome ORDER BY id"
+PIECE = 50_000  # rows read, and rows of an export in memory, at once
+PER_ROW = ("email", "normalized", "checked_at", "source")  # fields that are not part of an outcome
+SHARED = [field for field in SCHEMA if field.name not in PER_ROW]
+PLAIN = pa.schema([pa.field(f.name, f.type if pa.types.is_boolean(f.type) else pa.string()) for f in SHARED])
+BLOCK_SIZE = 1 << 24  # octets that pyarrow reads at once; a line must fit
+MAX_CODE = 2**62
+EXPORT = pa.schema([pa.field("key", pa.string()), *SCHEMA, pa.field("settled_at", pa.timestamp("us", tz="UTC"))])
+
+Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What was found.
+class KnownRows:
+    """Settled rows in the order of the addresses asked for."""
 
-    Attributes
-    ----------
-    rows : pyarrow.Table
-        In the schema of the one table, n rows in the order asked.
-    settled_at : pyarrow.DoubleArray
-        When each was settled, in seconds since the epoch; n.
-    """
-
-    rows: pa.Table
-    settled_at: pa.DoubleArray
+    rows: pa.Table  # in the result schema
+    settled_at: pa.DoubleArray  # seconds since the epoch, one per row
 
 
-def find_known(connection: sqlite3.Connection, key: int, emails: pa.StringArray, newer_than: float) -> Known:
-    """Find the answers to addresses that are new enough, within a transaction of the caller's."""
-    ask(connection, emails)
-    found = read(connection, KNOWN, FOUND, key, newer_than)
-    connection.execute("DELETE FROM asked")
+def find_known(connection: sqlite3.Connection, key: int, emails: pa.StringArray, newer_than: float) -> KnownRows:
+    """Look up addresses, within a transaction of the caller; older answers are left out."""
+    load_asked(connection, emails)
+    found = fetch_table(connection, sql.SELECT_KNOWN, FOUND, key, newer_than)
+    connection.execute(sql.DELETE_ASKED)
     found = found.sort_by("position").combine_chunks()
     shared = read_outcomes(connection, found["outcome"])
     columns = {
@@ -80,20 +79,20 @@ def find_known(connection: sqlite3.Connection, key: int, emails: pa.StringArray,
         "source": pa.repeat(pa.scalar(SOURCE_JOURNAL), len(found)).dictionary_encode(),
         **{name: shared[name].combine_chunks() for name in shared.column_names},
     }
-    return Known(complete_table(columns, len(found)), found["settled_at"].combine_chunks())
+    return KnownRows(complete_table(columns, len(found)), found["settled_at"].combine_chunks())
 
 
-def ask(connection: sqlite3.Connection, emails: pa.StringArray) -> None:
-    """Put addresses where SQL can join them, sorted: the join then walks the table in its order."""
+def load_asked(connection: sqlite3.Connection, emails: pa.StringArray) -> None:
+    """Fill the temporary table `asked`, sorted by address: a join then reads the other table in its order."""
     addresses = identities(emails)
     order = pc.sort_indices(addresses)
     rows = zip(order.to_pylist(), addresses.take(order).to_pylist(), strict=True)
-    connection.execute("DELETE FROM asked")
-    connection.executemany("INSERT INTO asked VALUES (?, ?)", rows)
+    connection.execute(sql.DELETE_ASKED)
+    connection.executemany(sql.INSERT_ASKED, rows)
 
 
-def read(connection: sqlite3.Connection, query: str, schema: pa.Schema, *values: object) -> pa.Table:
-    """The rows of a query as a table, made piece by piece: a million Python tuples at once are slow."""
+def fetch_table(connection: sqlite3.Connection, query: str, schema: pa.Schema, *values: object) -> pa.Table:
+    """The rows of a query as a table, built in pieces: a million Python tuples at once are slow."""
     cursor = connection.execute(query, values)
     pieces = []
     while rows := cursor.fetchmany(PIECE):
@@ -106,81 +105,52 @@ def read(connection: sqlite3.Connection, query: str, schema: pa.Schema, *values:
 def read_outcomes(connection: sqlite3.Connection, ids: pa.ChunkedArray) -> pa.Table:
     """The shared columns of outcomes, one row per id."""
     distinct = ids.unique().sort()
-    connection.executemany("INSERT INTO wanted VALUES (?)", ((each,) for each in distinct.to_pylist()))
-    bodies = [body for (body,) in connection.execute(BODIES)]
-    connection.execute("DELETE FROM wanted")
+    connection.executemany(sql.INSERT_WANTED, ((each,) for each in distinct.to_pylist()))
+    bodies = [body for (body,) in connection.execute(sql.SELECT_WANTED_OUTCOMES)]
+    connection.execute(sql.DELETE_WANTED)
     if len(bodies) != len(distinct):
         raise sqlite3.DatabaseError("settled rows without their outcome")
     return unpack(bodies).take(pc.index_in(ids.combine_chunks(), value_set=distinct))
 
 
-PER_ROW = ("email", "normalized", "checked_at", "source")  # what an outcome does not hold
-SHARED = [field for field in SCHEMA if field.name not in PER_ROW]
-PLAIN = pa.schema([pa.field(f.name, f.type if pa.types.is_boolean(f.type) else pa.string()) for f in SHARED])
-BLOCK = 1 << 24  # octets pyarrow reads at once; a line must fit
-MOST_CODES = 2**62
-
-Codes = npt.NDArray[np.int64]
-
-
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """Rows by outcome.
+class PackedRows:
+    """Rows as distinct outcomes."""
 
-    Attributes
-    ----------
-    bodies : list of str
-        The distinct outcomes, as JSON text.
-    labels : list of str
-        Verdict of each, or its status where it has none.
-    codes : numpy.ndarray of int64
-        Per row the position of its outcome.
-    """
-
-    bodies: list[str]
-    labels: list[str]
-    codes: Codes
+    bodies: list[str]  # the distinct outcomes as JSON text
+    labels: list[str]  # the verdict of each outcome, or its status where it has no verdict
+    codes: Codes  # per row the position of its outcome
 
 
-def pack(rows: pa.Table) -> Packed:
-    """Find the distinct outcomes of rows; `unpack` gives their columns back unchanged."""
+def pack(rows: pa.Table) -> PackedRows:
+    """Find the distinct outcomes of rows; `unpack` restores their columns unchanged."""
     shared = rows.select([field.name for field in SHARED]).unify_dictionaries().combine_chunks()
     codes = np.zeros(len(shared), np.int64)
     for column in shared.columns:
-        codes = add_codes(codes, column)
+        codes = refine_codes(codes, column)
     _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
     distinct = shared.take(pa.array(first)).to_pylist()
-    return Packed([body_of(row) for row in distinct], [row["result"] or row["status"] for row in distinct], codes)
+    bodies = [dump_json({name: value for name, value in row.items() if value is not None}) for row in distinct]
+    return PackedRows(bodies, [row["result"] or row["status"] for row in distinct], codes)
 
 
-def add_codes(codes: Codes, column: pa.ChunkedArray) -> Codes:
-    """Tell rows apart by one more column."""
+def refine_codes(codes: Codes, column: pa.ChunkedArray) -> Codes:
+    """Codes that also differ where `column` differs; renumbered before their product overflows."""
     whole = column.combine_chunks()
     encoded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     size = len(encoded.dictionary) + 1
-    if codes.max(initial=0) >= MOST_CODES // size:
+    if codes.max(initial=0) >= MAX_CODE // size:
         codes = np.unique(codes, return_inverse=True)[1]
     finer: Codes = codes * size + encoded.indices.cast(pa.int64()).fill_null(size - 1).to_numpy(zero_copy_only=False)
     return finer
 
 
-def body_of(row: dict[str, Any]) -> str:
-    """One outcome as JSON text; nulls are left out."""
-    return dump_json({name: value for name, value in row.items() if value is not None})
-
-
 def unpack(bodies: Sequence[str]) -> pa.Table:
-    """The shared columns of outcomes, one row each.
-
-    Raises
-    ------
-    ValueError
-        If a text is no outcome.
-    """
+    """The shared columns of outcomes, one row each; `ValueError` if a text is not an outcome."""
     if not bodies:
         return pa.schema(SHARED).empty_table()
     lines = "\n".join(bodies).encode()
-    block = max(BLOCK, 2 * max(map(len, bodies)) * 4)
+    block = max(BLOCK_SIZE, 2 * max(map(len, bodies)) * 4)
     table = pa_json.read_json(
         io.BytesIO(lines),
         read_options=pa_json.ReadOptions(block_size=min(block, 2**31 - 1)),
@@ -191,76 +161,40 @@ def unpack(bodies: Sequence[str]) -> pa.Table:
     return table.select(PLAIN.names).cast(pa.schema(SHARED)).combine_chunks()
 
 
-PAGE = 50_000  # rows of an export in memory at once
-EXPORT = pa.schema([pa.field("key", pa.string()), *SCHEMA, pa.field("settled_at", pa.timestamp("us", tz="UTC"))])
-ROWS = """
-SELECT s.address, s.normalized, s.checked_at, s.settled_at, o.body
-FROM settled s JOIN outcomes o ON o.id = s.outcome WHERE s.key = ? ORDER BY s.address
-"""
-
-
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """What a journal holds under one key.
+class JournalSummary:
+    """What a journal contains under one key."""
 
-    Attributes
-    ----------
-    key : str
-        Validation type and service.
-    settled : int
-        Addresses with an answer.
-    verdicts : dict of str to int
-        Those by verdict; technical failures under ``error``.
-    in_flight, uncertain : int
-        Addresses paid for and not over; addresses whose submission was lost.
-    first, last : float or None
-        When the oldest and the newest answer was settled, in seconds since the epoch.
-    """
-
-    key: str
-    settled: int
-    verdicts: dict[str, int]
-    in_flight: int
-    uncertain: int
-    first: float | None
-    last: float | None
+    key: str  # validation type and service
+    settled: int  # addresses with an answer
+    verdicts: dict[str, int]  # those by verdict; technical failures under "error"
+    in_flight: int  # addresses that are paid for and not final
+    uncertain: int  # addresses whose submission was lost
+    first: float | None  # seconds since the epoch when the oldest answer was settled
+    last: float | None  # the same of the newest
 
 
-def list_entries(connection: sqlite3.Connection) -> list[Entry]:
-    """One entry per key."""
-    keys = connection.execute("SELECT id, name FROM keys ORDER BY name").fetchall()
-    return [entry_of(connection, number, name) for number, name in keys]
-
-
-def entry_of(connection: sqlite3.Connection, key: int, name: str) -> Entry:
-    """Count what is under one key."""
-    by_label = "SELECT label, count(*) FROM settled JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
-    verdicts = dict(connection.execute(by_label, (key,)))
-    first, last = connection.execute(
-        "SELECT min(settled_at), max(settled_at) FROM settled WHERE key = ?", (key,)
-    ).fetchone()
-    in_flight = connection.execute("SELECT count(*) FROM jobs WHERE key = ?", (key,)).fetchone()[0]
-    uncertain = connection.execute("SELECT count(*) FROM attempts WHERE key = ?", (key,)).fetchone()[0]
-    return Entry(name, sum(verdicts.values()), verdicts, in_flight, uncertain, first, last)
+def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
+    """One summary per key, sorted by key."""
+    for key, name in connection.execute(sql.SELECT_KEYS).fetchall():
+        verdicts = dict(connection.execute(sql.COUNT_BY_LABEL, (key,)))
+        first, last = connection.execute(sql.SELECT_SETTLED_RANGE, (key,)).fetchone()
+        (in_flight,) = connection.execute(sql.COUNT_JOBS, (key,)).fetchone()
+        (uncertain,) = connection.execute(sql.COUNT_ATTEMPTS, (key,)).fetchone()
+        yield JournalSummary(name, sum(verdicts.values()), verdicts, in_flight, uncertain, first, last)
 
 
 def export_settled(connection: sqlite3.Connection, path: Path) -> None:
-    """Write all settled rows to a Parquet file, page by page."""
+    """Write all settled rows to a Parquet file, a piece at a time."""
     with atomic_write(path) as temporary, pq.ParquetWriter(temporary, EXPORT) as writer:
-        for table in pages(connection):
-            writer.write_table(table)
+        for key, name in connection.execute(sql.SELECT_KEYS).fetchall():
+            cursor = connection.execute(sql.SELECT_SETTLED, (key,))
+            while rows := cursor.fetchmany(PIECE):
+                writer.write_table(export_table(name, rows))
 
 
-def pages(connection: sqlite3.Connection) -> Iterator[pa.Table]:
-    """Settled rows as tables of bounded size."""
-    for number, name in connection.execute("SELECT id, name FROM keys ORDER BY name").fetchall():
-        cursor = connection.execute(ROWS, (number,))
-        while rows := cursor.fetchmany(PAGE):
-            yield page_table(name, rows)
-
-
-def page_table(key: str, rows: list[tuple[str, str | None, int | None, float, str]]) -> pa.Table:
-    """One page of an export."""
+def export_table(key: str, rows: list[tuple[str, str | None, int | None, float, str]]) -> pa.Table:
+    """Rows of one key in the schema of an export."""
     address, normalized, checked_at, settled_at, bodies = zip(*rows, strict=True)
     shared = unpack(bodies)
     columns = {
@@ -272,5 +206,5 @@ def page_table(key: str, rows: list[tuple[str, str | None, int | None, float, st
     }
     table = complete_table(columns, len(rows))
     moments = pa.array([round(each * 1e6) for each in settled_at], pa.timestamp("us", tz="UTC"))
-    named = table.add_column(0, EXPORT.field("key"), pa.repeat(pa.scalar(key), len(rows)))
-    return named.append_column(EXPORT.field("settled_at"), moments)
+    with_key = table.add_column(0, EXPORT.field("key"), pa.repeat(pa.scalar(key), len(rows)))
+    return with_key.append_column(EXPORT.field("settled_at"), moments)

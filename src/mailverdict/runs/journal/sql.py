@@ -1,4 +1,8 @@
-"""The journal's file: recognised before it is opened, created whole or not at all."""
+"""The journal's SQL: the schema, every statement, and how the file is recognised, created and opened.
+
+A file that is not a journal, is damaged, or was made by a later version is an error, and is left
+as it was. So the header is read before SQLite opens the file, since opening may already write.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +14,20 @@ from pathlib import Path
 
 from ...errors import JournalError
 
-__all__ = ["APPLICATION_ID", "VERSION", "open_file", "own_errors"]
+__all__ = ["journal_errors", "open_file"]
 
 APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
 VERSION = 1
 MAGIC = b"SQLite format 3\x00"
-HEADER = 100  # octets of a SQLite header: page size at 16, pages at 28, user_version at 60, application_id at 68
-BUSY = 30.0  # seconds to wait for another process's transaction
+HEADER_SIZE = 100  # octets: page size at 16, number of pages at 28, user_version at 60, application_id at 68
+BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
 WAL_TRIES = 50
-WAL_PAUSE = 0.05
+WAL_PAUSE = 0.05  # seconds
 
 TABLES = """
 CREATE TABLE keys (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
-CREATE TABLE owners (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again: a dead owner's attempts keep its number
+CREATE TABLE owners (  -- processes that use the file
+    id INTEGER PRIMARY KEY AUTOINCREMENT,  -- never reused: the attempts of a process that ended keep its number
     host TEXT NOT NULL, pid INTEGER NOT NULL, born TEXT NOT NULL, until REAL NOT NULL
 );
 CREATE TABLE changes (number INTEGER NOT NULL);
@@ -33,12 +37,12 @@ CREATE TABLE settled (
     key INTEGER NOT NULL, address TEXT NOT NULL, outcome INTEGER NOT NULL, normalized TEXT, checked_at INTEGER,
     settled_at REAL NOT NULL, change INTEGER NOT NULL, owner INTEGER NOT NULL, PRIMARY KEY (key, address)
 ) WITHOUT ROWID;
-CREATE TABLE jobs (  -- paid for, not over
+CREATE TABLE jobs (  -- paid for and not final
     key INTEGER NOT NULL, job_id TEXT NOT NULL, address TEXT NOT NULL, email TEXT NOT NULL,
     validation_type TEXT NOT NULL, submitted_at REAL NOT NULL, PRIMARY KEY (key, job_id)
 ) WITHOUT ROWID;
 CREATE INDEX jobs_by_address ON jobs (key, address);
-CREATE TABLE attempts (  -- sent, or about to be; what became of it is not known
+CREATE TABLE attempts (  -- sent, or about to be sent; the outcome is not known
     key INTEGER NOT NULL, address TEXT NOT NULL, email TEXT NOT NULL, token TEXT NOT NULL, sent_at REAL NOT NULL,
     used_before INTEGER, owner INTEGER NOT NULL, judged INTEGER NOT NULL, losses INTEGER NOT NULL,
     free_at REAL NOT NULL, PRIMARY KEY (key, address)
@@ -48,11 +52,91 @@ CREATE TABLE leases (
     key INTEGER NOT NULL, address TEXT NOT NULL, owner INTEGER NOT NULL, PRIMARY KEY (key, address)
 ) WITHOUT ROWID;
 """
+TEMPORARY_TABLES = (
+    "CREATE TEMP TABLE asked (position INTEGER NOT NULL, address TEXT NOT NULL)",
+    "CREATE TEMP TABLE wanted (outcome INTEGER PRIMARY KEY)",
+)
+
+# Keys and processes.
+INSERT_KEY = "INSERT OR IGNORE INTO keys (name) VALUES (?)"
+SELECT_KEY_ID = "SELECT id FROM keys WHERE name = ?"
+SELECT_KEYS = "SELECT id, name FROM keys ORDER BY name"
+SELECT_LAST_OWNER = "SELECT seq FROM sqlite_sequence WHERE name = 'owners'"
+SELECT_OWNERS = "SELECT id, until, host, pid, born FROM owners"
+REPLACE_OWNER = "INSERT OR REPLACE INTO owners VALUES (?, ?, ?, ?, ?)"
+DELETE_OWNER = "DELETE FROM owners WHERE id = ?"
+DELETE_ENDED_OWNERS = "DELETE FROM owners WHERE id NOT IN (SELECT value FROM json_each(?))"
+DELETE_LEASES_OF_ENDED = "DELETE FROM leases WHERE owner NOT IN (SELECT value FROM json_each(?))"
+DELETE_LEASES_OF_OWNER = "DELETE FROM leases WHERE owner = ?"
+
+# Columns of addresses are joined by way of the temporary table `asked`.
+INSERT_ASKED = "INSERT INTO asked VALUES (?, ?)"
+DELETE_ASKED = "DELETE FROM asked"
+SELECT_KNOWN = """
+SELECT asked.position, s.outcome, s.normalized, s.checked_at, s.settled_at
+FROM asked JOIN settled s ON s.key = ? AND s.address = asked.address WHERE s.settled_at >= ?
+"""
+INSERT_WANTED = "INSERT INTO wanted VALUES (?)"
+DELETE_WANTED = "DELETE FROM wanted"
+SELECT_WANTED_OUTCOMES = "SELECT body FROM wanted JOIN outcomes ON id = outcome ORDER BY id"
+
+# Leases. An address may be submitted unless it is leased to another process, in flight, held, or
+# settled by another process after change number `:seen`, the last that this process has read.
+DELETE_BLOCKED = """
+DELETE FROM asked WHERE
+    EXISTS (SELECT 1 FROM leases x WHERE x.key = :key AND x.address = asked.address AND x.owner != :owner)
+    OR EXISTS (SELECT 1 FROM jobs x WHERE x.key = :key AND x.address = asked.address)
+    OR EXISTS (SELECT 1 FROM attempts x WHERE x.key = :key AND x.address = asked.address AND x.free_at > :now)
+    OR EXISTS (SELECT 1 FROM settled x WHERE x.key = :key AND x.address = asked.address
+               AND x.change > :seen AND x.owner != :owner)
+"""
+DELETE_REPEATED = "DELETE FROM asked WHERE position NOT IN (SELECT min(position) FROM asked GROUP BY address)"
+DELETE_BEYOND_LIMIT = "DELETE FROM asked WHERE position NOT IN (SELECT position FROM asked ORDER BY position LIMIT ?)"
+LEASE_ASKED = "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked"
+SELECT_ASKED = "SELECT position FROM asked ORDER BY position"
+DELETE_LEASE = "DELETE FROM leases WHERE key = ? AND address = ? AND owner = ?"
+IS_TAKEN = """
+SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
+    OR EXISTS (SELECT 1 FROM jobs WHERE key = :key AND address = :address)
+"""
+
+# Submissions: attempts and jobs.
+SELECT_LOSSES = "SELECT address, losses FROM attempts WHERE key = ?"
+REPLACE_ATTEMPT = "INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, 0, ?, ?)"
+DELETE_ATTEMPT = "DELETE FROM attempts WHERE key = ? AND address = ?"
+HOLD_ATTEMPT = "UPDATE attempts SET judged = 1 WHERE key = ? AND address = ?"
+DELETE_ATTEMPTS_BY_TOKEN = "DELETE FROM attempts WHERE key = ? AND token = ?"  # noqa: S105 - a token names a batch
+HOLD_ATTEMPTS_BY_TOKEN = "UPDATE attempts SET judged = 1 WHERE key = ? AND token = ?"  # noqa: S105 - as above
+SELECT_UNRESOLVED = """
+SELECT token, min(sent_at), min(used_before), min(owner) FROM attempts WHERE key = ? AND judged = 0 GROUP BY token
+"""
+SELECT_LAST_UNRESOLVED = "SELECT owner, max(sent_at) FROM attempts WHERE key = ? AND judged = 0 GROUP BY owner"
+SELECT_UNCERTAIN = """
+SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY sent_at, email
+"""
+REPLACE_JOB = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
+DELETE_JOB = "DELETE FROM jobs WHERE key = ? AND job_id = ?"
+SELECT_JOBS = "SELECT job_id, email, validation_type, submitted_at, address FROM jobs WHERE key = ? ORDER BY 4, 1"
+
+# Settled rows.
+SELECT_CHANGE = "SELECT number FROM changes"
+NEXT_CHANGE = "UPDATE changes SET number = number + 1 RETURNING number"
+INSERT_OUTCOME = "INSERT OR IGNORE INTO outcomes (digest, label, body) VALUES (?, ?, ?)"
+SELECT_OUTCOME_ID = "SELECT id FROM outcomes WHERE digest = ?"
+REPLACE_SETTLED = "INSERT OR REPLACE INTO settled VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+SELECT_SETTLED = """
+SELECT s.address, s.normalized, s.checked_at, s.settled_at, o.body
+FROM settled s JOIN outcomes o ON o.id = s.outcome WHERE s.key = ? ORDER BY s.address
+"""
+COUNT_BY_LABEL = "SELECT label, count(*) FROM settled JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
+SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM settled WHERE key = ?"
+COUNT_JOBS = "SELECT count(*) FROM jobs WHERE key = ?"
+COUNT_ATTEMPTS = "SELECT count(*) FROM attempts WHERE key = ?"
 
 
 @contextmanager
-def own_errors(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the file system raise into ours, naming the file."""
+def journal_errors(path: Path) -> Iterator[None]:
+    """Raise errors of SQLite and of the file system as a `JournalError` that names the file."""
     try:
         yield
     except (sqlite3.Error, OSError) as exc:
@@ -60,15 +144,9 @@ def own_errors(path: Path) -> Iterator[None]:
 
 
 def open_file(path: Path) -> sqlite3.Connection:
-    """Open the journal at `path`, made if there is none.
-
-    Raises
-    ------
-    JournalError
-        If the file is something else, damaged, or made by a later version; it is left as it was.
-    """
-    with own_errors(path):
-        is_new = not recognise(path)
+    """Open the journal at `path`; create the file, and missing folders, if it does not exist."""
+    with journal_errors(path):
+        is_new = not is_journal(path)
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
         connection = connect(path)
@@ -80,60 +158,60 @@ def open_file(path: Path) -> sqlite3.Connection:
         return connection
 
 
-def recognise(path: Path) -> bool:
-    """Whether a journal is there; looks at the header alone, since opening may already write."""
+def is_journal(path: Path) -> bool:
+    """Whether a journal exists, by its header; False for no file or an empty one, an error for anything else."""
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return False
     if not path.is_file():
-        raise JournalError(f"{path} is no file; a journal is one")
+        raise JournalError(f"{path} is not a file; a journal is one")
     with path.open("rb") as file:
-        head = file.read(HEADER)
-    if len(head) < HEADER or not head.startswith(MAGIC):
-        raise JournalError(f"{path} is no journal of mailverdict; it was left as it is")
+        head = file.read(HEADER_SIZE)
+    if len(head) < HEADER_SIZE or not head.startswith(MAGIC):
+        raise JournalError(f"{path} is not a journal of mailverdict; it was left as it is")
     version, application = (int.from_bytes(head[at : at + 4], "big") for at in (60, 68))
     if application != APPLICATION_ID:
-        raise JournalError(f"{path} is a SQLite file of something else; it was left as it is")
+        raise JournalError(f"{path} is a SQLite file of another program; it was left as it is")
     if version > VERSION:
         raise JournalError(f"{path} was made by a later version of mailverdict (format {version}, known: {VERSION})")
-    if is_cut(path, head):
+    if is_truncated(path, head):
         raise JournalError(f"journal {path} is damaged (its end is missing); it was left as it is")
     return True
 
 
-def is_cut(path: Path, head: bytes) -> bool:
-    """Whether pages are missing at the end; a log beside the file may still hold them."""
+def is_truncated(path: Path, head: bytes) -> bool:
+    """Whether pages are missing at the end; a write-ahead log beside the file may still contain them."""
     log = path.with_name(f"{path.name}-wal")
     if log.exists() and log.stat().st_size:
         return False
-    page_size = int.from_bytes(head[16:18], "big")  # never 1, which would stand for 65,536: ours has the default
+    page_size = int.from_bytes(head[16:18], "big")  # never 1, which stands for 65,536: we use the default size
     pages = int.from_bytes(head[28:32], "big")
     return path.stat().st_size < page_size * pages
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that begins no transactions of its own; the caller keeps threads apart."""
-    connection = sqlite3.connect(path, timeout=BUSY, isolation_level=None, check_same_thread=False)
+    """A connection in autocommit mode; the caller serializes threads."""
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     connection.execute("PRAGMA cache_size = -65536")  # KiB: look-ups of a whole column stay in memory
     connection.execute("PRAGMA temp_store = MEMORY")
-    connection.execute("CREATE TEMP TABLE asked (position INTEGER NOT NULL, address TEXT NOT NULL)")
-    connection.execute("CREATE TEMP TABLE wanted (outcome INTEGER PRIMARY KEY)")
+    for statement in TEMPORARY_TABLES:
+        connection.execute(statement)
     return connection
 
 
 def prepare(connection: sqlite3.Connection, path: Path, *, is_new: bool) -> None:
-    """Create or check the tables; in WAL mode two processes work at once and commits are cheap."""
+    """Create or check the tables and switch to WAL, where two processes work at once and commits are cheap."""
     if is_new:
-        create(connection)
+        create_tables(connection)
     with closing(connection.execute("PRAGMA quick_check(1)")) as cursor:
         found = cursor.fetchone()[0]
     if found != "ok":
         raise JournalError(f"journal {path} is damaged ({found}); it was left as it is")
-    use_wal(connection, time.sleep)
-    connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, also when the power fails
+    switch_to_wal(connection, time.sleep)
+    connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, even if the power fails
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables in one transaction, unless another process was faster."""
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create the tables in one transaction, unless another process was first."""
     connection.execute("BEGIN EXCLUSIVE")
     if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
         for statement in TABLES.split(";\n"):
@@ -143,8 +221,8 @@ def create(connection: sqlite3.Connection) -> None:
     connection.execute("COMMIT")
 
 
-def use_wal(connection: sqlite3.Connection, sleep: Callable[[float], None]) -> None:
-    """Switch to WAL, which is refused while another process is creating; without it all works, slower."""
+def switch_to_wal(connection: sqlite3.Connection, sleep: Callable[[float], None]) -> None:
+    """Use WAL; refused while another process creates the tables. The journal also works without it, slower."""
     for _ in range(WAL_TRIES):
         try:
             connection.execute("PRAGMA journal_mode = WAL")
