@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from numpydoc.docscrape import FunctionDoc
 from numpydoc.validate import validate
@@ -188,3 +189,18 @@ def test_the_version_is_that_of_the_package():
     from importlib.metadata import version
 
     assert mv.__version__ == version("mailverdict")
+
+
+OUT = mv.verify(pd.DataFrame({"email": ["ada@example.org"]}), "email", validation_type="regex")
+SHOWN = {
+    "Policy": (mv.Policy("mine"), "action_of drop name retry review review_suggestions send"),
+    "Split": (mv.split(OUT, "email"), "counts drop retry review send unchecked"),
+    "Report": (mv.report(OUT, "email"), "save to_html"),
+    "df.mailverdict": (OUT.mailverdict, "by_domain clean start summary verify"),
+    "s.mailverdict": (OUT["email"].mailverdict, "clean domain is_well_formed local verify"),
+}
+
+
+@pytest.mark.parametrize(("value", "names"), SHOWN.values(), ids=SHOWN)
+def test_a_value_shows_its_documented_names_and_nothing_else(value, names):
+    assert [name for name in dir(value) if not name.startswith("_")] == names.split()

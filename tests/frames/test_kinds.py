@@ -1,4 +1,4 @@
-"""Result columns beside the caller's own, whatever kind of frame and however odd its labels."""
+"""Result columns add_columns the caller's own, whatever kind of frame and however odd its labels."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def verified(rows, index=None):
 
 # bucket, details, flags, suggestion -> strict, balanced, lenient
 TABLE = [
-    (("valid", None, (), None), ("send", "send", "send"), "nothing speaks against it"),
+    (("valid", None, (), None), ("send", "send", "send"), "no problem was found"),
     (("valid", None, ("free",), None), ("send", "send", "send"), "free is a commercial signal only"),
     (("valid", None, ("role",), None), ("review", "send", "send"), "mx does not weigh the role; strict looks at it"),
     (("valid", None, ("disposable",), None), ("drop", "drop", "review"), "mx does not weigh flags, a policy does"),
@@ -104,10 +104,10 @@ def test_an_empty_frame_splits_into_empty_parts():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"send": ["maybe"]}, "'maybe' selects nothing"),
-        ({"drop": ["flag:bad"]}, "'flag:bad' selects nothing"),
-        ({"send": ["valid"], "drop": ["valid"]}, "'valid' stands under"),
-        ({"send": [3]}, "3 selects nothing"),
+        ({"send": ["maybe"]}, "'maybe' is not a selector"),
+        ({"drop": ["flag:bad"]}, "'flag:bad' is not a selector"),
+        ({"send": ["valid"], "drop": ["valid"]}, "'valid' is given for"),
+        ({"send": [3]}, "3 is not a selector"),
     ],
 )
 def test_a_policy_that_means_nothing_is_refused(arguments, message):

@@ -1,13 +1,15 @@
 """The report: right numbers, self-contained, nothing executes, a workbook without formulas."""
 
 import re
+from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.reports.facts import ASK_AGAIN
+from mailverdict.frames.policy import find_policy
+from mailverdict.reports.facts import RETRY_WHEN, gather_facts
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
 
@@ -56,14 +58,12 @@ def test_the_page_fetches_and_executes_nothing(out):
 
 
 def test_its_numbers_are_those_of_summary_and_split(out):
-    made = mv.report(out, "email", policy="strict")
-    assert made.facts.buckets == mv.summary(out, "email")["rows"].to_dict()
-    assert made.facts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
-    assert made.facts.mailable == made.facts.actions["send"] / 6
-    assert made.facts.slips == [("gmial.com", "gmail.com", 1)]
-    assert made.facts.validation_types == {
-        "mx": "valid means that the domain can receive mail, not that the mailbox exists"
-    }
+    facts = gather_facts(out, "email", find_policy("strict"), datetime.now(UTC))
+    assert facts.buckets == mv.summary(out, "email")["rows"].to_dict()
+    assert facts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
+    assert facts.mailable == facts.actions["send"] / 6
+    assert facts.typos == [("gmial.com", "gmail.com", 1)]
+    assert facts.validation_types == {"mx": "valid means that the domain can receive mail, not that the mailbox exists"}
 
 
 def test_it_shows_in_a_notebook_and_says_so_in_one_line(out):
@@ -87,8 +87,8 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_every_unknown_reason_has_a_word_on_when_to_ask_again():
-    assert set(ASK_AGAIN) == {reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown"}
+def test_every_unknown_reason_says_when_to_verify_again():
+    assert set(RETRY_WHEN) == {reason for reason, verdict in PRECEDENCE.items() if verdict == "unknown"}
 
 
 def test_a_frame_without_rows_still_makes_a_report():

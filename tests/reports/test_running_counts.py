@@ -9,24 +9,24 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.model.words import Reason, ValidationType
-from mailverdict.reports.summary import MEANING_OF_VALID, Tally, render_tally
+from mailverdict.reports.summary import MEANING_OF_VALID, RunningCounts, render_counts
 
 CELLS = ["ada@example.org", "info@gmial.com", "x@mailinator.com", "nobody", None, 7]
 
 
-def tally_of(*pieces, columns=("verdict", "details", "status", "error", "role", "disposable", "free", "suggestion")):
-    tally = Tally()
+def counts_of(*pieces, columns=("verdict", "details", "status", "error", "role", "disposable", "free", "suggestion")):
+    counts = RunningCounts()
     for piece in pieces:
         out = mv.verify(
             pa.table({"email": pa.array(piece, pa.string())}), "email", validation_type="regex", columns=columns
         )
-        tally.add(out, "email_")
-    return tally
+        counts.add(out, "email_")
+    return counts
 
 
 def test_pieces_add_up():
     cells = [c for c in CELLS if not isinstance(c, int)]
-    whole, parts = tally_of(cells * 2), tally_of(cells, [], cells)
+    whole, parts = counts_of(cells * 2), counts_of(cells, [], cells)
     assert whole == parts
     assert whole.to_dict() == {
         "rows": 10,
@@ -45,12 +45,12 @@ def test_pieces_add_up():
 
 
 def test_columns_that_were_not_asked_for_are_not_counted():
-    tally = tally_of(["info@gmial.com", "nobody"], columns=("verdict", "details", "status"))
-    assert (tally.why, tally.flags, tally.suggestions) == ({}, {}, 0)
+    counts = counts_of(["info@gmial.com", "nobody"], columns=("verdict", "details", "status"))
+    assert (counts.reasons, counts.flags, counts.suggestions) == ({}, {}, 0)
 
 
 def test_nothing_is_counted_of_nothing():
-    assert render_tally(Tally(), ValidationType.MX).splitlines() == [
+    assert render_counts(RunningCounts(), ValidationType.MX).splitlines() == [
         "  valid              0    0.0%",
         "  risky              0    0.0%",
         "  invalid            0    0.0%",
@@ -60,11 +60,11 @@ def test_nothing_is_counted_of_nothing():
 
 
 def test_a_person_reads_bars_reasons_and_what_valid_means():
-    tally = Tally(rows=4_000, suggestions=3)
-    tally.buckets.update({"valid": 3_000, "unknown": 750, "pending": 250})
-    tally.why.update({str(Reason.GREYLISTED): 700, "REGEX": 50})
-    tally.flags.update({"role": 12})
-    assert render_tally(tally, ValidationType.SMTP).splitlines() == [
+    counts = RunningCounts(rows=4_000, suggestions=3)
+    counts.buckets.update({"valid": 3_000, "unknown": 750, "pending": 250})
+    counts.reasons.update({str(Reason.GREYLISTED): 700, "REGEX": 50})
+    counts.flags.update({"role": 12})
+    assert render_counts(counts, ValidationType.SMTP).splitlines() == [
         f"  valid          3,000   75.0%  {'█' * 24}",
         "  risky              0    0.0%",
         "  invalid            0    0.0%",
@@ -74,7 +74,7 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
         "not valid because: greylisted 700, not well formed 50",
         "flags: role 12",
         "probably mistyped, with a suggestion: 3",
-        "(valid means that the mailbox exists and nothing speaks against it)",
+        "(valid means that the mailbox exists and no problem was found)",
     ]
 
 

@@ -26,7 +26,7 @@ from ..frames.files.writers import create_table
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
-from ..reports.summary import Tally, render_tally
+from ..reports.summary import RunningCounts, render_counts
 from .terminal import (
     INTERRUPTED,
     QUOTA,
@@ -156,7 +156,7 @@ class Verified:
         self.policy = None if policy is None else find_policy(policy)
         self.kept = {self.label(name) for name in names}
         self.for_report = for_report
-        self.tally = Tally()
+        self.tally = RunningCounts()
         self.reported: list[pa.Table] = []
 
     def label(self, name: str) -> str:
@@ -331,11 +331,10 @@ def tell_written(output: str | None, *, quiet: bool) -> None:
         tell(f"written: {output}")
 
 
-def show_tally(tally: Tally, validation_type: str, *, as_json: bool, quiet: bool) -> None:
+def show_tally(tally: RunningCounts, validation_type: str, *, as_json: bool, quiet: bool) -> None:
     """The summary: JSON on standard output, or lines for a person on stderr."""
     if as_json:
         print(json.dumps(tally.to_dict(), ensure_ascii=False, indent=2))
     elif not quiet:
-        tell(
-            f"{tally.rows:,} rows verified by {validation_type}\n{render_tally(tally, ValidationType(validation_type))}"
-        )
+        lines = render_counts(tally, ValidationType(validation_type))
+        tell(f"{tally.rows:,} rows verified by {validation_type}\n{lines}")

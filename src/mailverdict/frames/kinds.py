@@ -1,4 +1,4 @@
-"""The kinds of data a column can come in, and how result columns go back beside it.
+"""The kinds of data a column can come in, and how result columns go back add_columns it.
 
 Each kind is one class with the same four methods; `kind_of_data` picks it without importing a
 library that the caller has not imported.
@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import ColumnError, SettingsError
 from .columns import CLEAN_COLUMNS, COLUMNS, Column, check_column, label_of, listed, to_arrow, to_pandas
 
-__all__ = ["DataKind", "beside", "kind_of_data"]
+__all__ = ["DataKind", "add_columns", "kind_of_data"]
 
 OURS = "mailverdict"  # key in `DataFrame.attrs` under which we note which columns are ours
 CORE = tuple(c.name for c in COLUMNS if c.in_core)
@@ -60,16 +60,16 @@ class PandasFrame:
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """The caller's own columns are those that neither a note nor their company shows to be ours."""
         names = [label_of(self.column, prefix, c.name) for c in columns]
-        noted_names = {name for note in our_notes(self.frame.attrs).values() for name in note.get("columns", ())}
+        noted_names = {name for note in read_notes(self.frame.attrs).values() for name in note.get("columns", ())}
         existing = list(self.frame.columns)
         mine = ours_among(existing, self.column, prefix)
         check_names([n for n in names if n not in mine and str(n) not in noted_names], existing)
         return names
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """The rows keep their index, whatever is in it: results go beside them by position."""
-        out = beside(self.frame, {n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)})
-        out.attrs = noted(out.attrs, self.column, names, note)
+        """The rows keep their index, whatever is in it: results go add_columns them by position."""
+        out = add_columns(self.frame, {n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)})
+        out.attrs = with_note(out.attrs, self.column, names, note)
         return out
 
 
@@ -144,7 +144,7 @@ class PolarsFrame:
         return self.frame.with_columns(made.get_columns())
 
 
-def beside(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
+def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
     """A frame with more columns, or other values in some; what is done to it does not reach `frame`.
 
     Rows are matched by position. New columns come all at once, since one by one would fragment it.
@@ -186,15 +186,15 @@ def ours_among(existing: Sequence[Any], column: Hashable, prefix: str | None) ->
     return set().union(*(each for each in sets if each <= there))
 
 
-def our_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
+def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """What earlier calls left in a frame's `attrs`, by column."""
     notes = attrs.get(OURS)
     return {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
 
 
-def noted(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], note: dict[str, Any]) -> dict[Any, Any]:
+def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], note: dict[str, Any]) -> dict[Any, Any]:
     """`attrs` with a note of which columns are ours: small, JSON-ready, and never shared with the caller's frame."""
-    notes = our_notes(attrs)
+    notes = read_notes(attrs)
     earlier = notes.get(str(column), {})
     columns = dict.fromkeys([*earlier.get("columns", ()), *map(str, names)])
     return {**attrs, OURS: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}

@@ -1,10 +1,11 @@
-"""What to do with each row: policies as data, the decision, and the split by action."""
+"""What to do with each row: policies, the decision by a policy, and the split of a frame by action."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pandas as pd
 from ..errors import SettingsError
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 from .columns import result_labels
-from .kinds import beside, noted
+from .kinds import add_columns, with_note
 
 __all__ = ["ACTIONS", "ACTION_DTYPE", "POLICIES", "Policy", "Split", "decide", "find_policy", "split"]
 
@@ -24,13 +25,13 @@ UNCHECKED = "unchecked"
 
 @dataclass(frozen=True)
 class Policy:
-    """Which rows are mailed, looked at, asked again or dropped.
+    """Which rows are sent mail, reviewed, verified again or dropped.
 
     Each field holds selectors: a verdict (``"unknown"``), a verdict with its dominant reason
     (``"unknown:greylisted"``) or a flag (``"flag:disposable"``, whatever the verdict, since flags
-    move the verdict only for ``smtp``). A flag beats a reason, a reason beats a bare verdict, and
-    what is dropped for its verdict stays dropped. A row with a verdict that no selector names is
-    reviewed; a row without one is unchecked.
+    change the verdict only for ``smtp``). A flag takes precedence over a reason, a reason over a
+    verdict alone, and a row that is dropped for its verdict stays dropped. A row whose verdict no
+    selector names is reviewed; a row without a verdict is unchecked.
 
     Parameters
     ----------
@@ -39,12 +40,12 @@ class Policy:
     send, review, retry, drop : iterable of str
         Selectors of each action.
     review_suggestions : bool
-        Whether a row with a suggestion is reviewed, so that a slip is mended and not dropped.
+        Whether a row with a suggestion is reviewed, so that a typing error is corrected and not dropped.
 
     Raises
     ------
     SettingsError
-        If a selector means nothing, or stands under two actions.
+        If a selector is not known, or is given for two actions.
 
     Examples
     --------
@@ -60,23 +61,27 @@ class Policy:
     retry: tuple[str, ...] = ("unknown",)
     drop: tuple[str, ...] = ("invalid",)
     review_suggestions: bool = True
-    table: dict[str, str] = field(init=False, repr=False, compare=False, hash=False)
 
     def __post_init__(self) -> None:
-        """Check the selectors and lay them out as one table."""
-        table: dict[str, str] = {}
+        """Check the selectors."""
         for action in ("send", "review", "retry", "drop"):
-            selectors = freeze_selectors(getattr(self, action), action)
-            object.__setattr__(self, action, selectors)
-            for selector in selectors:
-                if table.setdefault(selector, action) != action:
+            object.__setattr__(self, action, freeze_selectors(getattr(self, action), action))
+        _ = self._actions
+
+    @cached_property
+    def _actions(self) -> dict[str, str]:
+        """Action by selector; an error if a selector has two."""
+        actions: dict[str, str] = {}
+        for action in ("send", "review", "retry", "drop"):
+            for selector in getattr(self, action):
+                if actions.setdefault(selector, action) != action:
                     raise SettingsError(
-                        f"{selector!r} stands under {table[selector]!r} and {action!r} of policy {self.name!r}"
+                        f"{selector!r} is given for {actions[selector]!r} and {action!r} of policy {self.name!r}"
                     )
-        object.__setattr__(self, "table", table)
+        return actions
 
     def action_of(self, verdict: str, reason: str | None = None) -> str:
-        """Give the action for a verdict and its dominant reason, flags left aside.
+        """Give the action for a verdict and its dominant reason, without regard to flags.
 
         Parameters
         ----------
@@ -90,28 +95,22 @@ class Policy:
         str
             ``send``, ``review``, ``retry`` or ``drop``.
         """
-        return self.table.get(f"{verdict}:{reason}") or self.table.get(verdict, "review")
+        return self._actions.get(f"{verdict}:{reason}") or self._actions.get(verdict, "review")
 
-    def flag_actions(self) -> Iterator[tuple[str, str]]:
-        """Give the flags that have an action of their own, the most serious first.
-
-        Yields
-        ------
-        tuple of str and str
-            Flag and action.
-        """
+    def _flag_actions(self) -> Iterator[tuple[str, str]]:
+        """The flags that have an action of their own, the most serious first."""
         for flag in FLAGS:
-            if (action := self.table.get(f"flag:{flag}")) is not None:
+            if (action := self._actions.get(f"flag:{flag}")) is not None:
                 yield flag, action
 
 
 def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
-    """Check each selector; text alone is a list of one."""
+    """Check each selector; a single text is a list of one."""
     frozen = (selectors,) if isinstance(selectors, str) else tuple(selectors)
     for selector in frozen:
         if not isinstance(selector, str) or not is_selector(selector):
             raise SettingsError(
-                f"{action}: {selector!r} selects nothing; give a verdict, 'verdict:reason', "
+                f"{action}: {selector!r} is not a selector; give a verdict, 'verdict:reason', "
                 f"or 'flag:name' with one of {', '.join(FLAGS)}"
             )
     return frozen
@@ -122,8 +121,8 @@ def is_selector(selector: str) -> bool:
     return tail in FLAGS if head == "flag" else head in tuple(Verdict) and (bool(tail) or not colon)
 
 
-# Careful, sensible, daring. What this machine was refused (protected, sender_blocked) will not be
-# answered better by asking again from here, so balanced leaves it to a person.
+# From careful to permissive. Addresses for which this machine was refused (protected, sender_blocked) get no better
+# answer from the same machine later, so balanced has a person review them.
 POLICIES = {
     "strict": Policy(
         "strict",
@@ -202,13 +201,13 @@ def decide(
     action, why = decide_rows(out, labels, chosen)
     made = result_labels(out, column, prefix, ("action", "action_why"), must_exist=False)
     texts = pd.array(why.to_numpy(), dtype=pd.StringDtype("pyarrow"))
-    decided = beside(out, {made["action"]: pd.Categorical(action, dtype=ACTION_DTYPE), made["action_why"]: texts})
-    decided.attrs = noted(out.attrs, column, list(made.values()), {"policy": chosen.name})
+    decided = add_columns(out, {made["action"]: pd.Categorical(action, dtype=ACTION_DTYPE), made["action_why"]: texts})
+    decided.attrs = with_note(out.attrs, column, list(made.values()), {"policy": chosen.name})
     return decided
 
 
 def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
-    """Action and reason of each row, by position; later lines below outrank earlier ones."""
+    """Action and reason of each row, by position; each step below takes precedence over those before it."""
     rows = {name: out[label].reset_index(drop=True) for name, label in labels.items()}
     status, verdict, details = (rows[name].astype(object) for name in ("status", "verdict", "details"))
     is_done = status == Status.DONE
@@ -217,8 +216,8 @@ def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tu
     actions = (
         pd.Series([row_action(policy, *pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
     )
-    why = pd.Series([row_why(*pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
-    for flag, action in reversed(list(policy.flag_actions())):
+    why = pd.Series([row_reason(*pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
+    for flag, action in reversed(list(policy._flag_actions())):
         hit = rows[flag].fillna(value=False).astype(bool) & is_done & (actions != "drop")
         actions, why = actions.mask(hit, action), why.mask(hit, f"flagged {flag.replace('_', '-')}")
     if policy.review_suggestions:
@@ -232,17 +231,17 @@ def row_action(policy: Policy, bucket: str, details: Any) -> str:
     return policy.action_of(bucket, details if isinstance(details, str) else None) if bucket in VERDICTS else UNCHECKED
 
 
-def row_why(bucket: str, details: Any) -> str:
-    """In words; a reason that is not ours is shown as it came."""
+def row_reason(bucket: str, details: Any) -> str:
+    """The reason in words; one that only the service knows is shown as it is."""
     if isinstance(details, str):
         known = details in tuple(Reason)
         return f"{bucket}: {REASON_MEANING[Reason(details)] if known else details}"
-    return PLAIN_WHY.get(bucket, bucket)
+    return BUCKET_MEANING.get(bucket, bucket)
 
 
 VERDICTS = tuple(map(str, Verdict))
-PLAIN_WHY = {
-    "valid": "nothing speaks against it",
+BUCKET_MEANING = {
+    "valid": "no problem was found",
     "invalid": "cannot receive mail",
     "unknown": "nothing could be established",
     "pending": "not verified yet",
@@ -253,7 +252,7 @@ PLAIN_WHY = {
 
 @dataclass(frozen=True)
 class Split:
-    """A verified frame taken apart by action: an exact partition, index and order kept.
+    """A verified frame split by action: every row in exactly one part, index and order kept.
 
     Attributes
     ----------
@@ -276,7 +275,7 @@ class Split:
     unchecked: pd.DataFrame
 
     def counts(self) -> pd.Series[int]:
-        """Give the rows of each part.
+        """Count the rows of each part.
 
         Returns
         -------
@@ -301,7 +300,7 @@ class Split:
 def split(
     out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
 ) -> Split:
-    """Take a verified frame apart by what to do with each row.
+    """Split a verified frame by what to do with each row.
 
     Parameters
     ----------

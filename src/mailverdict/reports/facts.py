@@ -1,4 +1,4 @@
-"""Everything a report says, as plain data; whoever renders it computes nothing."""
+"""Everything that a report shows, as plain data; rendering computes nothing more."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ import pandas as pd
 
 from ..frames.clean import split_address
 from ..frames.columns import result_labels
-from ..frames.kinds import our_notes
-from ..frames.policy import ACTIONS, PLAIN_WHY, Policy, decide_rows
+from ..frames.kinds import read_notes
+from ..frames.policy import ACTIONS, BUCKET_MEANING, Policy, decide_rows
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
-from .summary import BUCKETS, FLAGS, MEANING_OF_VALID, SPOKEN, buckets, by_domain
+from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, buckets, by_domain
 
 __all__ = ["ReportFacts", "gather_facts"]
 
-TOP_DOMAINS, TOP_SLIPS = 15, 20
-# When asking again is likely to help, by reason.
-ASK_AGAIN = {
+TOP_DOMAINS, TOP_TYPOS = 15, 20
+# When verifying again is likely to help, by reason.
+RETRY_WHEN = {
     Reason.GREYLISTED: "after an hour",
-    Reason.TIMEOUT: "after an hour",
-    Reason.CONNECTION_DROPPED: "after an hour",
     Reason.THROTTLED: "after an hour",
     Reason.RATE_LIMITED: "after an hour",
+    Reason.TIMEOUT: "after an hour",
+    Reason.CONNECTION_DROPPED: "after an hour",
     Reason.INCONCLUSIVE: "tomorrow",
     Reason.NO_SMTP_DATA: "tomorrow",
     Reason.MAILBOX_FULL: "in a week",
@@ -37,51 +37,21 @@ ASK_AGAIN = {
 
 @dataclass(frozen=True)
 class ReportFacts:
-    """What is said of one verified column.
-
-    Attributes
-    ----------
-    column : str
-        Its name.
-    made_at : datetime
-        When the report was made, UTC.
-    rows : int
-        Rows in all.
-    validation_types : dict of str to str
-        Types used, and what `valid` means for each.
-    sources : dict of str to int
-        Where answers came from; empty where the frame does not say.
-    buckets : dict of str to int
-        Rows by verdict, or by status where there is none; always all seven.
-    policy : str
-        Name of the policy.
-    actions : dict of str to int
-        Rows by action; always all five.
-    why : list of tuple
-        Reason, its meaning, rows: why rows are not simply valid.
-    ask_again : list of tuple
-        Reason, when, rows: unknowns that may be settled later.
-    slips : list of tuple
-        Mistyped domain, the domain probably meant, rows.
-    flags : dict of str to int
-        Rows by flag that is true.
-    domains : DataFrame
-        As `by_domain`.
-    """
+    """The content of a report on one verified column."""
 
     column: str
-    made_at: datetime
+    made_at: datetime  # UTC
     rows: int
-    validation_types: dict[str, str]
-    sources: dict[str, int]
-    buckets: dict[str, int]
+    validation_types: dict[str, str]  # types used, and what `valid` means for each
+    sources: dict[str, int]  # rows by source; empty where the frame does not say
+    buckets: dict[str, int]  # rows by verdict, or by status where there is none; always all seven
     policy: str
-    actions: dict[str, int]
-    why: list[tuple[str, str, int]]
-    ask_again: list[tuple[str, str, int]]
-    slips: list[tuple[str, str, int]]
-    flags: dict[str, int]
-    domains: pd.DataFrame
+    actions: dict[str, int]  # rows by action; always all five
+    reasons: list[tuple[str, str, int]]  # why rows are not simply valid: reason, its meaning, rows
+    retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
+    typos: list[tuple[str, str, int]]  # mistyped domain, the domain probably meant, rows
+    flags: dict[str, int]  # rows by flag that is true
+    domains: pd.DataFrame  # as `by_domain`
 
     @property
     def mailable(self) -> float:
@@ -93,12 +63,12 @@ class ReportFacts:
 def gather_facts(
     out: pd.DataFrame, column: Hashable, policy: Policy, now: datetime, prefix: str | None = None
 ) -> ReportFacts:
-    """Sum up a verified column for a report."""
+    """Gather what a report on a verified column shows."""
     names = ("verdict", "details", "status", "suggestion", *FLAGS)
     labels = result_labels(out, column, prefix, names)
     bucket = buckets(out, column, prefix)
     action, _ = decide_rows(out, labels, policy)
-    note = our_notes(out.attrs).get(str(column), {})
+    note = read_notes(out.attrs).get(str(column), {})
     kinds = validation_types(out, column, prefix, note)
     return ReportFacts(
         column=str(column),
@@ -109,9 +79,9 @@ def gather_facts(
         buckets={name: int((bucket == name).sum()) for name in BUCKETS},
         policy=policy.name,
         actions={name: int((action == name).sum()) for name in ACTIONS},
-        why=list(why_not(out, labels, bucket, optional(out, column, prefix, "error"))),
-        ask_again=list(ask_again(out, labels)),
-        slips=list(slips(out, column, labels)),
+        reasons=list(reasons_not_valid(out, labels, bucket, optional(out, column, prefix, "error"))),
+        retries=list(retries(out, labels)),
+        typos=list(typos(out, column, labels)),
         flags={flag: int(out[labels[flag]].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
         domains=by_domain(out, column, top=TOP_DOMAINS, prefix=prefix),
     )
@@ -124,10 +94,10 @@ def optional(out: pd.DataFrame, column: Hashable, prefix: str | None, name: str)
 
 
 def validation_types(out: pd.DataFrame, column: Hashable, prefix: str | None, note: dict[str, Any]) -> list[str]:
-    """From the rows where they say it, else from what `verify` noted on the frame."""
-    said = optional(out, column, prefix, "validation_type")
-    if said is not None:
-        return [str(kind) for kind in said.dropna().unique()]
+    """From the rows where the column is there, else from what `verify` with_note on the frame."""
+    types = optional(out, column, prefix, "validation_type")
+    if types is not None:
+        return [str(kind) for kind in types.dropna().unique()]
     return [str(note["validation_type"])] if "validation_type" in note else []
 
 
@@ -137,10 +107,10 @@ def counts_of(values: pd.Series[Any] | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in values.dropna().astype(object).value_counts().items()}
 
 
-def why_not(
+def reasons_not_valid(
     out: pd.DataFrame, labels: dict[str, Any], bucket: pd.Series[Any], error: pd.Series[Any] | None
 ) -> Iterator[tuple[str, str, int]]:
-    """Why rows are not simply valid: the dominant reason, else the error code, else the bucket."""
+    """Each dominant reason with its meaning and rows; error code or bucket where there is no reason."""
     name = bucket.astype(object).reset_index(drop=True)
     why = out[labels["details"]].astype(object).reset_index(drop=True)
     if error is not None:
@@ -151,23 +121,23 @@ def why_not(
 
 
 def meaning_of(reason: str) -> str:
-    """In words; what a service says beyond our vocabulary has none."""
+    """The meaning of a reason, error code or bucket; empty for a reason that only the service knows."""
     if reason in tuple(Reason):
         return REASON_MEANING[Reason(reason)]
-    return SPOKEN.get(reason) or PLAIN_WHY.get(reason, "")
+    return ERROR_MEANING.get(reason) or BUCKET_MEANING.get(reason, "")
 
 
-def ask_again(out: pd.DataFrame, labels: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Unknowns that another time, or another host, may settle."""
+def retries(out: pd.DataFrame, labels: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Unknowns that another verification, later or from another host, may decide."""
     is_unknown = (out[labels["verdict"]] == Verdict.UNKNOWN) & (out[labels["status"]] == Status.DONE)
     counts = counts_of(out[labels["details"]][is_unknown.to_numpy()])
-    for reason, when in ASK_AGAIN.items():
+    for reason, when in RETRY_WHEN.items():
         if counts.get(str(reason)):
             yield str(reason), when, counts[str(reason)]
 
 
-def slips(out: pd.DataFrame, column: Hashable, labels: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
-    """Mistyped domains and what was probably meant, the most frequent first."""
+def typos(out: pd.DataFrame, column: Hashable, labels: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Mistyped domains and the domains probably meant, the most frequent first."""
     has = out[labels["suggestion"]].notna().to_numpy()
     pairs = pd.DataFrame(
         {
@@ -175,6 +145,6 @@ def slips(out: pd.DataFrame, column: Hashable, labels: dict[str, Any]) -> Iterat
             "meant": split_address(out[labels["suggestion"]][has])["domain"].to_numpy(),
         }
     )
-    counted = pairs.value_counts().head(TOP_SLIPS).reset_index(name="rows")
+    counted = pairs.value_counts().head(TOP_TYPOS).reset_index(name="rows")
     for typed, meant, count in counted.itertuples(index=False, name=None):
         yield str(typed), str(meant), int(count)

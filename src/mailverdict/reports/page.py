@@ -1,4 +1,4 @@
-"""One self-contained HTML page: no script, no outside resource, every text escaped."""
+"""A report as one self-contained HTML page: no script, no outside resource, every text escaped."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ COLOUR = {
 }
 ADVICE = {
     "send": "can be mailed",
-    "review": "a person should look: slips to mend, catch-all domains, role addresses",
-    "retry": "ask again later, see below",
+    "review": "for a person to check: typing errors to correct, catch-all domains, role addresses",
+    "retry": "verify again later, see below",
     "drop": "take them off the list",
     "unchecked": "no address, or not verified yet",
 }
@@ -73,7 +73,7 @@ def render_section(facts: ReportFacts) -> str:
 
 
 def head(facts: ReportFacts) -> str:
-    """The one number that decides, and the picture of all rows."""
+    """The share that can be mailed, and a bar of all rows."""
     addressed = facts.rows - facts.buckets["missing"]
     of_all = f"{facts.actions['send']:,} of {addressed:,} rows with an address"
     return (
@@ -111,7 +111,7 @@ def legend(counts: dict[str, int], rows: int) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int]) -> str:
-    """Cells are HTML already; columns named in `numbers` are set right."""
+    """Cells are HTML already; the columns at the positions `numbers` are aligned right."""
 
     def cells(tag: str, row: Sequence[str]) -> str:
         sets = (' class="n"' if i in numbers else "" for i in range(len(row)))
@@ -126,30 +126,30 @@ def key(name: str) -> str:
 
 
 def actions(facts: ReportFacts) -> str:
-    """What to do with how many."""
+    """Rows by action."""
     rows = [(key(name), f"{count:,}", text(ADVICE[name])) for name, count in facts.actions.items()]
     return "<h2>What to do</h2>" + table(("action", "rows", ""), rows, (1,))
 
 
 def reasons(facts: ReportFacts) -> str:
-    """Why the rest cannot simply be mailed."""
-    if not facts.why:
+    """Why the other rows cannot simply be mailed."""
+    if not facts.reasons:
         return ""
-    rows = [(text(reason.replace("_", " ")), f"{count:,}", text(meaning)) for reason, meaning, count in facts.why]
+    rows = [(text(reason.replace("_", " ")), f"{count:,}", text(meaning)) for reason, meaning, count in facts.reasons]
     flagged = ", ".join(f"{text(flag.replace('_', '-'))} {count:,}" for flag, count in facts.flags.items() if count)
     note = f'<p class="soft">Flags, whatever the verdict: {flagged}.</p>' if flagged else ""
     return "<h2>Why not</h2>" + table(("reason", "rows", "meaning"), rows, (1,)) + note
 
 
 def next_steps(facts: ReportFacts) -> str:
-    """What may still be won."""
+    """What may turn more rows into mailable ones: verifying again, and correcting typing errors."""
     parts = []
-    if facts.ask_again:
-        rows = [(text(reason.replace("_", " ")), f"{count:,}", text(when)) for reason, when, count in facts.ask_again]
-        parts.append("<h2>Ask again</h2>" + table(("reason", "rows", "when"), rows, (1,)))
-    if facts.slips:
-        rows = [(text(typed), text(meant), f"{count:,}") for typed, meant, count in facts.slips]
-        parts.append("<h2>Mend these slips</h2>" + table(("typed", "probably meant", "rows"), rows, (2,)))
+    if facts.retries:
+        rows = [(text(reason.replace("_", " ")), f"{count:,}", text(when)) for reason, when, count in facts.retries]
+        parts.append("<h2>Verify again</h2>" + table(("reason", "rows", "when"), rows, (1,)))
+    if facts.typos:
+        rows = [(text(typed), text(meant), f"{count:,}") for typed, meant, count in facts.typos]
+        parts.append("<h2>Correct these typing errors</h2>" + table(("typed", "probably meant", "rows"), rows, (2,)))
     return "".join(parts)
 
 
@@ -168,11 +168,11 @@ def domains(facts: ReportFacts) -> str:
 
 
 def method(facts: ReportFacts) -> str:
-    """How this was found out, and what it cannot tell."""
+    """How the rows were checked, and what the result does not say."""
     lines = [f"Checked by {text(kind)}: {text(meaning)}." for kind, meaning in facts.validation_types.items()]
     if facts.sources:
         named = ", ".join(f"{text(source)} {count:,}" for source, count in facts.sources.items())
         lines.append(f"Answers came from: {named}.")
-    lines.append("“Unknown” means that nothing could be established; it is not a softer “invalid”.")
-    lines.append("Suggestions are guesses from the spelling of the domain; nothing was changed.")
+    lines.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")
+    lines.append("Suggestions are guesses from the spelling of the domain; no address was changed.")
     return f'<h2>Method</h2><p class="soft">{" ".join(lines)}</p>'

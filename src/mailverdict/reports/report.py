@@ -1,4 +1,4 @@
-"""`report`: the page for people who decide, as HTML or as a workbook with a sheet per action."""
+"""`report`: a report on a verified column, as an HTML page or as a workbook with a sheet per action."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Report:
     Parameters
     ----------
     facts : ReportFacts
-        What it says.
+        What it shows.
     out : DataFrame
         The verified frame, for the sheets of a workbook.
     column : hashable
         The column.
     policy : Policy
-        What decides the actions.
+        The policy that gives the actions.
     prefix : str, optional
         The prefix of the result columns.
 
@@ -49,7 +49,7 @@ class Report:
     def __init__(
         self, facts: ReportFacts, out: pd.DataFrame, column: Hashable, policy: Policy, prefix: str | None
     ) -> None:
-        self.facts, self.out, self.column, self.policy, self.prefix = facts, out, column, policy, prefix
+        self._facts, self._out, self._column, self._policy, self._prefix = facts, out, column, policy, prefix
 
     def to_html(self) -> str:
         """Give the page.
@@ -59,7 +59,7 @@ class Report:
         str
             One self-contained HTML document.
         """
-        return render_page(self.facts)
+        return render_page(self._facts)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the report.
@@ -86,16 +86,16 @@ class Report:
 
     def __repr__(self) -> str:
         """One line."""
-        facts = self.facts
+        facts = self._facts
         return f"<mailverdict.Report of {facts.column!r}: {facts.mailable:.1%} of {facts.rows:,} rows can be mailed>"
 
     def _repr_html_(self) -> str:
         """The page inline."""
-        return render_section(self.facts)
+        return render_section(self._facts)
 
 
 def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Path], None]]:
-    """Where a report goes and how it is written; an `InputError` before any work where that cannot be."""
+    """The path of a report and the function that writes it; an `InputError` if it cannot be written there."""
     target = Path(path)
     writer = WRITERS.get(target.suffix.lower())
     if writer is None:
@@ -113,15 +113,15 @@ def write_page(report: Report, path: Path) -> None:
 
 def write_sheets(report: Report, path: Path) -> None:
     """A sheet of facts, then one per action."""
-    parts = split(report.out, report.column, policy=report.policy, prefix=report.prefix)
+    parts = split(report._out, report._column, policy=report._policy, prefix=report._prefix)
     sheets: dict[str, Any] = {}
     for action in ACTIONS:
         sheets[action] = pa.Table.from_pandas(as_text_labels(getattr(parts, action)), preserve_index=False)
-    write_workbook(path, report.facts, sheets)
+    write_workbook(path, report._facts, sheets)
 
 
 def as_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
-    """Column labels as a sheet can hold them; a duplicated one gets its position."""
+    """The frame with its column labels as text; a label that occurs twice gets its position."""
     labels = ["/".join(map(str, c)) if isinstance(c, tuple) else str(c) for c in frame.columns]
     out = frame.copy(deep=False)
     out.columns = pd.Index([n if labels.count(n) == 1 else f"{n}.{i}" for i, n in enumerate(labels)])
@@ -139,7 +139,7 @@ def report(
     policy: Policy | str | None = None,
     prefix: str | None = None,
 ) -> Report:
-    """Sum a verified column up for people who decide: what can be mailed, why not the rest, what to do next.
+    """Report on a verified column: what can be mailed, why the rest cannot, what to do next.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def report(
     path : path, optional
         Where to save it: ``.html`` or ``.xlsx``.
     policy : Policy or {"strict", "balanced", "lenient"}, optional
-        What decides the actions; balanced when not given.
+        The policy that gives the actions; balanced when not given.
     prefix : str, optional
         The prefix it was verified with, if not the default.
 
@@ -202,7 +202,7 @@ def table_rows(table: pa.Table) -> Iterator[Any]:
 
 
 def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
-    """The report's tables one below the other."""
+    """The tables of the report, one below the other."""
     yield ("e-mail audit", facts.column)
     yield ("made at (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}")
     yield ("rows", facts.rows)
@@ -212,11 +212,11 @@ def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
         yield (title, "rows")
         yield from counts.items()
     yield ()
-    yield ("why not", "rows", "meaning")
-    yield from ((reason, count, meaning) for reason, meaning, count in facts.why)
+    yield ("reason", "rows", "meaning")
+    yield from ((reason, count, meaning) for reason, meaning, count in facts.reasons)
     yield ()
-    yield ("ask again", "rows", "when")
-    yield from ((reason, count, when) for reason, when, count in facts.ask_again)
+    yield ("verify again", "rows", "when")
+    yield from ((reason, count, when) for reason, when, count in facts.retries)
     yield ()
     yield ("typed", "rows", "probably meant")
-    yield from ((typed, count, meant) for typed, meant, count in facts.slips)
+    yield from ((typed, count, meant) for typed, meant, count in facts.typos)

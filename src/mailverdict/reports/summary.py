@@ -1,4 +1,4 @@
-"""The plain summary that everything else shows: counts and shares, by verdict and by domain."""
+"""Counts of a verified column: `summary`, `by_domain` and `diff` of frames, and running counts of streamed pieces."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..frames.text_column import read_values
 from ..model.address import identities
 from ..model.words import Status, ValidationType, Verdict
 
-__all__ = ["BUCKETS", "MEANING_OF_VALID", "Tally", "buckets", "by_domain", "diff", "render_tally", "summary"]
+__all__ = ["BUCKETS", "MEANING_OF_VALID", "RunningCounts", "buckets", "by_domain", "diff", "render_counts", "summary"]
 
-# The five buckets of the contract, then what has not been processed or was not there.
+# The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 
 
 def buckets(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Series[Any]:
-    """Per row the verdict where there is one, else the status."""
+    """For each row the verdict if there is one, else the status."""
     labels = result_labels(out, column, prefix, ("verdict", "status"))
     verdict, status = out[labels["verdict"]].astype(object), out[labels["status"]].astype(object)
     bucket = verdict.where(status == Status.DONE, status)
@@ -89,7 +89,7 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
 
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
-    """By position, what makes two cells one address; NA where there is no text."""
+    """By position, a key that is equal for cells with the same address; NA where there is no text."""
     intake = read_values(cells)
     distinct = identities(intake.texts).dictionary_encode()
     return pd.Series(as_text(pa.chunked_array([distinct.dictionary.take(row_index(distinct.indices, intake))])))
@@ -140,7 +140,7 @@ def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str
     return table.astype("int64").rename_axis(index="domain", columns=None)
 
 
-NAMES = ("before", "after", "details_before", "details_after")
+DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
 CHANGE_DTYPE = pd.CategoricalDtype(["added", "removed", "changed"])
 
 
@@ -179,7 +179,7 @@ def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str 
     """
     before, after = by_address(old, column, prefix), by_address(new, column, prefix)
     before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
-    both = before.join(after, how="outer").sort_index()[list(NAMES)]
+    both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
     both = both.astype(object).where(both.notna(), None)
     change = pd.Series("changed", index=both.index, dtype=object)
     change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
@@ -193,7 +193,7 @@ def no_details(both: pd.DataFrame) -> pd.Series[Any]:
 
 
 def by_address(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.DataFrame:
-    """Bucket and dominant reason of each distinct address; empty cells are no address."""
+    """Bucket and dominant reason of each distinct address; empty cells are left out."""
     details = out[result_labels(out, column, prefix, ("details",))["details"]]
     table = pd.DataFrame(
         {
@@ -207,48 +207,39 @@ def by_address(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Da
 
 
 MEANING_OF_VALID = {
-    ValidationType.REGEX: "valid means well formed; nothing was asked of any network",
+    ValidationType.REGEX: "valid means well formed; no network was used",
     ValidationType.MX: "valid means that the domain can receive mail, not that the mailbox exists",
-    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, through exchanges on none of the lists",
-    ValidationType.SMTP: "valid means that the mailbox exists and nothing speaks against it",
+    ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, and no mail server of it is on a list",
+    ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
+}
+# What an error code means; validation types without reasons have nothing else.
+ERROR_MEANING = {
+    "REGEX": "not well formed",
+    "DNS": "domain without mail, or no answer from the DNS",
+    "BLACKLIST": "mail server on a blacklist, or the list gave no answer",
 }
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
-BAR = 24  # characters of the longest bar
-TOP = 6  # reasons named
+LONGEST_BAR = 24  # characters
+TOP_REASONS = 6
 
 
 @dataclass
-class Tally:
-    """Running counts of verified rows.
-
-    Attributes
-    ----------
-    rows : int
-        Rows seen.
-    buckets : Counter
-        Rows by verdict, or by status where there is no verdict.
-    why : Counter
-        Rows that are not valid, by dominant reason or error code.
-    flags : Counter
-        Rows by flag that is true.
-    suggestions : int
-        Rows with a suggestion.
-    """
+class RunningCounts:
+    """Counts of verified rows that add up piece by piece, for tables larger than memory."""
 
     rows: int = 0
-    buckets: Counter[str] = field(default_factory=Counter)
-    why: Counter[str] = field(default_factory=Counter)
-    flags: Counter[str] = field(default_factory=Counter)
+    buckets: Counter[str] = field(default_factory=Counter)  # rows by verdict, or by status where there is no verdict
+    reasons: Counter[str] = field(default_factory=Counter)  # rows that are not valid, by dominant reason or error code
+    flags: Counter[str] = field(default_factory=Counter)  # rows by flag that is true
     suggestions: int = 0
 
     def add(self, table: pa.Table, prefix: str) -> None:
         """Count a verified piece; `prefix` is that of its result columns."""
         verdict, status = (text(table, prefix + name) for name in ("verdict", "status"))
-        is_done = pc.equal(status, str(Status.DONE))
-        bucket = pc.if_else(is_done, verdict, status)
+        bucket = pc.if_else(pc.equal(status, str(Status.DONE)), verdict, status)
         self.rows += len(table)
-        self.buckets.update(counted(bucket))
-        self.why.update(counted(why_not(table, prefix, verdict)))
+        self.buckets.update(count_values(bucket))
+        self.reasons.update(count_values(reason_or_error(table, prefix, verdict)))
         for flag in FLAGS:
             if prefix + flag in table.column_names:
                 self.flags[flag] += pc.sum(table[prefix + flag]).as_py() or 0
@@ -257,18 +248,17 @@ class Tally:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; every bucket is there."""
-        names = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
         return {
             "rows": self.rows,
-            **{name: self.buckets[name] for name in names},
-            "why": dict(self.why.most_common()),
+            **{name: self.buckets[name] for name in BUCKETS},
+            "why": dict(self.reasons.most_common()),
             "flags": {flag: self.flags[flag] for flag in FLAGS},
             "suggestions": self.suggestions,
         }
 
 
-def why_not(table: pa.Table, prefix: str, verdict: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Per row that is not valid, the dominant reason; else the error code, for types without reasons."""
+def reason_or_error(table: pa.Table, prefix: str, verdict: pa.ChunkedArray) -> pa.ChunkedArray:
+    """For each row that is not valid the dominant reason, else the error code; null for valid rows."""
     details = text(table, prefix + "details")
     known = pc.coalesce(details, text(table, prefix + "error")) if prefix + "error" in table.column_names else details
     return pc.if_else(pc.not_equal(verdict, str(Verdict.VALID)), known, pa.scalar(None, pa.string()))
@@ -278,35 +268,28 @@ def text(table: pa.Table, name: str) -> pa.ChunkedArray:
     return table[name].cast(pa.string())
 
 
-def counted(values: pa.ChunkedArray) -> dict[str, int]:
+def count_values(values: pa.ChunkedArray) -> dict[str, int]:
     found = pc.value_counts(values.combine_chunks()).to_pylist()
     return {each["values"]: each["counts"] for each in found if each["values"] is not None}
 
 
-# What an error code means where a type has no reasons; reasons speak for themselves.
-SPOKEN = {
-    "REGEX": "not well formed",
-    "DNS": "domain without mail, or no answer from the DNS",
-    "BLACKLIST": "exchange on a blacklist, or the list gave no answer",
-}
-
-
-def render_tally(tally: Tally, validation_type: ValidationType) -> str:
-    """A few lines that a person understands."""
-    widest = max(tally.buckets.values(), default=0)
-    names = [*map(str, Verdict), *(s for s in ("error", "pending", "missing") if tally.buckets[s])]
-    lines = [bucket_line(name, tally, widest) for name in names]
-    if tally.why:
-        named = ", ".join(f"{SPOKEN.get(w, w.replace('_', ' '))} {n:,}" for w, n in tally.why.most_common(TOP))
+def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str:
+    """A few lines for a terminal."""
+    largest = max(counts.buckets.values(), default=0)
+    names = [*map(str, Verdict), *(s for s in ("error", "pending", "missing") if counts.buckets[s])]
+    lines = [render_bucket(name, counts, largest) for name in names]
+    if counts.reasons:
+        top = counts.reasons.most_common(TOP_REASONS)
+        named = ", ".join(f"{ERROR_MEANING.get(reason, reason.replace('_', ' '))} {n:,}" for reason, n in top)
         lines += ["", f"not valid because: {named}"]
-    if flagged := ", ".join(f"{flag} {tally.flags[flag]:,}" for flag in FLAGS if tally.flags[flag]):
+    if flagged := ", ".join(f"{flag} {counts.flags[flag]:,}" for flag in FLAGS if counts.flags[flag]):
         lines.append(f"flags: {flagged}")
-    if tally.suggestions:
-        lines.append(f"probably mistyped, with a suggestion: {tally.suggestions:,}")
+    if counts.suggestions:
+        lines.append(f"probably mistyped, with a suggestion: {counts.suggestions:,}")
     return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])
 
 
-def bucket_line(name: str, tally: Tally, widest: int) -> str:
-    count = tally.buckets[name]
-    bar = "█" * round(BAR * count / widest) if widest else ""
-    return f"  {name:<8} {count:>11,}  {count / max(tally.rows, 1):>6.1%}  {bar}".rstrip()
+def render_bucket(name: str, counts: RunningCounts, largest: int) -> str:
+    count = counts.buckets[name]
+    bar = "█" * round(LONGEST_BAR * count / largest) if largest else ""
+    return f"  {name:<8} {count:>11,}  {count / max(counts.rows, 1):>6.1%}  {bar}".rstrip()

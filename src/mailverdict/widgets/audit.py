@@ -91,7 +91,7 @@ class Audit:
     Raises
     ------
     SettingsError, InputError, ColumnError
-        If an argument cannot work; nothing is asked of any network.
+        If an argument cannot work; no network is used.
 
     Examples
     --------

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from ..frames.columns import COLUMNS, label_of
 from ..frames.policy import ACTIONS, Policy, decide
 from ..frames.text_column import read_values
-from ..reports.summary import BUCKETS, SPOKEN, buckets
+from ..reports.summary import BUCKETS, ERROR_MEANING, buckets
 from .cells import encodable, is_missing
 
 __all__ = ["PAGE_ROWS", "Listing"]
@@ -149,7 +149,7 @@ class Listing:
 
 def spoken(reason: str) -> str:
     """A reason or error code in words."""
-    return SPOKEN.get(reason, reason.replace("_", " "))
+    return ERROR_MEANING.get(reason, reason.replace("_", " "))
 
 
 def shown_texts(cells: pd.Series[Any]) -> pa.Array:
