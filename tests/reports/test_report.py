@@ -9,7 +9,9 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.frames.policy import find_policy
+from mailverdict.model.words import Reason
 from mailverdict.reports.facts import RETRY_WHEN, gather_facts
+from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
 
@@ -99,3 +101,7 @@ def test_a_frame_without_rows_still_makes_a_report():
 def test_a_frame_that_was_not_verified_is_refused():
     with pytest.raises(mv.ColumnError, match="verify 'email' first"):
         mv.report(pd.DataFrame({"email": ["a@b.example"]}), "email")
+
+
+def test_a_greylisted_address_is_verified_again_when_a_run_would():
+    assert RETRY_WHEN[Reason.GREYLISTED] == f"after {ASK_AGAIN[Reason.GREYLISTED] / 60:.0f} min"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from ..frames.columns import result_labels
 from ..frames.kinds import read_notes
 from ..frames.policy import ACTIONS, BUCKET_MEANING, Policy, decide_rows
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from ..runs.retry import ASK_AGAIN
 from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, buckets, by_domain
 
 __all__ = ["ReportFacts", "gather_facts"]
@@ -21,9 +23,7 @@ __all__ = ["ReportFacts", "gather_facts"]
 TOP_DOMAINS, TOP_TYPOS = 15, 20
 # When verifying again is likely to help, by reason.
 RETRY_WHEN = {
-    Reason.GREYLISTED: "after an hour",
-    Reason.THROTTLED: "after an hour",
-    Reason.RATE_LIMITED: "after an hour",
+    **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
     Reason.TIMEOUT: "after an hour",
     Reason.CONNECTION_DROPPED: "after an hour",
     Reason.INCONCLUSIVE: "tomorrow",
