@@ -12,7 +12,7 @@ import pyarrow as pa
 import mailverdict as mv
 from mailverdict.frames.files.writers import create_table
 from mailverdict.model.words import ValidationType
-from mailverdict.reports.summary import Tally, render_tally
+from mailverdict.reports.summary import RunningCounts, render_counts
 
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
@@ -123,9 +123,9 @@ def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
 
 def sum_up(out: pd.DataFrame, validation_type: ValidationType) -> None:
     """Print the summary that the command line prints."""
-    tally = Tally()
-    tally.add(pa.Table.from_pandas(out, preserve_index=False), "email_")
-    print(render_tally(tally, validation_type))
+    counts = RunningCounts()
+    counts.add(pa.Table.from_pandas(out, preserve_index=False), "email_")
+    print(render_counts(counts, validation_type))
 
 
 def ask_mailboxes(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
