@@ -104,10 +104,10 @@ def test_quota_is_read_from_the_disk_by_the_next_process(url: str) -> None:
 
 
 def test_store_remembers_a_bounded_number_of_clients(store: Store) -> None:
-    store.most_known = 10
+    store.used_limit = 10
     for n in range(30):
         store.commit([debit(f"c{n}", 1), debit("a", 1)])
-    assert len(store.known) <= 12
+    assert len(store.used) <= 12
     assert ask(store, QuotaUsed("a", DAY), QuotaUsed("c0", DAY)) == [30, 1]
     assert store.commit([debit("c0", 100)]) == [DebitResult(granted=False, remaining=99)]
 

@@ -1,4 +1,8 @@
-"""The store's tables, and connections to them: one schema on SQLite and PostgreSQL."""
+"""The store's tables, its connections and its lock, on SQLite and PostgreSQL.
+
+One process uses a store at a time: two would verify the same jobs twice. The operating system or the
+database releases the lock when the process ends, however it ends.
+"""
 
 from __future__ import annotations
 
@@ -29,17 +33,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
 
-__all__ = [
-    "SCHEMA_VERSION",
-    "connect",
-    "job",
-    "own_file",
-    "own_session",
-    "parse_url",
-    "prepare",
-    "quota",
-    "upsert_quota",
-]
+__all__ = ["SCHEMA_VERSION", "connect", "create_tables", "job", "lock_file", "parse_url", "quota", "upsert_quota"]
 
 SCHEMA_VERSION = "1"
 METADATA = MetaData()
@@ -50,17 +44,16 @@ job = Table(
     Column("seq", BigInteger().with_variant(Integer, "sqlite"), primary_key=True),  # order of submission
     Column("job_id", String(64), nullable=False, unique=True),
     Column("client", String(64), nullable=False),
-    Column("email", Text, nullable=False),  # as JSON text: it may hold what a database cannot (NUL, lone surrogates)
+    Column("email", Text, nullable=False),  # as JSON text: it may have NUL or lone surrogates, which databases refuse
     Column("validation_type", String(16), nullable=False),
     Column("status", String(16), nullable=False),
     Column("attempt", Integer, nullable=False),  # how often the queue was found saturated
-    Column("due", Float),  # when to try again; null where no retry is pending
+    Column("due", Float),  # when to try again; null unless a retry is pending
     Column("verification", Text),  # the payload as JSON text, in the current revision
     Column("message", Text),  # why the job ended in error
     Column("created_at", Float, nullable=False),
     Column("updated_at", Float, nullable=False),
-    # Serves the fair choice of waiting jobs, and the sweep of ended ones.
-    Index("job_by_status", "status", "client", "seq"),
+    Index("job_by_status", "status", "client", "seq"),  # for the next jobs in fair order, and for the purge
     Index("job_by_due", "due"),
 )
 quota = Table(
@@ -76,7 +69,7 @@ INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgres
 
 
 def parse_url(text: str) -> URL:
-    """The store's URL, with the driver that is installed by the extra; an SQLite file needs its directory."""
+    """The store's URL with the installed driver; the directory of an SQLite file must exist."""
     url = make_url(text)
     if url.drivername == "postgresql":
         return url.set(drivername="postgresql+psycopg")
@@ -86,23 +79,16 @@ def parse_url(text: str) -> URL:
 
 
 def connect(url: URL, *, writes: bool) -> Engine:
-    """An engine with one connection: the writer's thread and the reader's have one each.
+    """An engine with one connection; the writer's connection takes the lock of a PostgreSQL store.
 
-    The writer's owns the store.
-
-    An SQLite transaction of the writer begins as a writing one, and its commit is on the disk (WAL
-    alone would keep the database whole after a power cut, but forget the last commits).
-
-    Raises
-    ------
-    MissingExtraError
-        If PostgreSQL's driver is not installed.
+    In SQLite the writer's transactions begin as writing ones (``BEGIN IMMEDIATE``), and a commit is
+    synced to disk: WAL with ``synchronous=NORMAL`` would lose the last commits at a power failure.
     """
     common: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
-        engine = create_server_engine(url, **common)
+        engine = create_postgresql_engine(url, **common)
         if writes:
-            event.listen(engine, "connect", own_session)
+            event.listen(engine, "connect", lock_session)
         return engine
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **common)
     event.listen(engine, "connect", prepare_sqlite)
@@ -111,29 +97,22 @@ def connect(url: URL, *, writes: bool) -> Engine:
     return engine
 
 
-def create_server_engine(url: URL, **common: Any) -> Engine:
-    """An engine that notices a connection that was dropped before it uses it."""
+def create_postgresql_engine(url: URL, **common: Any) -> Engine:
     try:
-        return create_engine(url, pool_pre_ping=True, **common)
+        return create_engine(url, pool_pre_ping=True, **common)  # a connection that was dropped is replaced
     except ModuleNotFoundError as exc:
         raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
 
 
 def prepare_sqlite(connection: Any, _: object) -> None:
-    """Leave transactions to us, and make commits durable."""
+    """Turn off the driver's own transactions, and make commits durable."""
     connection.isolation_level = None
     for pragma in ("journal_mode=WAL", "synchronous=FULL"):
         connection.execute(f"PRAGMA {pragma}")
 
 
-def prepare(engine: Engine) -> None:
-    """Create the tables where they are missing.
-
-    Raises
-    ------
-    SettingsError
-        If the database cannot be opened, or was written by a version that this one does not read.
-    """
+def create_tables(engine: Engine) -> None:
+    """Create missing tables and check the schema version; `SettingsError` if the store cannot be used."""
     try:
         with engine.begin() as connection:
             METADATA.create_all(connection)
@@ -148,60 +127,38 @@ def prepare(engine: Engine) -> None:
 
 
 def upsert_quota(dialect: str) -> Any:
-    """Set a client's `used` of a day, whether or not there is a row."""
+    """The statement that sets `used` of a client and day, whether or not the row exists."""
     statement = INSERTS[dialect](quota)
     return statement.on_conflict_do_update(index_elements=["client", "day"], set_={"used": statement.excluded.used})
 
 
-TAKEN = "another service already works on this store; give each its own, or stop the other one"
+LOCKED = "another service already works on this store; give each its own, or stop the other one"
 ADVISORY_KEY = 0x6D61696C7664  # any fixed number: it names our lock within the database
 
 
-def own_file(url: URL) -> Callable[[], None]:
-    """Take an SQLite store: lock a file beside it, by SQLite's own means, which work on every system.
+def lock_file(url: URL) -> Callable[[], None]:
+    """Lock an SQLite store with a second SQLite file beside it, which works on every system.
 
-    Parameters
-    ----------
-    url : sqlalchemy.engine.URL
-        The store's.
-
-    Returns
-    -------
-    callable
-        Gives the store back.
-
-    Raises
-    ------
-    SettingsError
-        If another process has it.
+    Returns the function that releases the lock; raises `SettingsError` if another process has it.
     """
     connection = sqlite3.connect(f"{url.database}-owner", timeout=0, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as exc:
         connection.close()
-        raise SettingsError(TAKEN if "locked" in str(exc) else f"store: {exc}") from exc
+        raise SettingsError(LOCKED if "locked" in str(exc) else f"store: {exc}") from exc
     return connection.close
 
 
-def own_session(connection: Any, _: object) -> None:
-    """Take a PostgreSQL store for the session that writes to it.
+def lock_session(connection: Any, _: object) -> None:
+    """Lock a PostgreSQL store for the session that writes; `SettingsError` if another process has it.
 
-    The lock belongs to the very connection that writes, so that one that was lost is never written past.
-
-    Parameters
-    ----------
-    connection : psycopg.Connection
-        As the pool has just opened it.
-
-    Raises
-    ------
-    SettingsError
-        If another process has the store; the connection is closed.
+    The lock belongs to the connection that writes: if the connection is lost, so is the lock, and
+    nothing is written without it.
     """
     with connection.cursor() as cursor:
-        [taken] = cursor.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_KEY,)).fetchone()
+        [is_locked] = cursor.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_KEY,)).fetchone()
     connection.commit()
-    if not taken:
+    if not is_locked:
         connection.close()
-        raise SettingsError(TAKEN)
+        raise SettingsError(LOCKED)
