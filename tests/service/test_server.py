@@ -78,11 +78,11 @@ async def test_first_piece_of_a_head_is_not_counted_twice(tmp_path: Path) -> Non
 @asynchronous
 async def test_patience_ends_with_an_answer_only_where_something_came(tmp_path: Path) -> None:
     silent, silence = connection(tmp_path)
-    silent.give_up()
+    silent.on_timeout()
     assert (silence.closed, silence.written) == (True, b"")
     begun, wire = connection(tmp_path)
     begun.data_received(START)
-    begun.give_up()
+    begun.on_timeout()
     assert wire.closed
     assert wire.written.startswith(b"HTTP/1.1 408 ")
 

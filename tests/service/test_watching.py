@@ -159,7 +159,7 @@ async def test_lines_of_a_moment_are_one_write() -> None:
 @asynchronous
 async def test_lines_are_written_without_anybody_asking() -> None:
     stream = Stream()
-    AccessLog(stream, pause=0.001)("one")
+    AccessLog(stream, delay=0.001)("one")
     async with asyncio.timeout(10):
         while not stream.writes:
             await asyncio.sleep(0.001)

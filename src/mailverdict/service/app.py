@@ -36,25 +36,25 @@ def create_app(
 ) -> Starlette:
     """Make the service's ASGI application.
 
-    It opens its store when the server starts it, or with the first request where the server runs no
-    lifespan, and closes it with the lifespan.
+    It opens its store at the start of the lifespan, or with the first request if the server runs no
+    lifespan, and closes it at the end of the lifespan.
 
     Parameters
     ----------
     settings : ServiceSettings, optional
-        What the service goes by.
+        The settings; the defaults if not given.
     backend : Backend, optional
-        What verifies; a `mailverdict.LocalBackend` with ``settings.local`` by default. It is closed
-        with the application.
+        What verifies addresses; a `mailverdict.LocalBackend` with ``settings.local`` by default. It is
+        closed with the application.
     clock : callable, optional
-        Seconds since the epoch; decides on the quota's day and on retries.
+        Returns seconds since the epoch; decides the quota's day and when retries are due.
     log : callable, optional
-        Takes each line of the access log; the logger ``mailverdict.service.requests`` by default.
+        Gets each line of the access log; the logger ``mailverdict.service.requests`` by default.
 
     Returns
     -------
     starlette.applications.Starlette
-        For any ASGI server. One process per store.
+        For any ASGI server. Only one process can use a store.
 
     Examples
     --------
@@ -74,46 +74,45 @@ def create_app(
         finally:
             await state.close()
 
+    access = Middleware(
+        AccessMiddleware, settings=settings, metrics=state.metrics, open_state=state.ensure_open, log=log
+    )
     app = Starlette(
         routes=Endpoints(settings, state).routes(),
-        middleware=[
-            Middleware(
-                AccessMiddleware, settings=settings, metrics=state.metrics, open_state=state.ensure_open, log=log
-            )
-        ],
+        middleware=[access],
         exception_handlers={
-            RequestRefused: refused,
-            HTTPException: not_found,
-            **dict.fromkeys((CommitterClosed, *STORE_UNAVAILABLE), away),
+            RequestRefused: reply_refused,
+            HTTPException: reply_not_found,
+            **dict.fromkeys((CommitterClosed, *STORE_UNAVAILABLE), reply_unavailable),
         },
         lifespan=lifespan,
     )
-    app.router.redirect_slashes = False  # a redirect is no answer in any envelope
+    app.router.redirect_slashes = False  # a redirect would have no envelope
     app.state.service = state
     return app
 
 
-async def refused(request: Request, exc: Exception) -> Response:
-    """Answer what an endpoint refused."""
+async def reply_refused(request: Request, exc: Exception) -> Response:
+    """Reply with the error that an endpoint raised."""
     assert isinstance(exc, RequestRefused)
     return error_response(exc, request.scope["trace"])
 
 
-async def not_found(request: Request, exc: Exception) -> Response:
-    """No such path, or not with this method."""
+async def reply_not_found(request: Request, exc: Exception) -> Response:
+    """Reply to an unknown path or a wrong method."""
     assert isinstance(exc, HTTPException)
-    code, message = PLAIN.get(exc.status_code, PLAIN[404])
+    code, message = HTTP_ERRORS.get(exc.status_code, HTTP_ERRORS[404])
     return error_response(short_error(code, message, headers=exc.headers), request.scope["trace"])
 
 
-PLAIN = {
-    404: ("NOT_FOUND", "there is nothing at this path; /openapi.json lists what there is"),
-    405: ("METHOD_NOT_ALLOWED", "this path does not take this method"),
+HTTP_ERRORS = {
+    404: ("NOT_FOUND", "there is nothing at this path; /openapi.json lists the paths"),
+    405: ("METHOD_NOT_ALLOWED", "this path does not support this method"),
 }
 
 
-async def away(request: Request, _: Exception) -> Response:
-    """The store is away: nothing was promised, and asking again makes sense."""
-    message = "the service's store is not available; ask again later"
-    refusal = short_error("E1005", message, headers={"retry-after": "5"})
-    return error_response(refusal, request.scope["trace"])
+async def reply_unavailable(request: Request, _: Exception) -> Response:
+    """Reply that the store is unavailable: nothing was accepted, and the client can try again."""
+    message = "the service's store is not available; try again later"
+    refused = short_error("E1005", message, headers={"retry-after": "5"})
+    return error_response(refused, request.scope["trace"])

@@ -1,4 +1,4 @@
-"""The service on a socket: uvicorn, with limits on what arrives before there is a request."""
+"""`run`: the service on uvicorn, with limits on the size and the arrival time of a request's head."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .settings import ServiceSettings
 __all__ = ["configure", "run"]
 
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
-FAREWELL = 15  # seconds that requests under way have when the service is stopped
+GRACEFUL_SHUTDOWN = 15  # seconds that running requests have when the service is stopped
 
 
 def run(
@@ -34,39 +34,39 @@ def run(
     *,
     backend: Backend | None = None,
 ) -> None:
-    """Serve until a signal ends it; the jobs under way go on at the next start.
+    """Serve until a signal stops the process; unfinished jobs continue at the next start.
 
     The access log goes to standard output, everything else to standard error.
 
     Parameters
     ----------
     settings : ServiceSettings, optional
-        What the service goes by.
+        The settings; the defaults if not given.
     host : str
         Address to listen on.
     port : int
-        TCP port; 0: any that is free.
+        TCP port; 0: any free one.
     backend : Backend, optional
-        What verifies; a `mailverdict.LocalBackend` with ``settings.local`` by default.
+        What verifies addresses; a `mailverdict.LocalBackend` with ``settings.local`` by default.
 
     Raises
     ------
     SettingsError
-        If the store cannot be opened, or another service works on it.
+        If the store cannot be opened, or another service uses it.
     """
     settings = settings or ServiceSettings()
-    Store(settings.store).close()  # a store that cannot work is one line here, and a traceback in the server
+    Store(settings.store).close()  # an error here is one clear line; uvicorn would show a traceback
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    spare_collector()
-    lines = AccessLog(sys.stdout)
+    tune_garbage_collector()
+    log = AccessLog(sys.stdout)
     try:
-        uvicorn.Server(configure(create_app(settings, backend, log=lines), settings, host, port)).run()
+        uvicorn.Server(configure(create_app(settings, backend, log=log), settings, host, port)).run()
     finally:
-        lines.flush()
+        log.flush()
 
 
 def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:
-    """The server's configuration; proxies are believed by our own rule and not by uvicorn's."""
+    """The server's configuration; `access.client_account` handles proxies instead of uvicorn."""
     return uvicorn.Config(
         app,
         host=host,
@@ -79,15 +79,15 @@ def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> 
         access_log=False,
         log_config=None,
         timeout_keep_alive=KEEP_ALIVE,
-        timeout_graceful_shutdown=FAREWELL,
+        timeout_graceful_shutdown=GRACEFUL_SHUTDOWN,
     )
 
 
-def spare_collector() -> None:
-    """Let the cyclic collector look less often, and never at the lists.
+def tune_garbage_collector() -> None:
+    """Collect cycles less often, and never scan the domain lists.
 
-    A request makes some hundred objects and no cycles, while the lists are a hundred thousand
-    entries that a full collection would walk through: a tenth of the service's time.
+    A request makes some hundred objects and no cycles, while a full collection scans the hundred
+    thousand entries of the lists: a tenth of the service's time.
     """
     load_lists(Lists())
     gc.collect()
@@ -96,9 +96,9 @@ def spare_collector() -> None:
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP with a bound on the size of a request's head and on the time it takes.
+    """HTTP with a limit on the size of a request's head and on the time it takes to arrive.
 
-    The parser itself would gather a header without end, and wait for it for ever.
+    The parser alone would collect an endless header, and wait for it without a limit.
     """
 
     header_limit = 32_768
@@ -108,87 +108,88 @@ class BoundedProtocol(HttpToolsProtocol):
     head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Expect a head."""
+        """Start the timer for the first head."""
         super().connection_made(transport)
-        self.expect_head()
+        self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Expect nothing any more."""
+        """Stop the timer."""
         self.stop_timer()
         super().connection_lost(exc)
 
-    def expect_head(self) -> None:
-        """Start the clock, unless it runs."""
+    def start_timer(self) -> None:
+        """Start the timer unless it runs."""
         if self.head_timer is None:
-            self.head_timer = self.loop.call_later(self.header_timeout, self.give_up)
+            self.head_timer = self.loop.call_later(self.header_timeout, self.on_timeout)
 
     def stop_timer(self) -> None:
         if self.head_timer is not None:
             self.head_timer.cancel()
             self.head_timer = None
 
-    def give_up(self) -> None:
-        """Part of a head came, then nothing: say so. Where nothing came, an answer would answer nothing."""
+    def on_timeout(self) -> None:
+        """Send 408 if part of a header arrived; otherwise close."""
         if self.in_head:
             self.refuse(408)
         else:
             self.transport.close()
 
     def is_busy(self) -> bool:
-        """Whether a request is being answered; the next one may wait behind it."""
+        """Whether a response is being sent; a pipelined request waits for its end."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def on_message_begin(self) -> None:
-        """A head begins."""
+        """Count the octets of a new head."""
         self.in_head, self.head_octets = True, 0
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is whole; how large it was the application looks at."""
+        """Stop the timer; the application checks the size of a complete head."""
         self.in_head = False
         self.stop_timer()
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Count what a head without an end has cost so far, beyond its first piece."""
-        goes_on = self.in_head
+        """Refuse an incomplete head that exceeds the limit; its first piece is not counted."""
+        head_continues = self.in_head
         super().data_received(data)
         if self.transport.is_closing():
             return
         if not self.is_busy():
-            self.expect_head()
-        self.head_octets += len(data) if goes_on and self.in_head else 0
+            self.start_timer()
+        self.head_octets += len(data) if head_continues and self.in_head else 0
         if self.head_octets > self.header_limit:
             self.refuse(431)
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP gets the short envelope too."""
+        """Refuse invalid HTTP with the short envelope instead of uvicorn's plain text."""
         self.refuse(400)
 
     def refuse(self, status: int) -> None:
-        """Answer without the application, unless that would break into another answer; and close."""
+        """Send an error response, unless another response is being sent, and close."""
         self.stop_timer()
         if not self.transport.is_closing():
             if not self.is_busy():
-                self.transport.write(REFUSALS[status])
+                self.transport.write(ERROR_RESPONSES[status])
             self.transport.close()
 
 
-def refusal(status: int, phrase: str, code: str, message: str) -> bytes:
-    """A whole response."""
+def raw_response(status: int, phrase: str, code: str, message: str) -> bytes:
+    """A complete HTTP response."""
     body = json.dumps(dump_short_failure(code, message)).encode()
     head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
     return f"{head}connection: close\r\n\r\n".encode() + body
 
 
-REFUSALS = {
-    400: refusal(400, "Bad Request", "BAD_REQUEST", "this is not a valid HTTP request"),
-    408: refusal(408, "Request Timeout", "REQUEST_TIMEOUT", "the head of the request did not arrive in time"),
-    431: refusal(431, "Request Header Fields Too Large", "HEADERS_TOO_LARGE", "the head of the request is too large"),
+TOO_LARGE = "the head of the request is too large"
+ERROR_RESPONSES = {
+    400: raw_response(400, "Bad Request", "BAD_REQUEST", "this is not a valid HTTP request"),
+    408: raw_response(408, "Request Timeout", "REQUEST_TIMEOUT", "the head of the request did not arrive in time"),
+    431: raw_response(431, "Request Header Fields Too Large", "HEADERS_TOO_LARGE", TOO_LARGE),
 }
 
 
 def bounded_protocol(settings: ServiceSettings) -> type[BoundedProtocol]:
-    """The protocol with the settings' limits; uvicorn builds it itself, so they are the class's."""
+    """`BoundedProtocol` with the limits of the settings as class attributes, since uvicorn makes the instances."""
     limits = {"header_limit": settings.header_limit, "header_timeout": settings.header_timeout}
     return type("LimitedProtocol", (BoundedProtocol,), limits)

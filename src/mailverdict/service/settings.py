@@ -1,4 +1,7 @@
-"""Settings of the service: one frozen value, checked when built, passed down whole."""
+"""Settings of the service, and the environment variables that set them.
+
+Only `from_environment` reads the environment; everything else gets a `ServiceSettings`.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,14 @@ __all__ = ["PREFIX", "VARIABLES", "Clock", "ServiceSettings", "from_environment"
 Clock = Callable[[], float]  # seconds since the epoch
 
 DAY = 86_400
-TURN = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 PASSWORD = re.compile("://[^@/]*@")
-STORE = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
+STORE_URL = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceSettings:
-    """Every number and name the service goes by. Durations are seconds, or text such as ``"10s"``.
+    """The settings of the service. Durations are seconds, or text such as ``"10s"``.
 
     Parameters
     ----------
@@ -37,35 +40,35 @@ class ServiceSettings:
         Where jobs and quota live: ``sqlite:///file.db`` (a file, four slashes for an absolute path)
         or ``postgresql://user:password@host/database``. One service process per store.
     revision : str
-        ``current`` or ``earlier``: which revision of the contract is spoken.
+        ``current`` or ``earlier``: which revision of the contract the service implements.
     daily_limit : int
         Addresses a client may have verified per day.
     check_costs_quota : bool
         Whether a single check takes one unit of the quota.
     day_turns_at : str
-        UTC time ``HH:MM`` at which the quota starts anew.
+        UTC time ``HH:MM`` at which the daily quota starts again.
     trusted_proxies : iterable of str
-        Addresses and networks whose ``X-Forwarded-For`` is believed; from anyone else it is ignored.
+        Addresses and networks whose ``X-Forwarded-For`` is used; from other peers it is ignored.
     rate_limit : float
-        Addresses per second that one client may ask about in the long run; 0: no limiter.
+        Addresses per second that one client may submit in the long run; 0: no limit.
     rate_burst : int
-        Addresses it may ask about at once; at least one bulk request.
+        Addresses that it may submit at once; at least one bulk request.
     queue_limit : int
-        Addresses waiting or being verified from which on the queue is saturated.
+        Addresses that may wait or be verified; with more the queue is saturated.
     saturation_backoff : tuple of float
-        Waits between the attempts of a job that found the queue saturated; then it is ``throttled``.
+        Waits between the attempts of a job that found the queue saturated; after them it is ``throttled``.
     concurrency : int
-        Addresses of bulk jobs in the engine at once.
+        Addresses of bulk jobs that are verified at once.
     gather : duration
-        How long the worker lets jobs come together, so that they share sessions.
+        How long the worker waits for more jobs, so that they share SMTP sessions.
     check_timeout : duration
-        Longest wait for the engine on a single check; then ``UPSTREAM_ERROR``.
+        Longest time for a single check; then ``UPSTREAM_ERROR``.
     job_timeout : duration
-        The same for a batch of jobs; what it has not answered ends in ``error``.
+        Longest time for a batch of jobs; jobs without a result then end in ``error``.
     result_retention : duration
-        How long an ended job still answers; then it is removed.
+        How long the result of a job is kept; then the job is removed.
     body_limit : int
-        Largest request body in octets; more is refused before it is read.
+        Largest request body in octets; a larger one is refused before it is read.
     header_limit : int
         Largest request head in octets.
     body_timeout : duration
@@ -75,8 +78,8 @@ class ServiceSettings:
     access_log : bool
         Whether each request is logged, as a line of JSON without local parts of addresses.
     local : LocalSettings
-        The engine's settings, where no other backend is given. Greylisted addresses are not waited
-        for, since a single check is answered while the client waits.
+        Settings of the local backend, if no other backend is given. By default greylisted addresses
+        are not retried, since the client of a single check waits for the response.
 
     Raises
     ------
@@ -90,7 +93,7 @@ class ServiceSettings:
     (30.0, 60.0)
     """
 
-    store: str = field(default="sqlite:///mailverdict-service.db", repr=False)  # it may hold a password
+    store: str = field(default="sqlite:///mailverdict-service.db", repr=False)  # may contain a password
     revision: str = Revision.CURRENT
     daily_limit: int = 100
     check_costs_quota: bool = True
@@ -99,7 +102,7 @@ class ServiceSettings:
     rate_limit: float = 100.0
     rate_burst: int = 1000
     queue_limit: int = 20_000
-    # Twelve minutes in all: what the contract says a saturated queue is waited for.
+    # Twelve minutes in all, as the contract says.
     saturation_backoff: tuple[float, ...] = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 180.0)
     concurrency: int = 1000
     gather: Duration = 0.05
@@ -113,33 +116,33 @@ class ServiceSettings:
     header_timeout: Duration = 10.0
     access_log: bool = True
     local: LocalSettings = field(default_factory=lambda: LocalSettings(retry_greylisted=0))
-    turn: int = field(init=False, repr=False, compare=False)  # seconds after midnight UTC
+    day_offset: int = field(init=False, repr=False, compare=False)  # `day_turns_at` in seconds
 
     def __post_init__(self) -> None:
-        """Check every value and keep it in its parsed form."""
+        """Check and parse every value."""
         for name, low in WHOLE_NUMBERS:
-            check_least(getattr(self, name), low, name)
+            check_at_least(getattr(self, name), low, name)
         for name in DURATIONS:
             object.__setattr__(self, name, parse_duration(getattr(self, name), name=name))
         for name, (parse, hint) in PARSED.items():
             object.__setattr__(self, name, parse_or_refuse(getattr(self, name), parse, name, hint))
-        object.__setattr__(self, "turn", seconds_after_midnight(self.day_turns_at))
+        object.__setattr__(self, "day_offset", seconds_after_midnight(self.day_turns_at))
         object.__setattr__(self, "trusted_proxies", parse_networks(self.trusted_proxies, name="trusted_proxies"))
         if not isinstance(self.local, LocalSettings):
             raise SettingsError(f"local={self.local!r}: give LocalSettings(...)")
 
     def seconds(self, name: str) -> float:
-        """Give a duration in seconds.
+        """Return a duration in seconds.
 
         Parameters
         ----------
         name : str
-            The attribute.
+            Name of the attribute.
 
         Returns
         -------
         float
-            Its value, parsed when the settings were built.
+            The value of the attribute.
 
         Examples
         --------
@@ -150,7 +153,7 @@ class ServiceSettings:
         return parse_duration(getattr(self, name), name=name)
 
     def day_of(self, now: float) -> str:
-        """Name the quota's day of a moment.
+        """Return the day that a time belongs to for the quota.
 
         Parameters
         ----------
@@ -160,7 +163,7 @@ class ServiceSettings:
         Returns
         -------
         str
-            ISO date of the midnight before the turn.
+            ISO date of the UTC day in which the quota's day began.
 
         Examples
         --------
@@ -168,12 +171,12 @@ class ServiceSettings:
         >>> ServiceSettings(day_turns_at="06:00").day_of(86400 + 5 * 3600)
         '1970-01-01'
         """
-        return iso_date(int(now - self.turn) // DAY)
+        return iso_date(int(now - self.day_offset) // DAY)
 
 
 @lru_cache(maxsize=8)
 def iso_date(day: int) -> str:
-    """The date of a day since the epoch; it is asked for with every request."""
+    """The date of a day since the epoch; cached, since every request needs it."""
     return datetime.fromtimestamp(day * DAY, UTC).date().isoformat()
 
 
@@ -182,14 +185,14 @@ def seconds_after_midnight(time_of_day: str) -> int:
     return int(hours) * 3600 + int(minutes) * 60
 
 
-def check_least(value: object, low: int, name: str) -> None:
-    """A whole number that is not below `low`."""
+def check_at_least(value: object, low: int, name: str) -> None:
+    """Raise unless the value is a whole number from `low`."""
     if isinstance(value, bool) or not isinstance(value, int) or value < low:
         raise SettingsError(f"{name}={value!r}: give a whole number from {low}")
 
 
 def parse_or_refuse(value: object, parse: Callable[[object], object], name: str, hint: str) -> object:
-    """What `parse` makes of a value, or a `SettingsError` that names it."""
+    """The parsed value; a `SettingsError` that names the setting if it cannot be parsed."""
     try:
         return parse(value)
     except (TypeError, ValueError) as exc:
@@ -198,22 +201,22 @@ def parse_or_refuse(value: object, parse: Callable[[object], object], name: str,
 
 
 def parse_store(value: object) -> str:
-    """A URL of one of the two databases; a store in memory would lose jobs with the process."""
+    """A URL of SQLite or PostgreSQL; a store in memory is refused, since it would lose jobs."""
     text = str(value)
-    if not STORE.fullmatch(text) or ":memory:" in text or text.rstrip("/") == "sqlite:":
+    if not STORE_URL.fullmatch(text) or ":memory:" in text or text.rstrip("/") == "sqlite:":
         raise ValueError(text)
     return text
 
 
-def parse_turn(value: object) -> str:
-    """A time of day."""
-    if not isinstance(value, str) or not TURN.fullmatch(value):
+def parse_time_of_day(value: object) -> str:
+    """A time of day, ``HH:MM``."""
+    if not isinstance(value, str) or not TIME_OF_DAY.fullmatch(value):
         raise ValueError(value)
     return value
 
 
 def parse_flag(value: object) -> bool:
-    """True or False and nothing that only resembles them."""
+    """True or False; 0, 1 and text are refused."""
     if not isinstance(value, bool):
         raise TypeError(value)
     return value
@@ -227,21 +230,21 @@ def parse_rate(value: object) -> float:
 
 
 def parse_backoff(value: object) -> tuple[float, ...]:
-    """Durations, as a list or as text with commas."""
+    """Durations, as a list or as text separated by commas."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not parts:
         raise TypeError(value)
     return tuple(parse_duration(part, name="saturation_backoff") for part in parts)
 
 
-# What must be parsed, by what, and what the message says to give instead.
+# Setting: its parser, and what the message says to give.
 PARSED: dict[str, tuple[Callable[[object], object], str]] = {
     "store": (parse_store, "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'"),
     "revision": (lambda value: Revision(str(value)), "'current' or 'earlier'"),
-    "day_turns_at": (parse_turn, "a UTC time of day such as '00:00'"),
+    "day_turns_at": (parse_time_of_day, "a UTC time of day such as '00:00'"),
     "check_costs_quota": (parse_flag, "True or False"),
     "access_log": (parse_flag, "True or False"),
-    "rate_limit": (parse_rate, "a number from 0 (no limiter)"),
+    "rate_limit": (parse_rate, "a number from 0 (0: no limit)"),
     "saturation_backoff": (parse_backoff, "durations such as ('15s', '1min')"),
 }
 WHOLE_NUMBERS = (
@@ -269,32 +272,34 @@ def read_list(text: str) -> tuple[str, ...]:
 
 
 def read_zones(text: str) -> tuple[Zone, ...]:
-    """``zone=code+code, zone=code``: which answers of which DNS list mean *listed*."""
+    """``zone=code+code, zone=code``: DNS lists, and the answers that mean *listed*."""
     pairs = (part.partition("=") for part in read_list(text))
     return tuple(Zone(name.strip(), tuple(codes.split("+"))) for name, _, codes in pairs)  # type: ignore[arg-type]
 
 
 Reader = Callable[[str], Any]
-# What is not here stays text; a number with a point is a duration, which settings parse themselves.
-BY_DEFAULT: tuple[tuple[type, Reader], ...] = ((bool, read_flag), (int, int), (tuple, read_list))
-# Attributes whose default does not tell how their text is read.
-BY_NAME: dict[str, Reader] = {
+# Reader by the type of the default; other values stay text, also durations, which the settings parse.
+READER_BY_TYPE: tuple[tuple[type, Reader], ...] = ((bool, read_flag), (int, int), (tuple, read_list))
+# Readers of attributes whose default has another type.
+READER_BY_NAME: dict[str, Reader] = {
     "rate_limit": float,
     "saturation_backoff": str,
     "zones": read_zones,
-    **{f.name: str for f in fields(Lists) if f.name != "extended_roles"},  # each is a path here
+    **{f.name: str for f in fields(Lists) if f.name != "extended_roles"},  # a path
 }
-# Values that are made of several attributes; their variables carry the prefix given here.
-PARTS: dict[str, tuple[type, str]] = {"blacklist": (Blacklist, "BLACKLIST_"), "lists": (Lists, "")}
+# Attributes of `LocalSettings` that are settings themselves, and the prefix of their variables.
+NESTED: dict[str, tuple[type, str]] = {"blacklist": (Blacklist, "BLACKLIST_"), "lists": (Lists, "")}
 
 
 def reader_of(name: str, default: object) -> Reader:
-    """How the text of an attribute is read."""
-    return BY_NAME.get(name) or next((reader for kind, reader in BY_DEFAULT if isinstance(default, kind)), str)
+    """The function that parses an attribute's text."""
+    return READER_BY_NAME.get(name) or next(
+        (reader for kind, reader in READER_BY_TYPE if isinstance(default, kind)), str
+    )
 
 
 def attributes(owner: type, skipped: tuple[str, ...] = ()) -> Iterator[tuple[str, Reader]]:
-    """The plain attributes of a settings value, each with its reader."""
+    """The attributes of a settings class that are not `skipped`, each with its reader."""
     default = owner()
     for each in fields(owner):
         if each.init and each.name not in skipped:
@@ -302,10 +307,10 @@ def attributes(owner: type, skipped: tuple[str, ...] = ()) -> Iterator[tuple[str
 
 
 def variables() -> dict[str, tuple[str, str, Reader]]:
-    """Every variable: where its value goes (owner, attribute) and its reader."""
+    """Every variable with its owner, its attribute and its reader."""
     found = {name.upper(): ("service", name, read) for name, read in attributes(ServiceSettings, ("local",))}
-    found |= {name.upper(): ("local", name, read) for name, read in attributes(LocalSettings, tuple(PARTS))}
-    for owner, (kind, prefix) in PARTS.items():
+    found |= {name.upper(): ("local", name, read) for name, read in attributes(LocalSettings, tuple(NESTED))}
+    for owner, (kind, prefix) in NESTED.items():
         found |= {prefix + name.upper(): (owner, name, read) for name, read in attributes(kind)}
     return {PREFIX + name: target for name, target in found.items()}
 
@@ -314,21 +319,21 @@ VARIABLES = variables()
 
 
 def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any) -> ServiceSettings:
-    """Build settings out of ``MAILVERDICT_*`` variables.
+    """Build settings from ``MAILVERDICT_*`` variables.
 
     Parameters
     ----------
     environ : mapping of str to str, optional
-        The variables; the process's by default. A variable is named after the attribute of
-        `ServiceSettings` or `LocalSettings` in upper case, as ``MAILVERDICT_DAILY_LIMIT``. An empty
-        one counts as not set.
+        The variables; those of the process by default. The name of a variable is the attribute of
+        `ServiceSettings` or `LocalSettings` in upper case, such as ``MAILVERDICT_DAILY_LIMIT``. An
+        empty variable counts as not set.
     **overrides
-        Attributes of `ServiceSettings` or `LocalSettings` that win over the environment; None does not.
+        Attributes of `ServiceSettings` or `LocalSettings` that override the environment; None does not.
 
     Returns
     -------
     ServiceSettings
-        Checked.
+        The settings; unset variables keep their defaults.
 
     Raises
     ------
@@ -347,7 +352,7 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
             owner, name, read = VARIABLES[variable]
             given[owner][name] = read_or_refuse(variable, text, read)
         elif variable.startswith(PREFIX) and text:
-            LOG.warning("%s is no setting of the service; it is ignored", variable)
+            LOG.warning("%s is not a setting of the service; it is ignored", variable)
     for name, value in overrides.items():
         if value is not None:
             given[owner_of(name)][name] = value
@@ -355,19 +360,19 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
 
 
 def owner_of(name: str) -> str:
-    """Whose attribute a keyword is; what is nobody's goes to `ServiceSettings`, which refuses it."""
+    """The settings class of a keyword; an unknown one goes to `ServiceSettings`, which refuses it."""
     return "local" if name in LocalSettings.__dataclass_fields__ else "service"
 
 
 def assemble(given: dict[str, dict[str, Any]]) -> ServiceSettings:
-    """Put the parts together; only what was given, so that defaults stay in one place."""
-    parts = {owner: kind(**given[owner]) for owner, (kind, _) in PARTS.items() if given[owner]}
-    local = LocalSettings(**{**parts, **given["local"]})
+    """Build the settings with the given attributes only, so that the classes define the defaults."""
+    nested = {owner: kind(**given[owner]) for owner, (kind, _) in NESTED.items() if given[owner]}
+    local = LocalSettings(**{**nested, **given["local"]})
     return ServiceSettings(**{"local": local, **given["service"]})
 
 
 def read_or_refuse(variable: str, text: str, read: Reader) -> Any:
-    """The value of a variable, or a `SettingsError` that names it."""
+    """The value of a variable; a `SettingsError` that names it if it cannot be parsed."""
     try:
         return read(text)
     except SettingsError as exc:

@@ -54,8 +54,8 @@ def test_zero_rate_grants_everything() -> None:
 def test_memory_is_bounded_however_many_clients_come() -> None:
     hand = Hand()
     limiter = RateLimiter(1.0, 100, clock=hand)
-    for client in range(module.MOST_CLIENTS + 2):
+    for client in range(module.CLIENT_LIMIT + 2):
         hand.at += 0.001
         limiter.try_acquire(str(client), 100)
-    assert len(limiter.buckets) <= module.MOST_CLIENTS
-    assert not limiter.try_acquire(str(module.MOST_CLIENTS + 1), 100)  # the newest are remembered
+    assert len(limiter.buckets) <= module.CLIENT_LIMIT
+    assert not limiter.try_acquire(str(module.CLIENT_LIMIT + 1), 100)  # the newest are remembered

@@ -1,1 +1,1 @@
-"""HTTP: who may ask, bodies, replies, routes, OpenAPI, the status page, limits, metrics."""
+"""HTTP: what happens around each request, bodies, replies, routes, OpenAPI, status page, rate limiter, metrics."""

@@ -1,4 +1,4 @@
-"""Around every request: its identifier, its line in the access log, its metrics, its last net."""
+"""What happens around every request: request_id, client account, size check, error reply, metrics, access log."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ...model.settings import Network
 from ..settings import ServiceSettings
 from .metrics import Metrics
 from .replies import (
-    ENCODE,
     JsonReply,
     LingeringReply,
     RequestRefused,
-    iso_moment,
+    encode_json,
+    iso_timestamp,
     new_request_id,
     short_error,
     standard_error,
@@ -31,20 +31,17 @@ from .replies import (
 __all__ = ["AccessLog", "AccessMiddleware", "RequestTrace", "account_of", "client_account", "error_response"]
 
 LOG = logging.getLogger(__name__)
-UNEXPECTED = "something unexpected went wrong; the log has it under the request_id"
-UNKNOWN_ROUTE = "(unknown)"  # a path of a client's own making may hold anything, an address too
+UNEXPECTED = "an unexpected error occurred; the service's log has it under the request_id"
+UNKNOWN_ROUTE = "(unknown)"  # logged in place of a path without a route, which may hold an address
 
 
 @dataclass(slots=True)
 class RequestTrace:
-    """What is known of a request while it is answered; `notes` go into the access log.
-
-    A note is never an address: the domain, the type and the count are enough to run a service by.
-    """
+    """What is recorded about a request; `notes` go into the access log and never hold a whole address."""
 
     request_id: str
     client: str
-    started: float
+    started: float  # of time.perf_counter
     route: str = UNKNOWN_ROUTE
     status: int = 0
     code: str = ""
@@ -54,18 +51,7 @@ class RequestTrace:
 class AccessMiddleware:
     """ASGI middleware; the request's `RequestTrace` is in ``scope["trace"]``.
 
-    Parameters
-    ----------
-    app : ASGI application
-        What answers.
-    settings : ServiceSettings
-        Header limit, trusted proxies, whether there is an access log.
-    metrics : Metrics
-        Where requests are counted.
-    open_state : callable
-        Opens what the application works with, unless that is done.
-    log : callable
-        Takes a line of the access log.
+    `open_state` opens the service's state unless it is open; `log` gets the lines of the access log.
     """
 
     def __init__(
@@ -83,49 +69,49 @@ class AccessMiddleware:
         self.log = log
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, whatever happens inside."""
+        """Handle one request and record it, also when it fails."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        trace = scope["trace"] = self.trace(scope)
+        trace = scope["trace"] = self.new_trace(scope)
 
-        async def watched(message: Message) -> None:
+        async def send_and_note_status(message: Message) -> None:
             if message["type"] == "http.response.start":
                 trace.status = message["status"]
             await send(message)
 
         try:
-            await self.respond(scope, receive, watched)
+            await self.respond(scope, receive, send_and_note_status)
         finally:
             self.record(scope["method"], trace)
 
     async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer; what it did not foresee is an `INTERNAL_ERROR` and in the log."""
+        """Call the application; an unexpected error becomes `INTERNAL_ERROR` and goes to the log."""
         trace: RequestTrace = scope["trace"]
         try:
-            self.check_head(scope)
+            self.check_head_size(scope)
             await self.open_state()
             await self.app(scope, receive, send)
-        except RequestRefused as refusal:
-            await error_response(refusal, trace)(scope, receive, send)
+        except RequestRefused as refused:
+            await error_response(refused, trace)(scope, receive, send)
         except SettingsError as exc:  # the state could not be opened
-            LOG.error("the service cannot work as it is set up: %s", exc)
+            LOG.error("the service cannot work with its settings: %s", exc)
             await error_response(short_error("E1001", "the service is misconfigured"), trace)(scope, receive, send)
-        except Exception:  # the last net: no traceback leaves the house
+        except Exception:  # no traceback may reach a client
             LOG.exception("request %s failed", trace.request_id)
             if trace.status:
-                raise  # half an answer cannot be taken back; the server closes the connection
+                raise  # the response has begun: the server closes the connection
             await error_response(standard_error("INTERNAL_ERROR", UNEXPECTED), trace)(scope, receive, send)
 
-    def trace(self, scope: Scope) -> RequestTrace:
-        """Begin with who asks."""
+    def new_trace(self, scope: Scope) -> RequestTrace:
+        """The trace of a request that has just arrived."""
         forwarded = [value.decode("latin-1") for name, value in scope["headers"] if name == b"x-forwarded-for"]
         peer = (scope.get("client") or (None,))[0]
         client = client_account(peer, forwarded, self.settings.trusted_proxies)
         return RequestTrace(new_request_id(), client, time.perf_counter())
 
-    def check_head(self, scope: Scope) -> None:
-        """Refuse a head that is too large; the server cuts off what grows without end before."""
+    def check_head_size(self, scope: Scope) -> None:
+        """Refuse a request head above the limit; the server limits only heads that arrive in pieces."""
         octets = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         octets += sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if octets > self.settings.header_limit:
@@ -134,7 +120,7 @@ class AccessMiddleware:
             raise short_error("HEADERS_TOO_LARGE", message, headers={"connection": "close"})
 
     def record(self, method: str, trace: RequestTrace) -> None:
-        """Count the request, and write its line."""
+        """Count the request and log it."""
         seconds = time.perf_counter() - trace.started
         self.metrics.request(trace.route, trace.status, seconds)
         if trace.code:
@@ -143,93 +129,61 @@ class AccessMiddleware:
             self.log(log_line(method, trace, seconds))
 
 
-def log_line(method: str, trace: RequestTrace, seconds: float) -> str:
-    """One line of JSON."""
-    fields = {
-        "time": iso_moment(),
-        "request_id": trace.request_id,
-        "client": trace.client,
-        "method": method,
-        "route": trace.route,
-        "status": trace.status,
-        "ms": round(seconds * 1000, 2),
-        **({"code": trace.code} if trace.code else {}),
-        **trace.notes,
-    }
-    return ENCODE(fields)
+def error_response(refused: RequestRefused, trace: RequestTrace) -> JsonReply:
+    """The error reply; its code is noted in the trace."""
+    trace.code = refused.code
+    reply = LingeringReply if refused.code == "PAYLOAD_TOO_LARGE" else JsonReply
+    return reply(refused.body(trace.request_id), refused.status, refused.headers)
 
 
-def error_response(refusal: RequestRefused, trace: RequestTrace) -> JsonReply:
-    """The envelope of a refusal, noted."""
-    trace.code = refusal.code
-    reply = LingeringReply if refusal.code == "PAYLOAD_TOO_LARGE" else JsonReply
-    return reply(refusal.body(trace.request_id), refusal.status, refusal.headers)
-
+# Client accounts: the text that quota and rate limiter count by.
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-NOBODY = "unknown"  # a peer without an address, as on a Unix socket
-SHARED_PREFIX = 64  # a network of this size is one customer's: RFC 6177, and what hosts change addresses within
+UNKNOWN_CLIENT = "unknown"  # a peer without an address, as on a Unix socket
+IPV6_PREFIX = 64  # one customer's network (RFC 6177), in which a host changes its address
 
 
 def client_account(peer: str | None, forwarded: Sequence[str], trusted: tuple[Network, ...]) -> str:
-    """Name the client's account.
+    """The client's account: an IPv4 address, the /64 network of an IPv6 address, or ``unknown``.
 
-    ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote: as long as the one who
-    tells is trusted, what it tells is believed. Anything before that may be forged.
-
-    Parameters
-    ----------
-    peer : str or None
-        Address of the connection's other end.
-    forwarded : sequence of str
-        The values of the ``X-Forwarded-For`` headers, in order.
-    trusted : tuple of Network
-        Proxies that are believed.
-
-    Returns
-    -------
-    str
-        An IPv4 address, the /64 network of an IPv6 address, or ``unknown``.
+    `forwarded` are the values of ``X-Forwarded-For``. They are read from the end, where the nearest
+    proxy wrote, for as long as the host that wrote them is in `trusted`; the rest may be forged.
     """
     if not (trusted and forwarded):
         return account_of_peer(peer)
-    teller = parse_address(peer or "")
-    if teller is None:
-        return NOBODY
+    client = parse_address(peer or "")
+    if client is None:
+        return UNKNOWN_CLIENT
     hops = [hop for value in forwarded for hop in value.split(",")]
-    while hops and is_within(teller, trusted):
-        told = parse_address(hops.pop())
-        if told is None:
+    while hops and any(client in network for network in trusted):
+        previous = parse_address(hops.pop())
+        if previous is None:
             break
-        teller = told
-    return account_of(teller)
+        client = previous
+    return account_of(client)
 
 
 @lru_cache(maxsize=4096)
 def account_of_peer(peer: str | None) -> str:
-    """The account of a connection's other end; most requests come over connections that are kept."""
+    """The account of the other end of a connection; cached, since connections are reused."""
     address = parse_address(peer or "")
-    return NOBODY if address is None else account_of(address)
+    return UNKNOWN_CLIENT if address is None else account_of(address)
 
 
 def account_of(address: Address) -> str:
-    """IPv6 clients choose among 2**64 addresses, so their network is the account.
+    """The network for IPv6, since one host can use 2**64 addresses.
 
     >>> account_of(ipaddress.ip_address("2001:db8::1:2:3:4"))
     '2001:db8::/64'
     """
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)
-    network = int(address) >> (128 - SHARED_PREFIX) << (128 - SHARED_PREFIX)
-    return f"{ipaddress.IPv6Address(network)}/{SHARED_PREFIX}"
-
-
-def is_within(address: Address, networks: tuple[Network, ...]) -> bool:
-    return any(address in network for network in networks)
+    network = int(address) >> (128 - IPV6_PREFIX) << (128 - IPV6_PREFIX)
+    return f"{ipaddress.IPv6Address(network)}/{IPV6_PREFIX}"
 
 
 def parse_address(text: str) -> Address | None:
-    """An address, with or without a port; IPv4 in IPv6 clothing is IPv4."""
+    """An address with or without a port; an IPv4-mapped IPv6 address becomes IPv4."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -242,42 +196,49 @@ def parse_address(text: str) -> Address | None:
     return getattr(address, "ipv4_mapped", None) or address
 
 
+# The access log.
+
+
+def log_line(method: str, trace: RequestTrace, seconds: float) -> str:
+    fields = {
+        "time": iso_timestamp(),
+        "request_id": trace.request_id,
+        "client": trace.client,
+        "method": method,
+        "route": trace.route,
+        "status": trace.status,
+        "ms": round(seconds * 1000, 2),
+        **({"code": trace.code} if trace.code else {}),
+        **trace.notes,
+    }
+    return encode_json(fields)
+
+
 class AccessLog:
-    """Writes lines to a stream; a call costs next to nothing.
+    """Writes lines to a stream a few times a second instead of one by one, which saves a write per request.
 
-    Parameters
-    ----------
-    stream : text file
-        Where they go.
-    pause : float
-        Seconds that a line waits for others at most.
-
-    Examples
-    --------
-    >>> import io
-    >>> out = io.StringIO()
-    >>> lines = AccessLog(out)
-    >>> lines("one")
-    >>> out.getvalue().splitlines()
-    ['one']
+    >>> import sys
+    >>> log = AccessLog(sys.stdout)
+    >>> log("one")
+    one
     """
 
-    def __init__(self, stream: TextIO, *, pause: float = 0.2) -> None:
+    def __init__(self, stream: TextIO, *, delay: float = 0.2) -> None:
         self.stream = stream
-        self.pause = pause
+        self.delay = delay  # seconds that a line waits at most
         self.waiting: list[str] = []
 
     def __call__(self, line: str) -> None:
-        """Write a line soon; at once where no event loop runs that could do it later."""
+        """Write a line after `delay`, or at once without a running event loop."""
         self.waiting.append(line)
         if len(self.waiting) == 1:
             try:
-                asyncio.get_running_loop().call_later(self.pause, self.flush)
+                asyncio.get_running_loop().call_later(self.delay, self.flush)
             except RuntimeError:
                 self.flush()
 
     def flush(self) -> None:
-        """Write what is waiting."""
+        """Write the lines that wait."""
         if self.waiting:
             text = "\n".join(self.waiting)
             self.waiting.clear()

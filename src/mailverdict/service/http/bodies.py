@@ -1,4 +1,4 @@
-"""Requests of the contract out of bodies of any kind: what cannot be read is refused, with the reason."""
+"""Request bodies: read within limits, decoded strictly, and parsed into `CheckRequest` or `BulkRequest`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = ["TYPES", "BulkRequest", "CheckRequest", "is_well_formed", "parse_bulk
 
 # In the contract's order.
 TYPES = list(map(str, (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX)))
-LONGEST_NUMBER = 18  # digits; Python refuses to read numbers of thousands
+NUMBER_DIGITS = 18  # in Content-Length; Python refuses to parse numbers of thousands of digits
 CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A single check that can be asked of the engine; its syntax is known and accepted."""
+    """A single check; its syntax has been checked and accepted."""
 
     email: str
     validation_type: str
@@ -35,7 +35,7 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class BulkRequest:
-    """A bulk submission; `well_formed` says so of each of the `emails`."""
+    """A bulk submission; `well_formed` has an entry for each of the `emails`."""
 
     emails: tuple[str, ...]
     well_formed: tuple[bool, ...]
@@ -43,18 +43,12 @@ class BulkRequest:
 
 
 def is_well_formed(email: str) -> bool:
-    """Whether the syntax check accepts an address; surrounding blanks do not count."""
+    """Whether the syntax check accepts an address without its surrounding blanks."""
     return observe_address(email.strip()).ok
 
 
 async def read_object(request: Request, *, limit: int, seconds: float) -> Mapping[str, Any]:
-    """Read a body that must be a JSON object.
-
-    Raises
-    ------
-    RequestRefused
-        In the short envelope, as the request does not get any further.
-    """
+    """Read a body that must be a JSON object; anything else is refused in the short envelope."""
     check_content_type(request.headers.get("content-type", ""))
     check_length(request.headers.get("content-length", ""), limit)
     try:
@@ -80,31 +74,31 @@ def check_content_type(value: str) -> None:
 
 
 def check_length(value: str, limit: int) -> None:
-    """Refuse by the announced length, before anything is read."""
-    if value.isdecimal() and (len(value) > LONGEST_NUMBER or int(value) > limit):
-        raise too_large(limit)
+    """Refuse by Content-Length, before the body is read."""
+    if value.isdecimal() and (len(value) > NUMBER_DIGITS or int(value) > limit):
+        raise body_too_large(limit)
 
 
-def too_large(limit: int) -> Exception:
+def body_too_large(limit: int) -> Exception:
     return short_error("PAYLOAD_TOO_LARGE", f"a body has at most {limit} octets", headers=CLOSE)
 
 
 async def read_octets(request: Request, limit: int) -> bytes:
-    """The whole body, as long as it is within the limit."""
+    """The whole body, if it is within the limit."""
     octets = bytearray()
     while True:
         message = await request.receive()
         if message["type"] == "http.disconnect":
-            raise short_error("E1002", "the connection ended before the body did")
+            raise short_error("E1002", "the connection was closed before the body was complete")
         octets += message.get("body", b"")
         if len(octets) > limit:
-            raise too_large(limit)
+            raise body_too_large(limit)
         if not message.get("more_body", False):
             return bytes(octets)
 
 
 def parse_object(octets: bytes) -> Mapping[str, Any]:
-    """Decode strictly; nesting deeper than the decoder goes is no request of ours either."""
+    """Decode a JSON object; nesting too deep for the decoder is refused like invalid JSON."""
     try:
         body = json.loads(octets.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -115,7 +109,7 @@ def parse_object(octets: bytes) -> Mapping[str, Any]:
 
 
 def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckRequest:
-    """Read a single check; `default_type` stands where the revision lets the type be left out."""
+    """Parse a single check; without `default_type` the validation type is required."""
     given = body.get("email")
     email = given.strip() if isinstance(given, str) else ""
     syntax = observe_address(email)
@@ -125,10 +119,10 @@ def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckReque
 
 
 def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
-    """Read a bulk submission; malformed addresses are part of it, things that are no text are not."""
+    """Parse a bulk submission; malformed addresses are accepted, entries that are not text are not."""
     emails = body.get("emails")
     if not isinstance(emails, list) or not emails:
-        raise short_error("E1002", "emails is not a list of addresses with at least one entry")
+        raise short_error("E1002", "emails must be a list of addresses with at least one entry")
     if len(emails) > BULK_LIMIT:
         raise standard_error(
             "BULK_LIMIT_EXCEEDED",
@@ -143,12 +137,14 @@ def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
 
 
 def parse_type(body: Mapping[str, Any], default: str | None) -> str:
-    """One of the four types."""
+    """The validation type, which must be one of the four."""
     if "validation_type" not in body:
         if default is None:
             raise short_error("E1003", "validation_type is missing")
         return default
     value = body["validation_type"]
     if not isinstance(value, str) or value not in TYPES:
-        raise standard_error("INVALID_VALIDATION_TYPE", f"validation_type is none of {', '.join(TYPES)}", allowed=TYPES)
+        raise standard_error(
+            "INVALID_VALIDATION_TYPE", f"validation_type must be one of {', '.join(TYPES)}", allowed=TYPES
+        )
     return value

@@ -1,4 +1,4 @@
-"""The per-client limiter: a bucket of addresses that fills again over time."""
+"""`RateLimiter`: a token bucket of addresses for each client."""
 
 from __future__ import annotations
 
@@ -7,23 +7,14 @@ from collections.abc import Callable
 
 __all__ = ["RateLimiter"]
 
-MOST_CLIENTS = 100_000  # buckets kept; a full one is the same as none
+CLIENT_LIMIT = 100_000  # buckets kept; a full bucket is the same as none
 
 
 class RateLimiter:
-    """Grants each client `burst` addresses at once and `rate` a second in the long run.
+    """Grants each client `burst` addresses at once and `rate` addresses per second in the long run.
 
-    Parameters
-    ----------
-    rate : float
-        Addresses per second; 0: everything is granted.
-    burst : int
-        What a bucket holds.
-    clock : callable
-        Seconds, monotonic.
+    A rate of 0 grants everything.
 
-    Examples
-    --------
     >>> limiter = RateLimiter(1.0, 100, clock=lambda: 0.0)
     >>> limiter.try_acquire("192.0.2.1", 100), limiter.try_acquire("192.0.2.1", 1)
     (True, False)
@@ -33,28 +24,28 @@ class RateLimiter:
         self.rate = rate
         self.burst = float(burst)
         self.clock = clock
-        self.buckets: dict[str, tuple[float, float]] = {}
+        self.buckets: dict[str, tuple[float, float]] = {}  # tokens, and when they were counted
 
     def try_acquire(self, client: str, cost: int) -> bool:
-        """Take `cost` addresses out of the client's bucket, if they are in it."""
+        """Take `cost` tokens out of the client's bucket if it has them."""
         if not self.rate:
             return True
         now = self.clock()
-        level = self.level(client, now)
-        if level < cost:
+        tokens = self.tokens(client, now)
+        if tokens < cost:
             return False
-        self.buckets[client] = (level - cost, now)
-        if len(self.buckets) > MOST_CLIENTS:
-            self.forget(now)
+        self.buckets[client] = (tokens - cost, now)
+        if len(self.buckets) > CLIENT_LIMIT:
+            self.drop_buckets(now)
         return True
 
-    def level(self, client: str, now: float) -> float:
-        """What is in the bucket by now."""
+    def tokens(self, client: str, now: float) -> float:
+        """The tokens in the client's bucket."""
         left, since = self.buckets.get(client, (self.burst, now))
         return min(self.burst, left + (now - since) * self.rate)
 
-    def forget(self, now: float) -> None:
-        """Drop the buckets that are full again, and the oldest if that is not half of them."""
-        busy = {client: seen for client, seen in self.buckets.items() if self.level(client, now) < self.burst}
-        newest = sorted(busy.items(), key=lambda item: item[1][1])[-MOST_CLIENTS // 2 :]
+    def drop_buckets(self, now: float) -> None:
+        """Drop full buckets, then the oldest until half of the limit is left."""
+        used = {client: bucket for client, bucket in self.buckets.items() if self.tokens(client, now) < self.burst}
+        newest = sorted(used.items(), key=lambda item: item[1][1])[-CLIENT_LIMIT // 2 :]
         self.buckets = dict(newest)

@@ -1,4 +1,4 @@
-"""The contract as an OpenAPI 3.1 document, for the revision that is spoken."""
+"""The OpenAPI 3.1 document of the service, for the revision in its settings."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def flag(description: str, *, null: bool = False) -> Json:
 
 
 def record(required: dict[str, Json], optional: dict[str, Json] | None = None, *, closed: bool = False) -> Json:
-    """An object; `closed` where the contract says that there are exactly these keys."""
+    """The schema of an object; `closed`: the contract allows no other keys."""
     shape: Json = {"type": "object", "properties": {**required, **(optional or {})}, "required": list(required)}
     return {**shape, "additionalProperties": False} if closed else shape
 
 
 VALIDATION_TYPE = text("How deep the verification goes.", enum=TYPES)
 MOMENT = text("ISO 8601 with offset.", format="date-time")
-FAULTS: Json = {
+ERRORS: Json = {
     "type": "array",
-    "items": record({"code": text("Upper case."), "message": text("A sentence.")}),
+    "items": record({"code": text("In upper case."), "message": text("What went wrong, in a sentence.")}),
 }
 CHECKS: Json = {
     "type": "object",
@@ -63,7 +63,7 @@ PAYLOAD = record(
         },
         "checks": CHECKS,
         "reason": {"type": ["string", "null"], "description": "Upper-case code of the first error."},
-        "errors": {**FAULTS, "type": ["array", "null"]},
+        "errors": {**ERRORS, "type": ["array", "null"]},
     },
     {
         "role": flag("The local part is a role prefix. Absent: never determined."),
@@ -82,14 +82,14 @@ EARLIER_PAYLOAD = record(
         "valid": {"type": "boolean"},
         "checks": CHECKS,
         "reason": {"enum": [None, *EARLIER_REASONS], "description": "Null when valid."},
-        "errors": FAULTS,
+        "errors": ERRORS,
     },
     closed=True,
 )
 JOB = record(
     {
         "email": text(),
-        "status": text("Where the processing stands; only `done` and `error` are final.", enum=JOB_STATUSES),
+        "status": text("The state of processing; only `done` and `error` are final.", enum=JOB_STATUSES),
         "verification": {"oneOf": [ref("Verification"), {"type": "null"}], "description": "Null unless `done`."},
     },
     closed=True,
@@ -133,22 +133,22 @@ def envelope(data: Json) -> Json:
     return record({"success": {"const": True}, "data": data, "meta": ref("Meta")}, closed=True)
 
 
-def answer(description: str, schema: Json) -> Json:
+def response(description: str, schema: Json) -> Json:
     return {"description": description, "content": {"application/json": {"schema": schema}}}
 
 
 STANDARD, SHORT = ref("StandardError"), ref("ShortError")
 EITHER: Json = {"oneOf": [STANDARD, SHORT]}
-UNAVAILABLE = {"503": answer("The store is away (`E1005`); ask again later.", SHORT)}
-UNEXPECTED = {"500": answer("`INTERNAL_ERROR`.", STANDARD), **UNAVAILABLE}
-ANY_REQUEST = {**UNEXPECTED, "431": answer("The head of the request is too large.", SHORT)}
+UNAVAILABLE = {"503": response("The store is unavailable (`E1005`); try again later.", SHORT)}
+UNEXPECTED = {"500": response("`INTERNAL_ERROR`.", STANDARD), **UNAVAILABLE}
+ANY_REQUEST = {**UNEXPECTED, "431": response("The head of the request is too large.", SHORT)}
 WITH_BODY = {
     **ANY_REQUEST,
-    "408": answer("The body did not arrive in time.", SHORT),
-    "413": answer("The body is too large.", SHORT),
-    "415": answer("The body is not `application/json`.", SHORT),
+    "408": response("The body did not arrive in time.", SHORT),
+    "413": response("The body is too large.", SHORT),
+    "415": response("The body is not `application/json`.", SHORT),
 }
-EXCEEDED = answer("`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`.", STANDARD)
+EXCEEDED = response("`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`.", STANDARD)
 
 
 def body(schema: Json) -> Json:
@@ -166,10 +166,10 @@ def check_operation(revision: Revision) -> Json:
         "summary": "Verify one address",
         "requestBody": body(request),
         "responses": {
-            "200": answer("The verdict, whatever it is.", envelope(ref("Verification"))),
-            "400": answer(refused, EITHER),
+            "200": response("The verdict, whatever it is.", envelope(ref("Verification"))),
+            "400": response(refused, EITHER),
             "429": EXCEEDED,
-            "502": answer("`UPSTREAM_ERROR` or `UPSTREAM_SCHEMA_MISMATCH`.", STANDARD),
+            "502": response("`UPSTREAM_ERROR` or `UPSTREAM_SCHEMA_MISMATCH`.", STANDARD),
             **WITH_BODY,
         },
     }
@@ -180,15 +180,15 @@ def bulk_operation() -> Json:
     results = record({"results": {"type": "array", "items": ref("BulkEntry"), "minItems": 1, "maxItems": BULK_LIMIT}})
     refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
     found = "$response.body#/data/results/0/job_id"
-    submitted = answer("Accepted; nothing is verified yet.", envelope(results))
+    submitted = response("Accepted; nothing is verified yet.", envelope(results))
     return {
         "operationId": "submitBulk",
         "summary": "Submit addresses; each becomes a job",
         "requestBody": body(record({"emails": emails, "validation_type": VALIDATION_TYPE})),
         "responses": {
             "202": {**submitted, "links": {"poll": {"operationId": "pollJob", "parameters": {"job_id": found}}}},
-            "400": answer(refused, EITHER),
-            "422": answer("`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`.", STANDARD),
+            "400": response(refused, EITHER),
+            "422": response("`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`.", STANDARD),
             "429": EXCEEDED,
             **WITH_BODY,
         },
@@ -199,12 +199,12 @@ def poll_operation() -> Json:
     job_id = {"name": "job_id", "in": "path", "required": True, "schema": text("From a submission entry.", minLength=1)}
     return {
         "operationId": "pollJob",
-        "summary": "How a job stands",
+        "summary": "The status of a job",
         "parameters": [job_id],
         "responses": {
-            "200": answer("The job.", envelope(record({"job_id": text(), "result": ref("Job")}, closed=True))),
-            "400": answer("`E1006`: the job_id is missing.", SHORT),
-            "404": answer("`JOB_NOT_FOUND`.", STANDARD),
+            "200": response("The job.", envelope(record({"job_id": text(), "result": ref("Job")}, closed=True))),
+            "400": response("`E1006`: the job_id is missing.", SHORT),
+            "404": response("`JOB_NOT_FOUND`.", STANDARD),
             **ANY_REQUEST,
         },
     }
@@ -213,35 +213,24 @@ def poll_operation() -> Json:
 def quota_operation() -> Json:
     return {
         "operationId": "quota",
-        "summary": "What the caller's address has left today",
-        "responses": {"200": answer("The quota record; it has no envelope.", ref("Quota")), **ANY_REQUEST},
+        "summary": "The daily quota of the client's address",
+        "responses": {"200": response("The quota record; it has no envelope.", ref("Quota")), **ANY_REQUEST},
     }
 
 
 def health_operation() -> Json:
     queue = record({"waiting": whole(), "verifying": whole(), "postponed": whole()})
     healthy = record({"status": text(enum=["ok", "failing"]), "queue": queue})
-    failing = answer("The worker has stopped, or the store is away.", {"oneOf": [healthy, SHORT]})
+    failing = response("The worker has stopped, or the store is unavailable.", {"oneOf": [healthy, SHORT]})
     return {
         "operationId": "health",
-        "summary": "Whether the service works, and how long its queue is",
-        "responses": {"200": answer("It does.", healthy), **ANY_REQUEST, "503": failing},
+        "summary": "Whether the service works, and the length of its queue",
+        "responses": {"200": response("The service works.", healthy), **ANY_REQUEST, "503": failing},
     }
 
 
 def describe(settings: ServiceSettings) -> Json:
-    """The document.
-
-    Parameters
-    ----------
-    settings : ServiceSettings
-        The revision decides on payload and job record; the limit is told.
-
-    Returns
-    -------
-    dict
-        OpenAPI 3.1, JSON-ready.
-    """
+    """The document, ready for JSON; the revision decides on payload and job record."""
     revision = Revision(settings.revision)
     earlier = revision is Revision.EARLIER
     return {
@@ -249,8 +238,8 @@ def describe(settings: ServiceSettings) -> Json:
         "info": {
             "title": "Email verification service",
             "version": VERSION,
-            "description": f"Judges whether an address can receive mail. {settings.daily_limit} addresses a day for "
-            "each client address; no key is needed.",
+            "description": "Checks whether an e-mail address can receive mail. Each client address may verify "
+            f"{settings.daily_limit} addresses a day; no key is needed.",
         },
         "paths": {
             "/api/check-email": {"post": check_operation(revision)},

@@ -1,4 +1,4 @@
-"""The status page: one file, nothing from elsewhere, and a policy that allows nothing else."""
+"""The status page: one HTML file, and the Content-Security-Policy that allows its own script and style only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
 
 
 def policy_of(html: str) -> str:
-    """The content security policy under which exactly this page's own script and style run."""
+    """A Content-Security-Policy with the hashes of the page's inline scripts and styles."""
     allowed: dict[str, list[str]] = {"script": [], "style": []}
     for kind, content in INLINE.findall(html):
         digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
@@ -27,7 +27,7 @@ def policy_of(html: str) -> str:
 
 
 class StatusPage:
-    """The page as it is sent."""
+    """The page and its headers, read once."""
 
     def __init__(self) -> None:
         self.html = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
@@ -39,5 +39,5 @@ class StatusPage:
         }
 
     def response(self) -> Response:
-        """A response of its own for each request."""
+        """A new response with the page."""
         return Response(self.html, media_type="text/html", headers=self.headers)

@@ -1,4 +1,4 @@
-"""Answers in the contract's envelopes."""
+"""Replies: JSON responses in the envelopes of the contract, errors, and the formats of both revisions."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from ...model.words import ValidationType, Verdict
 from ..jobs.store import StoredJob
 
 __all__ = [
-    "ENCODE",
     "QUEUED",
     "REVISION_FORMATS",
     "JsonReply",
     "LingeringReply",
     "RequestRefused",
     "RevisionFormat",
-    "iso_moment",
+    "encode_json",
+    "iso_timestamp",
     "new_request_id",
     "short_error",
     "standard_error",
     "success_reply",
 ]
 
-# ASCII on the wire: a lone surrogate, which JSON can escape and UTF-8 cannot encode, is echoed as it came.
-ENCODE = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+# ASCII only: a lone surrogate, which UTF-8 cannot encode, is returned as the escape that it came as.
+encode_json = json.JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 HEADERS = [
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
 ]
-# What is refused before there is a request of the contract; the contract leaves these codes open.
-PLAIN_STATUS = {
+# Errors that the contract does not name: requests that do not reach one of its endpoints.
+HTTP_STATUS = {
     "NOT_FOUND": 404,
     "METHOD_NOT_ALLOWED": 405,
     "REQUEST_TIMEOUT": 408,
@@ -63,23 +63,7 @@ PLAIN_STATUS = {
 
 
 class RequestRefused(Exception):
-    """A request is answered with an error envelope.
-
-    Parameters
-    ----------
-    code : str
-        `error.code`.
-    message : str
-        For people.
-    status : int
-        HTTP status.
-    details : mapping, optional
-        What is to be added; only the standard envelope has it.
-    is_short : bool
-        Which of the two envelopes.
-    headers : mapping of str to str, optional
-        Further HTTP headers.
-    """
+    """Raised to reply with an error envelope; `standard_error` and `short_error` make one."""
 
     def __init__(
         self,
@@ -87,7 +71,7 @@ class RequestRefused(Exception):
         message: str,
         status: int,
         *,
-        details: Mapping[str, Any] | None = None,
+        details: Mapping[str, Any] | None = None,  # only in the standard envelope
         is_short: bool = False,
         headers: Mapping[str, str] | None = None,
     ) -> None:
@@ -104,78 +88,78 @@ class RequestRefused(Exception):
         if self.is_short:
             return dump_short_failure(self.code, self.message)
         return dump_failure(
-            self.code, self.message, request_id=request_id, timestamp=iso_moment(), details=self.details
+            self.code, self.message, request_id=request_id, timestamp=iso_timestamp(), details=self.details
         )
 
 
 def standard_error(code: str, message: str, **details: Any) -> RequestRefused:
-    """A refusal in the standard envelope."""
+    """An error in the standard envelope."""
     return RequestRefused(code, message, ERROR_STATUS[code], details=details or None)
 
 
 def short_error(code: str, message: str, *, headers: Mapping[str, str] | None = None) -> RequestRefused:
-    """A refusal in the short envelope: the request did not reach the verification service."""
-    status = SHORT_STATUS.get(code) or PLAIN_STATUS[code]
+    """An error in the short envelope: the request did not reach the verification service."""
+    status = SHORT_STATUS.get(code) or HTTP_STATUS[code]
     return RequestRefused(code, message, status, is_short=True, headers=headers)
 
 
 class JsonReply(Response):
-    """A JSON response; its headers are put together here, since they hardly ever differ."""
+    """A JSON response; it builds its headers itself, which is faster than Starlette's way."""
 
     def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.status_code = status
         self.background = None
-        self.body = ENCODE(body).encode("ascii")
+        self.body = encode_json(body).encode("ascii")
         self.raw_headers = [*HEADERS, (b"content-length", b"%d" % len(self.body))]
         if headers:
             self.raw_headers += [(name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()]
 
 
 class LingeringReply(JsonReply):
-    """An early refusal: the answer goes out at once, and what is still arriving is thrown away.
+    """An error reply that is sent at once, before the rest of the request's body is read and discarded.
 
-    Closing at once would reset the connection of a client that is still sending, and the reset may
-    overtake the answer (RFC 9112 section 9.6).
+    To close the connection at once would reset it while the client is still sending, and the reset
+    can overtake the reply (RFC 9112 section 9.6).
     """
 
-    most = 64 * 1024 * 1024  # octets, and
-    longest = 5.0  # seconds; a client that sends on after them is cut off
+    octet_limit = 64 * 1024 * 1024
+    time_limit = 5.0  # seconds; after either limit the connection is closed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the answer, then read on for a while."""
+        """Send the reply, discard what still arrives, then end the response."""
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         await send({"type": "http.response.body", "body": self.body, "more_body": True})
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.longest):
-                await discard(receive, self.most)
+            async with asyncio.timeout(self.time_limit):
+                await self.discard_body(receive)
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-
-async def discard(receive: Receive, most: int) -> None:
-    """Read a body to its end, or to `most` octets of it."""
-    while most > 0:
-        message = await receive()
-        most -= len(message.get("body", b""))
-        if not message.get("more_body"):
-            return
+    async def discard_body(self, receive: Receive) -> None:
+        """Read the body to its end or to `octet_limit`."""
+        left = self.octet_limit
+        while left > 0:
+            message = await receive()
+            left -= len(message.get("body", b""))
+            if not message.get("more_body"):
+                return
 
 
 def success_reply(data: Any, request_id: str, status: int = 200) -> JsonReply:
-    """A success envelope."""
-    return JsonReply(dump_success(data, request_id=request_id, timestamp=iso_moment()), status)
+    """A reply in the success envelope."""
+    return JsonReply(dump_success(data, request_id=request_id, timestamp=iso_timestamp()), status)
 
 
-PROCESS = secrets.token_hex(8)
-COUNT = itertools.count(1)
+PROCESS_ID = secrets.token_hex(8)
+REQUEST_NUMBERS = itertools.count(1)
 
 
 def new_request_id() -> str:
-    """Unique, and no secret: this process's name and a number."""
-    return f"{PROCESS}-{next(COUNT):08x}"
+    """A unique identifier: a random part of this process and a number."""
+    return f"{PROCESS_ID}-{next(REQUEST_NUMBERS):08x}"
 
 
-def iso_moment(seconds: float | None = None) -> str:
-    """A moment, now by default, as ISO 8601 with offset."""
+def iso_timestamp(seconds: float | None = None) -> str:
+    """A time, the present one by default, as ISO 8601 with offset."""
     moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
     return moment.isoformat()
 
@@ -192,24 +176,12 @@ EARLIER_MESSAGE = {
 
 @dataclass(frozen=True, slots=True)
 class RevisionFormat:
-    """What the revisions do differently.
+    """What differs between the revisions of the contract."""
 
-    Attributes
-    ----------
-    default_type : str or None
-        Type of a single check that names none; None: it must name one.
-    payload : callable
-        A verification as JSON-ready `data`.
-    record : callable
-        A stored job as JSON-ready `data.result`.
-    queues_malformed : bool
-        Whether a malformed address of a bulk submission becomes a job (that ends in `error`) like
-        any other, and is paid for like any other.
-    """
-
-    default_type: str | None
-    payload: Callable[[Verification], dict[str, Any]]
-    record: Callable[[StoredJob], dict[str, Any]]
+    default_type: str | None  # validation type of a single check that names none; None: it must name one
+    payload: Callable[[Verification], dict[str, Any]]  # `data` of a single check
+    record: Callable[[StoredJob], dict[str, Any]]  # `data.result` of a poll
+    # Whether a malformed address of a bulk submission becomes a job that ends in `error`, and costs quota.
     queues_malformed: bool
 
 
@@ -219,7 +191,7 @@ def current_record(stored: StoredJob) -> dict[str, Any]:
 
 
 def earlier_record(stored: StoredJob) -> dict[str, Any]:
-    """The verdict is the status there, so its message goes by the verdict too."""
+    """The earlier revision's poll status is the verdict, so the message is chosen by the verdict."""
     verification = parse_payload(json.loads(stored.verification)) if stored.verification else None
     status = EARLIER_STATUS[Verdict(verification.result)] if verification else stored.status
     return dump_earlier_job(
@@ -227,8 +199,8 @@ def earlier_record(stored: StoredJob) -> dict[str, Any]:
         stored.status,
         verification,
         message=stored.message or EARLIER_MESSAGE[status],
-        created_at=iso_moment(stored.created_at),
-        updated_at=iso_moment(stored.updated_at),
+        created_at=iso_timestamp(stored.created_at),
+        updated_at=iso_timestamp(stored.updated_at),
     )
 
 

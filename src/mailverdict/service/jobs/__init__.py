@@ -1,1 +1,1 @@
-"""The whole life of a job: submit, claim, verify, settle, purge; the store and its schema."""
+"""The life of a job: submit, claim, verify, settle, purge; the store and its schema."""
