@@ -59,7 +59,8 @@ class Walk:
                 self.is_recording = True
             elif self.is_recording and getattr(value, "result", None) == "invalid":
                 self.is_recording = self.begins_with_refusal = False
-        if event == "call" and self.is_recording and (place := place_of(frame.f_code)) is not None:
+        place = place_of(frame.f_code) if event == "call" and self.is_recording else None
+        if place is not None and place not in self.entered and not is_import(frame):
             self.entered[place] = None
 
     def files(self) -> dict[str, list[str]]:
@@ -85,6 +86,15 @@ def place_of(code: CodeType) -> tuple[str, str] | None:
     if file.startswith("sandbox/") or file == "__init__.py" or (is_class_body and code.co_name[0].isupper()):
         return None
     return file, code.co_qualname
+
+
+def is_import(frame: FrameType | None) -> bool:
+    """Whether a function runs because a module of the package is being imported."""
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and Path(frame.f_code.co_filename).is_relative_to(PACKAGE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def walk_frame() -> Walk:
