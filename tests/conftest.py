@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import os
 import signal
@@ -11,8 +12,12 @@ import tempfile
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.doubles.clock import PatientPolicy, skip_waits
+
 settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("house")
+
+asyncio.set_event_loop_policy(PatientPolicy())
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A background job of a shell is born deaf to Ctrl-C, and so would be every process that a test interrupts.
@@ -67,6 +72,20 @@ def nobody_home():
         yield
         os.environ.pop("XDG_DATA_HOME")
         os.environ.update(given if earlier is None else {**given, "XDG_DATA_HOME": earlier})
+
+
+@pytest.fixture
+def skipped_waits():
+    """Let event loops skip their waits: for tests whose servers run on the same loop."""
+    with skip_waits():
+        yield
+
+
+@pytest.fixture
+def real_waits(skipped_waits):
+    """Let event loops wait after all, in a module whose other tests skip waits."""
+    with skip_waits(is_skipping=False):
+        yield
 
 
 def pytest_make_parametrize_id(val, argname):

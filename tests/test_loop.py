@@ -6,7 +6,9 @@ import asyncio
 import contextvars
 import os
 import signal
+import sys
 import threading
+import traceback
 
 import pytest
 
@@ -65,6 +67,11 @@ def test_waiting_has_an_end_and_the_work_goes_on():
     assert future.result() == "done"
 
 
+def is_waiting(frame):
+    """Whether a thread has begun to wait for its result: before, an interrupt reaches the caller's own code."""
+    return any(each.f_code is wait_until_done.__code__ for each, _ in traceback.walk_stack(frame))
+
+
 def test_ctrl_c_cancels_the_work_and_is_raised():
     begun, ended = threading.Event(), threading.Event()
 
@@ -75,8 +82,12 @@ def test_ctrl_c_cancels_the_work_and_is_raised():
         finally:
             ended.set()
 
+    main = threading.main_thread().ident
+
     def interrupt():
         begun.wait()
+        while not is_waiting(sys._current_frames()[main]):
+            continue
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt, daemon=True).start()

@@ -27,6 +27,8 @@ from mailverdict.model.settings import Blacklist, LocalSettings, Zone
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import LISTS, sandbox_zones
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 T = TypeVar("T")
 ZONE = Zone("bl.example", codes=["127.0.0.2", "127.0.0.4/31"])
 HOST = DomainRecords({"A": ("198.51.100.7",)})

@@ -9,12 +9,15 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.backend import Batch, Noticed, Settled
+from mailverdict.loop import run_sync
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import Reason
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DomainRecords
 from mailverdict.sandbox.examples import ADDRESSES
 from mailverdict.sandbox.smtp_script import Exchange, SmtpFault
+
+pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 FROM_A_SERVICE = {Reason.THROTTLED, Reason.RATE_LIMITED}  # our own queue and limiter; no exchange gives them
@@ -194,7 +197,7 @@ def test_the_single_check_and_the_explanation_are_the_same_as_the_column():
     emails = ALIKE.split()
     with World() as world:
         make = lambda: world.make_backend(clock=lambda: NOW)  # noqa: E731
-        column = dict(zip(emails, asyncio.run(rows_of(make(), emails)), strict=True))
+        column = dict(zip(emails, run_sync(rows_of(make(), emails)), strict=True))
         for email in emails:
             single = mv.check(email, validation_type="smtp", backend=make()).to_dict()
             explained = mv.explain(email, validation_type="smtp", backend=make())

@@ -1,6 +1,5 @@
 """The local backend against the sandbox's DNS: real packets on loopback."""
 
-import asyncio
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -9,11 +8,14 @@ import pytest
 import mailverdict as mv
 from mailverdict.backend import Batch, Settled
 from mailverdict.local.screen import Screener
+from mailverdict.loop import run_sync
 from mailverdict.model.evidence import DnsOutcome
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import ValidationType
 from mailverdict.sandbox import World
 from mailverdict.sandbox.zones import CASES
+
+pytestmark = pytest.mark.usefixtures("skipped_waits")
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 VERDICT_OF = {
@@ -44,7 +46,7 @@ def rows_of(backend, emails, kind):
         await backend.aclose()
         return [rows[i] for i in range(len(emails))]
 
-    return asyncio.run(collect())
+    return run_sync(collect())
 
 
 @pytest.mark.parametrize("kind", ["mx", "mx_blacklist"])
@@ -151,7 +153,7 @@ def test_screening_settles_only_what_is_established(world):
             settled |= dict(zip(event.positions.tolist(), table_to_rows(event.rows), strict=True))
         return settled
 
-    settled = asyncio.run(collect())
+    settled = run_sync(collect())
     assert {at: list(row.reasons) for at, row in settled.items()} == {
         5: ["syntax_error"],
         8: ["no_mx_record"],

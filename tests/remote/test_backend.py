@@ -11,8 +11,8 @@ from mailverdict.errors import ContractError, QuotaExceeded, ServiceError, Setti
 from mailverdict.model.verification import Verification
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
+from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.remote.scripted import FAULTS, envelope, payload
-from tests.remote.virtual import VirtualLoop, run_virtual
 from tests.remote.world import URL, World, addresses
 
 

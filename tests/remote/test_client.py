@@ -25,8 +25,8 @@ from mailverdict.remote.client import (
     parse_base_url,
     parse_retry_after,
 )
+from tests.doubles.clock import run_virtual
 from tests.remote.scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
-from tests.remote.virtual import run_virtual
 
 URL = "http://verify.test"
 GET = Request("GET", "/api/thing")

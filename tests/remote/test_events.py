@@ -11,8 +11,8 @@ from mailverdict.errors import ContractError, ServiceError, TransportError
 from mailverdict.remote.backend import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.bulk import RESUBMISSIONS
 from mailverdict.remote.polling import PollSchedule
+from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.remote.scripted import FAULTS, ScriptedService, payload
-from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual
 from tests.remote.world import World, addresses, batch, verify_scripted
 
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 from mailverdict.backend import Batch, Deferred, Event, Job, Noticed, Settled, Submitted, Waiting
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
+from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.remote.scripted import ScriptedService, Wire
-from tests.remote.virtual import VirtualLoop, run_virtual
 
 URL = "http://verify.test"
 

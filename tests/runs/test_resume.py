@@ -15,8 +15,8 @@ from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings, find_unclaimed
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.runs.retry import GRACE, HOLD
+from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.remote.scripted import FAULTS
-from tests.remote.virtual import EPOCH, VirtualLoop, run_virtual
 from tests.remote.world import URL, World, addresses
 from tests.runs.scripted import ScriptedBackend
 

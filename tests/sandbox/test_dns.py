@@ -18,6 +18,8 @@ from mailverdict.errors import SettingsError
 from mailverdict.model.settings import parse_resolver
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 T = TypeVar("T")
 ZONES = {
     "ada.example": DomainRecords({"MX": ("20 b.ada.example", "10 a.ada.example."), "A": ("127.0.0.5",)}, ttl=77),

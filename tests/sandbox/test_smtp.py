@@ -13,6 +13,8 @@ from mailverdict.model.words import Reason
 from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
 from mailverdict.sandbox.smtp_script import EXCHANGES
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 T = TypeVar("T")
 PLAIN = Exchange("mx.plain.example", "the usual case")
 

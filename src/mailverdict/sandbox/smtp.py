@@ -176,6 +176,9 @@ def bind(address: str, port: int) -> socket.socket:
     """Bind one address."""
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    # Accepted sockets inherit it. asyncio sets it only where a socket names its protocol, and without it a second
+    # reply waits up to 40 ms for the acknowledgement of the first.
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     try:
         sock.bind((address, port))
     except OSError:

@@ -24,6 +24,8 @@ from mailverdict.model.settings import LocalSettings, parse_resolver
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import CASES, sandbox_zones
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 T = TypeVar("T")
 Zones = Mapping[str, DomainRecords]
 MX = DomainRecords({"MX": ("10 mx.ada.example",)})
@@ -418,6 +420,7 @@ class TestTrouble:
 
         assert serve({"ada.example": MX}, action).outcome is DnsOutcome.MX
 
+    @pytest.mark.usefixtures("real_waits")
     def test_one_resolver_serves_one_loop_after_the_other(self):
         server = DnsServer({"ada.example": MX, "bob.example": MX})
         run_sync(server.start())

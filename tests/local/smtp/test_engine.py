@@ -24,6 +24,8 @@ from mailverdict.sandbox.smtp import SmtpServer
 from mailverdict.sandbox.smtp_script import Exchange as Played
 from mailverdict.sandbox.smtp_script import SmtpFault
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 OPEN = Played("mx.open.example", "takes all", mailboxes=None)
 LATER = Played("mx.later.example", "greylists for long", rcpt="451 4.7.1 Greylisted, try again in 300 seconds")
 BUSY = Played("mx.busy.example", "too many connections", greeting="421 4.7.0 {host} too many connections")

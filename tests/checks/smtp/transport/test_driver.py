@@ -17,6 +17,8 @@ from mailverdict.checks.smtp.transport.driver import SessionTimeouts, Transcript
 from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
 from mailverdict.sandbox.smtp_script import EXCHANGES
 
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
 T = TypeVar("T")
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
 SHORT = SessionTimeouts(connect=1.5, command=1.5, session=6.0, quit=0.5)
