@@ -126,7 +126,7 @@ def test_columns_are_chosen_by_set_or_by_name_in_the_tables_order():
 
 @pytest.mark.parametrize("wanted", ["cor", "", ["verdict", "verdicts"]])
 def test_unknown_columns_are_refused_with_what_there_is(wanted):
-    with pytest.raises(SettingsError, match=r"give 'core', 'all'|'verdicts' is none of verdict, details"):
+    with pytest.raises(SettingsError, match=r"give 'core', 'all'|'verdicts' is not one of verdict, details"):
         choose_columns(wanted)
 
 

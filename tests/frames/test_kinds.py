@@ -1,4 +1,4 @@
-"""Result columns add_columns the caller's own, whatever kind of frame and however odd its labels."""
+"""Result columns beside the caller's own, whatever kind of frame and however odd its labels."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mailverdict.frames.columns import COLUMNS
 
 CELLS = ["ada@example.org", "nobody", None, "ada@example.org"]
 VERDICTS = ["valid", "invalid", None, "valid"]
-CORE = [c.name for c in COLUMNS if c.in_core]
+CORE_NAMES = [c.name for c in COLUMNS if c.in_core]
 
 
 def verify(data, *column, **options):
@@ -86,7 +86,7 @@ def test_the_callers_attrs_stay_and_the_note_is_json():
     out = verify(frame_of(), "email")
     assert out.attrs["owner"] == ["crm", {"since": 2019}]
     note = json.loads(json.dumps(out.attrs["mailverdict"]))["email"]
-    assert note == {"validation_type": "regex", "source": "local", "columns": [f"email_{name}" for name in CORE]}
+    assert note == {"validation_type": "regex", "source": "local", "columns": [f"email_{name}" for name in CORE_NAMES]}
 
 
 def test_attrs_that_cannot_be_compared_are_carried_along():
@@ -150,7 +150,7 @@ def test_other_columns_may_share_a_name():
 
 def test_a_frame_in_a_hundred_pieces_is_not_complained_about():
     frame = pd.concat([pd.DataFrame({f"c{i}": [i]}) for i in range(150)] + [pd.DataFrame({"email": CELLS[:1]})], axis=1)
-    assert verify(frame, "email").shape == (1, 151 + len(CORE))
+    assert verify(frame, "email").shape == (1, 151 + len(CORE_NAMES))
 
 
 def test_a_subclass_of_a_frame_stays_one():
@@ -166,9 +166,9 @@ def test_a_subclass_of_a_frame_stays_one():
     ("data", "column", "told"),
     [
         (pd.DataFrame({"mail": CELLS}), "email", "no column 'email'; there are 'mail'"),
-        (pd.DataFrame({"mail": CELLS}), None, r"which column\? name one of 'mail'"),
+        (pd.DataFrame({"mail": CELLS}), None, "give a column: one of 'mail'"),
         (pd.DataFrame({"mail": CELLS}), ["mail"], r"no column \['mail'\]; there are 'mail'"),
-        (pd.DataFrame(), "email", "no column 'email'; there are no columns at all"),
+        (pd.DataFrame(), "email", "no column 'email'; there are no columns"),
         (pd.DataFrame([[1, 2]], columns=["email"] * 2), "email", "'email' occurs 2 times"),
         (
             pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "email")])),
@@ -179,7 +179,7 @@ def test_a_subclass_of_a_frame_stays_one():
         (pa.table({"mail": CELLS}), "email", "no column 'email'; there are 'mail'"),
         (pa.table([[1], [2]], names=["email"] * 2), "email", "occurs 2 times"),
         (pl.DataFrame({"mail": CELLS}), "email", "no column 'email'; there are 'mail'"),
-        (pl.DataFrame({"mail": CELLS}), None, "which column"),
+        (pl.DataFrame({"mail": CELLS}), None, "give a column"),
     ],
     ids=lambda v: str(v)[:20] if isinstance(v, str) else type(v).__name__,
 )
@@ -218,7 +218,7 @@ class TestOverwriting:
     @pytest.mark.parametrize("name", ["email_role", "email_verdict"])
     def test_the_callers_own_column_is_never_replaced(self, kind, name):
         frame = kind({"email": CELLS, name: [1, 2, 3, 4]})
-        with pytest.raises(SettingsError, match=f"'{name}' that is not ours"):
+        with pytest.raises(SettingsError, match=f"'{name}' that mailverdict did not write"):
             verify(frame, "email")
         assert verdicts(pd.DataFrame(verify_to_dict(verify(frame, "email", prefix="new_")))["new_verdict"]) == VERDICTS
 
@@ -241,7 +241,7 @@ class TestOverwriting:
         out.to_csv(tmp_path / "out.csv", index=False)
         back = pd.read_csv(tmp_path / "out.csv")
         assert verdicts(verify(back, "email")["email_verdict"]) == VERDICTS
-        with pytest.raises(SettingsError, match="'email_role' that is not ours"):
+        with pytest.raises(SettingsError, match="'email_role' that mailverdict did not write"):
             verify(back[["email", "email_role"]], "email")
 
 
@@ -297,7 +297,7 @@ class TestOtherFrames:
     )
     def test_any_list_like_gives_a_frame_of_results(self, cells):
         out = verify(cells)
-        assert list(out.columns) == CORE
+        assert list(out.columns) == CORE_NAMES
         assert verdicts(out["verdict"]) == VERDICTS[: len(out)]
 
     def test_labels_of_several_levels_are_cells_that_are_no_text(self):
@@ -311,5 +311,5 @@ def test_each_row_gets_what_it_would_get_alone(cells, data):
     out = verify(pd.DataFrame({"email": pd.Series(cells, dtype=object, index=index)}), "email")
     alone = [verify(pd.Series([cell], dtype=object)) for cell in cells]
     assert out.index.tolist() == index
-    for name in CORE:
+    for name in CORE_NAMES:
         assert verdicts(out[f"email_{name}"]) == [verdicts(one[name])[0] for one in alone]

@@ -149,7 +149,7 @@ def test_an_argument_that_cannot_work_is_refused_before_any_work(function, wrong
 def test_a_prefix_that_would_overwrite_is_refused_before_any_work():
     backend = ScriptedBackend()
     frame = pd.DataFrame({"email": CELLS, "verdict": 1})
-    with pytest.raises(SettingsError, match="'verdict' that is not ours; give another prefix"):
+    with pytest.raises(SettingsError, match="'verdict' that mailverdict did not write; give another prefix"):
         mv.verify(frame, "email", prefix="", backend=backend, journal=None)
     assert backend.asked == []
 

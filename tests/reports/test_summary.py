@@ -113,5 +113,5 @@ class TestWrongInput:
 
     def test_another_kind_of_frame(self, function):
         out = mv.verify(pl.DataFrame({"email": ["ada@x.org"]}), "email", validation_type="regex")
-        with pytest.raises(SettingsError, match="give the pandas DataFrame that verify gave"):
+        with pytest.raises(SettingsError, match="give the pandas DataFrame that verify returned"):
             function(out, "email")

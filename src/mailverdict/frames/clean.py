@@ -1,4 +1,7 @@
-"""Tidying a column without losing anything: new columns beside it, never a rewritten domain."""
+"""Cleaning a column: `clean` adds the cleaned address, a suggestion and what was changed; the column itself stays.
+
+The steps are in `STEPS`, in order. They run once per distinct text, and only for texts that a step could change.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import pyarrow.compute as pc
 from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.column import observe_column
 from ..model.address import identity, lower_domain
-from .columns import CLEAN_COLUMNS, as_text
+from .columns import CLEAN_COLUMNS, to_string
 from .kinds import kind_of_data
 from .text_column import TextColumn, read_values
 
@@ -32,8 +35,7 @@ SCHEME = re.compile(r"^mailto:\s*", re.IGNORECASE)
 ANGLE = re.compile(r"^[^<>]*<\s*([^<>\s]+@[^<>\s]+)\s*>[;,.]?$")
 TRAILING = " \t\r\n;,."
 QUOTES = (("'", "'"), ('"', '"'), ("<", ">"), ("(", ")"), ("[", "]"), ("“", "”"), ("‘", "’"), ("«", "»"))
-NO_CHANGE = ""
-# What no step changes: most rows of most columns.
+# Texts that no step changes: most rows of most columns.
 PLAIN = r"\A[A-Za-z0-9_][A-Za-z0-9._+\-]*@[a-z0-9.\-]*[a-z0-9]\z"
 
 
@@ -46,11 +48,11 @@ def clean(data: Iterable[object], column: None = None, *, prefix: str | None = N
 @overload
 def clean(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
-    """Tidy a column of addresses: what people and exports put around them goes, the address stays.
+    """Clean a column of addresses: remove what people and exports put around an address.
 
     Unwraps ``"Ada <a@b.org>"`` and ``mailto:``, strips blanks, quotes, trailing punctuation and
     invisible characters, normalises to NFC and lower-cases the domain. The local part's case is
-    kept and a domain is never rewritten; a probable slip is only suggested. Asks no network.
+    kept and a domain is never rewritten; a probable typing error is only suggested. Uses no network.
 
     Parameters
     ----------
@@ -65,16 +67,16 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     -------
     DataFrame
         One row out per row in, the caller's columns untouched, and three new ones of dtype
-        ``string``: `clean` (the tidied address; NA where the cell is missing or holds no
-        well-formed address even then), `suggestion` (the address with the domain that was
-        probably meant) and `change` (what was done, joined by ``;``; empty for nothing).
+        ``string``: `clean` (the cleaned address; NA where the cell is missing or has no
+        well-formed address after cleaning), `suggestion` (the address with the domain that was
+        probably meant) and `change` (the changes made, joined by ``;``; empty for none).
 
     Raises
     ------
     ColumnError
         No such column, or the name occurs twice.
     SettingsError
-        A new column would overwrite one that is not ours.
+        A new column would overwrite one that mailverdict did not write.
 
     Examples
     --------
@@ -87,50 +89,50 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     """
     kind = kind_of_data(data, column)
     names = kind.names(prefix, CLEAN_COLUMNS)
-    intake = read_values(kind.values(), keep_blanks=True)
-    distinct = intake.texts.dictionary_encode()
-    index = row_index(distinct.indices, intake)
+    cells = read_values(kind.values(), keep_blanks=True)
+    distinct = cells.texts.dictionary_encode()
+    index = row_index(distinct.indices, cells)
     tidied = {name: values.take(index) for name, values in tidy_column(distinct.dictionary).items()}
     return kind.attach(pa.table(tidied), names, CLEAN_COLUMNS, {})
 
 
-def row_index(codes: pa.Int32Array, intake: TextColumn) -> pa.Int64Array:
-    """Per row of the caller's the index of its distinct text; null where it holds no text."""
-    rows = np.full(intake.size, -1, np.int64)
-    rows[slice(None) if intake.rows is None else intake.rows] = codes.to_numpy(zero_copy_only=False)
+def row_index(codes: pa.Int32Array, cells: TextColumn) -> pa.Int64Array:
+    """For each row of the caller the index of its distinct text; null where it has none."""
+    rows = np.full(cells.size, -1, np.int64)
+    rows[slice(None) if cells.rows is None else cells.rows] = codes.to_numpy(zero_copy_only=False)
     return pa.array(rows, mask=rows < 0)
 
 
 def tidy_column(texts: pa.StringArray) -> dict[str, pa.StringArray]:
-    """The three columns for distinct texts; only those that a step could change are looked at one by one."""
-    rough = pc.invert(pc.match_substring_regex(texts, PLAIN))
-    tidied = [tidy_text(text) for text in texts.filter(rough).to_pylist()]
-    addresses = pc.replace_with_mask(texts, rough, pa.array([address for address, _ in tidied], pa.string()))
+    """The three columns for distinct texts; only texts that a step could change go through the steps."""
+    changeable = pc.invert(pc.match_substring_regex(texts, PLAIN))
+    tidied = [tidy_text(text) for text in texts.filter(changeable).to_pylist()]
+    addresses = pc.replace_with_mask(texts, changeable, pa.array([address for address, _ in tidied], pa.string()))
     changes = pc.replace_with_mask(
-        pa.repeat(pa.scalar(NO_CHANGE), len(texts)), rough, pa.array([change for _, change in tidied], pa.string())
+        pa.repeat(pa.scalar(""), len(texts)), changeable, pa.array([change for _, change in tidied], pa.string())
     )
     seen = observe_column(addresses)
     meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string()).take(seen.domain_codes)
     return {
         "clean": pc.if_else(seen.ok, addresses, None),
         "suggestion": pc.binary_join_element_wise(seen.local, meant, "@"),
-        "change": pc.if_else(seen.ok, changes, NO_CHANGE),
+        "change": pc.if_else(seen.ok, changes, ""),
     }
 
 
 def tidy_text(text: str) -> tuple[str, str]:
-    """Go through the steps; give what is left, an address or not, and what was done.
+    """The text after all steps, an address or not, and the names of the steps that changed it.
 
     >>> tidy_text("<Ada@Example.ORG>;")
     ('Ada@example.org', 'unwrapped;case')
     """
-    done = {}
+    changes = []
     for name, step in STEPS:
         changed = step(text)
         if changed != text:
-            done[name] = text
+            changes.append(name)
         text = changed
-    return text, ";".join(done)
+    return text, ";".join(changes)
 
 
 def drop_invisible(text: str) -> str:
@@ -138,7 +140,7 @@ def drop_invisible(text: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """Take the address out of a display name, a link, quotes or a list's punctuation."""
+    """Remove a display name, ``mailto:``, quotes, brackets and trailing punctuation."""
     link = SCHEME.sub("", text)
     if link != text:
         link = decode_link(link)
@@ -152,7 +154,7 @@ def unwrap(text: str) -> str:
 
 
 def decode_link(link: str) -> str:
-    """The address of a ``mailto:`` link (RFC 6068), or nothing if its octets are no UTF-8."""
+    """The address of a ``mailto:`` link (RFC 6068), or an empty text if its octets are not UTF-8."""
     try:
         return unquote(link.partition("?")[0], errors="strict")
     except UnicodeDecodeError:
@@ -163,7 +165,7 @@ def normalize(text: str) -> str:
     return unicodedata.normalize("NFC", text)
 
 
-# In order; each says in `change` that it did something.
+# In order; the names are those in `change`.
 STEPS = (
     ("blanks", drop_invisible),
     ("unwrapped", unwrap),
@@ -174,13 +176,13 @@ STEPS = (
 
 def split_address(series: pd.Series[Any]) -> pd.DataFrame:
     """Local part and lower-case domain of each cell, NA where there is no ``@``."""
-    intake = read_values(series)
-    distinct = intake.texts.dictionary_encode()
+    cells = read_values(series)
+    distinct = cells.texts.dictionary_encode()
     parts = [text.rpartition("@") for text in distinct.dictionary.to_pylist()]
     columns = {
         "local": [local if at else None for local, at, _ in parts],
         "domain": [lower_domain(domain) if at else None for _, at, domain in parts],
     }
-    index = row_index(distinct.indices, intake)
-    taken = {name: as_text(pa.chunked_array([pa.array(v, pa.string()).take(index)])) for name, v in columns.items()}
+    index = row_index(distinct.indices, cells)
+    taken = {name: to_string(pa.chunked_array([pa.array(v, pa.string()).take(index)])) for name, v in columns.items()}
     return pd.DataFrame(taken, index=series.index)

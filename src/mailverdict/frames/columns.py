@@ -1,4 +1,8 @@
-"""The output columns: ONE table of name, set, dtype and where each comes from."""
+"""The result columns: one table of their names, sets, dtypes and sources, and how each is made and labelled.
+
+A column in the table goes through `to_arrow` (Polars and Arrow frames) or `to_pandas`. `label_of` names it in the
+caller's frame, `result_labels` finds it there again.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,6 @@ __all__ = [
     "STATUS_DTYPE",
     "VERDICT_DTYPE",
     "Column",
-    "as_text",
     "check_column",
     "choose_columns",
     "label_of",
@@ -29,18 +32,19 @@ __all__ = [
     "result_labels",
     "to_arrow",
     "to_pandas",
+    "to_string",
 ]
 
-SHOWN = 20  # column names shown in an error
+MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
 
 
-def as_is(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def unchanged(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values
 
 
-def each_distinct(function: Callable[[str], str | None]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
+def map_distinct(function: Callable[[str], str | None]) -> Callable[[pa.ChunkedArray], pa.ChunkedArray]:
     """Apply `function` to the distinct texts of a dictionary-encoded column only."""
 
     def convert(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -61,52 +65,36 @@ def first_message(errors: str) -> str | None:
     return "; ".join(dict.fromkeys(each["message"] for each in json.loads(errors))) or None
 
 
-def passed_checks(checks: str) -> str:
+def check_results(checks: str) -> str:
     """``syntax=true;dns=false``: readable, and splits like `reasons`."""
     return ";".join(f"{name}={str(ok).lower()}" for name, ok in json.loads(checks).items())
 
 
-def exchange_hosts(metadata: str) -> str | None:
+def mx_hosts(metadata: str) -> str | None:
     hosts = json.loads(metadata).get("mx_records")
     return ";".join(map(str, hosts)) or None if isinstance(hosts, list) else None
 
 
-def exchange_asked(metadata: str) -> str | None:
+def smtp_host(metadata: str) -> str | None:
     host = json.loads(metadata).get("smtp_host")
     return host if isinstance(host, str) else None
 
 
 @dataclass(frozen=True)
 class Column:
-    """One output column.
+    """One output column."""
 
-    Attributes
-    ----------
-    name : str
-        Without the prefix.
-    kind : str
-        ``verdict``, ``status``, ``text``, ``bool`` or ``moment``: decides the dtype.
-    field : str
-        Field of the one table it is made from.
-    in_core : bool
-        Whether it belongs to the ``core`` set.
-    convert : callable
-        Makes the column's values out of the field's.
-    meaning : str
-        One line for documentation.
-    """
-
-    name: str
-    kind: str
-    field: str
-    in_core: bool
-    meaning: str
-    convert: Callable[[pa.ChunkedArray], pa.ChunkedArray] = as_is
+    name: str  # without the prefix
+    kind: str  # verdict, status, text, bool or moment: decides the dtype
+    field: str  # of the table of results that it is made from
+    in_core: bool  # whether it belongs to the set "core"
+    meaning: str  # one line for the documentation
+    convert: Callable[[pa.ChunkedArray], pa.ChunkedArray] = unchanged
 
 
 COLUMNS: tuple[Column, ...] = (
     Column("verdict", "verdict", "result", True, "valid, risky, invalid, unknown; NA unless status is done"),
-    Column("details", "text", "reasons", True, "dominant reason; NA when none", each_distinct(first_reason)),
+    Column("details", "text", "reasons", True, "dominant reason; NA when none", map_distinct(first_reason)),
     Column("reasons", "text", "reasons", True, "all reasons in order, joined by ';'; NA without a verdict"),
     Column("role", "bool", "role", True, "the local part names a function; NA: never determined"),
     Column("spamtrap", "bool", "spamtrap", True, "the domain is on the given spamtrap list; NA: never determined"),
@@ -118,25 +106,25 @@ COLUMNS: tuple[Column, ...] = (
     Column("suggestion", "text", "suggestion", True, "did you mean; never applied by itself"),
     Column("validation_type", "text", "validation_type", False, "the type actually used"),
     Column("error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
-    Column("error_message", "text", "errors", False, "why, in a sentence", each_distinct(first_message)),
+    Column("error_message", "text", "errors", False, "what went wrong, in a sentence", map_distinct(first_message)),
     Column(
         "checks",
         "text",
         "checks",
         False,
         "sub-checks that applied, as 'syntax=true;dns=false'",
-        each_distinct(passed_checks),
+        map_distinct(check_results),
     ),
     Column(
-        "mx_records", "text", "metadata", False, "exchanges by preference, joined by ';'", each_distinct(exchange_hosts)
+        "mx_records", "text", "metadata", False, "mail servers by preference, joined by ';'", map_distinct(mx_hosts)
     ),
-    Column("smtp_host", "text", "metadata", False, "the exchange that answered", each_distinct(exchange_asked)),
+    Column("smtp_host", "text", "metadata", False, "the mail server that answered", map_distinct(smtp_host)),
     Column("checked_at", "moment", "checked_at", False, "when, UTC"),
     Column("source", "text", "source", False, "local, remote or journal"),
     Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
 )
 CLEAN_COLUMNS: tuple[Column, ...] = (
-    Column("clean", "text", "clean", False, "the tidied address; NA where there is none"),
+    Column("clean", "text", "clean", False, "the cleaned address; NA where there is none"),
     Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
     Column("change", "text", "change", False, "what was done, joined by ';'"),
 )
@@ -152,7 +140,7 @@ def choose_columns(wanted: str | Iterable[str]) -> tuple[Column, ...]:
         return SETS[wanted]
     names = list(wanted)
     if unknown := [name for name in names if name not in BY_NAME]:
-        raise SettingsError(f"columns: {unknown[0]!r} is none of {', '.join(BY_NAME)}")
+        raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
     return tuple(c for c in COLUMNS if c.name in names)
 
 
@@ -166,50 +154,50 @@ def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
 
 def to_pandas(table: pa.Table, column: Column) -> Any:
     """Values of one output column as a pandas array of its dtype."""
-    return RENDER[column.kind](to_arrow(table, column))
+    return PANDAS_TYPES[column.kind](to_arrow(table, column))
 
 
-def as_category(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
-    """Codes by the fixed categories, so that every frame has all of them in the same order."""
-    codes = [category_codes(chunk, list(dtype.categories)) for chunk in values.chunks]
+def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
+    """Codes of the fixed categories, so that every frame has all of them in the same order."""
+    codes = [codes_of(chunk, list(dtype.categories)) for chunk in values.chunks]
     joined = np.concatenate(codes) if codes else np.empty(0, np.int8)
     return pd.Categorical.from_codes(joined, dtype=dtype)
 
 
-def category_codes(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
+def codes_of(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
     known = pc.index_in(chunk.dictionary, value_set=pa.array(categories, pa.string())).cast(pa.int8())
     return known.take(chunk.indices).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
-def as_boolean(values: pa.ChunkedArray) -> Any:
-    if values.null_count == len(values):  # as catch_all and protected are for most types
+def to_boolean(values: pa.ChunkedArray) -> Any:
+    if values.null_count == len(values):  # fast path: catch_all and protected are null for most types
         return pd.arrays.BooleanArray(np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_))
     flat = values.combine_chunks()
     mask = flat.is_null().to_numpy(zero_copy_only=False)
     return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)
 
 
-def as_text(values: pa.ChunkedArray) -> Any:
+def to_string(values: pa.ChunkedArray) -> Any:
     return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))
 
 
-def as_moment(values: pa.ChunkedArray) -> Any:
+def to_utc(values: pa.ChunkedArray) -> Any:
     numbers = values.cast(pa.int64()).fill_null(np.iinfo(np.int64).min).to_numpy()
     naive = pd.DatetimeIndex(numbers.view("datetime64[us]"))
     return naive.tz_localize("UTC").array
 
 
-RENDER: dict[str, Callable[[pa.ChunkedArray], Any]] = {
-    "verdict": lambda values: as_category(values, VERDICT_DTYPE),
-    "status": lambda values: as_category(values, STATUS_DTYPE),
-    "bool": as_boolean,
-    "text": as_text,
-    "moment": as_moment,
+PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
+    "verdict": lambda values: to_categorical(values, VERDICT_DTYPE),
+    "status": lambda values: to_categorical(values, STATUS_DTYPE),
+    "bool": to_boolean,
+    "text": to_string,
+    "moment": to_utc,
 }
 
 
 def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
-    """How a result column is called; under a MultiIndex it goes below the same upper labels as its column.
+    """The label of a result column; under a MultiIndex it has the same upper labels as the verified column.
 
     >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
     ('email_verdict', ('work', 'email_verdict'), 'role')
@@ -225,15 +213,15 @@ def check_column(column: Any, names: Sequence[Any]) -> None:
     if found == 0:
         raise ColumnError(f"no column {column!r}; there are {listed(names)}")
     if found > 1:
-        raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it is one")
+        raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it occurs once")
 
 
 def result_labels(
     out: pd.DataFrame, column: Hashable, prefix: str | None, names: Sequence[str], *, must_exist: bool = True
 ) -> dict[str, Any]:
-    """Labels of result columns by name; a `ColumnError` says which one is not there."""
+    """Labels of result columns by name; a `ColumnError` names the first that is not there."""
     if not isinstance(out, pd.DataFrame):
-        raise SettingsError(f"data is of type {type(out).__name__}; give the pandas DataFrame that verify gave")
+        raise SettingsError(f"data is of type {type(out).__name__}; give the pandas DataFrame that verify returned")
     check_column(column, list(out.columns))
     labels = {name: label_of(column, prefix, name) for name in names}
     absent = [label for label in labels.values() if label not in out.columns]
@@ -243,5 +231,6 @@ def result_labels(
 
 
 def listed(names: Sequence[Any]) -> str:
-    listed = ", ".join(repr(name)[:80] for name in names[:SHOWN])
-    return f"{listed} and {len(names) - SHOWN} more" if len(names) > SHOWN else listed or "no columns at all"
+    if len(names) > MAX_LISTED:
+        return f"{listed(names[:MAX_LISTED])} and {len(names) - MAX_LISTED} more"
+    return ", ".join(repr(name)[:80] for name in names) or "no columns"

@@ -1,7 +1,7 @@
-"""The kinds of data a column can come in, and how result columns go back add_columns it.
+"""The kinds of data a column can come in, and how the result columns are added beside it.
 
-Each kind is one class with the same four methods; `kind_of_data` picks it without importing a
-library that the caller has not imported.
+Each kind is one class with the methods of `DataKind`; `kind_of_data` picks it without importing a library that the
+caller has not imported.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from .columns import CLEAN_COLUMNS, COLUMNS, Column, check_column, label_of, lis
 
 __all__ = ["DataKind", "add_columns", "kind_of_data"]
 
-OURS = "mailverdict"  # key in `DataFrame.attrs` under which we note which columns are ours
-CORE = tuple(c.name for c in COLUMNS if c.in_core)
-WRITTEN_TOGETHER = (
+ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
+CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
+# Columns that are written together; a frame with all of a set has them from an earlier call.
+NAME_SETS = (
     tuple(c.name for c in CLEAN_COLUMNS),
-    CORE,
-    (*CORE, "error_message"),  # what the command line writes
+    CORE_NAMES,
+    (*CORE_NAMES, "error_message"),  # what the command line writes
     tuple(c.name for c in COLUMNS),
 )
 
@@ -37,11 +38,11 @@ class DataKind(Protocol):
         ...
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """Names of the result columns; a `SettingsError` where one would overwrite the caller's own."""
+        """Labels of the result columns; a `SettingsError` if one would overwrite a column of the caller."""
         ...
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """The caller's kind of data with the result columns; the caller's own is left untouched."""
+        """The caller's kind of data with the result columns; the caller's own object is not changed."""
         ...
 
 
@@ -53,28 +54,28 @@ class PandasFrame:
         check_column(column, list(frame.columns))
 
     def values(self) -> Any:
-        """The column as a Series; found by position, since `frame[column]` has meanings of its own."""
+        """The column as a Series; found by position, since `frame[column]` may mean something else."""
         labels: list[Any] = list(self.frame.columns)
         return self.frame.take([labels.index(self.column)], axis=1).squeeze(axis=1)
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """The caller's own columns are those that neither a note nor their company shows to be ours."""
+        """Result columns of an earlier call may be overwritten: noted in attrs, or a complete set."""
         names = [label_of(self.column, prefix, c.name) for c in columns]
         noted_names = {name for note in read_notes(self.frame.attrs).values() for name in note.get("columns", ())}
         existing = list(self.frame.columns)
-        mine = ours_among(existing, self.column, prefix)
+        mine = result_columns(existing, self.column, prefix)
         check_names([n for n in names if n not in mine and str(n) not in noted_names], existing)
         return names
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
-        """The rows keep their index, whatever is in it: results go add_columns them by position."""
+        """The rows keep their index, whatever is in it: results are added by position."""
         out = add_columns(self.frame, {n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)})
         out.attrs = with_note(out.attrs, self.column, names, note)
         return out
 
 
-class Cells:
-    """A Series or any list-like: the result columns alone come back."""
+class SeriesOrList:
+    """A Series or any list-like: the result has the result columns alone."""
 
     def __init__(self, cells: Any) -> None:
         self.cells = cells
@@ -85,13 +86,13 @@ class Cells:
         return self.cells
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """No column of the caller's is there to be overwritten."""
+        """Prefix and name; the caller has no columns that could be overwritten."""
         return [(prefix or "") + c.name for c in columns]
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame of result columns with the Series' index."""
         out = pd.DataFrame({n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)}, index=self.index)
-        out.attrs[OURS] = {"": {**note, "columns": [str(n) for n in names]}}
+        out.attrs[ATTRS_KEY] = {"": {**note, "columns": [str(n) for n in names]}}
         return out
 
 
@@ -108,7 +109,7 @@ class ArrowFrame:
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name."""
-        return plain_names(self.frame.column_names, self.column, prefix, columns)
+        return names_by_labels(self.frame.column_names, self.column, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
@@ -128,12 +129,12 @@ class PolarsFrame:
         check_column(column, frame.columns)
 
     def values(self) -> Any:
-        """The column in a form that can be read."""
-        return polars_cells(self.frame[self.column])
+        """The column as Arrow or Python values."""
+        return polars_to_arrow(self.frame[self.column])
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name."""
-        return plain_names(self.frame.columns, self.column, prefix, columns)
+        return names_by_labels(self.frame.columns, self.column, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame with the result columns appended; verdict and status are categorical."""
@@ -145,113 +146,114 @@ class PolarsFrame:
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:
-    """A frame with more columns, or other values in some; what is done to it does not reach `frame`.
+    """A copy of the frame with columns added or replaced; changes to it do not change `frame`.
 
     Rows are matched by position. New columns come all at once, since one by one would fragment it.
     """
     existing = set(frame.columns)
     new = {name: values for name, values in columns.items() if name not in existing}
-    out = pd.concat([frame, columns_like(frame, new)], axis=1) if new else frame.copy()
+    out = pd.concat([frame, with_index_of(frame, new)], axis=1) if new else frame.copy()
     out.attrs = copy.deepcopy(frame.attrs)
     for name in existing.intersection(columns):
         out[name] = columns[name]
     return out
 
 
-def columns_like(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
-    """Columns with the index of `frame`, labelled as deep as its own."""
+def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
+    """Columns with the index of `frame`, and labels with as many levels as its own."""
     added = pd.DataFrame(dict(enumerate(new.values())), index=frame.index)
     added.columns = pd.Index(list(new), tupleize_cols=frame.columns.nlevels > 1)
     added.columns.names = frame.columns.names
     return added
 
 
-def polars_cells(series: Any) -> Any:
-    """A Polars Series in Arrow's form, or as Python objects where it has none."""
+def polars_to_arrow(series: Any) -> Any:
+    """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
     return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
 
 
-def plain_names(existing: Sequence[str], column: str, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-    """Names for kinds of frames that keep no notes."""
+def names_by_labels(existing: Sequence[str], column: str, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
+    """Labels for kinds of frames without attrs."""
     names = [label_of(column, prefix, c.name) for c in columns]
-    mine = ours_among(existing, column, prefix)
+    mine = result_columns(existing, column, prefix)
     check_names([name for name in names if name not in mine], existing)
     return names
 
 
-def ours_among(existing: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
-    """Columns that are plainly ours: all of a set that is written together, after a way that kept no note."""
+def result_columns(existing: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
+    """Labels of complete sets of result columns, which an earlier call wrote even if attrs were lost."""
     there = set(existing)
-    sets = ({label_of(column, prefix, name) for name in each} for each in WRITTEN_TOGETHER)
+    sets = ({label_of(column, prefix, name) for name in each} for each in NAME_SETS)
     return set().union(*(each for each in sets if each <= there))
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
-    """What earlier calls left in a frame's `attrs`, by column."""
-    notes = attrs.get(OURS)
+    """What earlier calls noted in a frame's `attrs`, by column."""
+    notes = attrs.get(ATTRS_KEY)
     return {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
 
 
 def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], note: dict[str, Any]) -> dict[Any, Any]:
-    """`attrs` with a note of which columns are ours: small, JSON-ready, and never shared with the caller's frame."""
+    """A copy of `attrs` that notes the result columns; JSON-ready."""
     notes = read_notes(attrs)
     earlier = notes.get(str(column), {})
     columns = dict.fromkeys([*earlier.get("columns", ()), *map(str, names)])
-    return {**attrs, OURS: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
+    return {**attrs, ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
 
 
 def kind_of_data(data: Any, column: Hashable | None) -> DataKind:
-    """Pick the kind; raise before any work where data and column do not fit together."""
+    """Pick the kind; raise an error before any work if data and column do not fit together."""
     module = type(data).__module__.partition(".")[0]
     if isinstance(data, pd.DataFrame):
-        return PandasFrame(data, needed(column, list(data.columns)))
+        return PandasFrame(data, require_column(column, list(data.columns)))
     if isinstance(data, pa.Table):
-        return ArrowFrame(data, str(needed(column, data.column_names)))
+        return ArrowFrame(data, str(require_column(column, data.column_names)))
     if module == "polars" and type(data).__name__ == "LazyFrame":
         raise SettingsError("data is a lazy Polars frame: call .collect() first")
     if module == "polars" and type(data).__name__ == "DataFrame":
-        return PolarsFrame(data, str(needed(column, data.columns)))
+        return PolarsFrame(data, str(require_column(column, data.columns)))
     if column is not None:
         raise SettingsError(f"column={column!r} goes with a frame, but data is a {type(data).__name__}")
-    return Cells(as_cells(data, module))
+    return SeriesOrList(to_cells(data, module))
 
 
-def as_cells(data: Any, module: str) -> Any:
-    """A Series, an Arrow array, or a list of whatever can be iterated; text alone is no column."""
-    if problem := why_no_column(data):
+def to_cells(data: Any, module: str) -> Any:
+    """A Series, an Arrow array, or a list of the items of any other iterable; a single text is an error."""
+    if problem := problem_of(data):
         raise SettingsError(f"data is {problem}")
     if isinstance(data, pd.Series | pa.Array | pa.ChunkedArray | list):
         return data
     if module == "polars":
-        return polars_cells(data)
+        return polars_to_arrow(data)
     is_typed = isinstance(data, pd.api.extensions.ExtensionArray | np.ndarray) and data.dtype.names is None
     is_plain_index = isinstance(data, pd.Index) and data.nlevels == 1
     return pd.Series(data).reset_index(drop=True) if is_typed or is_plain_index else list(data)
 
 
-def why_no_column(data: Any) -> str | None:
-    """What is wrong with data that is no column of cells, or None."""
+def problem_of(data: Any) -> str | None:
+    """What is wrong with data that is not a column of cells, or None."""
     what = f"of type {type(data).__name__}"
     if isinstance(data, str):
         return f"{what}; give a list of addresses, or call mailverdict.check for one address"
     if isinstance(data, np.ndarray) and data.ndim != 1:
         return f"an array of {data.ndim} dimensions; give one column of it"
     if isinstance(data, set | frozenset):
-        return f"{what}, which has no order to give rows back in; give sorted(data)"
+        return f"{what}, which has no order; give sorted(data)"
     if isinstance(data, bytes | Mapping) or not hasattr(data, "__iter__") or hasattr(data, "columns"):
         return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
     return None
 
 
-def needed(column: Hashable | None, names: Sequence[Any]) -> Hashable:
+def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
     if column is None:
-        raise ColumnError(f"which column? name one of {listed(names)}")
+        raise ColumnError(f"give a column: one of {listed(names)}")
     return column
 
 
 def check_names(names: Sequence[Any], existing: Sequence[Any]) -> None:
-    """Never overwrite a column that is not ours."""
+    """Raise an error if a column of the caller would be overwritten."""
     if taken := [name for name in names if name in existing]:
         raise SettingsError(
-            f"the frame already has a column {taken[0]!r} that is not ours; give another prefix, or drop it"
+            f"the frame already has a column {taken[0]!r} that mailverdict did not write; "
+            "give another prefix, or drop it"
         )

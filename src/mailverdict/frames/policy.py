@@ -166,7 +166,7 @@ def decide(
     Parameters
     ----------
     out : DataFrame
-        What `verify` gave.
+        What `verify` returned.
     column : hashable
         The column that was verified.
     policy : Policy or {"strict", "balanced", "lenient"}

@@ -1,4 +1,8 @@
-"""A column of any dtype as Arrow text: what is missing, what is no text, what is an address."""
+"""A column of any dtype as Arrow text: which cells are texts, which are missing, which hold something else.
+
+`read_values` is the way in. Typed columns are converted whole; a column of Python objects is read cell by cell only
+if it holds more than text.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ __all__ = ["LONGEST_TEXT", "TextColumn", "read_values"]
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
 LONGEST_TEXT = 1_000
 OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
-SURROGATES = "text with lone surrogates, which are no characters"
+SURROGATES = "text with lone surrogates, which are not characters"
 NOT_UTF8 = "text that is not UTF-8"
 
 Rows = npt.NDArray[np.int64]
@@ -32,63 +36,39 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column taken in.
+    """A column as it was read; rows that are neither texts nor something else are missing."""
 
-    Attributes
-    ----------
-    texts : pyarrow.StringArray
-        Stripped texts of the rows that hold one, in row order, without nulls.
-    rows : numpy.ndarray of int64 or None
-        Row of each text; None: every row is a text.
-    nontext_rows : numpy.ndarray of int64
-        Rows that hold something else.
-    nontext_types : pyarrow.DictionaryArray
-        What those hold, in words.
-    size : int
-        Rows in all; the ones not named are missing.
-    """
-
-    texts: pa.StringArray
-    rows: Rows | None
-    nontext_rows: Rows
-    nontext_types: pa.DictionaryArray
-    size: int
+    texts: pa.StringArray  # stripped, in row order, without nulls
+    rows: Rows | None  # row of each text; None: every row is a text
+    nontext_rows: Rows  # rows that hold something other than text, ascending
+    nontext_types: pa.DictionaryArray  # what those hold, in words
+    size: int  # number of rows
 
 
 @dataclass(frozen=True)
 class NonText:
-    """Cells that hold something other than text: their rows, ascending, and what it is."""
+    """Cells that hold something other than text."""
 
-    rows: Rows
-    kinds: pa.DictionaryArray
+    rows: Rows  # ascending
+    types: pa.DictionaryArray  # what they hold, in words
 
 
 def read_values(values: Any, *, keep_blanks: bool = False) -> TextColumn:
-    """Take in a Series, an Arrow array, or any list-like of cells.
+    """Read a Series, an Arrow array or any list-like of cells; an `InputError` for texts of more than 2 GiB in all.
 
-    Parameters
-    ----------
-    values : Series, pyarrow array or list-like
-        The cells.
-    keep_blanks : bool
-        Whether texts keep what surrounds them, unless they are far too long; one of blanks alone is missing anyway.
-
-    Raises
-    ------
-    InputError
-        If the texts together are longer than 2 GiB.
+    With `keep_blanks` texts keep the blanks around them, unless they are far too long.
     """
-    array, foreign = arrow_text(values)
+    array, nontext = arrow_text(values)
     stripped = strip(array)
     present = pc.greater(pc.binary_length(stripped), 0).fill_null(False)
     rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
     wanted = pc.if_else(pc.less(pc.binary_length(array), LONGEST_TEXT), array, stripped) if keep_blanks else stripped
     texts = wanted if rows is None else wanted.filter(present)
-    return TextColumn(texts, rows, foreign.rows, foreign.kinds, len(stripped))
+    return TextColumn(texts, rows, nontext.rows, nontext.types, len(stripped))
 
 
 def strip(array: pa.StringArray) -> pa.StringArray:
-    """Cut surrounding blanks, then what is far too long: the other way round would forget the far end."""
+    """Strip blanks, then cut what is far too long; in the other order leading blanks would push the text out."""
     stripped = pc.utf8_trim_whitespace(array)
     if (pc.max(pc.binary_length(stripped)).as_py() or 0) > LONGEST_TEXT:
         stripped = pc.utf8_slice_codeunits(stripped, 0, LONGEST_TEXT)
@@ -96,7 +76,7 @@ def strip(array: pa.StringArray) -> pa.StringArray:
 
 
 def arrow_text(values: Any) -> tuple[pa.StringArray, NonText]:
-    """Arrow text with nulls for whatever is not text, and what those cells hold."""
+    """Arrow text with nulls for cells that are not text, and what those cells hold."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return from_arrow(values)
     series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
@@ -115,26 +95,26 @@ def holds_objects(dtype: Any) -> bool:
 
 
 def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonText]:
-    """An Arrow column: text as it is, any other type is foreign where it is not null."""
-    values = plain(array)
+    """An Arrow column: text as it is; of any other type all cells that are not null are not text."""
+    values = decode(array)
     if not is_text(values.type):
         return pa.nulls(len(values), pa.string()), nontext_column(values)
     try:
         values.validate(full=True)
-    except pa.ArrowInvalid:  # Arrow takes octets on trust, when reading Parquet for one
+    except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
         return from_cells(octets_of(values), is_octets=True)
-    return narrow(values), NO_NONTEXT
+    return to_string_array(values), NO_NONTEXT
 
 
-def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The values themselves, without a dictionary, run ends or an extension type around them."""
+def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """The array without a dictionary, run-end encoding or extension type around its values."""
     if isinstance(array.type, pa.BaseExtensionType):
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
-        return plain(pa.chunked_array([chunk.storage for chunk in chunks], array.type.storage_type))
+        return decode(pa.chunked_array([chunk.storage for chunk in chunks], array.type.storage_type))
     if pa.types.is_dictionary(array.type):
-        return plain(array.cast(array.type.value_type))
+        return decode(array.cast(array.type.value_type))
     if pa.types.is_run_end_encoded(array.type):
-        return plain(pc.run_end_decode(array))
+        return decode(pc.run_end_decode(array))
     return array
 
 
@@ -142,7 +122,7 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
-def narrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
+def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     """One array with 32-bit offsets; cells are cut first where the whole might not fit."""
     if array.nbytes > OFFSET_MAX // 2:
         array = pc.utf8_slice_codeunits(pc.utf8_trim_whitespace(array.cast(pa.large_string())), 0, LONGEST_TEXT)
@@ -153,44 +133,44 @@ def narrow(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
 
 
 def octets_of(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
-    """Cells of a text column as they are, since they cannot be read as text."""
+    """Cells of a text column as octets, since some are not UTF-8."""
     octets: list[bytes | None] = array.cast(pa.large_binary()).to_pylist()
     return octets
 
 
 def nontext_column(values: pa.Array | pa.ChunkedArray) -> NonText:
     """Every cell that is not null, of a type that is not text."""
-    held = pc.invert(pc.is_null(values, nan_is_null=pa.types.is_floating(values.type)))
-    rows = np.flatnonzero(held.to_numpy(zero_copy_only=False) if isinstance(held, pa.Array) else held.to_numpy())
-    word = next((word for is_kind, word in COLUMN_KINDS if is_kind(values.type)), a_value_of(values.type))
+    other = pc.invert(pc.is_null(values, nan_is_null=pa.types.is_floating(values.type)))
+    rows = np.flatnonzero(other.to_numpy(zero_copy_only=False) if isinstance(other, pa.Array) else other.to_numpy())
+    word = next((word for is_kind, word in COLUMN_KINDS if is_kind(values.type)), value_of_type(values.type))
     return NonText(rows, pa.repeat(pa.scalar(word), len(rows)).dictionary_encode())
 
 
 def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, NonText]:
-    """Python objects: in one go when all are text or missing, cell by cell when not."""
+    """Python objects: converted whole if all are text or missing, else cell by cell."""
     if pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty"):
         with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates, NaN of odd classes
-            return narrow(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
+            return to_string_array(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
     return from_cells(values)
 
 
 def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray, NonText]:
-    """Cell by cell, for columns that hold more than text."""
+    """Read cell by cell; for columns that hold more than text."""
     texts: list[str | None] = [None] * len(values)
-    held: dict[int, str] = {}
+    other: dict[int, str] = {}
     for row, value in enumerate(values):
         text, kind = read_octets(value) if is_octets else read_cell(value)
         texts[row] = text
         if kind is not None:
-            held[row] = kind
-    kinds = pa.array(list(held.values()), pa.string()).dictionary_encode()
-    return narrow(pa.array(texts, pa.large_string())), NonText(np.fromiter(held, np.int64, len(held)), kinds)
+            other[row] = kind
+    kinds = pa.array(list(other.values()), pa.string()).dictionary_encode()
+    return to_string_array(pa.array(texts, pa.large_string())), NonText(np.fromiter(other, np.int64, len(other)), kinds)
 
 
 def read_cell(value: object) -> tuple[str | None, str | None]:
-    """The text of a cell, or else what it holds; neither where it is missing."""
+    """The text of a cell, or what else it holds; None for both if it is missing."""
     if not isinstance(value, str):
-        return None, kind_of(value)
+        return None, describe_cell(value)
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -199,27 +179,27 @@ def read_cell(value: object) -> tuple[str | None, str | None]:
 
 
 def read_octets(value: bytes | None) -> tuple[str | None, str | None]:
-    """The same for a cell of which only the octets are known."""
+    """The text of a cell given as octets, or that it is not UTF-8; None for both if it is missing."""
     try:
         return None if value is None else value.decode(), None
     except UnicodeDecodeError:
         return None, NOT_UTF8
 
 
-def kind_of(value: object) -> str | None:
-    """What a cell holds, in words; None where it is missing."""
+def describe_cell(value: object) -> str | None:
+    """What a cell holds, in words; None if it is missing."""
     if value is None or value is pd.NA or value is pd.NaT:
         return None
     if isinstance(value, numbers.Number | Decimal | np.generic) and pd.isna(value):  # type: ignore[call-overload]
         return None
-    return next((word for kinds, word in CELL_KINDS if isinstance(value, kinds)), a_value_of(type(value).__name__))
+    return next((word for kinds, word in CELL_KINDS if isinstance(value, kinds)), value_of_type(type(value).__name__))
 
 
-def a_value_of(kind: object) -> str:
+def value_of_type(kind: object) -> str:
     return f"a value of type {str(kind)[:40]}"
 
 
-# What is no text, in words: of a cell by its class, of a typed column by its type. First match wins.
+# Words for what is not text: by the class of a cell, or by the type of a typed column. The first match counts.
 CELL_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((bool, np.bool_), "true or false"),
     ((numbers.Number, Decimal), "a number"),

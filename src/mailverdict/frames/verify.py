@@ -102,7 +102,7 @@ def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyO
 def start(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
 @show_options(progress=False)
 def start(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
-    """Verify a column in the background; the kernel stays free.
+    """Verify a column in the background and return at once.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     ColumnError
         No such column, or the name occurs twice.
     SettingsError
-        An argument cannot work, or a new column would overwrite one that is not ours.
+        An argument cannot work, or a new column would overwrite one that mailverdict did not write.
     BackendError
         The service could not be used; what was settled is on the error's `partial`.
     QuotaExceeded

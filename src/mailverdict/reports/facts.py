@@ -94,7 +94,7 @@ def optional(out: pd.DataFrame, column: Hashable, prefix: str | None, name: str)
 
 
 def validation_types(out: pd.DataFrame, column: Hashable, prefix: str | None, note: dict[str, Any]) -> list[str]:
-    """From the rows where the column is there, else from what `verify` with_note on the frame."""
+    """From the rows where the column is there, else from what `verify` noted on the frame."""
     types = optional(out, column, prefix, "validation_type")
     if types is not None:
         return [str(kind) for kind in types.dropna().unique()]

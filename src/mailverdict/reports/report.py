@@ -144,7 +144,7 @@ def report(
     Parameters
     ----------
     out : DataFrame
-        What `verify` gave.
+        What `verify` returned.
     column : hashable
         The column that was verified.
     path : path, optional

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.clean import row_index, split_address
-from ..frames.columns import as_text, result_labels
+from ..frames.columns import result_labels, to_string
 from ..frames.text_column import read_values
 from ..model.address import identities
 from ..model.words import Status, ValidationType, Verdict
@@ -37,7 +37,7 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
     Parameters
     ----------
     out : DataFrame
-        What `verify` gave.
+        What `verify` returned.
     column : hashable
         The column that was verified.
     prefix : str, optional
@@ -90,9 +90,9 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
     """By position, a key that is equal for cells with the same address; NA where there is no text."""
-    intake = read_values(cells)
-    distinct = identities(intake.texts).dictionary_encode()
-    return pd.Series(as_text(pa.chunked_array([distinct.dictionary.take(row_index(distinct.indices, intake))])))
+    texts = read_values(cells)
+    distinct = identities(texts.texts).dictionary_encode()
+    return pd.Series(to_string(pa.chunked_array([distinct.dictionary.take(row_index(distinct.indices, texts))])))
 
 
 def top_value(values: pd.Series[Any]) -> str | None:
@@ -106,7 +106,7 @@ def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str
     Parameters
     ----------
     out : DataFrame
-        What `verify` gave.
+        What `verify` returned.
     column : hashable
         The column that was verified.
     top : int, default 20
@@ -150,7 +150,7 @@ def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str 
     Parameters
     ----------
     old, new : DataFrame
-        What `verify` gave, earlier and later; their rows may differ.
+        What `verify` returned, earlier and later; their rows may differ.
     column : hashable
         The column that was verified in both.
     prefix : str, optional
