@@ -1,4 +1,4 @@
-"""A mail world in a box: real servers on loopback, made-up domains. For demos, tutorials and your own tests."""
+"""A complete mail world on loopback, with made-up domains: for demos, tutorials and users' own tests."""
 
 from .world import World
 

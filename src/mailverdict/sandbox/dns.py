@@ -1,6 +1,6 @@
-"""A real DNS server on loopback that answers out of a table: over UDP and TCP, with good manners and bad ones.
+"""The sandbox's DNS server: a recursive resolver on loopback that answers from a table, over UDP and TCP.
 
-It plays the recursive resolver of a world in a box. Nothing that it says is true outside of it.
+What it answers, right or wrong, is decided in `dns_table`; this module is the sockets and the counts.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ import dns.flags
 import dns.message
 import dns.rdatatype
 
-from .dns_table import DnsFault, DomainRecords, ZoneTable, fits_datagram, plain_name, spoil
+from .dns_table import DnsFault, DomainRecords, ZoneTable, answer_messages, fits_datagram, plain_name
 
 __all__ = ["DnsFault", "DnsServer", "DomainRecords"]
 
-NO_QUERY = (dns.exception.DNSException, ValueError)  # what reading octets that are no query raises
-RECEIVE_BUFFER = 1 << 20  # asked for; whoever shares this loop may send hundreds of queries before it is our turn
-BIND_TRIES = 20  # a free UDP port may be taken for TCP
+NOT_A_QUERY = (dns.exception.DNSException, ValueError)  # raised by bytes that are not a query
+RECEIVE_BUFFER = 1 << 20  # bytes; a client on the same event loop may send hundreds of queries before we can read one
+BIND_TRIES = 20  # a free UDP port may be in use for TCP
 
 
 class DnsServer:
-    """Answers DNS queries on one loopback address, over UDP and TCP, out of a table.
+    """A DNS server on one loopback address, over UDP and TCP.
 
     Parameters
     ----------
     zones : mapping of str to DomainRecords
-        By name, without final dot; ``*.bl.example`` stands for every name below ``bl.example`` that is
-        not there itself. A name that is not there does not exist.
+        By name, without final dot; ``*.bl.example`` matches every name below ``bl.example`` that has no
+        records of its own. All other names do not exist.
     host : str
         Address to listen on.
     port : int
-        Port to listen on; 0: any free one.
+        Port to listen on; 0: any free port.
 
     Attributes
     ----------
     in_flight, most_in_flight : int
-        Queries that have come and are not answered yet: now, and at most.
+        Queries received and not yet answered: now, and at most.
 
     Raises
     ------
@@ -74,52 +74,37 @@ class DnsServer:
         self.most_in_flight = 0
 
     async def __aenter__(self) -> Self:
-        """Start."""
         await self.start()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop."""
         await self.stop()
 
     @property
     def endpoint(self) -> str:
-        """Address and port, as the setting `resolver` takes them; known once started."""
+        """Address and port in the form of the setting `resolver`; known after the start."""
         return f"[{self._host}]:{self._port}" if ":" in self._host else f"{self._host}:{self._port}"
 
     def add(self, name: str, records: DomainRecords) -> None:
-        """Add a name, or replace it; may be done while the server runs.
-
-        Parameters
-        ----------
-        name : str
-            Without final dot.
-        records : DomainRecords
-            What is known about it from now on.
-
-        Raises
-        ------
-        SettingsError
-            If a record cannot be read.
-        """
+        """Add a name or replace its records, also while the server runs."""
         self._table.add(name, records)
 
     def count(self, name: str | None = None, rdtype: str | None = None, *, tcp: bool | None = None) -> int:
-        """Count the queries that came, all or those asked so.
+        """Count the queries received, repeated ones each time.
 
         Parameters
         ----------
         name, rdtype : str, optional
-            Only those about this name, of this type.
+            Only queries for this name, of this type.
         tcp : bool, optional
-            Only those over TCP, or only those over UDP.
+            True: only queries over TCP; False: only over UDP.
 
         Returns
         -------
         int
-            Repeated queries count each time.
+            How many.
         """
         wanted = (None if name is None else plain_name(name), rdtype, tcp)
         return sum(
@@ -127,13 +112,7 @@ class DnsServer:
         )
 
     async def start(self) -> None:
-        """Listen.
-
-        Raises
-        ------
-        OSError
-            If the address or the port cannot be had.
-        """
+        """Listen on UDP and TCP; raises `OSError` if the address or port is not available."""
         for tries_left in reversed(range(BIND_TRIES if self._port == 0 else 1)):
             try:
                 await self._listen()
@@ -159,7 +138,7 @@ class DnsServer:
         self._udp, self._udp_closed, self._port = udp, protocol.closed, port
 
     async def stop(self) -> None:
-        """Close all sockets; starting again listens on the same port."""
+        """Close all sockets; a new start listens on the same port."""
         if self._udp is not None and self._udp_closed is not None:
             self._udp.close()
             await self._udp_closed
@@ -172,28 +151,20 @@ class DnsServer:
         self._udp = self._tcp = None
 
     def receive(self, packet: bytes, source: tuple[str, int]) -> None:
-        """Answer a datagram, once its delay is over; one that is no query is dropped.
-
-        Parameters
-        ----------
-        packet : bytes
-            The datagram.
-        source : tuple of str and int
-            Where it came from, and the answer goes.
-        """
-        with contextlib.suppress(*NO_QUERY):
+        """Answer a datagram after the delay of its name; ignore one that is not a query."""
+        with contextlib.suppress(*NOT_A_QUERY):
             query = self._read(packet, tcp=False)
-            self._begin()
+            self._count_in_flight()
             loop = asyncio.get_running_loop()
             loop.call_later(self._table.delay_of(query), self._send, query, source)
 
     def _send(self, query: dns.message.Message, source: tuple[str, int]) -> None:
         self.in_flight -= 1
-        truth = self._table.answer(query)
+        answer = self._table.answer(query)
         fault = self._table.fault_of(query)
-        if fault is None and not fits_datagram(query, truth):
+        if fault is None and not fits_datagram(query, answer):
             fault = DnsFault.TRUNCATED
-        for packet in spoil(fault, query, truth, tcp=False):
+        for packet in answer_messages(fault, query, answer, tcp=False):
             if self._udp is not None:
                 self._udp.sendto(packet, source)
 
@@ -203,7 +174,7 @@ class DnsServer:
         assert task is not None
         self._connections.add(task)
         try:
-            with contextlib.suppress(EOFError, OSError, *NO_QUERY):
+            with contextlib.suppress(EOFError, OSError, *NOT_A_QUERY):
                 while True:
                     await self._serve_query(reader, writer)
         finally:
@@ -213,14 +184,14 @@ class DnsServer:
     async def _serve_query(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         size = int.from_bytes(await reader.readexactly(2), "big")
         query = self._read(await reader.readexactly(size), tcp=True)
-        self._begin()
+        self._count_in_flight()
         try:
             await asyncio.sleep(self._table.delay_of(query))
         finally:
             self.in_flight -= 1
-        packets = spoil(self._table.fault_of(query), query, self._table.answer(query), tcp=True)
+        packets = answer_messages(self._table.fault_of(query), query, self._table.answer(query), tcp=True)
         if not packets:
-            raise EOFError("silence, over TCP, is a closed connection")
+            raise EOFError("no answer: close the connection")
         for packet in packets:
             writer.write(len(packet).to_bytes(2, "big") + packet)
         await writer.drain()
@@ -229,27 +200,25 @@ class DnsServer:
         """Read and count a query."""
         query = dns.message.from_wire(packet)
         if query.flags & dns.flags.QR or len(query.question) != 1:
-            raise ValueError("a query is no answer, and has one question")
+            raise ValueError("not a query with one question")
         asked = query.question[0]
         self._counts[plain_name(asked.name.to_text()), dns.rdatatype.to_text(asked.rdtype), tcp] += 1
         return query
 
-    def _begin(self) -> None:
+    def _count_in_flight(self) -> None:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
 
 
 class Datagrams(asyncio.DatagramProtocol):
-    """Hands datagrams to the server."""
+    """Passes datagrams to the server."""
 
     def __init__(self, server: DnsServer, closed: asyncio.Future[None]) -> None:
         self._server = server
         self.closed = closed
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        """Take one."""
         self._server.receive(data, addr)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell that the socket is closed."""
         self.closed.set_result(None)

@@ -1,4 +1,4 @@
-"""Addresses to try in the sandbox, each with what becomes of it and why: one for every answer there is."""
+"""Addresses of the sandbox with their verdict by ``smtp``, at least one for every possible reason."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Example:
     Attributes
     ----------
     address : str
-        To be verified with the type ``smtp``.
+        The address.
     verdict : str
-        What comes out.
+        Its verdict by ``smtp``.
     reasons : str
-        Joined by ``;``, as in the frame.
+        Joined by ``;``, as in the result columns.
     why : str
-        What it is here for.
+        What it shows.
     """
 
     address: str
@@ -37,7 +37,7 @@ class Example:
 
 
 def example(address: str, why: str, *reasons: Reason) -> Example:
-    """A row: the verdict follows from the reasons."""
+    """A row; the verdict follows from the reasons."""
     ordered = order_reasons(reasons)
     return Example(address, str(verdict_of(ordered)), ";".join(ordered), why)
 
@@ -46,29 +46,29 @@ NOT_FOUND, CATCH_ALL, ROLE = Reason.MAILBOX_NOT_FOUND, Reason.CATCH_ALL, Reason.
 
 ORDINARY = (
     example("ada@gmail.com", "a mailbox at a large provider"),
-    example("nobody@gmail.com", "and none", NOT_FOUND),
-    example("full@gmail.com", "one that is over its quota: it exists, and mail comes back", Reason.MAILBOX_FULL),
-    example("popular@gmail.com", "one that gets so much mail that the server slows it: it exists"),
+    example("nobody@gmail.com", "no such mailbox at a large provider", NOT_FOUND),
+    example("full@gmail.com", "over its quota: it exists, but mail bounces", Reason.MAILBOX_FULL),
+    example("popular@gmail.com", "receives too much mail at the moment: it exists"),
     example("ada@yahoo.com", "the provider accepts every address", CATCH_ALL),
     example("info@fernhollow-studio.com", "a function, not a person", ROLE),
     example("ada@mailinator.com", "a throw-away provider", Reason.DISPOSABLE, CATCH_ALL),
-    example("ada@ridgeline-surveyors.com", "a small firm whose one mailbox takes all", CATCH_ALL),
-    example("ada@boulangerie-du-quai.fr", "greylisted at first, and asked again"),
-    example("gone@boulangerie-du-quai.fr", "refused at once: greylisting is for those that exist", NOT_FOUND),
-    example("ada@proton.me", "asked under TLS"),
-    example(f"ada@{SPAMTRAP_DOMAIN}", "on the list of spamtraps that the world gives", Reason.SPAMTRAP),
+    example("ada@ridgeline-surveyors.com", "a small company with one mailbox for all addresses", CATCH_ALL),
+    example("ada@boulangerie-du-quai.fr", "greylisted first, accepted on the second attempt"),
+    example("gone@boulangerie-du-quai.fr", "refused at once: only existing mailboxes are greylisted", NOT_FOUND),
+    example("ada@proton.me", "verified over TLS"),
+    example(f"ada@{SPAMTRAP_DOMAIN}", "on the spamtrap list of the sandbox", Reason.SPAMTRAP),
     example("ada@", "not an address", Reason.SYNTAX_ERROR),
-    example("ada@null.example", "a domain that takes no mail", Reason.NO_MX_RECORD),
-    example("ada@gmial.com", "a slip: no such domain", Reason.NO_MX_RECORD),
+    example("ada@null.example", "a domain that accepts no mail", Reason.NO_MX_RECORD),
+    example("ada@gmial.com", "a typo: no such domain", Reason.NO_MX_RECORD),
     example("ada@servfail.example", "a domain whose name servers are broken", Reason.INCONCLUSIVE),
-    example("ada@private.example", "an exchange at a private address, which is not contacted", Reason.PORT_CLOSED),
-    example("ada@implicit.example", "a domain that is its own exchange"),
-    example("info@tarpit.example", "a function that could not be asked: both reasons show", Reason.TIMEOUT, ROLE),
-    example("zq7k2v9x@catch-all.example", "nobody, accepted all the same", CATCH_ALL),
+    example("ada@private.example", "a mail server at a private address: not contacted", Reason.PORT_CLOSED),
+    example("ada@implicit.example", "a domain without MX: its address is used"),
+    example("info@tarpit.example", "a role address that could not be verified: both reasons", Reason.TIMEOUT, ROLE),
+    example("zq7k2v9x@catch-all.example", "a random name, accepted as well", CATCH_ALL),
 )
 
-# Where a run learns more than one session does.
-BEYOND_ONE_SESSION: dict[str, tuple[Reason, ...]] = {
+# Where a run finds out more than the single session that a script expects.
+AFTER_A_RUN: dict[str, tuple[Reason, ...]] = {
     "ada@catch-all.example": (CATCH_ALL,),
     "zq7k2v9x@catch-all.example": (CATCH_ALL,),
     "ada@greylisting.example": (),
@@ -79,15 +79,15 @@ BEYOND_ONE_SESSION: dict[str, tuple[Reason, ...]] = {
 
 
 def scripted() -> Iterator[Example]:
-    """What the table of exchanges expects."""
+    """The addresses that the scripts of the exchanges name."""
     for exchange in EXCHANGES:
         for local, reason in exchange.expects.items():
             address = f"{local}@{exchange.domain}"
             usual = () if reason is None else (reason,)
-            yield example(address, exchange.why, *BEYOND_ONE_SESSION.get(address, usual))
+            yield example(address, exchange.why, *AFTER_A_RUN.get(address, usual))
 
 
 ADDRESSES: tuple[Example, ...] = tuple({each.address: each for each in (*scripted(), *ORDINARY)}.values())
-"""Every reason but `throttled` and `rate_limited`, which only a service's own queue and limiter give."""
+"""Every reason except `throttled` and `rate_limited`, which only the queue and the limiter of a service give."""
 
 assert {each.verdict for each in ADDRESSES} == set(map(str, Verdict))

@@ -1,6 +1,6 @@
-"""A real SMTP server on loopback that plays many exchanges, each on an address of its own, all on one port.
+"""The sandbox's SMTP server: many mail servers on loopback, each with an address of its own, all on one port.
 
-What each of them does is data: see `mailverdict.sandbox.smtp_script`. No message is ever taken.
+What each of them does is data, see `smtp_script`. No message is ever accepted.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from .smtp_script import EXCHANGES, Exchange, SmtpFault
 __all__ = ["Exchange", "SmtpFault", "SmtpServer", "SmtpStats"]
 
 CERTIFICATE = Path(__file__).with_name("starttls.pem")
-BIND_TRIES = 20  # the port that is free on one address may be taken on another
+BIND_TRIES = 20  # a port that is free on one address may be in use on another
 
 
 class SmtpServer:
-    r"""Plays exchanges on loopback addresses.
+    r"""Scripted mail servers on loopback addresses.
 
     Use it as an asynchronous context manager, or `start` and `stop` it.
 
     Parameters
     ----------
     exchanges : iterable of Exchange, optional
-        What to play; all of the sandbox's own by default.
+        Their scripts; all of the sandbox's own by default.
     port : int
-        Port of all of them; 0: one that is free.
+        Port of all of them; 0: any free port.
 
     Raises
     ------
@@ -64,71 +64,36 @@ class SmtpServer:
         self._connections: set[SmtpConnection] = set()
 
     def address_of(self, host: str) -> str:
-        """The IP address of an exchange.
-
-        Parameters
-        ----------
-        host : str
-            Its name.
-
-        Returns
-        -------
-        str
-            A loopback address.
-        """
+        """The loopback address of an exchange."""
         return self.addresses[host]
 
     def stats(self, host: str) -> SmtpStats:
-        """What an exchange counted so far.
-
-        Parameters
-        ----------
-        host : str
-            Its name.
-
-        Returns
-        -------
-        SmtpStats
-            Live counts.
-        """
+        """The counts of an exchange; they go on changing."""
         return self._stats[host]
 
     async def start(self) -> Self:
-        """Listen on every address.
-
-        Returns
-        -------
-        SmtpServer
-            Itself.
-        """
-        sockets = bind_all(self.listening(), self.port)
+        """Listen on every address."""
+        listening = [exchange for exchange in self.exchanges.values() if exchange.listens]
+        sockets = bind_all([self.addresses[exchange.host] for exchange in listening], self.port)
         if sockets:
             self.port = sockets[0].getsockname()[1]
-        for sock, exchange in zip(sockets, self.playing(), strict=True):
-            self._servers.append(await asyncio.get_running_loop().create_server(self.factory(exchange), sock=sock))
+        for sock, exchange in zip(sockets, listening, strict=True):
+            first_asked: dict[str, float] = {}  # shared by all connections to this exchange
+            connect = partial(
+                SmtpConnection, exchange, self._stats[exchange.host], self._connections, first_asked, self.tls
+            )
+            self._servers.append(await asyncio.get_running_loop().create_server(connect, sock=sock))
         return self
 
-    def playing(self) -> list[Exchange]:
-        """Exchanges that listen."""
-        return [exchange for exchange in self.exchanges.values() if exchange.listens]
-
-    def listening(self) -> list[str]:
-        """Addresses that are listened on."""
-        return [self.addresses[exchange.host] for exchange in self.playing()]
-
-    def factory(self, exchange: Exchange) -> partial[SmtpConnection]:
-        """What makes connections of an exchange."""
-        first_asked: dict[str, float] = {}
-        return partial(SmtpConnection, exchange, self._stats[exchange.host], self._connections, first_asked, self.tls)
-
     def tls(self) -> ssl.SSLContext:
-        """The TLS context of all connections, made when the first one asks."""
+        """The TLS context of all connections, made for the first one that needs it."""
         if self._tls is None:
-            self._tls = server_tls()
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._tls.load_cert_chain(CERTIFICATE)
         return self._tls
 
     async def stop(self) -> None:
-        """Stop listening and end every connection."""
+        """Stop listening and close every connection."""
         for server in self._servers:
             server.close()
         for connection in tuple(self._connections):
@@ -138,24 +103,22 @@ class SmtpServer:
         self._servers.clear()
 
     async def __aenter__(self) -> Self:
-        """Start."""
         return await self.start()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop."""
         await self.stop()
 
 
 def assign_addresses(exchanges: Iterable[Exchange]) -> Iterator[tuple[str, str]]:
-    """Give every exchange its address: its own, or the next of 127.25.0.0/16."""
+    """Yield each exchange's name and address: its own, or the next of 127.25.0.0/16."""
     for number, exchange in enumerate(exchanges, start=1):
         yield exchange.host, exchange.address or f"127.25.{number >> 8}.{number & 255}"
 
 
 def bind_all(addresses: list[str], port: int) -> list[socket.socket]:
-    """Bind one port on all addresses; with port 0, whatever port is free on all of them."""
+    """Bind one port on all addresses; with port 0, a port that is free on all of them."""
     for tries_left in reversed(range(BIND_TRIES)):
         sockets: list[socket.socket] = []
         try:
@@ -173,7 +136,6 @@ def bind_all(addresses: list[str], port: int) -> list[socket.socket]:
 
 
 def bind(address: str, port: int) -> socket.socket:
-    """Bind one address."""
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     # Accepted sockets inherit it. asyncio sets it only where a socket names its protocol, and without it a second
@@ -185,10 +147,3 @@ def bind(address: str, port: int) -> socket.socket:
         sock.close()
         raise
     return sock
-
-
-def server_tls() -> ssl.SSLContext:
-    """TLS with the sandbox's own certificate."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
-    return context

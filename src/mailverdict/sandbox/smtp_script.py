@@ -1,6 +1,8 @@
-"""What a made-up exchange does, as values.
+"""What the sandbox's mail servers do, as data: the scripts of made-up exchanges, then those of made-up providers.
 
-Texts may hold ``{host}``, ``{address}`` (the recipient) and ``{client}`` (our IP address).
+There is an exchange for every reason that SMTP can give, and for every hostile behaviour. The providers are modelled on
+habits that large and small ones are known for; they say nothing about the real ones whose domains lead to them.
+Texts may contain ``{host}``, ``{address}`` (the recipient) and ``{client}`` (our IP address).
 """
 
 from __future__ import annotations
@@ -22,21 +24,21 @@ GREYLISTED = "450 4.2.0 <{address}>: Recipient address rejected: Greylisted, ple
 
 @dataclass(frozen=True, slots=True)
 class SmtpFault:
-    """Something that goes wrong.
+    """Something that a server does wrong.
 
     Attributes
     ----------
     at : str
-        ``connect``, ``EHLO``, ``HELO``, ``MAIL``, ``RCPT``, ``RSET``, ``STARTTLS`` or ``QUIT``; at ``connect`` it
-        comes instead of the greeting.
+        When: ``EHLO``, ``HELO``, ``MAIL``, ``RCPT``, ``RSET``, ``STARTTLS``, ``QUIT``, or ``connect`` for instead
+        of the greeting.
     does : str
-        ``silence`` (no reply), ``drop`` (end the connection), ``reset`` (TCP RST), ``say`` (the bytes of `text`),
-        ``shut`` (421 and end), ``endless`` (lines of a reply that never ends), ``flood`` (10 MB without a line
-        end), ``trickle`` (a byte now and then), ``lose`` (skip this one reply).
+        ``silence`` (no reply), ``drop`` (close the connection), ``reset`` (TCP RST), ``say`` (send `text`),
+        ``shut`` (421 and close), ``endless`` (a multiline reply without end), ``flood`` (10 MB without a line
+        end), ``trickle`` (one byte at a time, slowly), ``lose`` (skip this one reply).
     after : int
-        How many of these commands go well in a session before.
+        How many of these commands in a session are answered normally before.
     text : str
-        For ``say``: what is sent, and the connection stays open.
+        For ``say``; the connection stays open.
     """
 
     at: str
@@ -47,16 +49,16 @@ class SmtpFault:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One made-up exchange.
+    """The script of one mail server.
 
     Attributes
     ----------
     host : str
-        Its name, in the greeting.
+        Its name.
     why : str
-        What it is here for.
+        What it shows.
     expects : mapping of str to (Reason or None)
-        Local parts worth asking about, with what should become of each; None: accepted.
+        Local parts to verify, with the expected reason; None: accepted.
     address : str
         Loopback address to listen on; empty: the next free one of 127.25.0.0/16.
     mailboxes : container of str, optional
@@ -64,11 +66,11 @@ class Exchange:
     special : mapping of str to str
         Replies to RCPT by local part.
     greeting : str
-        Lines of the greeting.
+        The reply to a new connection.
     extensions : tuple of str
-        Offered after EHLO; STARTTLS and SMTPUTF8 come from their own settings.
+        In the reply to EHLO; STARTTLS and SMTPUTF8 have fields of their own.
     ehlo, mail, rcpt : str
-        Reply instead of the usual one; empty: the usual one.
+        Replies instead of the usual ones; empty: the usual ones.
     unknown : str
         Reply to RCPT of a mailbox that does not exist.
     delay : float
@@ -76,21 +78,21 @@ class Exchange:
     starttls : str
         ``no``, ``offered``, ``demanded`` or ``broken`` (offered, and the handshake fails).
     smtputf8 : bool
-        Whether internationalised mailboxes can be asked about.
+        Whether internationalised addresses are accepted.
     greylist : float
-        Seconds that a recipient must wait after it was first asked about; 0: no greylisting.
+        Seconds from the first RCPT of a recipient until it is accepted; 0: no greylisting.
     max_recipients, max_per_session : int
-        Accepted recipients after which ``452 4.5.3`` comes, per transaction and session.
+        Recipients accepted before ``452 4.5.3``, per transaction and per session; 0: no limit.
     one_domain : bool
-        Whether a transaction takes recipients of one domain only.
+        Whether all recipients of a transaction must be of one domain.
     slow_after, slow_by : int, float
-        Refusals in a session after which each reply takes so many seconds more; 0: never.
+        Refusals in a session after which each reply is delayed, and by how many seconds; 0: never.
     cut_after : int
-        Refusals in a session after which it is ended with 421; 0: never.
+        Refusals in a session after which it is closed with 421; 0: never.
     faults : tuple of SmtpFault
-        What goes wrong.
+        What it does wrong.
     listens : bool
-        False: nobody listens on its address.
+        False: connections to its address are refused.
     """
 
     host: str
@@ -120,7 +122,7 @@ class Exchange:
 
     @property
     def domain(self) -> str:
-        """A domain that this could be the exchange of: its name without the first label."""
+        """The domain it serves: its name without the first label."""
         return self.host.partition(".")[2]
 
 
@@ -131,17 +133,17 @@ EITHER = {"ada": None, "nobody": NOT_FOUND}
 
 
 def normal(name: str, why: str, **habits: Any) -> Exchange:
-    """An exchange that knows ada, and tells her from nobody."""
+    """An exchange that accepts ada and refuses nobody."""
     return Exchange(f"mx.{name}.example", why, EITHER, **habits)
 
 
 def refusing(name: str, why: str, becomes: Reason, **habits: Any) -> Exchange:
-    """An exchange where asking about ada comes to nothing."""
+    """An exchange where ada cannot be verified."""
     return Exchange(f"mx.{name}.example", why, {"ada": becomes}, **habits)
 
 
 def hostile(name: str, why: str, becomes: Reason, at: str, does: str, text: str = "") -> Exchange:
-    """An exchange where something goes wrong."""
+    """An exchange with one fault."""
     return refusing(name, why, becomes, faults=(SmtpFault(at, does, text=text),))
 
 
@@ -169,86 +171,97 @@ WELL_BEHAVED = (
         },
     ),
     normal("in-step", "no PIPELINING", extensions=("8BITMIME",)),
-    normal("old", "knows HELO only", ehlo="502 5.5.2 Command not recognized"),
-    Exchange("mx.catch-all.example", "accepts all", {"ada": None, "zq7k2v9x": None}, mailboxes=None),
+    normal("old", "supports HELO only", ehlo="502 5.5.2 Command not recognized"),
+    Exchange("mx.catch-all.example", "accepts every address", {"ada": None, "zq7k2v9x": None}, mailboxes=None),
     normal("starttls", "offers STARTTLS", starttls="offered"),
-    normal("tls-only", "demands STARTTLS before MAIL", starttls="demanded"),
+    normal("tls-only", "requires STARTTLS before MAIL", starttls="demanded"),
     Exchange(
         "mx.smtputf8.example",
-        "takes internationalised mailboxes",
+        "accepts internationalised addresses",
         {"zo\u00eb": None, "nobody": NOT_FOUND},
         mailboxes=frozenset({"zo\u00eb"}),
         smtputf8=True,
     ),
-    Exchange("mx.ascii.example", "does not take them", {"zo\u00eb": UNCLEAR, "ada": None}),
+    Exchange("mx.ascii.example", "does not accept internationalised addresses", {"zo\u00eb": UNCLEAR, "ada": None}),
 )
 
 REFUSING = (
-    refusing("greylisting", "greylists, and says for how long", GREY, greylist=1.0),
+    refusing("greylisting", "greylists, with the delay in its reply", GREY, greylist=1.0),
     refusing(
-        "blocklist", "our address, at the greeting", PROTECTED, greeting="554 5.7.1 {client} is listed in dnsbl.example"
+        "blocklist",
+        "blocks our IP address, at the greeting",
+        PROTECTED,
+        greeting="554 5.7.1 {client} is listed in dnsbl.example",
     ),
     Exchange(
         "mx.blocklist-late.example",
-        "our address, at RCPT",
+        "blocks our IP address, at RCPT",
         {"ada": PROTECTED, "nobody": PROTECTED},
         rcpt="554 5.7.1 Service unavailable; Client host [{client}] blocked using dnsbl.example",
     ),
-    refusing("no-sender", "our sender, at MAIL", SENDER, mail="550 5.7.1 Sender rejected"),
+    refusing("no-sender", "refuses our sender, at MAIL", SENDER, mail="550 5.7.1 Sender rejected"),
     refusing(
-        "no-helo", "our HELO name, at RCPT", SENDER, rcpt="504 5.5.2 <client>: Helo command rejected: need a name"
+        "no-helo",
+        "refuses our HELO name, at RCPT",
+        SENDER,
+        rcpt="504 5.5.2 <client>: Helo command rejected: need a name",
     ),
     refusing("relay", "does not serve the domain", SENDER, rcpt="554 5.7.1 <{address}>: Relay access denied"),
-    Exchange("mx.mute.example", "all, without a word why", {"ada": UNCLEAR, "nobody": UNCLEAR}, rcpt="550 Rejected"),
-    refusing("no-mail", "takes no mail (RFC 7504)", Reason.NO_MX_RECORD, greeting="521 {host} does not accept mail"),
-    refusing(
-        "null-mx", "its domain takes none (RFC 7505)", Reason.NO_MX_RECORD, rcpt="556 5.1.10 Recipient has null MX"
+    Exchange(
+        "mx.mute.example",
+        "refuses every recipient without a reason",
+        {"ada": UNCLEAR, "nobody": UNCLEAR},
+        rcpt="550 Rejected",
     ),
-    refusing("disk-full", "has trouble of its own", UNCLEAR, mail="452 4.3.1 Insufficient system storage"),
+    refusing("no-mail", "accepts no mail (RFC 7504)", Reason.NO_MX_RECORD, greeting="521 {host} does not accept mail"),
+    refusing(
+        "null-mx", "its domain accepts no mail (RFC 7505)", Reason.NO_MX_RECORD, rcpt="556 5.1.10 Recipient has null MX"
+    ),
+    refusing("disk-full", "has no disk space left", UNCLEAR, mail="452 4.3.1 Insufficient system storage"),
     refusing("crowded", "too many connections", UNCLEAR, greeting="421 4.7.0 {host} Error: too many connections"),
 )
 
 LIMITING = (
-    normal("few-recipients", "three recipients a transaction", max_recipients=3),
-    normal("one-recipient", "one recipient a transaction", max_recipients=1),
-    normal("short-session", "five recipients a session", max_per_session=5),
-    normal("one-domain", "one domain a transaction", one_domain=True),
-    normal("punishing", "slow after 10 refusals, cut at 20, as Postfix", slow_after=10, cut_after=20),
-    normal("cutting", "cuts the session after 3 refusals", cut_after=3),
+    normal("few-recipients", "three recipients per transaction", max_recipients=3),
+    normal("one-recipient", "one recipient per transaction", max_recipients=1),
+    normal("short-session", "five recipients per session", max_per_session=5),
+    normal("one-domain", "one domain per transaction", one_domain=True),
+    normal("punishing", "slows down after 10 refusals, closes after 20", slow_after=10, cut_after=20),
+    normal("cutting", "closes the session after 3 refusals", cut_after=3),
 )
 
 HOSTILE = (
-    refusing("closed", "nobody listens", Reason.PORT_CLOSED, listens=False),
+    refusing("closed", "the port is closed", Reason.PORT_CLOSED, listens=False),
     hostile("tarpit", "never greets", TIMEOUT, "connect", "silence"),
     hostile("tarpit-ehlo", "silent at EHLO", TIMEOUT, "EHLO", "silence"),
     hostile("tarpit-mail", "silent at MAIL", TIMEOUT, "MAIL", "silence"),
     hostile("tarpit-rcpt", "silent at RCPT", TIMEOUT, "RCPT", "silence"),
-    hostile("trickle", "a byte of greeting now and then", TIMEOUT, "connect", "trickle"),
-    hostile("endless", "a greeting that never ends", UNCLEAR, "connect", "endless"),
-    hostile("endless-ehlo", "an EHLO reply that never ends", UNCLEAR, "EHLO", "endless"),
+    hostile("trickle", "sends its greeting byte by byte", TIMEOUT, "connect", "trickle"),
+    hostile("endless", "a greeting without end", UNCLEAR, "connect", "endless"),
+    hostile("endless-ehlo", "an EHLO reply without end", UNCLEAR, "EHLO", "endless"),
     hostile("flood", "10 MB in one line", NO_DATA, "connect", "flood"),
     hostile("flood-rcpt", "10 MB in one line at RCPT", UNCLEAR, "RCPT", "flood"),
-    hostile("http", "speaks HTTP", NO_DATA, "connect", "say", "HTTP/1.1 400 Bad Request\r\n\r\n"),
-    hostile("binary", "speaks nothing", NO_DATA, "connect", "say", "\x16\x03\x01\x00\xff\x00\n"),
+    hostile("http", "answers in HTTP", NO_DATA, "connect", "say", "HTTP/1.1 400 Bad Request\r\n\r\n"),
+    hostile("binary", "sends binary data", NO_DATA, "connect", "say", "\x16\x03\x01\x00\xff\x00\n"),
     hostile("garbage-rcpt", "garbage at RCPT", UNCLEAR, "RCPT", "say", "\x00\x01 what?\r\n"),
     hostile("mixed-codes", "a reply with two codes", UNCLEAR, "RCPT", "say", "250-Ok\r\n550 5.1.1 User unknown\r\n"),
-    hostile("mixed-ehlo", "the same at EHLO", UNCLEAR, "EHLO", "say", "250-mx\r\n500 what\r\n"),
+    hostile("mixed-ehlo", "an EHLO reply with two codes", UNCLEAR, "EHLO", "say", "250-mx\r\n500 what\r\n"),
     refusing("two-greetings", "greets twice", UNCLEAR, greeting="220 {host} ESMTP\r\n220 {host} ESMTP"),
-    hostile("hang-up", "ends before the greeting", NO_DATA, "connect", "drop"),
+    hostile("hang-up", "closes before the greeting", NO_DATA, "connect", "drop"),
     hostile("reset", "resets before the greeting", NO_DATA, "connect", "reset"),
-    hostile("drop-ehlo", "ends at EHLO", DROPPED, "EHLO", "drop"),
+    hostile("drop-ehlo", "closes the connection at EHLO", DROPPED, "EHLO", "drop"),
     hostile("reset-ehlo", "resets at EHLO", DROPPED, "EHLO", "reset"),
-    hostile("drop-mail", "ends at MAIL", DROPPED, "MAIL", "drop"),
-    hostile("drop-rcpt", "ends at RCPT", DROPPED, "RCPT", "drop"),
+    hostile("drop-mail", "closes the connection at MAIL", DROPPED, "MAIL", "drop"),
+    hostile("drop-rcpt", "closes the connection at RCPT", DROPPED, "RCPT", "drop"),
     hostile("reset-rcpt", "resets at RCPT", DROPPED, "RCPT", "reset"),
-    normal("drop-quit", "ends at QUIT", faults=(SmtpFault("QUIT", "drop"),)),
+    normal("drop-quit", "closes the connection at QUIT", faults=(SmtpFault("QUIT", "drop"),)),
     normal("tarpit-quit", "silent at QUIT", faults=(SmtpFault("QUIT", "silence"),)),
     hostile("shut", "421 at the greeting", UNCLEAR, "connect", "shut"),
     hostile("shut-ehlo", "421 at EHLO", UNCLEAR, "EHLO", "shut"),
     hostile("shut-mail", "421 at MAIL", UNCLEAR, "MAIL", "shut"),
     hostile("shut-rcpt", "421 at RCPT", UNCLEAR, "RCPT", "shut"),
     hostile("loses-replies", "offers PIPELINING and loses a reply", TIMEOUT, "RCPT", "lose"),
-    refusing("tls-broken", "offers STARTTLS and cannot do it", UNCLEAR, starttls="broken"),
+    refusing("tls-broken", "offers STARTTLS, but the handshake fails", UNCLEAR, starttls="broken"),
 )
 
 EXCHANGES: tuple[Exchange, ...] = (*WELL_BEHAVED, *REFUSING, *LIMITING, *HOSTILE)
@@ -278,15 +291,8 @@ GMAIL_EHLO = "\r\n250".join(
 
 
 class People:
-    """Whoever has a mailbox at a provider: anyone with a plausible name, but for about one in twelve.
+    """The mailboxes of a provider: every plausible name except about one in twelve, which differ between providers.
 
-    Parameters
-    ----------
-    provider : str
-        The same name may be taken here and free there.
-
-    Examples
-    --------
     >>> "ada" in People("bigmail"), "nobody" in People("bigmail"), "x7k2v9q4m1z8r5t0" in People("bigmail")
     (True, False, False)
     """
@@ -312,7 +318,7 @@ def farm(provider: str, why: str, *labels: str, **habits: Any) -> tuple[Exchange
 PROVIDER_EXCHANGES: tuple[Exchange, ...] = (
     *farm(
         "bigmail",
-        "refuses unknown users, and takes one domain a transaction",
+        "refuses unknown users, accepts one domain per transaction",
         "mx1",
         "mx2",
         unknown=GMAIL_UNKNOWN,
@@ -321,20 +327,31 @@ PROVIDER_EXCHANGES: tuple[Exchange, ...] = (
         smtputf8=True,
         special={"full": OVER_QUOTA, "popular": TOO_MUCH_MAIL},
     ),
-    *farm("skymail", "takes ten recipients a transaction", "mx1", "mx2", unknown=EXCHANGE_UNKNOWN, max_recipients=10),
-    *farm("orchardmail", "refuses unknown users", special={"full": "552 5.2.2 <{address}>: user is over quota"}),
-    *farm("oldmail", "accepts every address, and would tell later", mailboxes=None),
-    *farm("regionalmail", "punishes refusals as a default Postfix does", "mx1", "mx2", slow_after=10, cut_after=20),
-    *farm("privatemail", "offers STARTTLS", starttls="offered", smtputf8=True),
-    *farm("throwaway", "accepts whatever anyone makes up", mailboxes=None),
-    *farm("hosting-one", "greylists strangers", "mx1", "mx2", greylist=1.0),
-    *farm("hosting-two", "one mailbox takes all", mailboxes=None),
-    *farm("office-suite", "knows no PIPELINING", "mx1", "mx2", extensions=("SIZE 37748736", "8BITMIME")),
     *farm(
-        "cases", "the exchange of domains that are there for their DNS", "mx1", "mx2", "mx3", unknown=POSTFIX_UNKNOWN
+        "skymail", "accepts ten recipients per transaction", "mx1", "mx2", unknown=EXCHANGE_UNKNOWN, max_recipients=10
     ),
-    Exchange("mx.listed.example", "on a DNS list itself", address=EXCHANGE_ADDRESSES["mx.listed.example"]),
+    *farm("orchardmail", "refuses unknown users", special={"full": "552 5.2.2 <{address}>: user is over quota"}),
+    *farm("oldmail", "accepts every address, would send bounces later", mailboxes=None),
+    *farm(
+        "regionalmail",
+        "slows down and closes after refusals, as Postfix does by default",
+        "mx1",
+        "mx2",
+        slow_after=10,
+        cut_after=20,
+    ),
+    *farm("privatemail", "offers STARTTLS", starttls="offered", smtputf8=True),
+    *farm("throwaway", "accepts every address", mailboxes=None),
+    *farm("hosting-one", "greylists", "mx1", "mx2", greylist=1.0),
+    *farm("hosting-two", "one mailbox receives all mail", mailboxes=None),
+    *farm("office-suite", "does not support PIPELINING", "mx1", "mx2", extensions=("SIZE 37748736", "8BITMIME")),
+    *farm("cases", "serves the domains of the DNS cases", "mx1", "mx2", "mx3", unknown=POSTFIX_UNKNOWN),
+    Exchange("mx.listed.example", "on a DNS list", address=EXCHANGE_ADDRESSES["mx.listed.example"]),
     Exchange("mx.pool.example", "on a list of dial-up pools", address=EXCHANGE_ADDRESSES["mx.pool.example"]),
-    Exchange("mx.refusing-list.example", "asked about in vain", address=EXCHANGE_ADDRESSES["mx.refusing-list.example"]),
-    Exchange("implicit.example", "a host that is its own exchange", address="127.0.30.9"),
+    Exchange(
+        "mx.refusing-list.example",
+        "on a list that refuses to answer",
+        address=EXCHANGE_ADDRESSES["mx.refusing-list.example"],
+    ),
+    Exchange("implicit.example", "a domain without MX: its address is used", address="127.0.30.9"),
 )

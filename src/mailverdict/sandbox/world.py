@@ -1,4 +1,4 @@
-"""`World`: the sandbox's servers under one roof, with a backend that asks only them."""
+"""`World`: the sandbox's DNS, SMTP and HTTP servers, and a backend that asks only them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["SandboxBackend", "World"]
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
-NOBODYS_PORT = 9  # discard: where nothing listens
-# What loopback needs: a wait is over within seconds, and nothing hostile lasts.
-QUICK: Mapping[str, Any] = {
+CLOSED_PORT = 9  # the discard service, which nobody runs
+# Loopback answers at once, so that all timeouts can be short.
+SHORT_TIMEOUTS: Mapping[str, Any] = {
     "dns_timeout": 0.5,
     "dns_attempts": 2,
     "connect_timeout": 1.0,
@@ -40,7 +40,7 @@ QUICK: Mapping[str, Any] = {
 
 
 class SandboxBackend(LocalBackend):
-    """A local backend that asks a sandbox; what it learns of made-up domains is never kept.
+    """A local backend that asks a sandbox; its answers are not kept unless a journal is given.
 
     Parameters
     ----------
@@ -49,43 +49,43 @@ class SandboxBackend(LocalBackend):
     """
 
     def wants_journal(self, validation_type: str) -> bool:
-        """Whether answers are kept by default: never, they are about nobody."""
+        """False: the answers are about made-up domains."""
         return False
 
     def journal_key(self, validation_type: str) -> str:
-        """Keep these answers apart from those about the real world, where a journal is asked for."""
+        """A key of their own, so that a journal keeps these answers apart from real ones."""
         return f"sandbox:{validation_type}"
 
 
 class World:
-    """A mail world in a box: real servers on loopback, made-up domains, no packet leaves the machine.
+    """DNS, SMTP and verification servers on loopback with made-up domains; no packet leaves the machine.
 
     Use it as a context manager, in synchronous or asynchronous code.
 
     Parameters
     ----------
     zones : mapping of str to DomainRecords, optional
-        Further names, or others for the same names.
+        Names to add, or to replace.
     exchanges : iterable of Exchange, optional
-        Further exchanges, or others for the same hosts; a domain leads to ``mx.`` below it.
+        Mail servers to add, or to replace; ``mx.shop.example`` is the mail server of ``shop.example``.
     daily_limit : int
         Quota of the world's verification service, in addresses per client and day.
     **settings
-        Settings of the backend, as of `mailverdict.LocalBackend`; the resolver and the networks
-        that may be contacted are the sandbox's own.
+        Settings of the backend, as of `mailverdict.LocalBackend`. Those that lead to the sandbox's servers
+        have other defaults here, and all timeouts are short.
 
     Attributes
     ----------
     dns : DnsServer
-        Counts the queries that came.
+        Counts queries.
     smtp : SmtpServer
-        Counts sessions and commands, exchange by exchange.
+        Counts sessions and commands of each mail server.
 
     Warns
     -----
     UserWarning
-        On start, if the addresses of the exchanges cannot be bound, as outside Linux: ``smtp`` finds every port
-        closed then.
+        On start, if the addresses of the mail servers cannot be bound, as outside Linux: ``smtp`` then finds
+        every port closed.
 
     Examples
     --------
@@ -104,8 +104,8 @@ class World:
         daily_limit: int = 100,
         **settings: Any,
     ) -> None:
-        playing = {each.host: each for each in (*PROVIDER_EXCHANGES, *EXCHANGES, *exchanges)}
-        self.smtp = SmtpServer(playing.values())
+        scripts = {each.host: each for each in (*PROVIDER_EXCHANGES, *EXCHANGES, *exchanges)}
+        self.smtp = SmtpServer(scripts.values())
         domains = {**exchange_domains(self.smtp), **sandbox_zones()}
         self.dns = DnsServer({**domains, **exchange_hosts(self.smtp), **(zones or {})})
         self.settings = settings
@@ -115,12 +115,12 @@ class World:
 
     @property
     def backend(self) -> SandboxBackend:
-        """A backend for `verify` and its siblings; one for the life of the world.
+        """The backend for `verify` and other functions, one for each world.
 
         Returns
         -------
         SandboxBackend
-            Asks the sandbox's resolver, and loopback addresses only.
+            Asks the sandbox's resolver and connects to loopback addresses only.
         """
         if self._backend is None:
             self._backend = self.make_backend()
@@ -128,7 +128,7 @@ class World:
 
     @property
     def addresses(self) -> tuple[Example, ...]:
-        """Addresses to try, with what becomes of each and why; ``pandas.DataFrame(world.addresses)`` shows them.
+        """Addresses with their verdicts; ``pandas.DataFrame(world.addresses)`` shows them.
 
         Returns
         -------
@@ -139,17 +139,17 @@ class World:
 
     @property
     def url(self) -> str:
-        """Where the world's verification service listens; it is started when first asked for.
+        """URL of the world's verification service, which is started when this is first read.
 
         Returns
         -------
         str
-            For `backend=` of `verify`; every client there has `daily_limit` addresses a day.
+            For `backend=` of `verify`; every client has a quota of `daily_limit` addresses per day.
         """
         return self.service().url
 
     def service(self) -> ServiceThread:
-        """Start the service, once."""
+        """The running service, started at the first call."""
         if self._service is None:
             from .serving import ServiceThread  # noqa: PLC0415 - an extra, and a server that few worlds need
 
@@ -157,7 +157,7 @@ class World:
         return self._service
 
     def next_day(self) -> None:
-        """Move the service's clock on by a day, so that every quota is new."""
+        """Move the service's clock forward by a day, so that every quota is reset."""
         self.service().next_day()
 
     def make_backend(self, **settings: Any) -> SandboxBackend:
@@ -166,17 +166,17 @@ class World:
         Parameters
         ----------
         **settings
-            Beyond, or instead of, the world's own.
+            In addition to the world's own, or instead of them.
 
         Returns
         -------
         SandboxBackend
-            A fresh one, with caches of its own.
+            With empty caches.
         """
         own = {
-            **QUICK,
+            **SHORT_TIMEOUTS,
             "resolver": self.dns.endpoint,
-            "smtp_port": self.smtp.port or NOBODYS_PORT,
+            "smtp_port": self.smtp.port or CLOSED_PORT,
             "allow_networks": LOOPBACK,
             "helo_name": CLIENT,
             "lists": Lists(spamtrap=(SPAMTRAP_DOMAIN,)),
@@ -184,7 +184,7 @@ class World:
         return SandboxBackend(**{**own, **self.settings, **settings})
 
     async def start(self) -> World:
-        """Start the servers on the running loop.
+        """Start the servers on the running event loop.
 
         Returns
         -------
@@ -195,11 +195,11 @@ class World:
         try:
             await self.smtp.start()
         except OSError as exc:
-            warnings.warn(f"the sandbox's exchanges cannot be played here: {exc}", UserWarning, stacklevel=2)
+            warnings.warn(f"the sandbox's mail servers cannot be started here: {exc}", UserWarning, stacklevel=2)
         return self
 
     async def stop(self) -> None:
-        """Stop the servers and close the backend's sockets."""
+        """Stop the servers and close the backend."""
         if self._service is not None:
             await asyncio.to_thread(self._service.stop)
             self._service = None
@@ -210,32 +210,28 @@ class World:
         await self.dns.stop()
 
     def __enter__(self) -> World:
-        """Start on the background loop."""
         return run_sync(self.start())
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop."""
         run_sync(self.stop())
 
     async def __aenter__(self) -> World:
-        """Start on the caller's loop."""
         return await self.start()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop."""
         await self.stop()
 
 
 def exchange_domains(smtp: SmtpServer) -> dict[str, DomainRecords]:
-    """Domains that lead to the scripted exchanges: ``plain.example`` to ``mx.plain.example``."""
+    """MX records of the scripted exchanges: ``mx.plain.example`` for ``plain.example``."""
     scripted = {each.domain: each.host for each in smtp.exchanges.values() if each.host.startswith("mx.")}
     return {domain: DomainRecords({"MX": (f"10 {host}",)}) for domain, host in scripted.items()}
 
 
 def exchange_hosts(smtp: SmtpServer) -> dict[str, DomainRecords]:
-    """Where each exchange listens."""
+    """A records of the exchanges."""
     return {host: DomainRecords({"A": (smtp.address_of(host),)}) for host in smtp.exchanges}

@@ -1,7 +1,7 @@
-"""The made-up domains of the sandbox, as tables: every DNS case with its reason to be there.
+"""The made-up domains of the sandbox, as tables.
 
-Names of real providers appear so that realistic columns work offline. They are answered with made-up
-exchanges on loopback addresses; nothing here says anything about the real ones.
+Names of real providers are included so that realistic columns work offline. Their MX records are made up and lead to
+loopback addresses; they say nothing about the real providers.
 """
 
 from __future__ import annotations
@@ -18,24 +18,12 @@ __all__ = ["CASES", "CLIENT", "EXCHANGE_ADDRESSES", "LISTS", "Case", "sandbox_zo
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A made-up domain.
+    """A made-up domain for one case of DNS."""
 
-    Attributes
-    ----------
-    domain : str
-        In A-labels.
-    records : DomainRecords
-        What the server says about it.
-    outcome : DnsOutcome
-        What a resolver should make of that.
-    why : str
-        What it is here for.
-    """
-
-    domain: str
+    domain: str  # in A-labels
     records: DomainRecords
-    outcome: DnsOutcome
-    why: str
+    outcome: DnsOutcome  # that the resolver must find
+    why: str  # what it tests
 
 
 def mx(*exchanges: str, ttl: int = 300, delay: float = 0.0) -> DomainRecords:
@@ -44,7 +32,7 @@ def mx(*exchanges: str, ttl: int = 300, delay: float = 0.0) -> DomainRecords:
 
 
 def faulty(rdtype: str, fault: DnsFault, *exchanges: str) -> DomainRecords:
-    """Records of a domain that goes wrong when asked for a type."""
+    """Records of a domain with a fault in the answer for one type."""
     return DomainRecords({"MX": exchanges} if exchanges else {}, {rdtype: fault})
 
 
@@ -53,7 +41,7 @@ def alias(target: str, fault: DnsFault | None = None) -> DomainRecords:
     return DomainRecords({"CNAME": (target,)}, {"*": fault} if fault else {})
 
 
-# Hosts that take mail in the sandbox, each on a loopback address of its own.
+# Mail servers, each on a loopback address of its own.
 EXCHANGE_ADDRESSES = {
     "mx1.bigmail.example": "127.0.10.1",
     "mx2.bigmail.example": "127.0.10.2",
@@ -97,45 +85,43 @@ CASES = (
     Case("sub.department.one.example", mx("10 mx1.cases.example"), MX, "a deep sub-domain with records of its own"),
     Case("xn--mller-bau-q9a.example", mx("10 mx1.cases.example"), MX, "an international domain: müller-bau.example"),
     Case("xn--fiqs8s.example", mx("10 mx1.cases.example"), MX, "one that is not in Latin script: 中国.example"),
-    Case("short-lived.example", mx("10 mx1.cases.example", ttl=0), MX, "a TTL of 0 must not mean a look-up a row"),
-    Case("slow.example", mx("10 mx1.cases.example", delay=0.2), MX, "an answer that takes its time is an answer"),
+    Case(
+        "short-lived.example", mx("10 mx1.cases.example", ttl=0), MX, "a TTL of 0 must not cause a query for each row"
+    ),
+    Case("slow.example", mx("10 mx1.cases.example", delay=0.2), MX, "a slow answer"),
     Case(
         "many.example",
         mx(*(f"{n} mx{n}.wide-open-exchange-farm.example" for n in range(80))),
         MX,
         "an answer too large for a datagram, with more exchanges than are kept",
     ),
-    Case("loopback.example", mx("10 localhost.cases.example"), MX, "an exchange at 127.0.0.1: it exists, and is us"),
+    Case("loopback.example", mx("10 localhost.cases.example"), MX, "an exchange at 127.0.0.1, which is this host"),
     Case("private.example", mx("10 intranet.cases.example"), MX, "an exchange at a private address: not contacted"),
     Case("gone-exchange.example", mx("10 nowhere.cases.example"), MX, "its exchange has no address; the MX stands"),
-    Case("trap.example", mx("10 mx1.cases.example"), MX, "on the list of spamtraps that the world gives"),
-    Case("numeric.example", mx("10 192.0.2.25"), MX, "an address where a host name belongs, a common slip"),
-    # Mail without MX, and domains that take none
+    Case("trap.example", mx("10 mx1.cases.example"), MX, "on the spamtrap list of the sandbox"),
+    Case("numeric.example", mx("10 192.0.2.25"), MX, "an address instead of a host name, a common mistake"),
+    # Mail without MX, and domains that accept no mail
     Case("implicit.example", DomainRecords({"A": ("127.0.30.9",)}), IMPLICIT, "no MX but an address (RFC 5321 5.1)"),
     Case("implicit6.example", DomainRecords({"AAAA": ("::1",)}), IMPLICIT, "the same over IPv6 only"),
-    Case("null.example", mx("0 ."), NULL, "the domain says that it takes no mail (RFC 7505)"),
+    Case("null.example", mx("0 ."), NULL, "the domain declares that it accepts no mail (RFC 7505)"),
     Case("null-slip.example", mx("0 .", "10 mx1.cases.example"), MX, "a null MX beside a real one is a mistake"),
     Case("parked.example", DomainRecords({"TXT": ("v=spf1 -all",)}), NODATA, "registered, with nothing for mail"),
-    Case("department.one.example", DomainRecords(), NODATA, "exists only because something below it does"),
-    Case(
-        "no-such-domain.example", faulty("*", DnsFault.NXDOMAIN), NXDOMAIN, "does not exist, like all that is not here"
-    ),
+    Case("department.one.example", DomainRecords(), NODATA, "exists only because a name below it does"),
+    Case("no-such-domain.example", faulty("*", DnsFault.NXDOMAIN), NXDOMAIN, "does not exist"),
     # Aliases
     Case("alias.example", alias("one.example"), MX, "a CNAME to a domain with exchanges"),
     Case("alias-of-alias.example", alias("alias.example"), MX, "two of them in a row"),
-    Case("alias-of-host.example", alias("implicit.example"), IMPLICIT, "leads to an address, so to an implicit MX"),
-    Case("alias-of-nothing.example", alias("no-such-domain.example"), NXDOMAIN, "leads to a name that is not there"),
-    Case(
-        "alias-half.example", alias("one.example", DnsFault.ALIAS_ONLY), MX, "the server leaves the second step to us"
-    ),
+    Case("alias-of-host.example", alias("implicit.example"), IMPLICIT, "leads to a host, which is its implicit MX"),
+    Case("alias-of-nothing.example", alias("no-such-domain.example"), NXDOMAIN, "leads to a name that does not exist"),
+    Case("alias-half.example", alias("one.example", DnsFault.ALIAS_ONLY), MX, "the server does not follow the alias"),
     Case("loop-a.example", alias("loop-b.example"), UNDETERMINED, "an alias of an alias of itself"),
     Case("loop-b.example", alias("loop-a.example"), UNDETERMINED, "the other half of the loop"),
-    # Servers in trouble: nothing is known about the domain
+    # Failing servers: nothing is known about the domain
     Case("servfail.example", faulty("*", DnsFault.SERVFAIL), UNDETERMINED, "its name servers are broken or unsigned"),
-    Case("refused.example", faulty("*", DnsFault.REFUSED), UNDETERMINED, "the resolver does not want to answer"),
+    Case("refused.example", faulty("*", DnsFault.REFUSED), UNDETERMINED, "the resolver refuses to answer"),
     Case("silent.example", faulty("*", DnsFault.SILENCE), UNDETERMINED, "no answer, however often it is asked"),
-    Case("lame.example", faulty("*", DnsFault.REFERRAL), UNDETERMINED, "passed on to servers that know nothing"),
-    Case("garbage.example", faulty("*", DnsFault.GARBAGE), UNDETERMINED, "an answer that ends in the middle"),
+    Case("lame.example", faulty("*", DnsFault.REFERRAL), UNDETERMINED, "referred to servers without the zone"),
+    Case("garbage.example", faulty("*", DnsFault.GARBAGE), UNDETERMINED, "an answer that is cut off"),
     Case(
         "address-servfail.example", faulty("A", DnsFault.SERVFAIL), UNDETERMINED, "no MX, and the address is not known"
     ),
@@ -143,7 +129,7 @@ CASES = (
         "six-servfail.example",
         DomainRecords({"A": ("127.0.30.9",)}, {"AAAA": DnsFault.SERVFAIL}),
         IMPLICIT,
-        "an address is an address, whatever the other family says",
+        "one address family is enough",
     ),
     Case(
         "only-six-known.example",
@@ -151,21 +137,26 @@ CASES = (
         IMPLICIT,
         "the same the other way round",
     ),
-    # Answers that need care
-    Case("truncated.example", faulty("MX", DnsFault.TRUNCATED, "10 mx1.cases.example"), MX, "has to be asked over TCP"),
+    # Truncated, outdated and forged answers
+    Case("truncated.example", faulty("MX", DnsFault.TRUNCATED, "10 mx1.cases.example"), MX, "must be asked over TCP"),
     Case(
         "truncated-dead.example",
         faulty("MX", DnsFault.TCP_SILENCE, "10 mx1.cases.example"),
         UNDETERMINED,
-        "is to be asked over TCP, where nobody answers",
+        "must be asked over TCP, where nobody answers",
     ),
     Case(
         "truncated-forged.example",
         faulty("MX", DnsFault.TCP_FORGED, "10 mx1.cases.example"),
         UNDETERMINED,
-        "is to be asked over TCP, where another question is answered",
+        "must be asked over TCP, where another question is answered",
     ),
-    Case("old-server.example", faulty("MX", DnsFault.NO_EDNS, "10 mx1.cases.example"), MX, "its server knows no EDNS0"),
+    Case(
+        "old-server.example",
+        faulty("MX", DnsFault.NO_EDNS, "10 mx1.cases.example"),
+        MX,
+        "its server does not support EDNS",
+    ),
     Case("wrong-id.example", faulty("*", DnsFault.WRONG_ID), UNDETERMINED, "only a forger answers, guessing the id"),
     Case(
         "wrong-question.example",
@@ -177,13 +168,18 @@ CASES = (
         "forged.example",
         faulty("MX", DnsFault.FORGED_FIRST, "10 mx1.cases.example"),
         MX,
-        "forgers come first, truth wins",
+        "two forged answers come before the correct one",
     ),
     # Blacklists
     Case("listed.example", mx("10 mx.listed.example"), MX, "its exchange is on bl.sandbox.example"),
     Case("listed-second.example", mx("10 mx1.cases.example", "20 mx.listed.example"), MX, "one of two exchanges is"),
-    Case("pool.example", mx("10 mx.pool.example"), MX, "listed with a code that does not have to count"),
-    Case("refusing-list.example", mx("10 mx.refusing-list.example"), MX, "the list refuses to say: it is not clean"),
+    Case("pool.example", mx("10 mx.pool.example"), MX, "listed with a code that users may ignore"),
+    Case(
+        "refusing-list.example",
+        mx("10 mx.refusing-list.example"),
+        MX,
+        "the list refuses to answer, so it is not known to be clean",
+    ),
 )
 
 BIGMAIL = ("10 mx1.bigmail.example", "20 mx2.bigmail.example")
@@ -192,7 +188,7 @@ REGIONAL = ("10 mx1.regionalmail.example", "10 mx2.regionalmail.example")
 OFFICE = ("0 mx1.office-suite.example", "10 mx2.office-suite.example")
 HOSTING_ONE = ("10 mx1.hosting-one.example", "20 mx2.hosting-one.example")
 
-# Exchanges and the domains that share them: thousands of domains share a few exchanges in the real world, too.
+# Exchanges and the domains that share them, as thousands of real domains share the exchanges of a few providers.
 PROVIDERS: dict[tuple[str, ...], str] = {
     BIGMAIL: "gmail.com googlemail.com",
     SKYMAIL: (
@@ -222,7 +218,7 @@ DISPOSABLE: dict[tuple[str, ...], str] = {
     ),
 }
 
-# Ordinary-looking organisations, made up; that some may be somebody's does not matter on loopback.
+# Made-up organisations; should one of the names be registered, it does not matter on loopback.
 COMPANIES: dict[tuple[str, ...], str] = {
     OFFICE: (
         "nordlicht-logistik.de halvorsen-shipping.no brightwater-analytics.com castellan-insurance.co.uk "
@@ -250,29 +246,29 @@ COMPANIES: dict[tuple[str, ...], str] = {
     ),
 }
 
-# DNS lists by their habits (RFC 5782); an address is written backwards below the list's name.
+# DNS lists that behave differently (RFC 5782); an address is reversed below the list's name.
 TEST_ENTRY = {"A": ("127.0.0.2",), "TXT": ("test entry",)}
 LISTS: dict[str, dict[str, DomainRecords]] = {
-    # well kept: the test entry is there, its opposite is not
+    # well kept: 127.0.0.2 is listed and 127.0.0.1 is not
     "bl.sandbox.example": {
         "127.0.0.2": DomainRecords(TEST_ENTRY),
         LISTED_ADDRESS: DomainRecords({"A": ("127.0.0.2",), "TXT": ("seen sending unwanted mail",)}),
         EXCHANGE_ADDRESSES["mx.pool.example"]: DomainRecords({"A": ("127.0.0.10",)}),
         EXCHANGE_ADDRESSES["mx.refusing-list.example"]: DomainRecords({"A": ("127.255.255.254",)}),
     },
-    # given up, and now every name below it has an address
+    # abandoned: every name below it has an address
     "wildcard-bl.sandbox.example": {"*": DomainRecords({"A": ("127.0.0.2",)})},
-    # given up, and empty
+    # abandoned, without entries
     "empty-bl.sandbox.example": {},
-    # refuses whoever asks through a public resolver
+    # refuses queries from public resolvers
     "refusing-bl.sandbox.example": {"*": DomainRecords({"A": ("127.255.255.254",)})},
     # broken servers
     "broken-bl.sandbox.example": {"*": DomainRecords(faults={"*": DnsFault.SERVFAIL})},
-    # asked through a resolver that sends every unknown name to an advertisement
+    # behind a resolver that answers every unknown name with the address of an advertisement
     "hijacked-bl.sandbox.example": {"*": DomainRecords({"A": ("192.0.2.80",)})},
 }
 
-CLIENT = "client.sandbox.example"  # who asks, from 127.0.0.1
+CLIENT = "client.sandbox.example"  # the host that verifies, 127.0.0.1
 OTHER_HOSTS = {
     CLIENT: DomainRecords({"A": ("127.0.0.1",)}),
     "localhost.cases.example": DomainRecords({"A": ("127.0.0.1",)}),
@@ -281,15 +277,8 @@ OTHER_HOSTS = {
 
 
 def sandbox_zones() -> dict[str, DomainRecords]:
-    """Give everything that the sandbox's DNS knows, as `DnsServer` takes it.
+    """All names of the sandbox for `DnsServer`: domains, hosts, reverse names and DNS lists.
 
-    Returns
-    -------
-    dict of str to DomainRecords
-        Domains, hosts, reverse names and DNS lists, by name.
-
-    Examples
-    --------
     >>> sandbox_zones()["gmail.com"].records["MX"]
     ('10 mx1.bigmail.example', '20 mx2.bigmail.example')
     """
@@ -308,14 +297,14 @@ def sandbox_zones() -> dict[str, DomainRecords]:
 
 
 def shared_domains() -> Iterator[tuple[tuple[str, ...], str]]:
-    """Give exchanges and domain of everything that shares exchanges with others."""
+    """Yield the exchanges and the name of every domain in the tables of shared exchanges."""
     for table in (PROVIDERS, DISPOSABLE, COMPANIES):
         for exchanges, names in table.items():
             yield from ((exchanges, normal_name(domain)) for domain in names.split())
 
 
 def reverse(address: str, zone: str) -> str:
-    """Write an IPv4 address, or a star, backwards below a zone.
+    """An IPv4 address, or a star, reversed below a zone.
 
     >>> reverse("127.0.0.2", "bl.sandbox.example")
     '2.0.0.127.bl.sandbox.example'
