@@ -481,6 +481,19 @@ def test_a_file_that_is_no_journal_is_an_error_and_left_byte_for_byte(path: Path
     assert [each.name for each in path.parent.iterdir()] == [path.name], "nothing was left beside it"
 
 
+def test_opening_does_not_read_the_whole_file_and_damage_inside_is_found_when_it_is_read(path: Path) -> None:
+    emails = [f"user{i:05}@x.org" for i in range(5000)]
+    with Journal(path) as journal:
+        journal.record(KEY, Settled(answers(*emails)))
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size * 3 // 4 // 4096 * 4096)
+        file.write(b"\xa5" * 8 * 4096)
+    with Journal(path) as journal:
+        assert known(journal, emails[0]) == {emails[0]: "valid"}
+        with pytest.raises(JournalError, match="is damaged"):
+            known(journal, *emails)
+
+
 def test_a_folder_is_no_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         Journal(tmp_path)

@@ -72,9 +72,13 @@ class Journal:
         self.seen_change: dict[str, int] = {}  # by key, the last change that `settled` has read
         self.is_open = True
         self.process = this_process()
-        with self.transaction():
-            self.owner = 1 + self.scalar(sql.SELECT_LAST_OWNER)
-            self.renew_leases()
+        try:
+            with self.transaction():
+                self.owner = 1 + self.scalar(sql.SELECT_LAST_OWNER)
+                self.renew_leases()
+        except BaseException:
+            self.connection.close()
+            raise
 
     def __enter__(self) -> Journal:
         return self
