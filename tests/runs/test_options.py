@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -108,3 +109,10 @@ def test_a_journal_is_opened_and_closed_with_the_run(tmp_path):
     execution = execution_of(backend=ScriptedBackend(), journal=tmp_path / "new" / "journal.db")
     assert execution.journal.path == tmp_path / "new" / "journal.db"
     execution.journal.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_the_default_folder_of_journals_is_private(tmp_path, monkeypatch):
+    monkeypatch.setattr("mailverdict.runs.options.default_journal", lambda: tmp_path / "data" / "journal.db")
+    execution_of(backend=mv.RemoteBackend("http://127.0.0.1:1"), journal="auto").journal.close()
+    assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700

@@ -145,6 +145,8 @@ def open_execution(
     if options.journal is not None:
         from .journal.journal import Journal  # noqa: PLC0415 - imports SQLite, which few calls need
 
+        if options.journal == default_journal():
+            options.journal.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         journal = Journal(options.journal)
     return Execution(
         addresses,

@@ -494,6 +494,26 @@ def test_opening_does_not_read_the_whole_file_and_damage_inside_is_found_when_it
             known(journal, *emails)
 
 
+def modes(path: Path) -> dict[str, int]:
+    return {each.name.removeprefix(path.name): each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_only_its_user_can_read_a_journal(path: Path) -> None:
+    with Journal(path) as journal:
+        journal.record(KEY, Settled(answers("a@x.org")))
+        assert modes(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are POSIX")
+def test_a_journal_that_others_could_read_is_made_private_also_while_it_is_open(path: Path) -> None:
+    with Journal(path):
+        for each in path.parent.iterdir():
+            each.chmod(0o644)
+        Journal(path).close()
+        assert modes(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
+
+
 def test_a_folder_is_no_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         Journal(tmp_path)

@@ -7,10 +7,11 @@ Opening takes the same time for a file of any size; damage further inside is fou
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ...errors import JournalError
@@ -21,6 +22,7 @@ APPLICATION_ID = 0x4D564A31  # "MVJ1", in the file's header
 VERSION = 1
 MAGIC = b"SQLite format 3\x00"
 HEADER_SIZE = 100  # octets: page size at 16, number of pages at 28, user_version at 60, application_id at 68
+PRIVATE = 0o600  # the mode of the file
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
 DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # the low octet of an extended error code
 WAL_TRIES = 50
@@ -154,6 +156,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         is_new = not is_journal(path)
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(path)
         connection = connect(path)
         try:
             prepare(connection, is_new=is_new)
@@ -191,6 +194,21 @@ def is_truncated(path: Path, head: bytes) -> bool:
     page_size = int.from_bytes(head[16:18], "big")  # never 1, which stands for 65,536: we use the default size
     pages = int.from_bytes(head[28:32], "big")
     return path.stat().st_size < page_size * pages
+
+
+def make_private(path: Path) -> None:
+    """Create the file, or change its mode if it is ours, so that only its user can read and write it.
+
+    A journal contains addresses. SQLite gives the files beside it the mode of the file itself.
+    """
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
+    if os.name != "posix":
+        return
+    for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        with suppress(FileNotFoundError):  # SQLite removes the others when the last process closes the journal
+            status = each.stat()
+            if status.st_uid == os.geteuid() and status.st_mode & 0o077:
+                each.chmod(PRIVATE)
 
 
 def connect(path: Path) -> sqlite3.Connection:
