@@ -20,6 +20,7 @@ from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settle
 from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, rows_to_table, table_to_rows
 from mailverdict.model.verification import Fault, Verification
+from mailverdict.runs.journal import sql
 from mailverdict.runs.journal.journal import LEASE, Journal
 from mailverdict.runs.retry import ERROR_GOOD_FOR, GRACE, HOLD
 
@@ -413,6 +414,33 @@ def test_two_processes_never_hold_one_address_and_a_killed_one_holds_nothing(pat
             assert journal.claim(KEY, ["a@x.org", "c@x.org"]) == ["a@x.org", "c@x.org"]
     finally:
         end(process)
+
+
+def in_another_process(code: str, path: Path) -> str:
+    code = f"import sys; from mailverdict.runs.journal.journal import Journal; {code}"
+    command = [sys.executable, "-c", code, str(path), KEY]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_opening_a_journal_twice_in_a_process_keeps_its_locks(path: Path) -> None:
+    """Without them the other process deletes the write-ahead log, and the job is lost."""
+    with Journal(path) as journal:
+        Journal(path).close()
+        in_another_process("Journal(sys.argv[1]).close()", path)
+        journal.record(KEY, Submitted(jobs("a@x.org")))
+        assert "in_flight=1" in in_another_process("print(Journal(sys.argv[1]).summary())", path)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_process_forked_while_another_thread_opens_a_journal_can_open_one(path: Path) -> None:
+    with sql.OPENING:
+        child = os.fork()
+        if not child:
+            signal.alarm(20)
+            Journal(path).close()
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_threads_share_a_journal(journal: Journal) -> None:

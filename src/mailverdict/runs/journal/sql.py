@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -150,12 +152,35 @@ def journal_errors(path: Path) -> Iterator[None]:
         raise JournalError(message) from exc
 
 
-def open_file(path: Path) -> sqlite3.Connection:
+# The journals that this process has open, by device and inode. When a process closes any descriptor of a
+# file, POSIX drops all its locks on that file, those of SQLite included; another process could then delete
+# the write-ahead log that is still in use, and with it paid-for jobs. So while a journal is open, it is
+# opened again by SQLite only, which keeps its descriptors until the last connection is closed.
+OPEN_FILES: Counter[tuple[int, int]] = Counter()
+OPENING = threading.Lock()
+
+
+class JournalConnection(sqlite3.Connection):
+    """A connection that is counted in `OPEN_FILES`."""
+
+    file_id: tuple[int, int] | None = None
+
+    def close(self) -> None:
+        """Close the connection; the count goes down once."""
+        super().close()
+        if self.file_id is not None:
+            OPEN_FILES[self.file_id] -= 1
+            self.file_id = None
+
+
+def open_file(path: Path) -> JournalConnection:
     """Open the journal at `path`; create the file, and missing folders, if it does not exist."""
-    with journal_errors(path):
-        is_new = not is_journal(path)
+    with journal_errors(path), OPENING:
+        is_open = path.exists() and OPEN_FILES[file_id(path)] > 0
+        is_new = not is_open and not is_journal(path)
         if is_new:
             path.parent.mkdir(parents=True, exist_ok=True)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
         make_private(path)
         connection = connect(path)
         try:
@@ -163,7 +188,26 @@ def open_file(path: Path) -> sqlite3.Connection:
         except BaseException:
             connection.close()
             raise
+        connection.file_id = file_id(path)
+        OPEN_FILES[connection.file_id] += 1
         return connection
+
+
+def file_id(path: Path) -> tuple[int, int]:
+    """What tells a file from others, whatever its path."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
+def forget_open_files() -> None:
+    """Start empty in a forked process: it inherits descriptors, but neither locks nor the thread that was opening."""
+    global OPENING  # noqa: PLW0603 - the inherited lock may never be released
+    OPENING = threading.Lock()
+    OPEN_FILES.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=forget_open_files)
 
 
 def is_journal(path: Path) -> bool:
@@ -197,11 +241,10 @@ def is_truncated(path: Path, head: bytes) -> bool:
 
 
 def make_private(path: Path) -> None:
-    """Create the file, or change its mode if it is ours, so that only its user can read and write it.
+    """Let only the user read and write the file, which contains addresses; files of other users keep their mode.
 
-    A journal contains addresses. SQLite gives the files beside it the mode of the file itself.
+    SQLite creates the files beside it with the mode of the file itself.
     """
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
     if os.name != "posix":
         return
     for each in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
@@ -211,9 +254,11 @@ def make_private(path: Path) -> None:
                 each.chmod(PRIVATE)
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def connect(path: Path) -> JournalConnection:
     """A connection in autocommit mode; the caller serializes threads."""
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False, factory=JournalConnection
+    )
     connection.execute("PRAGMA cache_size = -65536")  # KiB: look-ups of a whole column stay in memory
     connection.execute("PRAGMA temp_store = MEMORY")
     for statement in TEMPORARY_TABLES:
