@@ -8,7 +8,7 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.checks.syntax.address import explain_refusal, normalize_domain, normalize_local, observe_syntax
+from mailverdict.checks.syntax.address import describe_refusal, normalize_domain, normalize_local, observe_syntax
 from mailverdict.checks.syntax.faults import MAX_OCTETS, TOO_LONG
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
@@ -157,9 +157,9 @@ def test_a_huge_text_is_refused_without_being_looked_at():
         ("ü" * 60 + "@" + "ü.aa." * 20 + "de", "The address is longer than 254 octets once it is normalized."),
     ],
 )
-def test_foreign_faults_are_explained(text, message):
+def test_non_ascii_faults_are_described(text, message):
     assert observe_syntax(text).message == message
-    assert explain_refusal(text) == message
+    assert describe_refusal(text) == message
 
 
 @given(st.text("abA.é石K\u0301-_+ ", max_size=12), st.text("abA.-é。xn石1 ", max_size=15))

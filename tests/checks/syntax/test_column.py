@@ -1,6 +1,7 @@
-"""A column: row by row what `observe_syntax` says, in every form that Arrow text comes in."""
+"""A column: row by row the answer of `observe_syntax`, for every Arrow text type."""
 
 import csv
+import functools
 import itertools
 import json
 import random
@@ -15,7 +16,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import observe_syntax
-from mailverdict.checks.syntax.arrays import OFFSET_MAX, stack
+from mailverdict.checks.syntax.arrays import OFFSET_MAX, offsets_of_lengths
 from mailverdict.checks.syntax.column import PIECE_ROWS, SyntaxColumn, fault_messages, observe_column
 from mailverdict.checks.syntax.local_parts import ANY_DOT_ATOM, BLOCK_OCTETS
 from mailverdict.model.evidence import SyntaxEvidence
@@ -70,9 +71,10 @@ WORDS = (
 TOKENS = (*COMMON, *COMMON, *COMMON, *SPECIAL, *FOREIGN, *WORDS, *WORDS)
 
 
-def make_hostile(n: int, seed: int) -> list[str]:
-    """Texts of which some are nearly addresses, and some really are; the same for the same seed."""
-    rng = random.Random(seed)
+@functools.cache
+def hostile_texts() -> list[str]:
+    """50,000 texts, always the same: some are addresses, some nearly."""
+    rng = random.Random(11)
     shapes = (
         lambda: "".join(rng.choices(TOKENS, k=rng.randrange(8))),
         lambda: "".join(rng.choices(TOKENS, k=rng.randrange(1, 4))) + "@web.de",
@@ -86,14 +88,11 @@ def make_hostile(n: int, seed: int) -> list[str]:
             + rng.choice((".com", ".COM", "。jp"))
         ),
     )
-    return [rng.choice(shapes)().strip() for _ in range(n)]
-
-
-HOSTILE = make_hostile(50_000, seed=11)
+    return [rng.choice(shapes)().strip() for _ in range(50_000)]
 
 
 def rows_of(texts: pa.Array, seen: SyntaxColumn) -> list[SyntaxEvidence]:
-    """The column's answers as `observe_syntax` gives them."""
+    """The column's answers as `observe_syntax` returns them."""
     messages = fault_messages(texts, seen.ok).to_pylist()
     domains = [None if code is None else seen.domains[code].as_py() for code in seen.domain_codes.to_pylist()]
     columns = (seen.ok.to_pylist(), seen.normalized.to_pylist(), seen.local.to_pylist(), domains, messages)
@@ -128,10 +127,10 @@ def test_column_is_row_by_row_what_one_address_is_for_any_text(texts):
 
 
 def test_column_is_row_by_row_what_one_address_is_for_many_hostile_texts():
-    column = pa.array(HOSTILE)
+    column = pa.array(hostile_texts())
     seen = observe_column(column)
-    assert 0.1 < seen.ok.true_count / len(HOSTILE) < 0.5, "the texts no longer try both outcomes"
-    assert differing_rows(HOSTILE, rows_of(column, seen)) == []
+    assert 0.1 < seen.ok.true_count / len(hostile_texts()) < 0.5, "the texts no longer try both outcomes"
+    assert differing_rows(hostile_texts(), rows_of(column, seen)) == []
 
 
 def test_column_is_row_by_row_what_one_address_is_for_all_short_local_parts_and_domains():
@@ -162,7 +161,7 @@ def test_column_is_row_by_row_what_one_address_is_for_every_vector():
     ],
 )
 def test_the_comparison_finds_a_spoiled_row(spoil):
-    texts = HOSTILE[:300]
+    texts = hostile_texts()[:300]
     found = rows_of(pa.array(texts), observe_column(pa.array(texts)))
     found[137] = spoil(found[137])
     assert differing_rows(texts, found) == [137]
@@ -179,7 +178,7 @@ def as_chunks(texts: list[str], kind: pa.DataType) -> pa.ChunkedArray:
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
 @pytest.mark.parametrize("threads", [1, 2, 5, None])
 def test_chunks_threads_and_offset_width_make_no_difference(kind, threads):
-    texts = HOSTILE[:5_000]
+    texts = hostile_texts()[:5_000]
     plain = pa.array(texts)
     expected = observe_column(plain, threads=1)
     for column in (as_chunks(texts, kind), pa.array(["", *texts, ""], kind).slice(1, len(texts))):
@@ -193,7 +192,7 @@ def astuple_lists(seen: SyntaxColumn) -> list[list[object]]:
 
 
 def test_rows_in_many_pieces_come_out_as_in_one():
-    texts = [text for text in HOSTILE if text.isascii()][:10_000] + HOSTILE[:1_000]
+    texts = [text for text in hostile_texts() if text.isascii()][:10_000] + hostile_texts()[:1_000]
     repeats = 2 * PIECE_ROWS // len(texts)
     once = observe_column(pa.array(texts))
     often = observe_column(pa.array(texts * repeats), threads=2)
@@ -213,7 +212,7 @@ def test_two_dots_are_seen_wherever_a_block_of_octets_ends(shift):
 
 
 def test_arrays_are_valid_and_of_the_promised_types():
-    texts = HOSTILE[:10_000]
+    texts = hostile_texts()[:10_000]
     seen = observe_column(pa.array(texts))
     arrays = (seen.ok, seen.local, seen.domain_codes, seen.domains, seen.normalized)
     for array in arrays:
@@ -248,7 +247,7 @@ def test_domains_are_the_distinct_ones_of_accepted_rows_in_order_of_appearance()
 
 
 def test_domains_are_distinct_lower_case_and_ascii():
-    domains = observe_column(pa.array(HOSTILE[:10_000])).domains.to_pylist()
+    domains = observe_column(pa.array(hostile_texts()[:10_000])).domains.to_pylist()
     assert len(set(domains)) == len(domains) > 100
     assert [domain for domain in domains if not domain.isascii() or domain != domain.lower()] == []
 
@@ -281,9 +280,9 @@ def test_the_callers_buffers_stay_as_they_are():
 
 
 def test_more_text_than_an_array_can_hold_is_said_clearly():
-    assert stack(np.array([OFFSET_MAX - 1, 1], np.int32))[-1] == OFFSET_MAX
+    assert offsets_of_lengths(np.array([OFFSET_MAX - 1, 1], np.int32))[-1] == OFFSET_MAX
     with pytest.raises(ValueError, match="slice the column"):
-        stack(np.array([OFFSET_MAX, 1], np.int32))
+        offsets_of_lengths(np.array([OFFSET_MAX, 1], np.int32))
 
 
 EVERY_CHARACTER = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]

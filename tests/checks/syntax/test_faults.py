@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import observe_syntax
-from mailverdict.checks.syntax.faults import SYNTAX_FAULTS, describe_character, explain_foreign, search_faults
+from mailverdict.checks.syntax.faults import SYNTAX_FAULTS, describe_character, describe_non_ascii, search_faults
 
 ASCII = "".join(map(chr, range(128)))
 
@@ -28,8 +28,8 @@ def test_sentences_are_distinct_and_end_like_sentences():
 
 
 @pytest.mark.parametrize("fault", SYNTAX_FAULTS, ids=lambda fault: fault.sentence)
-def test_only_rows_marked_foreign_need_a_character_outside_ascii(fault):
-    assert fault.foreign is not fault.sample.isascii()
+def test_only_rows_marked_non_ascii_need_such_a_character(fault):
+    assert fault.non_ascii is not fault.sample.isascii()
 
 
 @given(st.text(st.sampled_from('ab.@-_ "(),:;<>[]\\\x00\t9xnX'), max_size=14) | st.text(ASCII, max_size=20))
@@ -89,5 +89,5 @@ def test_no_description_holds_a_character_that_hides_or_reorders_text():
         ("é@web.de", True, True, "The address is longer"),
     ],
 )
-def test_explain_foreign_names_the_side_at_fault(text, local_ok, domain_ok, start):
-    assert explain_foreign(text, local_ok=local_ok, domain_ok=domain_ok).startswith(start)
+def test_describe_non_ascii_names_the_side_at_fault(text, local_ok, domain_ok, start):
+    assert describe_non_ascii(text, local_ok=local_ok, domain_ok=domain_ok).startswith(start)

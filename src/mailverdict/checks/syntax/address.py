@@ -1,6 +1,6 @@
 """Syntax of one address: what email-validator accepts with its default options, and why not.
 
-`column.py` does the same for a million, and sends here what its patterns cannot decide.
+`column.py` does the same for a column, and uses this module for what its patterns cannot decide.
 """
 
 from __future__ import annotations
@@ -11,73 +11,69 @@ from dataclasses import dataclass
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, ValidatedEmail, validate_email
 
 from ...model.evidence import SyntaxEvidence
-from .faults import MAX_OCTETS, TOO_LONG, explain_foreign, search_faults
+from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, search_faults
 
 __all__ = [
     "DomainName",
-    "explain_refusal",
+    "describe_refusal",
     "normalize_domain",
     "normalize_local",
-    "observe_address",
-    "observe_plain",
     "observe_syntax",
 ]
 
+# Lower case, so that the normal form is the text itself; labels of RFC 1035 section 2.3.1 and at most 63 octets.
+LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
+LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
+PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
+RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
 SHORTEST_LOCAL, SHORTEST_DOMAIN = "a", "b.c"  # never the reason why an address is too long
 
 
 @dataclass(frozen=True, slots=True)
 class DomainName:
-    """An accepted domain.
+    """An accepted domain, in lower case."""
 
-    Attributes
-    ----------
-    ascii : str
-        Lower case, in A-labels: what the DNS and the lists know.
-    display : str
-        Lower case, in U-labels: what the normal form of an address has.
-    """
-
-    ascii: str
-    display: str
+    ascii: str  # in A-labels, as in the DNS and in lists
+    display: str  # in U-labels, as in the normal form of an address
 
 
 def observe_syntax(text: str) -> SyntaxEvidence:
-    """Check the syntax of one address.
+    """Check the syntax of one address, without surrounding blanks; never raises.
 
-    Quoted local parts, address literals, comments and domains without a dot are refused;
-    internationalized domains and mailboxes are accepted. Never raises, whatever the text.
+    Quoted local parts, address literals, comments and domains without a dot are refused; internationalized domains
+    and mailboxes are accepted.
 
-    Parameters
-    ----------
-    text : str
-        The address, without surrounding blanks.
-
-    Returns
-    -------
-    SyntaxEvidence
-        The parts and the normal form, or why the address is refused.
-
-    Examples
-    --------
     >>> observe_syntax("Ada@BÜCHER.example").normalized
     'Ada@bücher.example'
     >>> observe_syntax("ada@web").message
     'There is no dot in the domain.'
     """
-    found = accept(text)
-    if found is None:
-        return SyntaxEvidence(ok=False, message=explain_refusal(text))
-    return SyntaxEvidence(ok=True, normalized=found.normalized, local=found.local_part, ascii_domain=found.ascii_domain)
+    # Fast path for the plainest form: a microsecond instead of hundreds for the service's single check.
+    plain = PLAIN.fullmatch(text) if len(text) <= MAX_OCTETS else None
+    if plain is not None:
+        local, domain = plain.groups()
+        if "--" not in domain and not f".{domain}".endswith(RESERVED):
+            return SyntaxEvidence(ok=True, normalized=text, local=local, ascii_domain=domain)
+    return observe_fully(text)
+
+
+def observe_fully(text: str) -> SyntaxEvidence:
+    """Check the syntax of one address with email-validator."""
+    accepted = accept(text)
+    if accepted is None:
+        return SyntaxEvidence(ok=False, message=describe_refusal(text))
+    return SyntaxEvidence(
+        ok=True, normalized=accepted.normalized, local=accepted.local_part, ascii_domain=accepted.ascii_domain
+    )
 
 
 def accept(text: str) -> ValidatedEmail | None:
-    """Give what email-validator makes of `text`, or None if it refuses it."""
-    # A character is at least an octet, so that 10 MB are refused without being looked at.
+    """Return the result of email-validator, or None if it refuses `text`."""
+    # A character is at least an octet, so 10 MB are refused without being read.
     if len(text) > MAX_OCTETS:
         return None
     try:
-        # Spelled out, because the defaults are module globals of email-validator that other code may change.
+        # Explicit, because the defaults are module globals of email-validator that other code may change.
         return validate_email(
             text,
             allow_smtputf8=True,
@@ -90,23 +86,12 @@ def accept(text: str) -> ValidatedEmail | None:
             test_environment=False,
             check_deliverability=False,
         )
-    except ValueError:  # EmailNotValidError, or a UnicodeError of a codec on its way
+    except ValueError:  # EmailNotValidError, or a UnicodeError of a codec that it calls
         return None
 
 
-def explain_refusal(text: str) -> str:
-    """Say why a refused `text` is refused.
-
-    Parameters
-    ----------
-    text : str
-        A text that `observe_syntax` refuses.
-
-    Returns
-    -------
-    str
-        A sentence; it names no more of the text than one character.
-    """
+def describe_refusal(text: str) -> str:
+    """Return the message for a refused text; it repeats at most one character of it."""
     if len(text) > MAX_OCTETS or len(text.encode("utf-8", "surrogatepass")) > MAX_OCTETS:
         return TOO_LONG
     known = search_faults(text)
@@ -114,81 +99,24 @@ def explain_refusal(text: str) -> str:
         return known
     local, _, domain = text.partition("@")
     local_ok, domain_ok = normalize_local(local) is not None, normalize_domain(domain) is not None
-    return explain_foreign(text, local_ok=local_ok, domain_ok=domain_ok)
+    return describe_non_ascii(text, local_ok=local_ok, domain_ok=domain_ok)
 
 
 def normalize_local(local: str) -> str | None:
-    """Give the normal form of a local part on its own, or None if it is refused.
+    """Return the normal form of a local part on its own, or None if it is refused.
 
     >>> normalize_local("INFO"), normalize_local("Ada"), normalize_local("a..b")
     ('info', 'Ada', None)
     """
-    found = accept(f"{local}@{SHORTEST_DOMAIN}")
-    return found.local_part if found else None
+    accepted = accept(f"{local}@{SHORTEST_DOMAIN}")
+    return accepted.local_part if accepted else None
 
 
 def normalize_domain(domain: str) -> DomainName | None:
-    """Give the two forms of a domain on its own, or None if it is refused.
+    """Return the two forms of a domain on its own, or None if it is refused.
 
     >>> normalize_domain("xn--bcher-kva.DE")
     DomainName(ascii='xn--bcher-kva.de', display='bücher.de')
     """
-    found = accept(f"{SHORTEST_LOCAL}@{domain}")
-    return DomainName(found.ascii_domain, found.domain) if found else None
-
-
-# Lower case, so that the normal form is the text itself; labels of RFC 1035 section 2.3.1 and at most 63 octets.
-LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
-LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
-PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
-RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
-
-
-def observe_plain(text: str) -> SyntaxEvidence | None:
-    """Accept an address of the plainest form, or leave it undecided.
-
-    Parameters
-    ----------
-    text : str
-        The address, without surrounding blanks.
-
-    Returns
-    -------
-    SyntaxEvidence or None
-        What `observe_syntax` says too; None: ask that.
-
-    Examples
-    --------
-    >>> observe_plain("ada@example.org").ascii_domain
-    'example.org'
-    >>> observe_plain("Ada@example.org"), observe_plain("ada@web")
-    (None, None)
-    """
-    found = PLAIN.fullmatch(text) if len(text) <= MAX_OCTETS else None
-    if found is None:
-        return None
-    local, domain = found.groups()
-    if "--" in domain or f".{domain}".endswith(RESERVED):
-        return None
-    return SyntaxEvidence(ok=True, normalized=text, local=local, ascii_domain=domain)
-
-
-def observe_address(text: str) -> SyntaxEvidence:
-    """Do as `observe_syntax`, at once where that is possible.
-
-    Parameters
-    ----------
-    text : str
-        The address, without surrounding blanks.
-
-    Returns
-    -------
-    SyntaxEvidence
-        The parts and the normal form, or why the address is refused.
-
-    Examples
-    --------
-    >>> observe_address("Ada@BÜCHER.example").normalized
-    'Ada@bücher.example'
-    """
-    return observe_plain(text) or observe_syntax(text)
+    accepted = accept(f"{SHORTEST_LOCAL}@{domain}")
+    return DomainName(accepted.ascii_domain, accepted.domain) if accepted else None

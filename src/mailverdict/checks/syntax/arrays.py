@@ -1,4 +1,4 @@
-"""Addresses cut at their first @, and how numpy looks into Arrow's buffers."""
+"""Texts split at their first @, and numpy views of Arrow's string buffers."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ __all__ = [
     "DOMAINS",
     "LOCAL_PARTS",
     "Bools",
-    "Cut",
     "Octets",
     "Positions",
     "Rows",
-    "bools",
-    "cut_at",
-    "half",
-    "join_texts",
-    "narrow",
+    "SplitTexts",
+    "build_strings",
+    "concat_texts",
     "octets_of",
     "offsets_of",
-    "pack",
+    "select_half",
+    "split_at",
+    "to_bools",
+    "to_string_array",
 ]
 
 Bools = npt.NDArray[np.bool_]
@@ -38,39 +38,39 @@ LOCAL_PARTS, DOMAINS = 0x55, 0xAA  # validity of the even and of the odd element
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
-    """Where each of some rows starts, has its first @, and ends; positions count from the first of `octets`."""
+class SplitTexts:
+    """Some rows, and where each starts, has its first @, and ends."""
 
     texts: pa.StringArray
-    octets: Octets
+    octets: Octets  # of all rows; positions count from its first
     starts: Positions  # of the rows, and the end of the last one
-    ats: Positions  # of the @; the end of the row where there is none
+    ats: Positions  # of the @; the end of the row if there is none
 
 
-def cut_at(texts: pa.StringArray) -> Cut:
+def split_at(texts: pa.StringArray) -> SplitTexts:
     """Find where each row starts and where its first @ is."""
     offsets, octets = offsets_of(texts), octets_of(texts)
     starts = offsets - offsets[0]
     found = pc.find_substring(texts, "@").to_numpy()
     ats = np.where(found < 0, starts[1:], starts[:-1] + found)
-    return Cut(texts, octets[offsets[0] : offsets[-1]], starts, ats)
+    return SplitTexts(texts, octets[offsets[0] : offsets[-1]], starts, ats)
 
 
-def half(cut: Cut, which: int) -> pa.StringArray:
-    """Give the `LOCAL_PARTS`, or the `DOMAINS` with their @: every other element of one array over the same octets."""
-    size = 2 * len(cut.ats)
+def select_half(split: SplitTexts, which: int) -> pa.StringArray:
+    """Return the `LOCAL_PARTS`, or the `DOMAINS` with their @: every other element of an array over the same octets."""
+    size = 2 * len(split.ats)
     bounds = np.empty(size + 1, np.int32)
-    bounds[0::2], bounds[1::2] = cut.starts, cut.ats
+    bounds[0::2], bounds[1::2] = split.starts, split.ats
     valid = pa.py_buffer(bytes([which]) * (size // 8 + 1))
-    return pack(cut.octets, bounds, valid).drop_null()
+    return build_strings(split.octets, bounds, valid).drop_null()
 
 
-def narrow(texts: pa.Array) -> pa.StringArray:
-    """Make ``string`` of a piece; Arrow's own cast refuses a slice of more than 2 GiB, however short the slice."""
+def to_string_array(texts: pa.Array) -> pa.StringArray:
+    """Convert to ``string``. Arrow's own cast refuses a slice of an array over 2 GiB, however short the slice is."""
     if texts.type != pa.large_string() or not len(texts):
         return texts.cast(pa.string())
     offsets = np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
-    return pack(octets_of(texts)[offsets[0] : offsets[-1]], (offsets - offsets[0]).astype(np.int32))
+    return build_strings(octets_of(texts)[offsets[0] : offsets[-1]], (offsets - offsets[0]).astype(np.int32))
 
 
 def offsets_of(texts: pa.StringArray) -> Positions:
@@ -86,14 +86,14 @@ def octets_of(texts: pa.Array) -> Octets:
     return np.frombuffer(data, np.uint8) if data else np.zeros(0, np.uint8)
 
 
-def bools(array: pa.BooleanArray) -> Bools:
-    """Give a null-free boolean array one octet a row."""
+def to_bools(array: pa.BooleanArray) -> Bools:
+    """Convert a boolean array without nulls to numpy."""
     values: Bools = array.to_numpy(zero_copy_only=False)
     return values
 
 
-def join_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> tuple[Octets, Positions]:
-    """Concatenate the octets of string arrays with few of their elements replaced, by position in each."""
+def concat_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> tuple[Octets, Positions]:
+    """Concatenate string arrays, with a few elements of each replaced, by position; return octets and offsets."""
     parts: list[Octets] = []
     lengths = []
     for texts, changed in zip(pieces, values, strict=True):
@@ -107,11 +107,11 @@ def join_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, s
             copied = offsets[row + 1]
         parts.append(octets[copied : offsets[-1]])
         lengths.append(sizes)
-    return np.concatenate(parts), stack(np.concatenate(lengths))
+    return np.concatenate(parts), offsets_of_lengths(np.concatenate(lengths))
 
 
-def stack(lengths: Positions) -> Positions:
-    """Give the offsets of elements of these lengths without gaps."""
+def offsets_of_lengths(lengths: Positions) -> Positions:
+    """Return the offsets of elements with these lengths."""
     total = int(lengths.sum(dtype=np.int64))
     if total > OFFSET_MAX:
         raise ValueError(f"{total:,} octets of text do not fit into one string array of 2 GiB: slice the column")
@@ -120,6 +120,6 @@ def stack(lengths: Positions) -> Positions:
     return offsets
 
 
-def pack(octets: Octets, offsets: Positions, valid: pa.Buffer | None = None) -> pa.StringArray:
-    """Make a string array of octets, offsets and a validity bitmap."""
+def build_strings(octets: Octets, offsets: Positions, valid: pa.Buffer | None = None) -> pa.StringArray:
+    """Build a string array from octets, offsets and a validity bitmap."""
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(octets), valid)

@@ -1,4 +1,10 @@
-"""The domains of a column: each distinct one is checked once."""
+"""Syntax of a whole column, with Arrow and numpy: the same answers as `observe_syntax`, row by row.
+
+In this order: slice the column into pieces; split each text at its first @ (arrays.py); check the local parts of each
+piece (local_parts.py); check each distinct domain of all pieces once; combine both sides, piece by piece; join the
+pieces. What the patterns cannot decide (non-ASCII texts, A-labels) is checked one by one in address.py.
+`fault_messages` then describes the refused rows. The kernels are measured; there is no Python loop over all rows.
+"""
 
 from __future__ import annotations
 
@@ -13,146 +19,80 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 
-from .address import DomainName, explain_refusal, normalize_domain
-from .arrays import DOMAINS, LOCAL_PARTS, Bools, Cut, Octets, Positions, bools, cut_at, half, join_texts, narrow, pack
+from .address import DomainName, describe_refusal, normalize_domain
+from .arrays import (
+    DOMAINS,
+    LOCAL_PARTS,
+    Bools,
+    Octets,
+    Positions,
+    SplitTexts,
+    build_strings,
+    concat_texts,
+    select_half,
+    split_at,
+    to_bools,
+    to_string_array,
+)
 from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
-from .local_parts import check_locals
+from .local_parts import check_local_parts
 
-__all__ = ["Domains", "SyntaxColumn", "check_domains", "fault_messages", "observe_column"]
+__all__ = ["CheckedDomains", "SyntaxColumn", "check_domains", "fault_messages", "observe_column"]
 
-LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?"
-HOST_NAME = rf"\A@(?:{LABEL}\.)+(?:[A-Za-z0-9][A-Za-z0-9\-]*)?[A-Za-z]\z"  # the top-level label ends with a letter
-LONG_LABEL = r"[^@.]{64}"  # RFC 1035 section 2.3.4
-
-
-@dataclass(frozen=True, slots=True)
-class Domains:
-    """What is known of the domains as written."""
-
-    codes: Positions  # which of `names`; -1 where refused
-    lowerable: Bools  # a plain host name with capitals
-    foreign: dict[int, DomainName]  # accepted by email-validator itself, by position
-    names: pa.StringArray  # the distinct accepted ones, lower case, in A-labels
-
-
-def check_domains(written: pa.StringArray) -> Domains:
-    """Check distinct domains that come with their @ in front."""
-    lowered = pc.ascii_lower(written)
-    foreign = check_foreign(written, is_foreign(lowered))
-    plain = is_host_name(lowered)
-    accepted = plain.copy()
-    accepted[list(foreign)] = True
-    names = pack(*join_texts([pc.utf8_slice_codeunits(lowered, 1)], [{code: f.ascii for code, f in foreign.items()}]))
-    encoded = pc.if_else(pa.array(accepted), names, None).dictionary_encode()
-    lowerable = plain & bools(pc.not_equal(lowered, written))
-    return Domains(encoded.indices.fill_null(-1).to_numpy(), lowerable, foreign, encoded.dictionary)
-
-
-def is_foreign(lowered: pa.StringArray) -> Bools:
-    """Whether IDNA may have to do with a domain; two hyphens can only be right in an A-label (RFC 5891 4.2.3.1)."""
-    return ~bools(pc.string_is_ascii(lowered)) | bools(pc.match_substring(lowered, "--"))
-
-
-def is_host_name(lowered: pa.StringArray) -> Bools:
-    """Whether a domain is a plain host name that may be on the Internet."""
-    plain = bools(pc.match_substring_regex(lowered, HOST_NAME)) & ~bools(pc.match_substring(lowered, "--"))
-    for name in SPECIAL_USE_DOMAIN_NAMES:
-        plain &= ~bools(pc.ends_with(lowered, f".{name}")) & ~bools(pc.equal(lowered, f"@{name}"))
-    long = np.flatnonzero(bools(pc.greater(pc.binary_length(lowered), 64)) & plain)
-    plain[long] = ~bools(pc.match_substring_regex(lowered.take(pa.array(long)), LONG_LABEL))
-    return plain
-
-
-def check_foreign(written: pa.StringArray, concerned: Bools) -> dict[int, DomainName]:
-    """Ask email-validator about some domains; give the accepted ones by position."""
-    accepted = {}
-    texts = written.filter(pa.array(concerned)).to_pylist()
-    for code, domain in zip(np.flatnonzero(concerned).tolist(), texts, strict=True):
-        name = normalize_domain(domain[1:])
-        if name is not None:
-            accepted[code] = name
-    return accepted
-
-
-PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in cache
+PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the processor's cache
 REFUSED = np.int32(-1)
+
+# --- the column -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SyntaxColumn:
-    """What the syntax check saw in a column of `n` rows.
+    """The syntax check of a column, row by row."""
 
-    Attributes
-    ----------
-    ok : pyarrow.BooleanArray
-        Whether the row is accepted; no nulls.
-    local : pyarrow.StringArray
-        Local part of the normal form; null where not ok.
-    domain_codes : pyarrow.Int32Array
-        Position of the row's domain in `domains`; null where not ok.
-    domains : pyarrow.StringArray
-        The distinct domains of the accepted rows in order of appearance, lower case, in A-labels.
-    normalized : pyarrow.StringArray
-        The normal form of the address; null where not ok.
-    """
-
-    ok: pa.BooleanArray
-    local: pa.StringArray
-    domain_codes: pa.Int32Array
-    domains: pa.StringArray
-    normalized: pa.StringArray
+    ok: pa.BooleanArray  # whether the row is accepted; no nulls
+    local: pa.StringArray  # local part of the normal form; null if not ok
+    domain_codes: pa.Int32Array  # position of the row's domain in `domains`; null if not ok
+    domains: pa.StringArray  # distinct domains of the accepted rows in order of appearance, lower case, in A-labels
+    normalized: pa.StringArray  # normal form of the address; null if not ok
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Some rows, cut."""
+class ColumnPiece:
+    """Some rows, split at the @."""
 
-    cut: Cut
+    split: SplitTexts
     local: pa.StringArray
     domain: pa.DictionaryArray  # as written, with its @
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """The answers for some rows."""
+class PieceResult:
+    """The check of some rows."""
 
     ok: Bools
-    codes: Positions  # of the names; -1 where not ok
-    local_changes: dict[int, str]  # by row: the normal form of a local part that has another one
-    changes: dict[int, str]  # by row: the normal form of an address that differs in more than the domain's case
-    lowerable: Bools  # whether the domain is to be put in lower case
+    codes: Positions  # position of the domain in `CheckedDomains.names`; -1 if not ok
+    local_changes: dict[int, str]  # by row: normal forms of local parts that differ from the text
+    changes: dict[int, str]  # by row: normal forms of addresses that differ in more than the domain's case
+    has_capitals: Bools  # whether the domain must be put in lower case
 
 
 def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | None = None) -> SyntaxColumn:
-    """Check the syntax of a column of addresses; every row comes out as from `observe_syntax`.
+    """Check a column of addresses, without nulls and surrounding blanks, on all processors or `threads`.
 
-    Parameters
-    ----------
-    texts : pyarrow.StringArray or pyarrow.ChunkedArray
-        The addresses, ``string`` or ``large_string``, without nulls and surrounding blanks. The accepted
-        ones together must be shorter than 2 GiB; slice a longer column.
-    threads : int, optional
-        How many threads to use; as many as there are processors by default.
+    The accepted texts together must be shorter than 2 GiB; slice a longer column.
 
-    Returns
-    -------
-    SyntaxColumn
-        The answers, row by row.
-
-    Examples
-    --------
-    >>> seen = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
-    >>> seen.normalized.to_pylist(), seen.domains.to_pylist(), seen.domain_codes.to_pylist()
+    >>> column = observe_column(pa.array(["Ada@Web.DE", "ada@web", "ben@web.de"]))
+    >>> column.normalized.to_pylist(), column.domains.to_pylist(), column.domain_codes.to_pylist()
     (['Ada@web.de', None, 'ben@web.de'], ['web.de'], [0, None, 0])
     """
     slices = list(slice_rows(texts))
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        pieces = list(pool.map(cut_piece, slices))
-        written = pool.submit(join_domains, pieces)
-        locals_seen = pool.map(check_locals, [piece.cut for piece in pieces], [piece.local for piece in pieces])
-        domains, places = written.result()
-        answers = list(pool.map(partial(answer_piece, domains), pieces, places, locals_seen))
-        return join_answers(pieces, answers, domains.names, pool)
+        pieces = list(pool.map(split_piece, slices))
+        checking_domains = pool.submit(join_domains, pieces)
+        local_results = pool.map(check_local_parts, [each.split for each in pieces], [each.local for each in pieces])
+        domains, positions = checking_domains.result()
+        results = list(pool.map(partial(check_piece, domains), pieces, positions, local_results))
+        return join_results(pieces, results, domains.names, pool)
 
 
 def slice_rows(texts: pa.StringArray | pa.ChunkedArray) -> Iterator[pa.Array]:
@@ -165,115 +105,106 @@ def slice_rows(texts: pa.StringArray | pa.ChunkedArray) -> Iterator[pa.Array]:
         yield pa.array([], pa.string())
 
 
-def cut_piece(texts: pa.Array) -> Piece:
-    """Cut some rows, and find their distinct domains."""
-    cut = cut_at(empty_long(texts))
-    return Piece(cut, half(cut, LOCAL_PARTS), half(cut, DOMAINS).dictionary_encode())
+def split_piece(texts: pa.Array) -> ColumnPiece:
+    """Split some rows, and find their distinct domains."""
+    split = split_at(blank_long_texts(texts))
+    return ColumnPiece(split, select_half(split, LOCAL_PARTS), select_half(split, DOMAINS).dictionary_encode())
 
 
-def join_domains(pieces: list[Piece]) -> tuple[Domains, list[Positions]]:
-    """Check the distinct domains of all pieces, and tell where each piece's own ones are among them."""
-    joined = pa.concat_arrays([piece.domain.dictionary for piece in pieces]).dictionary_encode()
-    ends = np.cumsum([len(piece.domain.dictionary) for piece in pieces])
-    return check_domains(joined.dictionary), np.split(joined.indices.to_numpy(), ends[:-1])
-
-
-def answer_piece(domains: Domains, piece: Piece, places: Positions, seen: tuple[Bools, dict[int, str]]) -> Answers:
-    """Put together what is known of both sides of each row."""
-    local_ok, changed = seen
-    written = places[piece.domain.indices.to_numpy()]
-    codes = domains.codes[written]
-    ok = local_ok & (codes >= 0)
-    lines = rewrite_rows(piece, domains, written, changed, ok)
-    ok[[row for row, line in lines.items() if line is None]] = False
-    changes = {row: line for row, line in lines.items() if line is not None}
-    return Answers(ok, np.where(ok, codes, REFUSED), changed, changes, domains.lowerable[written])
-
-
-def empty_long(texts: pa.Array) -> pa.StringArray:
-    """Empty the rows that are too long for any address, so that huge cells cost nothing from here on."""
+def blank_long_texts(texts: pa.Array) -> pa.StringArray:
+    """Replace texts that are too long for any address by empty ones, so that huge cells cost nothing later."""
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:
         texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, pa.scalar("", texts.type))
-    return narrow(texts)
+    return to_string_array(texts)
 
 
-def rewrite_rows(
-    piece: Piece, domains: Domains, written: Positions, changed: dict[int, str], ok: Bools
+def check_piece(
+    domains: CheckedDomains, piece: ColumnPiece, positions: Positions, local_result: tuple[Bools, dict[int, str]]
+) -> PieceResult:
+    """Combine the checks of both sides; `positions` are those of the piece's distinct domains in `domains`."""
+    local_ok, changed = local_result
+    domain_at = positions[piece.domain.indices.to_numpy()]
+    codes = domains.codes[domain_at]
+    ok = local_ok & (codes >= 0)
+    normal_forms = normalize_rows(piece, domains, domain_at, changed, ok)
+    ok[[row for row, text in normal_forms.items() if text is None]] = False
+    changes = {row: text for row, text in normal_forms.items() if text is not None}
+    return PieceResult(ok, np.where(ok, codes, REFUSED), changed, changes, domains.has_capitals[domain_at])
+
+
+def normalize_rows(
+    piece: ColumnPiece, domains: CheckedDomains, domain_at: Positions, changed: dict[int, str], ok: Bools
 ) -> dict[int, str | None]:
-    """Give the normal forms that differ in more than the domain's capitals; None where one is too long."""
+    """Return the normal forms that differ in more than the domain's capitals; None if one is too long."""
     concerned = np.zeros(len(domains.codes), np.bool_)
-    concerned[list(domains.foreign)] = True
-    concerned = concerned[written]
+    concerned[list(domains.idna)] = True
+    concerned = concerned[domain_at]
     concerned[list(changed)] = True
     rows = np.flatnonzero(concerned & ok)
-    lines = {}
-    for row, code, text, local in zip(
+    normal_forms = {}
+    for row, position, text, local in zip(
         rows.tolist(),
-        written[rows].tolist(),
-        piece.cut.texts.take(pa.array(rows)).to_pylist(),
+        domain_at[rows].tolist(),
+        piece.split.texts.take(pa.array(rows)).to_pylist(),
         piece.local.take(pa.array(rows)).to_pylist(),
         strict=True,
     ):
-        domain = domains.foreign.get(code)
-        line = normal_line(changed.get(row, local), domain or plain_domain(domains, code))
-        if line != text:
-            lines[row] = line
-    return lines
+        domain = domains.idna.get(position) or domains.plain_name(position)
+        normal = join_address(changed.get(row, local), domain)
+        if normal != text:
+            normal_forms[row] = normal
+    return normal_forms
 
 
-def plain_domain(domains: Domains, code: int) -> DomainName:
-    """Give both forms of a plain host name: they are one."""
-    name = domains.names[domains.codes[code].item()].as_py()
-    return DomainName(name, name)
+def join_address(local: str, domain: DomainName) -> str | None:
+    """Join both sides, or return None if the address is too long with the domain in U-labels or in A-labels."""
+    text = f"{local}@{domain.display}"
+    longest = max(len(text.encode()), len(local.encode()) + 1 + len(domain.ascii))
+    return text if longest <= MAX_OCTETS else None
 
 
-def normal_line(local: str, domain: DomainName) -> str | None:
-    """Join both sides of an address, or give None if it is too long with the domain in U-labels or in A-labels."""
-    line = f"{local}@{domain.display}"
-    longest = max(len(line.encode()), len(local.encode()) + 1 + len(domain.ascii))
-    return line if longest <= MAX_OCTETS else None
-
-
-def join_answers(pieces: list[Piece], answers: list[Answers], names: pa.StringArray, pool: Executor) -> SyntaxColumn:
-    """Put the answers of all pieces together."""
-    ok = pa.array(np.concatenate([each.ok for each in answers]))
+def join_results(
+    pieces: list[ColumnPiece], results: list[PieceResult], names: pa.StringArray, pool: Executor
+) -> SyntaxColumn:
+    """Join the results of all pieces."""
+    ok = pa.array(np.concatenate([each.ok for each in results]))
     valid = ok.buffers()[1]
-    normalized = pool.submit(join_normalized, pieces, answers)
-    local = pool.submit(join_texts, [each.local for each in pieces], [each.local_changes for each in answers])
-    codes, domains = drop_unused(np.concatenate([each.codes for each in answers]), names)
+    normalized = pool.submit(join_normalized, pieces, results)
+    local = pool.submit(concat_texts, [each.local for each in pieces], [each.local_changes for each in results])
+    codes, domains = drop_unused_domains(np.concatenate([each.codes for each in results]), names)
     return SyntaxColumn(
         ok=ok,
-        local=pack(*local.result(), valid),
+        local=build_strings(*local.result(), valid),
         domain_codes=pa.Array.from_buffers(pa.int32(), len(codes), [valid, pa.py_buffer(codes)]),
         domains=domains,
-        normalized=pack(*normalized.result(), valid),
+        normalized=build_strings(*normalized.result(), valid),
     )
 
 
-def join_normalized(pieces: list[Piece], answers: list[Answers]) -> tuple[Octets, Positions]:
-    """Give the octets and offsets of the normal forms."""
-    octets, offsets = join_texts([each.cut.texts for each in pieces], [each.changes for each in answers])
+def join_normalized(pieces: list[ColumnPiece], results: list[PieceResult]) -> tuple[Octets, Positions]:
+    """Return the octets and offsets of the normal forms."""
+    octets, offsets = concat_texts([each.split.texts for each in pieces], [each.changes for each in results])
     start = 0
-    for piece, answer in zip(pieces, answers, strict=True):
-        rows = np.flatnonzero(answer.lowerable)
-        lengths = piece.cut.starts[1:][rows] - piece.cut.ats[rows]
-        lower_endings(octets, offsets[start + 1 + rows], lengths)
-        start += len(answer.ok)
+    for piece, result in zip(pieces, results, strict=True):
+        rows = np.flatnonzero(result.has_capitals)
+        lengths = piece.split.starts[1:][rows] - piece.split.ats[rows]
+        lower_tails(octets, offsets[start + 1 + rows], lengths)
+        start += len(result.ok)
     return octets, offsets
 
 
-def lower_endings(octets: Octets, ends: Positions, lengths: Positions) -> None:
-    """Put the last octets of some elements in lower case, so many of each, where they are."""
+def lower_tails(octets: Octets, ends: Positions, lengths: Positions) -> None:
+    """Put the last `lengths` octets before each of `ends` in lower case, in place."""
     inside = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
     letters = octets[inside]
     octets[inside] = np.where(letters - np.uint8(ord("A")) < 26, letters | 0x20, letters)
 
 
-def drop_unused(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.StringArray]:
-    """Leave out the names that only refused rows have, so that nobody looks them up."""
+def drop_unused_domains(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.StringArray]:
+    """Drop the domains that only refused rows have, so that they are not looked up."""
     used = np.zeros(len(names) + 1, np.bool_)
-    used[codes] = True  # -1, refused, is the one appended
+    used[codes] = True  # -1, refused, is the additional last one
     if used[:-1].all():
         return codes, names
     renamed = np.cumsum(used, dtype=np.int32) - np.int32(1)
@@ -281,62 +212,119 @@ def drop_unused(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.
     return renamed[codes], names.filter(pa.array(used[:-1]))
 
 
-ASCII_FAULTS = tuple(fault for fault in SYNTAX_FAULTS if not fault.foreign)
+# --- its domains ----------------------------------------------------------------------------------------------------
+
+LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?"
+HOST_NAME = rf"\A@(?:{LABEL}\.)+(?:[A-Za-z0-9][A-Za-z0-9\-]*)?[A-Za-z]\z"  # the top-level label ends with a letter
+LONG_LABEL = r"[^@.]{64}"  # RFC 1035 section 2.3.4
 
 
-class Book:
-    """Sentences and their codes, in order of appearance."""
+@dataclass(frozen=True, slots=True)
+class CheckedDomains:
+    """The distinct domains as written, checked."""
+
+    codes: Positions  # position in `names`; -1 if refused
+    has_capitals: Bools  # a plain host name with capitals
+    idna: dict[int, DomainName]  # accepted by email-validator itself, by position
+    names: pa.StringArray  # the distinct accepted ones, lower case, in A-labels
+
+    def plain_name(self, position: int) -> DomainName:
+        """Return both forms of a plain host name, which are the same."""
+        name = self.names[self.codes[position].item()].as_py()
+        return DomainName(name, name)
+
+
+def join_domains(pieces: list[ColumnPiece]) -> tuple[CheckedDomains, list[Positions]]:
+    """Check the distinct domains of all pieces; return them and the positions of each piece's domains among them."""
+    joined = pa.concat_arrays([piece.domain.dictionary for piece in pieces]).dictionary_encode()
+    ends = np.cumsum([len(piece.domain.dictionary) for piece in pieces])
+    return check_domains(joined.dictionary), np.split(joined.indices.to_numpy(), ends[:-1])
+
+
+def check_domains(written: pa.StringArray) -> CheckedDomains:
+    """Check distinct domains, as written and with their @."""
+    lowered = pc.ascii_lower(written)
+    idna = check_idna(written, may_be_idna(lowered))
+    plain = is_host_name(lowered)
+    accepted = plain.copy()
+    accepted[list(idna)] = True
+    replaced = {position: name.ascii for position, name in idna.items()}
+    names = build_strings(*concat_texts([pc.utf8_slice_codeunits(lowered, 1)], [replaced]))
+    encoded = pc.if_else(pa.array(accepted), names, None).dictionary_encode()
+    has_capitals = plain & to_bools(pc.not_equal(lowered, written))
+    return CheckedDomains(encoded.indices.fill_null(-1).to_numpy(), has_capitals, idna, encoded.dictionary)
+
+
+def may_be_idna(lowered: pa.StringArray) -> Bools:
+    """Whether a domain is non-ASCII or may have an A-label, the only kind with two hyphens (RFC 5891 4.2.3.1)."""
+    return ~to_bools(pc.string_is_ascii(lowered)) | to_bools(pc.match_substring(lowered, "--"))
+
+
+def is_host_name(lowered: pa.StringArray) -> Bools:
+    """Whether a domain is a plain host name that may be on the Internet."""
+    plain = to_bools(pc.match_substring_regex(lowered, HOST_NAME)) & ~to_bools(pc.match_substring(lowered, "--"))
+    for name in SPECIAL_USE_DOMAIN_NAMES:
+        plain &= ~to_bools(pc.ends_with(lowered, f".{name}")) & ~to_bools(pc.equal(lowered, f"@{name}"))
+    long = np.flatnonzero(to_bools(pc.greater(pc.binary_length(lowered), 64)) & plain)
+    plain[long] = ~to_bools(pc.match_substring_regex(lowered.take(pa.array(long)), LONG_LABEL))
+    return plain
+
+
+def check_idna(written: pa.StringArray, concerned: Bools) -> dict[int, DomainName]:
+    """Check some domains with email-validator; return the accepted ones by position."""
+    accepted = {}
+    texts = written.filter(pa.array(concerned)).to_pylist()
+    for position, domain in zip(np.flatnonzero(concerned).tolist(), texts, strict=True):
+        name = normalize_domain(domain[1:])
+        if name is not None:
+            accepted[position] = name
+    return accepted
+
+
+# --- messages about refused rows ------------------------------------------------------------------------------------
+
+ASCII_FAULTS = tuple(fault for fault in SYNTAX_FAULTS if not fault.non_ascii)
+
+
+class MessageCodes:
+    """Messages and their codes, in order of appearance."""
 
     def __init__(self) -> None:
         self.codes: dict[str, int] = {}
 
-    def code(self, sentence: str) -> int:
-        """Give the code of a sentence, a new one for a new one."""
-        return self.codes.setdefault(sentence, len(self.codes))
+    def code(self, message: str) -> int:
+        """Return the code of a message, a new one for a new message."""
+        return self.codes.setdefault(message, len(self.codes))
 
 
 def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray) -> pa.DictionaryArray:
-    """Say of every refused row why it is refused, in the words of `observe_syntax`.
+    """Describe why each refused row is refused, in the words of `observe_syntax`; null if ok.
 
-    Parameters
-    ----------
-    texts : pyarrow.StringArray or pyarrow.ChunkedArray
-        The addresses, as given to `observe_column`.
-    ok : pyarrow.BooleanArray
-        What `observe_column` found.
-
-    Returns
-    -------
-    pyarrow.DictionaryArray
-        ``dictionary<int32, string>``; null where ok.
-
-    Examples
-    --------
-    >>> from mailverdict.checks.column import observe_column
     >>> texts = pa.array(["ada@web.de", "ada@web"])
     >>> fault_messages(texts, observe_column(texts).ok).to_pylist()
     [None, 'There is no dot in the domain.']
     """
-    book = Book()
-    codes = np.full(len(texts), book.code(TOO_LONG), np.int32)
+    messages = MessageCodes()
+    codes = np.full(len(texts), messages.code(TOO_LONG), np.int32)
     short = pc.and_not(pc.less_equal(pc.binary_length(texts), MAX_OCTETS), ok)
-    held = texts.filter(short)
-    held = held.combine_chunks() if isinstance(held, pa.ChunkedArray) else held
-    codes[bools(short)] = explain_short(held.cast(pa.string()), book)
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=bools(ok)), pa.array(list(book.codes), pa.string()))
+    refused = texts.filter(short)
+    refused = refused.combine_chunks() if isinstance(refused, pa.ChunkedArray) else refused
+    codes[to_bools(short)] = describe_refusals(refused.cast(pa.string()), messages)
+    sentences = pa.array(list(messages.codes), pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=to_bools(ok)), sentences)
 
 
-def explain_short(texts: pa.StringArray, book: Book) -> Positions:
-    """Give the codes of the sentences for refused texts that are not too long."""
+def describe_refusals(texts: pa.StringArray, messages: MessageCodes) -> Positions:
+    """Return the message codes of refused texts that are not too long."""
     codes = np.empty(len(texts), np.int32)
     ascii_only = pc.string_is_ascii(texts)
-    left, held = np.flatnonzero(bools(ascii_only)), texts.filter(ascii_only)
+    rows, left = np.flatnonzero(to_bools(ascii_only)), texts.filter(ascii_only)
     for fault in ASCII_FAULTS:
-        found = pc.match_substring_regex(held, as_re2(fault))
-        codes[left[bools(found)]] = code_fault(fault, held.filter(found), book)
-        left, held = left[~bools(found)], held.filter(pc.invert(found))
-    rest = np.concatenate([left, np.flatnonzero(~bools(ascii_only))])
-    codes[rest] = [book.code(explain_refusal(text)) for text in texts.take(pa.array(rest)).to_pylist()]
+        found = pc.match_substring_regex(left, as_re2(fault))
+        codes[rows[to_bools(found)]] = fault_codes(fault, left.filter(found), messages)
+        rows, left = rows[~to_bools(found)], left.filter(pc.invert(found))
+    rest = np.concatenate([rows, np.flatnonzero(~to_bools(ascii_only))])
+    codes[rest] = [messages.code(describe_refusal(text)) for text in texts.take(pa.array(rest)).to_pylist()]
     return codes
 
 
@@ -345,11 +333,11 @@ def as_re2(fault: SyntaxFault) -> str:
     return "(?s)" + fault.pattern.replace(r"\Z", r"\z")
 
 
-def code_fault(fault: SyntaxFault, texts: pa.StringArray, book: Book) -> Positions | int:
-    """Give one code for all `texts`, or one for each where the sentence names a character."""
+def fault_codes(fault: SyntaxFault, texts: pa.StringArray, messages: MessageCodes) -> Positions | int:
+    """Return one code for all `texts`, or one for each if the message names a character."""
     if "{" not in fault.sentence:
-        return book.code(fault.sentence)
+        return messages.code(fault.sentence)
     chars = pc.struct_field(pc.extract_regex(texts, as_re2(fault)), "char").dictionary_encode()
-    named = [book.code(fault.sentence.format(char=describe_character(char))) for char in chars.dictionary.to_pylist()]
-    codes: Positions = np.array(named, np.int32)[chars.indices.to_numpy()]
+    named = (fault.sentence.format(char=describe_character(char)) for char in chars.dictionary.to_pylist())
+    codes: Positions = np.array([messages.code(message) for message in named], np.int32)[chars.indices.to_numpy()]
     return codes

@@ -1,7 +1,7 @@
-"""Why an address was refused, in a sentence for whoever has to correct it.
+"""Messages for refused addresses: one table of faults, read from top to bottom; the first match decides.
 
-The table is searched only after an address was refused, so a row need not be a rule of any RFC: it has
-to be true of every refused text that it matches. First match wins; the most telling rows come first.
+The table is searched only after an address was refused, so a row need not be a rule of any RFC: its message has to be
+true of every refused text that it matches. The most helpful rows come first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
     "TOO_LONG",
     "SyntaxFault",
     "describe_character",
-    "explain_foreign",
+    "describe_non_ascii",
     "search_faults",
 ]
 
@@ -33,23 +33,14 @@ TOO_LONG = f"The address is longer than {MAX_OCTETS} octets."
 class SyntaxFault:
     r"""One row of the table.
 
-    Attributes
-    ----------
-    pattern : str
-        What to search for, in the syntax that ``re`` and RE2 share (RE2 writes ``\Z`` as ``\z``). RE2 sees ASCII
-        texts only, since the two disagree about the rest. A group ``char`` captures the character to name.
-    sentence : str
-        What to tell; ``{char}`` stands for the captured character.
-    sample : str
-        An address that has this fault and none of an earlier row.
-    foreign : bool
-        Whether only non-ASCII texts can have it.
+    The pattern uses the syntax that ``re`` and RE2 share (RE2 writes ``\Z`` as ``\z``). RE2 gets ASCII texts only,
+    since the two differ for others.
     """
 
-    pattern: str
-    sentence: str
-    sample: str
-    foreign: bool = False
+    pattern: str  # a group `char` captures the character to name
+    sentence: str  # {char} stands for the captured character
+    sample: str  # an address with this fault and none of an earlier row
+    non_ascii: bool = False  # only non-ASCII texts can have it
     search: Callable[[str], re.Match[str] | None] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -65,12 +56,12 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
         "\\A[^@]*(?P<char>[\uff20\ufe6b])[^@]*\\Z",
         "There is {char} where the @ should be.",
         "ada\uff20web.de",
-        foreign=True,
+        non_ascii=True,
     ),
     SyntaxFault(r"\A[^@]*\Z", "There is no @.", "ada.web.de"),
     SyntaxFault(r"\A[Mm][Aa][Ii][Ll][Tt][Oo]:", "It is a link: take 'mailto:' away.", "mailto:ada@web.de"),
     SyntaxFault(r'\A"', "The part before the @ is in quotes, which is not accepted.", '"ada b"@web.de'),
-    # Between two @ a separator means a list; without one it is a slip of the pen.
+    # Between two @ a separator means a list; without one it is a typing error.
     SyntaxFault(
         r"@[^@]*[\t\n\r ,;|/&][^@]*@",
         "There is more than one address: keep one to a row.",
@@ -128,7 +119,7 @@ TOO_LONG_NORMALIZED = f"The address is longer than {MAX_OCTETS} octets once it i
 
 
 def search_faults(text: str) -> str | None:
-    """Give the sentence of the first row that matches `text`, or None.
+    """Return the message of the first row that matches `text`, or None.
 
     >>> search_faults("ada,b@web.de")
     "',' (U+002C) is not accepted before the @."
@@ -143,7 +134,7 @@ def search_faults(text: str) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def describe_character(char: str) -> str:
-    r"""Name a character so that it can be found, also where it cannot be seen.
+    r"""Name a character so that it can be found even if it is invisible.
 
     >>> describe_character(","), describe_character("\u200b"), describe_character("\x00")
     ("',' (U+002C)", 'U+200B (ZERO WIDTH SPACE)', 'U+0000')
@@ -155,20 +146,10 @@ def describe_character(char: str) -> str:
     return f"{code} ({name})" if name else code
 
 
-def explain_foreign(text: str, *, local_ok: bool, domain_ok: bool) -> str:
-    """Give a sentence for a refused text with one @ that no row of the table matches.
+def describe_non_ascii(text: str, *, local_ok: bool, domain_ok: bool) -> str:
+    """Return a message for a refused text with one @ that no row matches.
 
-    Parameters
-    ----------
-    text : str
-        The refused text.
-    local_ok, domain_ok : bool
-        Whether each side of the @ is accepted beside a short other side.
-
-    Returns
-    -------
-    str
-        The sentence.
+    `local_ok` and `domain_ok`: whether each side is accepted beside a short other side.
     """
     unsafe = find_unsafe(text)
     if unsafe:

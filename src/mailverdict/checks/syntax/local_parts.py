@@ -1,4 +1,7 @@
-"""The local parts of a piece: most are settled by their octets, few by a pattern, hardly any one by one."""
+"""The local parts of a piece: most are decided by their octets, few by a pattern, hardly any one by one.
+
+`check_local_parts` is the syntax check; `match_locals` finds role names.
+"""
 
 from __future__ import annotations
 
@@ -13,38 +16,38 @@ import pyarrow.compute as pc
 from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 
 from .address import normalize_local
-from .arrays import Bools, Cut, Octets, Rows, bools, octets_of, offsets_of
+from .arrays import Bools, Octets, Rows, SplitTexts, octets_of, offsets_of, to_bools
 
-__all__ = ["check_locals", "find_mailbox_names", "match_locals"]
+__all__ = ["check_local_parts", "find_rfc2142_names", "match_locals"]
 
 ATEXT = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]"  # RFC 5322 section 3.2.3
 DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
-# Letters and digits of any script are never unsafe; it is left to ask for the normal form.
+# Letters and digits of any script are never unsafe; only the normal form is left to check.
 ANY_ATEXT = ATEXT.replace("A-Za-z0-9_", r"\w")
 ANY_DOT_ATOM = re.compile(rf"{ANY_ATEXT}+(?:\.{ANY_ATEXT}+)*")
-BLOCK_OCTETS = 1 << 18  # what a dozen passes find in the cache, and the allocator need not ask the system for
+BLOCK_OCTETS = 1 << 18  # fits the cache for a dozen passes, and is served by the allocator without the system
 
 
-def check_locals(cut: Cut, local: pa.StringArray) -> tuple[Bools, dict[int, str]]:
-    """Tell which local parts are accepted, and the normal form of those that have another one."""
-    ok = cut.ats > cut.starts[:-1]
-    rows = doubtful_rows(cut)
-    held = local.take(pa.array(rows))
-    ok[rows] = bools(pc.match_substring_regex(held, DOT_ATOM))
-    changed = find_mailbox_names(local)
-    foreign = np.flatnonzero(~bools(pc.string_is_ascii(held)))
-    for row, text in zip(rows[foreign].tolist(), held.take(pa.array(foreign)).to_pylist(), strict=True):
-        normal = normalize_foreign(text)
+def check_local_parts(split: SplitTexts, local: pa.StringArray) -> tuple[Bools, dict[int, str]]:
+    """Return which local parts are accepted, and by row the normal forms that differ from the text."""
+    ok = split.ats > split.starts[:-1]
+    rows = doubtful_rows(split)
+    doubtful = local.take(pa.array(rows))
+    ok[rows] = to_bools(pc.match_substring_regex(doubtful, DOT_ATOM))
+    changed = find_rfc2142_names(local)
+    non_ascii = np.flatnonzero(~to_bools(pc.string_is_ascii(doubtful)))
+    for row, text in zip(rows[non_ascii].tolist(), doubtful.take(pa.array(non_ascii)).to_pylist(), strict=True):
+        normal = normalize_non_ascii(text)
         ok[row] = normal is not None
         if normal is not None and normal != text:
             changed[row] = normal
     return ok, changed
 
 
-def doubtful_rows(cut: Cut) -> Rows:
-    """Give the rows whose octets do not by themselves prove the local part empty or a dot-atom."""
-    octets, starts = cut.octets, cut.starts
-    doubtful = np.zeros(len(cut.ats), np.bool_)
+def doubtful_rows(split: SplitTexts) -> Rows:
+    """Return the rows whose octets alone do not show that the local part is empty or a dot-atom."""
+    octets, starts = split.octets, split.starts
+    doubtful = np.zeros(len(split.ats), np.bool_)
     filled = np.searchsorted(starts, len(octets))
     doubtful[:filled] = octets[starts[:filled]] == ord(".")
     for begin in range(0, len(octets), BLOCK_OCTETS):
@@ -54,7 +57,7 @@ def doubtful_rows(cut: Cut) -> Rows:
 
 
 def is_unusual(octets: Octets) -> Bools:
-    """Whether an octet is none of the common ones, or a dot before a dot or an @."""
+    """Whether an octet is not a common one, or is a dot before a dot or an @."""
     buffer = np.empty_like(octets)
     at, dot = octets == ord("@"), octets == ord(".")
     unusual: Bools = np.subtract(octets | 0x20, ord("a"), out=buffer) >= 26
@@ -66,69 +69,55 @@ def is_unusual(octets: Octets) -> Bools:
     return unusual
 
 
-def normalize_foreign(local: str) -> str | None:
-    """Do as `normalize_local` for a non-ASCII local part, at once where it is letters in normal form."""
+def normalize_non_ascii(local: str) -> str | None:
+    """As `normalize_local` for a non-ASCII local part, with a fast path for letters in normal form."""
     if ANY_DOT_ATOM.fullmatch(local) and unicodedata.is_normalized("NFC", local):
         return local
     return normalize_local(local)
 
 
-def find_mailbox_names(local: pa.StringArray) -> dict[int, str]:
-    """Give the names of RFC 2142 with capitals in lower case; other ASCII local parts keep their case."""
-    rows = shortlist(local, tuple(CASE_INSENSITIVE_MAILBOX_NAMES))
+def find_rfc2142_names(local: pa.StringArray) -> dict[int, str]:
+    """Return, by row, names of RFC 2142 with capitals, in lower case; other ASCII local parts keep their case."""
+    rows = candidate_rows(local, tuple(CASE_INSENSITIVE_MAILBOX_NAMES))
     offsets = offsets_of(local)
     rows = rows[offsets[rows + 1] - offsets[rows] <= max(map(len, CASE_INSENSITIVE_MAILBOX_NAMES))]
-    held = local.take(pa.array(rows))
-    lowered = pc.ascii_lower(held)
-    found = pc.and_(pc.is_in(lowered, pa.array(CASE_INSENSITIVE_MAILBOX_NAMES)), pc.not_equal(lowered, held))
-    return dict(zip(rows[bools(found)].tolist(), lowered.filter(found).to_pylist(), strict=True))
+    candidates = local.take(pa.array(rows))
+    lowered = pc.ascii_lower(candidates)
+    found = pc.and_(pc.is_in(lowered, pa.array(CASE_INSENSITIVE_MAILBOX_NAMES)), pc.not_equal(lowered, candidates))
+    return dict(zip(rows[to_bools(found)].tolist(), lowered.filter(found).to_pylist(), strict=True))
 
 
 def match_locals(local: pa.StringArray, names: Iterable[str]) -> pa.BooleanArray:
-    """Tell which local parts, in lower case and without a ``+tag``, are among `names`.
+    """Whether each local part, in lower case and without a ``+tag``, is one of `names`; null for null.
 
-    Parameters
-    ----------
-    local : pyarrow.StringArray
-        Local parts.
-    names : iterable of str
-        Names in lower case.
-
-    Returns
-    -------
-    pyarrow.BooleanArray
-        Null where `local` is.
-
-    Examples
-    --------
     >>> match_locals(pa.array(["Sales+eu", "salesman", None]), {"sales", "hr"}).to_pylist()
     [True, False, None]
     """
     known = tuple(sorted(names))
-    rows = shortlist(local, known)
-    held = pc.utf8_lower(local.take(pa.array(rows)))
-    tagged = np.flatnonzero(bools(pc.match_substring(held, "+").fill_null(False)))
-    untagged = pc.replace_substring_regex(held.take(pa.array(tagged)), r"(?s)\+.*", "")
+    rows = candidate_rows(local, known)
+    candidates = pc.utf8_lower(local.take(pa.array(rows)))
+    tagged = np.flatnonzero(to_bools(pc.match_substring(candidates, "+").fill_null(False)))
+    untagged = pc.replace_substring_regex(candidates.take(pa.array(tagged)), r"(?s)\+.*", "")
     found = np.zeros(len(local), np.bool_)
-    found[rows] = bools(pc.is_in(held, pa.array(known, pa.string())))
-    found[rows[tagged]] = bools(pc.is_in(untagged, pa.array(known, pa.string())))
+    found[rows] = to_bools(pc.is_in(candidates, pa.array(known, pa.string())))
+    found[rows[tagged]] = to_bools(pc.is_in(untagged, pa.array(known, pa.string())))
     return pc.if_else(local.is_valid(), pa.array(found), None)
 
 
-def shortlist(local: pa.StringArray, names: tuple[str, ...]) -> Rows:
-    """Give the rows whose first two octets, without regard to case, one of `names` may begin with."""
+def candidate_rows(local: pa.StringArray, names: tuple[str, ...]) -> Rows:
+    """Return the rows whose first two octets may begin one of `names`, without regard to case."""
     octets, starts = octets_of(local), offsets_of(local)[:-1]
     if not len(octets):
         return np.flatnonzero(starts < 0)
-    # Of a shorter row, octets of the next one are read: it may be listed without need, never left out.
+    # For a shorter row, octets of the next one are read: it may be returned without need, never omitted.
     pairs = octets[np.minimum(starts, len(octets) - 1)].astype(np.uint16) << 8
     pairs |= octets[np.minimum(starts + 1, len(octets) - 1)]
-    return np.flatnonzero(beginnings(names)[pairs])
+    return np.flatnonzero(prefix_table(names)[pairs])
 
 
 @functools.lru_cache(maxsize=16)
-def beginnings(names: tuple[str, ...]) -> Bools:
-    """Tabulate the first two octets that may begin one of `names`; all non-ASCII ones are left to comparison."""
+def prefix_table(names: tuple[str, ...]) -> Bools:
+    """A table of the first two octets that may begin one of `names`; all non-ASCII pairs may."""
     table = np.zeros((256, 256), np.bool_)
     table[128:], table[:, 128:] = True, True
     for name in names:

@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.requests import Request
 
-from ...checks.syntax.address import observe_address
+from ...checks.syntax.address import observe_syntax
 from ...contract.envelope import BULK_LIMIT
 from ...model.evidence import SyntaxEvidence
 from ...model.words import ValidationType
@@ -44,7 +44,7 @@ class BulkRequest:
 
 def is_well_formed(email: str) -> bool:
     """Whether the syntax check accepts an address without its surrounding blanks."""
-    return observe_address(email.strip()).ok
+    return observe_syntax(email.strip()).ok
 
 
 async def read_object(request: Request, *, limit: int, seconds: float) -> Mapping[str, Any]:
@@ -112,7 +112,7 @@ def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckReque
     """Parse a single check; without `default_type` the validation type is required."""
     given = body.get("email")
     email = given.strip() if isinstance(given, str) else ""
-    syntax = observe_address(email)
+    syntax = observe_syntax(email)
     if not syntax.ok:
         raise standard_error("EMAIL_REQUIRED", "email is missing, empty or malformed")
     return CheckRequest(email, parse_type(body, default_type), syntax)
