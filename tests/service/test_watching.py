@@ -5,9 +5,10 @@ import json
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from mailverdict.service.http.access import AccessLog
-from mailverdict.service.http.metrics import CONTENT_TYPE, Metric, Metrics
+from mailverdict.service.http.metrics import CONTENT_TYPE, Metrics
 from tests.service.scripted import ScriptedBackend
 from tests.service.world import asynchronous, serving, until
 
@@ -29,6 +30,12 @@ async def test_service_whose_worker_has_stopped_is_failing(tmp_path: Path) -> No
         assert (reply.status_code, reply.json()["status"]) == (503, "failing")
 
 
+def samples(text: str) -> dict[tuple, float]:
+    """Every sample by its name and its labels; the text must be in Prometheus' format."""
+    families = text_string_to_metric_families(text)
+    return {(s.name, *sorted(s.labels.items())): s.value for family in families for s in family.samples}
+
+
 @asynchronous
 async def test_metrics_count_what_happened(tmp_path: Path) -> None:
     async with serving(tmp_path, ScriptedBackend(), daily_limit=3) as world:
@@ -38,50 +45,43 @@ async def test_metrics_count_what_happened(tmp_path: Path) -> None:
         await world.submit(["b@example.org"] * 5)
         reply = await world.get("/metrics")
         assert reply.headers["content-type"] == CONTENT_TYPE
-        lines = reply.text.splitlines()
-        assert 'mailverdict_http_requests_total{route="/api/check-email",status="200"} 1' in lines
-        assert 'mailverdict_http_requests_total{route="/api/bulk-check-email",status="429"} 1' in lines
-        assert 'mailverdict_verdicts_total{path="single",validation_type="regex",result="valid"} 1' in lines
-        assert 'mailverdict_verdicts_total{path="bulk",validation_type="mx",result="valid"} 1' in lines
-        assert 'mailverdict_jobs_ended_total{status="done"} 1' in lines
-        assert 'mailverdict_refusals_total{code="QUOTA_EXCEEDED"} 1' in lines
-        assert 'mailverdict_jobs{state="waiting"} 0' in lines
+        found = samples(reply.text)
+        requests = "mailverdict_http_requests_total"
+        assert found[requests, ("route", "/api/check-email"), ("status", "200")] == 1
+        assert found[requests, ("route", "/api/bulk-check-email"), ("status", "429")] == 1
+        verdicts = "mailverdict_verdicts_total"
+        assert found[verdicts, ("path", "single"), ("result", "valid"), ("validation_type", "regex")] == 1
+        assert found[verdicts, ("path", "bulk"), ("result", "valid"), ("validation_type", "mx")] == 1
+        assert found["mailverdict_jobs_ended_total", ("status", "done")] == 1
+        assert found["mailverdict_refusals_total", ("code", "QUOTA_EXCEEDED")] == 1
+        for state in ("waiting", "verifying", "postponed"):
+            assert found["mailverdict_jobs", ("state", state)] == 0
+        assert found[("mailverdict_checks",)] == 0
+        assert 0 < found[("mailverdict_commits_total",)] <= found[("mailverdict_operations_total",)]
+        assert found["mailverdict_http_request_seconds_count", ("route", "/api/check-email")] == 1
         assert job_id not in reply.text
+        assert "_created" not in reply.text
 
 
-def test_text_has_a_help_and_a_type_for_each_family_and_one_sample_a_line() -> None:
-    metrics = Metrics()
-    metrics.request("/a", 200, 0.003)
-    text = metrics.render(Metric("x", "gauge", "An x.", [("", (("label", 'a"b\\c\nd'),), 1.5)]))
-    assert text.endswith("\n")
-    families: set[str] = set()
-    for line in text.splitlines():
-        if line.startswith("# HELP "):
-            families.add(line.split()[2])
-        elif not line.startswith("# TYPE "):
-            name, value = line.rsplit(" ", 1)
-            assert any(name.startswith(family) for family in families)
-            float(value)
-    assert 'mailverdict_x{label="a\\"b\\\\c\\nd"} 1.5' in text
+@asynchronous
+async def test_services_in_one_process_have_metrics_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    async with serving(tmp_path) as first, serving(tmp_path / "other") as second:
+        await first.check()
+        name = ("mailverdict_http_requests_total", ("route", "/api/check-email"), ("status", "200"))
+        assert samples((await first.get("/metrics")).text)[name] == 1
+        assert name not in samples((await second.get("/metrics")).text)
 
 
 def test_histogram_is_cumulative_and_ends_with_its_count() -> None:
     metrics = Metrics()
     for seconds in (0.0005, 0.001, 0.02, 500.0):
-        metrics.request("/a", 200, seconds)
-    lines = metrics.render().splitlines()
-    buckets = [line for line in lines if line.startswith("mailverdict_http_request_seconds_bucket")]
-    counts = [int(line.rsplit(" ", 1)[1]) for line in buckets]
-    assert counts == sorted(counts)
-    assert 'le="0.001"} 2' in buckets[0]
-    assert buckets[-1].endswith('le="+Inf"} 4')
-    assert 'mailverdict_http_request_seconds_count{route="/a"} 4' in lines
-
-
-def test_large_counts_keep_their_digits() -> None:
-    metrics = Metrics()
-    metrics.jobs["done"] = 123_456_789
-    assert 'mailverdict_jobs_ended_total{status="done"} 123456789' in metrics.render()
+        metrics.count_request("/a", 200, "", seconds)
+    found = samples(metrics.render().decode())
+    name = "mailverdict_http_request_seconds"
+    counts = [found[f"{name}_bucket", ("le", bound), ("route", "/a")] for bound in ("0.001", "0.025", "180.0", "+Inf")]
+    assert counts == [2, 3, 3, 4]
+    assert found[f"{name}_count", ("route", "/a")] == 4
 
 
 @asynchronous

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
@@ -12,10 +12,9 @@ from ..backend import Backend
 from ..local.backend import LocalBackend
 from ..local.instant import Instant
 from ..model.settings import LocalSettings
-from ..model.verification import Verification
 from .engine import VerificationEngine
 from .http.limiter import RateLimiter
-from .http.metrics import Metric, Metrics
+from .http.metrics import Metrics
 from .jobs.group_committer import GroupCommitter
 from .jobs.store import Operation, Store, StoreQuery, run_queries
 from .jobs.submission import JobSubmitter
@@ -69,14 +68,15 @@ class ServiceState:
 
     async def start(self, backend: Backend) -> None:
         """Start everything that uses the store."""
-        self.writes = GroupCommitter(self.store.commit, name="mailverdict-store-writer")
+        self.writes = GroupCommitter(self.commit, name="mailverdict-store-writer")
         self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
         self.engine = VerificationEngine(backend, check_timeout=self.settings.seconds("check_timeout"))
         self.instant = Instant(backend.settings.lists) if isinstance(backend, LocalBackend) else None
-        common: dict[str, Any] = {"clock": self.clock, "on_finished": self.count_finished}
+        common: dict[str, Any] = {"clock": self.clock, "on_finished": self.metrics.count_finished_job}
         self.worker = Worker(self.writes, self.reads, self.engine, self.settings, **common)
         self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
         await self.worker.load_depth()
+        self.metrics.watch(lambda: asdict(self.worker.depth), lambda: self.engine.checking)
         self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
         self.is_open = True
 
@@ -98,23 +98,11 @@ class ServiceState:
         """Whether it is open and none of its tasks has stopped."""
         return self.is_open and not any(task.done() for task in self.tasks)
 
-    def count_finished(self, status: str, verification: Verification | None) -> None:
-        """Count a job that has ended."""
-        self.metrics.jobs[status] += 1
-        if verification is not None:
-            self.metrics.verdicts["bulk", verification.validation_type, verification.result] += 1
-
-    def gauges(self) -> Iterator[Metric]:
-        """What is not counted but read when the metrics are shown."""
-        depth = self.worker.depth
-        states = (("waiting", depth.waiting), ("verifying", depth.verifying), ("postponed", depth.postponed))
-        jobs = [("", (("state", name),), count) for name, count in states]
-        yield Metric("jobs", "gauge", "Jobs that have not ended.", jobs)
-        yield Metric("checks", "gauge", "Single checks in the engine.", [("", (), self.engine.checking)])
-        commits = [("", (), self.writes.calls)]
-        yield Metric("commits_total", "counter", "Transactions written to the store.", commits)
-        operations = [("", (), self.writes.executed)]
-        yield Metric("operations_total", "counter", "Operations in these transactions.", operations)
+    def commit(self, operations: Sequence[Operation]) -> Sequence[Any]:
+        """Write operations to the store in one transaction, and count it."""
+        self.metrics.commits.inc()
+        self.metrics.operations.inc(len(operations))
+        return self.store.commit(operations)
 
 
 def settings_of(settings: LocalSettings) -> dict[str, Any]:

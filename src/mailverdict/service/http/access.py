@@ -122,9 +122,7 @@ class AccessMiddleware:
     def record(self, method: str, trace: RequestTrace) -> None:
         """Count the request and log it."""
         seconds = time.perf_counter() - trace.started
-        self.metrics.request(trace.route, trace.status, seconds)
-        if trace.code:
-            self.metrics.refusals[trace.code] += 1
+        self.metrics.count_request(trace.route, trace.status, trace.code, seconds)
         if self.settings.access_log:
             self.log(log_line(method, trace, seconds))
 

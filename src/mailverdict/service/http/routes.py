@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -69,7 +70,7 @@ class Endpoints:
         check = parse_check(await self.body(request), self.format.default_type)
         trace.notes = {"validation_type": check.validation_type, "domain": check.email.rpartition("@")[2]}
         verification = self.saturated(trace.client, check) or await self.verified(trace, check)
-        self.state.metrics.verdicts["single", check.validation_type, verification.result] += 1
+        self.state.metrics.verdicts("single", check.validation_type, verification.result).inc()
         return success_reply(self.format.payload(verification), trace.request_id)
 
     def saturated(self, client: str, check: CheckRequest) -> Verification | None:
@@ -168,15 +169,15 @@ class Endpoints:
     async def healthz(self, _: Request) -> Response:
         """``GET /healthz``: 200 while the store answers and the worker runs."""
         await self.state.reads.run(Ping())
-        depth = self.state.worker.depth
         healthy = self.state.is_working()
-        queue = {"waiting": depth.waiting, "verifying": depth.verifying, "postponed": depth.postponed}
+        queue = asdict(self.state.worker.depth)
         return JsonReply({"status": "ok" if healthy else "failing", "queue": queue}, 200 if healthy else 503)
 
     async def metrics(self, _: Request) -> Response:
         """``GET /metrics``."""
-        text = self.state.metrics.render(*self.state.gauges())
-        return Response(text, headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
+        return Response(
+            self.state.metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"}
+        )
 
     async def status_page(self, _: Request) -> Response:
         """``GET /``."""

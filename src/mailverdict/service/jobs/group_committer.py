@@ -39,8 +39,6 @@ class GroupCommitter(Generic[Item]):
         self.execute = execute
         self.name = name  # of the thread, and in the log
         self.group_limit = group_limit  # operations in one call
-        self.calls = 0
-        self.executed = 0  # operations in these calls
         self.pending: list[Pending] = []
         self.task: asyncio.Task[None] | None = None
         self.thread = ThreadPoolExecutor(1, thread_name_prefix=name)
@@ -75,8 +73,6 @@ class GroupCommitter(Generic[Item]):
         while self.pending:
             group, self.pending = self.pending[: self.group_limit], self.pending[self.group_limit :]
             resolve(group, await self.run_group([operation for operation, _ in group]))
-            self.calls += 1
-            self.executed += len(group)
         self.task = None
 
     async def run_group(self, operations: list[Item]) -> Sequence[Any] | Exception:
