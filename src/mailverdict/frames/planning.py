@@ -22,7 +22,7 @@ __all__ = ["plan", "quota"]
 
 
 def quota(backend: Backend | str) -> Quota:
-    """Ask a service how much of today's quota is left; costs nothing.
+    """Ask a service how much of today's quota is left; this uses no quota.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def quota(backend: Backend | str) -> Quota:
     Raises
     ------
     SettingsError
-        If the backend has no quota, as this machine has none.
+        If the backend has no quota; a local backend has none.
     BackendError
         If the service cannot be used.
 
@@ -76,10 +76,10 @@ def plan(
     column: Hashable | None = None,
     **options: Unpack[VerifyOptions],
 ) -> Plan:
-    """Work out what `verify` with the same arguments would do and cost. Spends nothing.
+    """Work out what `verify` with the same arguments would do and cost. Uses no quota.
 
-    Asks a service for its quota, and the journal for what is known; nothing else. What
-    ``screen="mx"`` would settle is not looked up, so the plan is an upper bound then.
+    Reads the journal, and asks a service for its quota; nothing else. With ``screen="mx"`` no domain
+    is looked up, so the plan is an upper bound.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def plan(
 
 
 def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
-    """What the journal knows: settled, in flight, held; a journal that is not there is not made."""
+    """How many addresses are settled, in flight and held; a journal that does not exist is not created."""
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0
     from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite, which few calls need

@@ -121,7 +121,7 @@ def start(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOpt
     ColumnError, SettingsError
         As `verify`, before any work.
     JournalError
-        If the journal file is damaged or not ours; it is not changed.
+        If the file is damaged or is not a journal; it is not changed.
 
     Examples
     --------
@@ -142,7 +142,7 @@ def prepare(
 ) -> Run[Any]:
     """Read the column and set the run up; no network is used before it is started.
 
-    Of the table of results only the `fields` behind the columns are kept, unless others are named.
+    Only the `fields` of the table of results that the columns need are kept, unless others are given.
     """
     options = Options.check(**run_options)
     kind = kind_of_data(data, column)
@@ -185,8 +185,8 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
 
     Works in scripts, notebooks (also inside their running event loop), threads and worker
-    processes. Blanks around an address and the case of its domain do not make two addresses;
-    each distinct address is verified once.
+    processes. Each distinct address is verified once; blanks around it and the case of its domain
+    make no difference.
 
     Parameters
     ----------
@@ -195,34 +195,36 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     column : hashable, optional
         Which column of a frame; a tuple under MultiIndex columns.
     validation_type : {"regex", "mx", "mx_blacklist", "smtp"}, default "mx"
-        ``regex`` asks nothing of any network; ``mx`` asks the DNS once per distinct domain;
-        ``mx_blacklist`` also asks the configured blacklists; ``smtp`` also asks the exchanges.
+        ``regex`` uses no network; ``mx`` looks each distinct domain up in the DNS; ``mx_blacklist``
+        also queries the configured blacklists; ``smtp`` also asks the mail servers.
     backend : backend, str or None
         None: this machine. Text: the URL of a verification service, where every distinct
         well-formed address costs one unit of the daily quota.
     journal : ``"auto"``, path or None
-        Where settled answers and paid-for jobs are kept, so that calling again resumes.
-        ``"auto"``: a file under the user's data directory for a service and for local ``smtp``.
+        The file in which results and submitted jobs are kept, so that calling again resumes.
+        ``"auto"``: a file in the user's data directory for a service and for local ``smtp``,
+        else none.
     max_age : duration, default "30D"
-        How long a journalled answer is good: seconds, ``"12h"``, ``"30D"`` or a timedelta.
+        How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta.
     refresh : iterable of str
-        Verdicts to ask again although they are known, as ``{"unknown"}``.
+        Verdicts in the journal to verify again, for example ``{"unknown"}``.
     limit : int, optional
-        Verify at most that many addresses newly; the rest is ``pending``.
+        Verify at most that many addresses that are not in the journal; the rest is ``pending``.
     on_quota : {"stop", "raise", "wait"}
-        What to do when the quota ends before the column.
+        What to do when the daily quota is used up: return the rest as ``pending``, raise an
+        error, or wait for the next day.
     screen : {"mx", None} or LocalBackend
-        Settle domains that cannot receive mail here first, so that no quota is spent on them; a
-        local backend says with which resolver.
+        Find domains that cannot receive mail on this machine first, so that no quota is spent on
+        them; a local backend has the settings for it.
     columns : {"core", "all"} or list of str
         Which result columns.
     prefix : str, optional
-        Before each new column's name; ``f"{column}_"`` by default, nothing for a Series or list.
+        Prefix of each new column's name; by default ``f"{column}_"``, and none for a Series or list.
     offline : bool
-        Never touch the network: what the journal does not know is ``pending``.
+        Use no network: what is not in the journal is ``pending``.
     progress : ``"auto"``, bool or callable
-        Show a bar on stderr (``"auto"``: in notebooks and terminals, for work that takes a
-        while), or call a function with each `Progress`.
+        Show a bar on stderr (``"auto"``: in notebooks and terminals, if a network is used), or
+        call a function with each `Progress`.
 
     Returns
     -------
@@ -238,16 +240,16 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     SettingsError
         An argument cannot work, or a new column would overwrite one that mailverdict did not write.
     BackendError
-        The service could not be used; what was settled is on the error's `partial`.
+        The service could not be used; the results so far are on the error's `partial`.
     QuotaExceeded
         With ``on_quota="raise"``.
     JournalError
-        The journal file is damaged or not ours; it is left as it was.
+        The file is damaged or is not a journal; it is not changed.
 
     Warns
     -----
     UserWarning
-        Once for anything that makes the answers poorer than they look.
+        If something made the results less certain than they look.
 
     Examples
     --------
