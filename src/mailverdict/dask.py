@@ -162,7 +162,8 @@ def check_syntax(part: pd.DataFrame | pd.Series[Any], join: ResultJoin, lists: L
     """One partition, verified by the worker that holds it."""
     kind = kind_of_data(part, join.column)
     texts, _ = unique_addresses(read_values(kind.values()).texts)
-    options = Options.check(validation_type=join.validation_type, backend=LocalBackend(lists=lists))
+    given = {"validation_type": join.validation_type, "backend": LocalBackend(lists=lists)}
+    options = Options.check(**split_options("verify", given)[0])
     return join(part, DistinctResults(texts, run_over(texts, options).result()))
 
 

@@ -12,13 +12,19 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
+from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.options import Options, default_journal, open_execution
 from tests.runs.scripted import ScriptedBackend
 
 
+def checked(**given):
+    """Options with the defaults of `verify` for those that are not given."""
+    return Options.check(**split_options("verify", given)[0])
+
+
 def test_defaults():
-    options = Options.check()
+    options = checked()
     assert options.validation_type is ValidationType.MX
     assert isinstance(options.backend, mv.LocalBackend)
     assert options.journal is None
@@ -28,13 +34,13 @@ def test_defaults():
 
 @pytest.mark.parametrize("value", ["regex", "mx", "mx_blacklist", "smtp", ValidationType.SMTP])
 def test_every_validation_type(value):
-    assert Options.check(validation_type=value, journal=None).validation_type == value
+    assert checked(validation_type=value, journal=None).validation_type == value
 
 
 @pytest.mark.parametrize("value", ["", "MX", None, 1, ["mx"], "email"])
 def test_another_validation_type_is_refused_with_those_there_are(value):
     with pytest.raises(SettingsError, match="give one of regex, mx, mx_blacklist, smtp"):
-        Options.check(validation_type=value)
+        checked(validation_type=value)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +56,7 @@ def test_another_validation_type_is_refused_with_those_there_are(value):
     ],
 )
 def test_where_the_journal_is(given, kind, wanted):
-    found = Options.check(validation_type=kind, journal=given).journal
+    found = checked(validation_type=kind, journal=given).journal
     assert found == (default_journal() if wanted == "default" else wanted and Path(wanted))
 
 
@@ -62,21 +68,21 @@ def test_the_default_journal_is_one_file_of_the_users():
     ("value", "seconds"), [("12h", 43_200), (90, 90), (1.5, 1.5), (timedelta(days=2), 172_800), ("0", 0)]
 )
 def test_durations(value, seconds):
-    assert Options.check(max_age=value).settings.max_age == seconds
+    assert checked(max_age=value).settings.max_age == seconds
 
 
 @pytest.mark.parametrize(("value", "limit"), [(None, None), (0, 0), (7, 7), (np.int64(7), 7)])
 def test_limits(value, limit):
-    assert Options.check(limit=value).settings.limit == limit
+    assert checked(limit=value).settings.limit == limit
 
 
 @pytest.mark.parametrize("value", ["unknown", {"unknown"}, ["unknown"], ("unknown",), (v for v in ["unknown"])])
 def test_verdicts_to_ask_again(value):
-    assert Options.check(refresh=value).settings.refresh == {"unknown"}
+    assert checked(refresh=value).settings.refresh == {"unknown"}
 
 
 def test_a_url_is_a_service_with_a_journal():
-    options = Options.check(backend="http://127.0.0.1:1")
+    options = checked(backend="http://127.0.0.1:1")
     assert options.backend.source == "remote"
     assert options.journal == default_journal()
     assert options.owns_backend
@@ -84,13 +90,13 @@ def test_a_url_is_a_service_with_a_journal():
 
 def test_the_callers_own_backend_stays_the_callers():
     backend = ScriptedBackend()
-    options = Options.check(backend=backend)
+    options = checked(backend=backend)
     assert options.backend is backend
     assert not options.owns_backend
 
 
 def execution_of(**options):
-    return open_execution(pa.array(["a@example.org"]), Options.check(**{"journal": None, **options}))
+    return open_execution(pa.array(["a@example.org"]), checked(**{"journal": None, **options}))
 
 
 def test_a_service_never_sees_the_malformed_and_dead_domains_only_on_request():

@@ -68,15 +68,15 @@ class Options:
     def check(
         cls,
         *,
-        validation_type: str = "mx",
-        backend: Any = None,
-        journal: str | Path | None = "auto",
-        max_age: Duration = "30D",
-        refresh: Iterable[str] = (),
-        limit: int | None = None,
-        on_quota: str = "stop",
-        screen: LocalBackend | str | None = None,
-        offline: bool = False,
+        validation_type: str,
+        backend: Any,
+        journal: str | Path | None,
+        max_age: Duration,
+        refresh: Iterable[str],
+        limit: int | None,
+        on_quota: str,
+        screen: LocalBackend | str | None,
+        offline: bool,
     ) -> Options:
         """Check every argument; a `SettingsError` names the first that cannot work."""
         kind = parse_validation_type(validation_type)

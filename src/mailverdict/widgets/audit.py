@@ -15,6 +15,7 @@ import pandas as pd
 from ..backend import Backend, Quota
 from ..errors import MailVerdictError, SettingsError
 from ..frames.columns import check_column
+from ..frames.options import split_options
 from ..frames.planning import plan
 from ..frames.policy import Policy
 from ..frames.verify import start
@@ -119,7 +120,7 @@ class Audit:
         allow_paths: bool = True,
     ) -> None:
         self.settings: dict[str, Any] = {"backend": backend, "journal": journal, "screen": screen, "limit": limit}
-        self.options = Options.check(validation_type=validation_type, **self.settings)
+        self.options = check_options(validation_type, self.settings)
         self.source: Source | None = None
         self.plan: Plan | None = None
         self.run: Run[Any] | None = None
@@ -386,8 +387,13 @@ class Audit:
 
     def is_journalled(self) -> bool:
         """Whether what was found is there for the next run."""
-        options = Options.check(validation_type=self.form.kind.value, **self.settings)
+        options = check_options(self.form.kind.value, self.settings)
         return options.journal is not None
+
+
+def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
+    """The checked arguments of `verify`, with its defaults for those that are not among the settings."""
+    return Options.check(**split_options("Audit", {"validation_type": validation_type, **settings})[0])
 
 
 def quota_of(found: Plan) -> Quota | None:
