@@ -2,12 +2,13 @@
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
 import uvicorn
+
+from tests.doubles.waiting import wait_until
 
 
 @contextmanager
@@ -18,8 +19,7 @@ def serve(app: Any, lifespan: Literal["on", "off"] = "off") -> Iterator[str]:
     thread = threading.Thread(target=server.run, args=([listener],))
     thread.start()
     try:
-        while not server.started:
-            time.sleep(0.005)
+        wait_until(lambda: server.started)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         server.should_exit = True
