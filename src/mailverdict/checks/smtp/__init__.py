@@ -1,5 +1,5 @@
-"""SMTP: what the exchanges of a domain say of a mailbox.
+"""SMTP: what the mail servers of a domain reply about a mailbox.
 
-`reply` parses, `classify` says what a reply amounts to, `session` is the dialogue without I/O, `wire`
-drives it over sockets, `providers` knows the habits of large providers.
+`replies` parses, `classify` gives a reply its meaning, `protocol` is the dialogue without I/O, `transport` runs it
+over sockets, `providers` knows the behaviour of large providers.
 """

@@ -1,4 +1,4 @@
-"""What is known of large providers before they are asked: data, with a date and a source for each fact."""
+"""Facts about large providers, each with a date and a source."""
 
 from __future__ import annotations
 
@@ -17,48 +17,21 @@ TABLE = "providers.toml"
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Habits of a provider's exchanges.
+    """Behaviour of a provider's mail servers; the fields are those of the table."""
 
-    Attributes
-    ----------
-    suffix : str
-        Host name that stands for itself and all below it, in lower case.
-    name : str
-        Who that is.
-    why : str
-        What was seen.
-    seen : datetime.date
-        When it was last seen.
-    source : str
-        By whom.
-    catch_all : bool or None
-        True: accepts every recipient at RCPT; False: known to refuse unknown ones; None: to be asked.
-    rcpt_per_transaction : int or None
-        Most recipients that one MAIL is given.
-    one_domain : bool
-        Whether one MAIL is given recipients of one domain only.
-    """
-
-    suffix: str
+    suffix: str  # host name in lower case; it stands for itself and all names below it
     name: str
-    why: str
-    seen: datetime.date
-    source: str
-    catch_all: bool | None = None
+    why: str  # what was seen
+    seen: datetime.date  # when it was last seen
+    source: str  # by whom
+    catch_all: bool | None = None  # True: accepts every recipient at RCPT; False: refuses unknown ones; None: ask
     rcpt_per_transaction: int | None = None
-    one_domain: bool = False
+    one_domain: bool = False  # one domain per transaction
 
 
 def load_providers() -> dict[str, Provider]:
-    """Read the packaged table.
+    """Read the packaged table, by suffix.
 
-    Returns
-    -------
-    dict of str to Provider
-        By suffix.
-
-    Examples
-    --------
     >>> load_providers()["yahoodns.net"].catch_all
     True
     """
@@ -66,28 +39,7 @@ def load_providers() -> dict[str, Provider]:
 
 
 def parse_providers(text: str) -> dict[str, Provider]:
-    """Parse a table of providers.
-
-    Parameters
-    ----------
-    text : str
-        TOML with one ``[[provider]]`` a row.
-
-    Returns
-    -------
-    dict of str to Provider
-        By suffix.
-
-    Raises
-    ------
-    SettingsError
-        If it is no such table.
-
-    Examples
-    --------
-    >>> parse_providers("")
-    {}
-    """
+    """Parse a table of providers: TOML with one ``[[provider]]`` per row."""
     try:
         rows = [Provider(**row) for row in tomllib.loads(text).get("provider", [])]
     except (tomllib.TOMLDecodeError, TypeError) as exc:
@@ -96,22 +48,8 @@ def parse_providers(text: str) -> dict[str, Provider]:
 
 
 def find_provider(host: str, providers: Mapping[str, Provider]) -> Provider | None:
-    """Find the row with the longest suffix of an exchange's host name.
+    """Find the row with the longest suffix of a host name, which is in lower case without the final dot.
 
-    Parameters
-    ----------
-    host : str
-        Host name, in lower case and without the final dot.
-    providers : mapping of str to Provider
-        By suffix.
-
-    Returns
-    -------
-    Provider or None
-        None: nothing is known.
-
-    Examples
-    --------
     >>> find_provider("mta5.am0.yahoodns.net", load_providers()).name
     'Yahoo, AOL'
     """

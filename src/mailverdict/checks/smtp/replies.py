@@ -1,4 +1,4 @@
-"""SMTP replies as values, and the parser that makes them from bytes (RFC 5321 section 4.2, RFC 2034)."""
+"""SMTP replies as values, and their parser (RFC 5321 section 4.2, RFC 2034)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from functools import lru_cache
 
 __all__ = ["Reply", "ReplyParser", "find_enhanced_code", "parse_reply"]
 
-MAX_LINE = 8 * 1024  # RFC 5321 4.5.3.1.5 says 512; real greetings are longer, a 10 MB line is an attack
+MAX_LINE = 8 * 1024  # RFC 5321 4.5.3.1.5 says 512; real greetings are longer, a line of 10 MB is an attack
 MAX_LINES = 100  # stops a greeting that never ends
 MAX_REPLY = 64 * 1024  # and one that ends late
-CACHED_LINE = 256  # the replies worth remembering are short and many: "250 2.1.5 Ok"
+CACHED_LINE = 256  # frequent replies are short: "250 2.1.5 Ok"
 
 LINE = re.compile(rb"([2-5][0-9][0-9])(?:([ -])(.*))?", re.DOTALL)
 ENHANCED = r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])"
@@ -23,64 +23,37 @@ CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 
 class ReplyError(Exception):
-    """What arrived is no SMTP reply; the wire turns it into a value and never lets it out."""
+    """The lines are not one complete SMTP reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """One complete reply of a server.
 
-    Attributes
-    ----------
-    code : int
-        Three-digit reply code.
-    enhanced_code : str or None
-        Enhanced status code (RFC 3463), as ``5.1.1``; None where the reply has none of its own class.
-    text : str
-        The lines' texts joined by a space, without codes and control characters.
-    lines : tuple of str
-        The same line by line, which EHLO needs; may be left out.
-
-    Examples
-    --------
     >>> Reply(550, "5.1.1", "User unknown").is_positive
     False
     """
 
     code: int
-    enhanced_code: str | None
-    text: str
-    lines: tuple[str, ...] = ()
+    enhanced_code: str | None  # RFC 3463, as "5.1.1"; None where the reply has none of its own class
+    text: str  # the texts of the lines joined by a space, without codes and control characters
+    lines: tuple[str, ...] = ()  # the same line by line, which EHLO needs; can be left out
 
     @property
     def is_positive(self) -> bool:
-        """Whether the command was done (2xx)."""
+        """Whether the command succeeded (2xx)."""
         return 200 <= self.code < 300
 
     def __str__(self) -> str:
-        """Give the reply as one line."""
+        """The reply on one line."""
         return " ".join(part for part in (str(self.code), self.enhanced_code, self.text) if part)
 
 
 def find_enhanced_code(code: int, text: str) -> str | None:
     """Find the enhanced status code of a reply: at the start, as second token, or in ``(#x.y.z)``.
 
-    One whose class is not that of the basic code is dropped; an IP address is none.
+    A code of another class than the basic code is ignored, and so is an IP address.
 
-    Parameters
-    ----------
-    code : int
-        The basic code.
-    text : str
-        What follows it.
-
-    Returns
-    -------
-    str or None
-        As ``5.1.1``.
-
-    Examples
-    --------
     >>> find_enhanced_code(550, "sorry, no mailbox here by that name. (#5.1.1)")
     '5.1.1'
     >>> find_enhanced_code(550, "5.79.109.48 is listed") is None
@@ -91,25 +64,8 @@ def find_enhanced_code(code: int, text: str) -> str | None:
 
 
 def parse_reply(lines: Iterable[str | bytes]) -> Reply:
-    """Parse the lines of one reply.
+    """Parse the lines of one reply, with or without their line ends.
 
-    Parameters
-    ----------
-    lines : iterable of str or bytes
-        With or without their ends.
-
-    Returns
-    -------
-    Reply
-        The only one in them.
-
-    Raises
-    ------
-    ReplyError
-        If they are not one complete reply.
-
-    Examples
-    --------
     >>> parse_reply(["250-mx.example.org", "250 PIPELINING"]).lines
     ('mx.example.org', 'PIPELINING')
     """
@@ -128,40 +84,33 @@ def parse_reply(lines: Iterable[str | bytes]) -> Reply:
 class ReplyParser:
     """Turns bytes, in whatever pieces they arrive, into replies.
 
-    The first byte that cannot belong to a reply ends it for good: what follows in the stream can
-    no longer be told apart.
-
-    Attributes
-    ----------
-    fault : str
-        Why the stream is no SMTP; empty while it is.
-    heard_smtp : bool
-        Whether at least one line had the form of a reply.
+    The first byte that cannot belong to a reply ends parsing for good: what follows in the stream cannot be
+    assigned to commands any more.
     """
 
     __slots__ = ("buffer", "code", "fault", "heard_smtp", "lines", "size")
 
     def __init__(self) -> None:
         self.buffer = b""
-        self.fault = ""
-        self.heard_smtp = False
+        self.fault = ""  # why the stream is not SMTP
+        self.heard_smtp = False  # at least one line had the form of a reply
         self.code = b""
         self.lines: list[bytes] = []
         self.size = 0
 
     @property
     def is_inside(self) -> bool:
-        """Whether a reply has begun and not ended."""
+        """Whether a reply is incomplete."""
         return bool(self.buffer or self.lines)
 
     def feed(self, data: bytes) -> list[Reply]:
-        """Take bytes, give the replies that they complete; never raises."""
+        """Parse bytes; return the replies that they complete. Never raises."""
         replies: list[Reply] = []
         if self.fault:
             return replies
         *lines, self.buffer = (self.buffer + data).split(b"\n")
         for line in lines:
-            reply = self.take_line(line.removesuffix(b"\r"))
+            reply = self.parse_line(line.removesuffix(b"\r"))
             if self.fault:
                 return replies
             if reply:
@@ -170,14 +119,14 @@ class ReplyParser:
             self.fail(f"a line of more than {MAX_LINE} bytes")
         return replies
 
-    def take_line(self, line: bytes) -> Reply | None:
-        """Add one line; give the reply when it was the last of one."""
+    def parse_line(self, line: bytes) -> Reply | None:
+        """Add one line; return the reply if it is complete."""
         if not self.lines and len(line) <= CACHED_LINE and (reply := single_line_reply(line)):
             self.heard_smtp = True
             return reply
         match = LINE.fullmatch(line)
-        if why := self.objection(line, match):
-            self.fail(why)
+        if error := self.find_error(line, match):
+            self.fail(error)
             return None
         assert match
         self.heard_smtp = True
@@ -186,10 +135,10 @@ class ReplyParser:
         self.size += len(line)
         return self.finish() if match[2] != b"-" else None
 
-    def objection(self, line: bytes, match: re.Match[bytes] | None) -> str:
-        """Why `line` cannot go on with this reply; empty if it can."""
+    def find_error(self, line: bytes, match: re.Match[bytes] | None) -> str:
+        """Why `line` cannot continue this reply; empty if it can."""
         if match is None:
-            return "a line that is no SMTP reply"
+            return "a line that is not an SMTP reply"
         if self.lines and match[1] != self.code:
             return "a reply whose lines differ in their code"
         if len(line) > MAX_LINE:
@@ -199,19 +148,19 @@ class ReplyParser:
         return ""
 
     def finish(self) -> Reply:
-        """Make the reply of the lines collected and begin anew."""
+        """Make the reply from the lines collected so far."""
         reply = make_reply(int(self.code), [decode(line) for line in self.lines])
         self.lines, self.size = [], 0
         return reply
 
-    def fail(self, why: str) -> None:
-        """Give the stream up."""
-        self.fault, self.buffer, self.lines = why, b"", []
+    def fail(self, fault: str) -> None:
+        """Stop parsing."""
+        self.fault, self.buffer, self.lines = fault, b"", []
 
 
 @lru_cache(maxsize=4096)
 def single_line_reply(line: bytes) -> Reply | None:
-    """A reply of one line; servers say the same few over and over."""
+    """A reply of one line; cached, since a server sends the same few again and again."""
     match = LINE.fullmatch(line)
     if match is None or match[2] == b"-":
         return None
@@ -219,20 +168,20 @@ def single_line_reply(line: bytes) -> Reply | None:
 
 
 def make_reply(code: int, lines: list[str]) -> Reply:
-    """Join the lines and set the enhanced status code apart."""
+    """Join the lines and separate the enhanced status code."""
     enhanced = next((found for line in lines if (found := find_enhanced_code(code, line))), None)
     words = " ".join(" ".join(without_enhanced(line, enhanced) for line in lines).split())
     return Reply(code, enhanced, words, tuple(lines))
 
 
 def without_enhanced(line: str, enhanced: str | None) -> str:
-    """Drop the enhanced code from the start of a line, where it repeats on every one."""
+    """Remove the enhanced code from the start of a line, where it is repeated on every line."""
     match = AT_START.match(line)
     return line[match.end() :] if match and match[1] == enhanced else line
 
 
 def decode(line: bytes) -> str:
-    """UTF-8 where it is (RFC 6531), else Latin-1, which older servers send; controls become blanks."""
+    """UTF-8 if valid (RFC 6531), else Latin-1, which older servers send; control characters become blanks."""
     try:
         text = line.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Connecting: which addresses may be contacted, and what became of the attempts."""
+"""Connecting: which IP addresses may be contacted, and the result of the attempts."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ __all__ = ["Target", "dial", "may_dial"]
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
-# What outlives the others as the reason: a time-out says less than a refusal, so it must not hide behind one.
-GRAVEST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
+# The failure that is reported, most important first: one time-out means that the port may be open.
+REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +32,8 @@ class Target:
 def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
     """Whether an IP address may be contacted: global unicast, or in a network that was allowed.
 
-    An MX that points at a loopback or private address would make us knock at our own doors.
+    An MX that points to a loopback or private address must not make this host connect to its own network.
 
-    Parameters
-    ----------
-    address : str
-        An IP address; anything else may not be dialled.
-    allow_networks : sequence of network
-        Non-global networks that may be contacted all the same.
-
-    Returns
-    -------
-    bool
-        Whether it may be contacted.
-
-    Examples
-    --------
     >>> may_dial("127.0.0.1"), may_dial("127.0.0.1", [ipaddress.ip_network("127.0.0.0/8")])
     (False, True)
     """
@@ -61,7 +47,7 @@ def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
 
 
 def unwrapped(address: IPAddress) -> Iterator[IPAddress]:
-    """Every address that packets to `address` may end at: IPv6 can wrap an IPv4 one."""
+    """Every address that packets to `address` can reach: an IPv6 address can contain an IPv4 one."""
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     relayed = address.sixtofour if isinstance(address, ipaddress.IPv6Address) else None
     yield mapped or address
@@ -70,21 +56,9 @@ def unwrapped(address: IPAddress) -> Iterator[IPAddress]:
 
 
 async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], patience: float) -> str | Failure:
-    """Connect to the first address that lets us; give that address, or why there was none.
+    """Connect to the first address that accepts; return it, or the most important failure.
 
-    Parameters
-    ----------
-    target : Target
-        Addresses in the order to try, port, source address, networks allowed.
-    protocol : callable
-        Gives the protocol for the connection.
-    patience : float
-        Seconds for all addresses together; each attempt gets an equal share of what is left.
-
-    Returns
-    -------
-    str or Failure
-        The address that was connected to, or the gravest failure.
+    `patience` is in seconds for all addresses together; each attempt gets an equal share of what is left.
     """
     allowed = [address for address in target.addresses if may_dial(address, target.allow_networks)]
     if not allowed:
@@ -97,11 +71,11 @@ async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], patienc
         if failure is None:
             return address
         failures.append(failure)
-    return min(failures, key=lambda failure: GRAVEST.index(failure.kind))
+    return min(failures, key=lambda failure: REPORTED_FIRST.index(failure.kind))
 
 
 def not_dialled(addresses: Sequence[str]) -> str:
-    """Why there is nothing to connect to."""
+    """The reason why no address can be contacted."""
     if not addresses:
         return "the exchange has no address"
     return f"{', '.join(addresses)}: not a public address, and not in allow_networks"
