@@ -157,7 +157,7 @@ def flag_reasons(flags: Flags) -> list[Reason]:
 
 def mailbox_reasons(mailbox: MailboxEvidence) -> list[Reason]:
     """The reasons from the session."""
-    reasons = [] if mailbox.reason is None else [mailbox.reason]
+    reasons = [] if mailbox.classification.reason is None else [mailbox.classification.reason]
     return [*reasons, Reason.CATCH_ALL] if mailbox.catch_all else reasons
 
 
@@ -169,13 +169,13 @@ def mailbox_checks(mailbox: MailboxEvidence) -> dict[str, bool]:
         "smtp_rcptto": mailbox.rcpt_accepted,
     }
     reached = {key: ok for key, ok in steps.items() if ok is not None}
-    whole = {"smtp": mailbox.reason is None} if reached else {}
+    whole = {"smtp": mailbox.classification.reason is None} if reached else {}
     return {"syntax": True, "dns": True, **reached, **whole}
 
 
 def mailbox_faults(mailbox: MailboxEvidence) -> tuple[Fault, ...]:
     """``SMTP`` first, as the contract requires; then the finer code if there is one."""
-    if mailbox.reason is None:
+    if mailbox.classification.reason is None:
         return ()
     message = f"{mailbox.host}: {mailbox.reply}" if mailbox.host else mailbox.reply
     code = mailbox.classification.error_code

@@ -165,10 +165,6 @@ class MailboxEvidence:
     reply: str = ""  # the deciding reply, or what the transport reported, on one line
     inferred: bool = False  # concluded from other replies of the exchange, without asking
 
-    def __hash__(self) -> int:
-        # Every answer is hashed, to judge equal ones once; these fields differ where evidence differs.
-        return hash((self.reply, self.host, self.catch_all))
-
     @property
     def reason(self) -> Reason | None:
         """None: the recipient was accepted."""

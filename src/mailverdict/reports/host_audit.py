@@ -160,10 +160,10 @@ async def greet(backend: LocalBackend, domain: str, helo_name: str) -> Knock:
         return Knock(None, f"{exchange}: {why_undialled(answer)}")
     transcript: Transcript = []
     end = await drive_session(
-        Session(SessionPlan(helo_name), lambda count: []),
+        Session(SessionPlan(helo_name)),
         dialled[:MOST_ADDRESSES],
         port=settings.smtp_port,
-        limits=SessionTimeouts(connect=settings.connect_timeout, command=settings.command_timeout),
+        timeouts=SessionTimeouts(connect=settings.connect_timeout, command=settings.command_timeout),
         allow_networks=settings.allow_networks,
         transcript=transcript,
     )

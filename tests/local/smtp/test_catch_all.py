@@ -7,21 +7,21 @@ import pytest
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.catch_all import CatchAllProbes, PendingAnswer, is_same_refusal, probe_address
-from mailverdict.local.smtp.tracker import answer_evidence
+from mailverdict.local.smtp.tracker import reply_evidence
 from mailverdict.model.words import Reason
 
 OK = Reply(250, "2.1.5", "Ok")
 BARE = Reply(550, None, "Rejected")
 
 
-def held(reply, position=1, address="ada@x.example"):
+def pending(reply, position=1, address="ada@x.example"):
     return PendingAnswer(
-        position, address, answer_evidence("mx.x.example", classify_reply(reply, phase="rcpt"), reply), reply
+        position, address, reply_evidence("mx.x.example", classify_reply(reply, phase="rcpt"), reply), reply
     )
 
 
-def probed(book, reply, code=0):
-    return book.answered(code, classify_reply(reply, phase="rcpt"), reply)
+def probed(probes, reply, code=0):
+    return probes.on_reply(code, classify_reply(reply, phase="rcpt"), reply)
 
 
 ANSWERS = [
@@ -35,26 +35,25 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("reply", "expected", "why"), ANSWERS)
 def test_the_reply_to_a_random_address_sets_catch_all_and_nothing_else(reply, expected, why):
-    book = CatchAllProbes()
-    assert book.hold(0, held(OK)) == []
-    ((position, evidence),) = probed(book, reply)
+    probes = CatchAllProbes()
+    assert probes.add(0, pending(OK)) is None
+    ((position, evidence),) = probed(probes, reply)
     assert (position, evidence.reason, evidence.catch_all) == (1, None, expected), why
-    ((_, later),) = book.hold(0, held(OK, 2))
-    assert later.catch_all is expected
+    assert probes.add(0, pending(OK, 2)).catch_all is expected
 
 
 def test_each_domain_wants_one_probe():
-    book = CatchAllProbes()
-    assert [book.wants_probe(code) for code in (0, 0, 1)] == [True, False, True]
-    book.note(2, accepts_all=True)
-    assert not book.wants_probe(2)
+    probes = CatchAllProbes()
+    assert [probes.wants_probe(code) for code in (0, 0, 1)] == [True, False, True]
+    probes.set_known(2, accepts_all=True)
+    assert not probes.wants_probe(2)
 
 
 def test_what_is_known_without_a_probe_is_not_overruled():
-    book = CatchAllProbes()
-    book.note(0, accepts_all=True)
-    book.note(0, accepts_all=None)
-    assert book.known[0] is True
+    probes = CatchAllProbes()
+    probes.set_known(0, accepts_all=True)
+    probes.set_known(0, accepts_all=None)
+    assert probes.known[0] is True
 
 
 SAME = [
@@ -71,33 +70,35 @@ SAME = [
 @pytest.mark.parametrize(("own", "other", "expected", "why"), SAME)
 @pytest.mark.parametrize("comes_first", [True, False])
 def test_an_ambiguous_refusal_that_anyone_gets_is_about_us(own, other, expected, why, comes_first):
-    book = CatchAllProbes()
-    probe = book.probe_of(0, "x.example", random.Random(1))
+    probes = CatchAllProbes()
+    probe = probes.address_of(0, "x.example", random.Random(1))
     other = Reply(other.code, other.enhanced_code, other.text.replace("{probe}", probe))
-    first = book.hold(0, held(own)) if comes_first else []
-    settled = [*first, *probed(book, other)]
-    if not comes_first:
-        settled = book.hold(0, held(own))
-    assert [str(evidence.reason) for _, evidence in settled] == [expected], why
+    if comes_first:
+        assert probes.add(0, pending(own)) is None
+        ((_, evidence),) = probed(probes, other)
+    else:
+        probed(probes, other)
+        evidence = probes.add(0, pending(own))
+    assert str(evidence.reason) == expected, why
 
 
 def test_an_accepted_address_is_never_a_refusal():
-    assert not is_same_refusal(held(OK), OK, "zq7k@x.example")
+    assert not is_same_refusal(pending(OK), OK, "zq7k@x.example")
 
 
 def test_a_domain_whose_probe_gets_lost_is_left_undetermined():
-    book = CatchAllProbes()
-    book.hold(0, held(OK))
-    book.hold(0, held(BARE, 2))
-    assert [book.is_lost(0), book.is_lost(0)] == [False, True]
-    settled = dict(book.give_up(0))
+    probes = CatchAllProbes()
+    probes.add(0, pending(OK))
+    probes.add(0, pending(BARE, 2))
+    assert [probes.is_lost(0), probes.is_lost(0)] == [False, True]
+    settled = dict(probes.give_up(0))
     assert {p: (e.reason, e.catch_all) for p, e in settled.items()} == {1: (None, None), 2: (Reason.INCONCLUSIVE, None)}
 
 
 def test_probes_are_plain_random_and_stay_the_same():
-    book, rng = CatchAllProbes(), random.Random(3)
-    first = book.probe_of(0, "x.example", rng)
-    assert book.probe_of(0, "x.example", rng) == first
+    probes, rng = CatchAllProbes(), random.Random(3)
+    first = probes.address_of(0, "x.example", rng)
+    assert probes.address_of(0, "x.example", rng) == first
     local, _, domain = first.partition("@")
     assert (len(local), local.isalnum(), local.isascii(), domain) == (16, True, True, "x.example")
     assert len({probe_address("x.example", rng) for _ in range(1000)}) == 1000

@@ -69,9 +69,8 @@ async def running(domains, *played, more=None, clock=None, **settings):
         )
         for code, (domain, hosts) in enumerate(domains.items()):
             exchanges = tuple(Exchange(10 * mx_index, host) for mx_index, host in enumerate(hosts))
-            engine.add_domain(
-                code, DomainEvidence(domain, DnsOutcome.MX, exchanges), np.array([2 * code, 2 * code + 1])
-            )
+            seen = DomainEvidence(domain, DnsOutcome.MX if hosts else DnsOutcome.NULL_MX, exchanges)
+            engine.add_domain(code, seen, np.array([2 * code, 2 * code + 1]))
         try:
             yield engine, server, book
         finally:
@@ -158,7 +157,7 @@ def test_backing_off_waits_by_the_clock():
                 while engine.tasks or not engine.scheduler.sleeping:
                     await engine.work(0.01)
                 sessions.append(server.stats(BUSY.host).sessions)
-                clock.now = engine.scheduler.next_moment()
+                clock.now = engine.scheduler.next_time()
             return sessions, await drain(engine, clock)
 
     async def drain(engine, clock):
@@ -206,12 +205,13 @@ def test_closing_ends_every_session():
 
 def test_a_domain_without_exchanges_is_settled_at_once():
     async def run():
-        async with running({}) as (engine, _, _):
-            engine.results.aliases = {4: [5]}
-            engine.add_domain(0, DomainEvidence("x.example", DnsOutcome.NULL_MX), np.array([4]))
+        async with running({"x.example": []}) as (engine, _, _):
+            engine.results.clear()
+            engine.results.aliases = {0: [1]}
+            engine.add_domain(0, DomainEvidence("x.example", DnsOutcome.NULL_MX), np.array([0]))
             return engine.is_done(), engine.results.items
 
-    assert asyncio.run(run()) == (True, [(4, None), (5, None)])
+    assert asyncio.run(run()) == (True, [(0, None), (1, None)])
 
 
 def test_equal_preferences_are_put_in_an_order_of_their_own():
@@ -246,13 +246,13 @@ def test_a_session_is_given_what_is_left_of_the_deadline():
             (exchanges,) = engine.sets.values()
             exchanges.hosts[0].addresses = ("127.0.0.1",)
             (assignment,) = engine.scheduler.assignments(clock())
-            full = engine.limits(assignment).session
+            full = engine.timeouts(assignment).session
             exchanges.silent_for = 25.0
-            tight = engine.limits(assignment).session
+            tight = engine.timeouts(assignment).session
             exchanges.silent_for = 0.0
             exchanges.queues[0].append(0)
-            engine.tracker.begun[0] = clock() - 18
-            aged = engine.limits(assignment).session
+            engine.tracker.began[0] = clock() - 18
+            aged = engine.timeouts(assignment).session
             engine.tracker.unsettled = 0
             return full, tight, aged
 

@@ -10,12 +10,12 @@ A, B = ExchangeSet([], 3), ExchangeSet([], 3)
 
 def test_an_address_waits_for_the_hint_and_comes_back_once():
     retries = RetrySchedule(300.0)
-    assert retries.park(A, 1, 60.0, now=0.0)
+    assert retries.add(A, 1, 60.0, now=0.0)
     assert len(retries) == 1
-    assert list(retries.due(60.0)) == []
-    (ready,) = retries.due(retries.next_moment())
-    assert (ready.exchanges, ready.positions, len(retries), retries.next_moment()) == (A, [1], 0, None)
-    assert not retries.park(A, 1, 60.0, now=100.0)
+    assert list(retries.pop_due(60.0)) == []
+    (ready,) = retries.pop_due(retries.next_time())
+    assert (ready.exchanges, ready.positions, len(retries), retries.next_time()) == (A, [1], 0, None)
+    assert not retries.add(A, 1, 60.0, now=100.0)
 
 
 WAITS = [
@@ -31,8 +31,8 @@ WAITS = [
 @pytest.mark.parametrize(("wait", "hint", "expected", "why"), WAITS)
 def test_the_wait_is(wait, hint, expected, why):
     retries = RetrySchedule(wait)
-    assert retries.park(A, 1, hint, now=1000.25) is (expected is not None), why
-    moment = retries.next_moment()
+    assert retries.add(A, 1, hint, now=1000.25) is (expected is not None), why
+    moment = retries.next_time()
     if expected is not None:
         assert expected + 0.5 <= moment - 1000.25 <= expected + 1.5
 
@@ -40,16 +40,16 @@ def test_the_wait_is(wait, hint, expected, why):
 def test_addresses_of_one_set_and_second_are_asked_in_one_go():
     retries = RetrySchedule(10.0)
     for position, exchanges, now in ((1, A, 0.1), (2, B, 0.2), (3, A, 0.3), (4, A, 5.0)):
-        retries.park(exchanges, position, None, now)
-    due = {id(ready.exchanges): ready.positions for ready in retries.due(11.0)}
+        retries.add(exchanges, position, None, now)
+    due = {id(ready.exchanges): ready.positions for ready in retries.pop_due(11.0)}
     assert due == {id(A): [1, 3], id(B): [2]}
     assert len(retries) == 1
 
 
 def test_probes_wait_once_as_well_and_are_no_addresses():
     retries = RetrySchedule(10.0)
-    assert retries.park_probe(A, 7, None, 0.0)
-    assert not retries.park_probe(A, 7, None, 0.0)
+    assert retries.add_probe(A, 7, None, 0.0)
+    assert not retries.add_probe(A, 7, None, 0.0)
     assert len(retries) == 0
-    (ready,) = retries.due(99.0)
+    (ready,) = retries.pop_due(99.0)
     assert (ready.positions, ready.probes) == ([], [7])

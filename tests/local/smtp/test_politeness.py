@@ -38,7 +38,7 @@ def broken(kind, phase, **how):
 
 def hear(host, *replies):
     for reply in replies:
-        host.answered(classify_reply(reply, phase="rcpt"), reply)
+        host.on_reply(classify_reply(reply, phase="rcpt"), reply)
 
 
 # --- leaving alone ---------------------------------------------------------------------------------------
@@ -83,24 +83,24 @@ ENDINGS = [
 def test_sessions_that_end_badly_close_an_exchange(ends, reason, why):
     host = state()
     for end in ends:
-        host.ended(end, 9, "127.0.0.1", 0.0)
+        host.on_session_end(end, 9, "127.0.0.1", 0.0)
     assert (host.closed and host.closed.classification.reason) == reason, why
 
 
 def test_every_address_of_an_exchange_is_tried_before_it_is_left():
     host = state()
-    host.ended(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.1", 0.0)
+    host.on_session_end(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.1", 0.0)
     assert (host.open_addresses(), host.closed) == (("127.0.0.2",), None)
-    host.ended(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.2", 0.0)
+    host.on_session_end(broken(FailureKind.REFUSED, "connect"), 0, "127.0.0.2", 0.0)
     assert host.closed.classification.reason is Reason.PORT_CLOSED
-    assert not host.is_undialled
+    assert not host.has_no_address
 
 
 def test_not_more_than_three_addresses_are_tried():
     host = ExchangeState("mx", LocalSettings(), PLAN, addresses=tuple(f"127.0.0.{n}" for n in range(9)))
     for n in range(3):
         assert host.closed is None
-        host.ended(broken(FailureKind.CONNECT_TIMEOUT, "connect"), 0, f"127.0.0.{n}", 0.0)
+        host.on_session_end(broken(FailureKind.CONNECT_TIMEOUT, "connect"), 0, f"127.0.0.{n}", 0.0)
     assert host.closed.classification.reason is Reason.TIMEOUT
 
 
@@ -112,9 +112,9 @@ def test_an_exchange_is_never_left_alone_with_a_word_about_a_mailbox():
 
 def test_the_first_reason_stays():
     host = state()
-    host.close_undialled("no address")
+    host.close_without_address("no address")
     host.close(broken(FailureKind.DROPPED, "rcpt"))
-    assert (host.closed.detail, host.is_undialled) == ("no address", True)
+    assert (host.closed.detail, host.has_no_address) == ("no address", True)
 
 
 # --- backing off -----------------------------------------------------------------------------------------
@@ -165,7 +165,7 @@ LESSONS = [
 @pytest.mark.parametrize(("lesson", "expected"), LESSONS)
 def test_limits_are_kept_to(lesson, expected):
     host = state()
-    host.learn(lesson)
+    host.observe_limit(lesson)
     assert {name: getattr(host.plan, name) for name in expected} == expected
 
 
@@ -177,13 +177,13 @@ def test_what_is_known_of_a_provider_is_kept_to_from_the_start():
 
 def test_a_server_whose_tls_fails_is_asked_without():
     host = state()
-    host.ended(broken(FailureKind.TLS, "ehlo"), 0, "127.0.0.1", 0.0)
+    host.on_session_end(broken(FailureKind.TLS, "ehlo"), 0, "127.0.0.1", 0.0)
     assert (host.plan.starttls, host.closed) == ("never", None)
 
 
 def test_a_server_that_loses_replies_is_asked_in_step():
     host = state()
-    host.ended(
+    host.on_session_end(
         SessionEnd(Classification(Reason.TIMEOUT, "reply_timeout", action=Action.IN_STEP), "rcpt", ""),
         9,
         "127.0.0.1",
@@ -197,7 +197,7 @@ def test_a_server_that_loses_replies_is_asked_in_step():
 
 def trial(host, *, refused=10, pause=0.0, classification=None):
     budget = host.grant_budget(1000, is_pipelining=True)
-    host.ended(SessionEnd(classification, refused=refused), budget, "127.0.0.1", pause)
+    host.on_session_end(SessionEnd(classification, refused=refused), budget, "127.0.0.1", pause)
     return budget, host.plan.refusal_budget
 
 
@@ -211,7 +211,7 @@ def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
 
 def test_a_slow_line_is_no_grudge():
     host = state()
-    host.ended(SessionEnd(refused=7), 9, "127.0.0.1", 2.0)
+    host.on_session_end(SessionEnd(refused=7), 9, "127.0.0.1", 2.0)
     assert trial(host, pause=2.2) == (10, 36)
 
 
@@ -224,8 +224,8 @@ def test_a_trial_that_was_not_refused_enough_says_nothing():
 def test_a_trial_that_slowed_the_server_settles_it():
     host = state()
     budget = host.grant_budget(1000, is_pipelining=True)
-    host.learn(LimitObserved(slowed_after=9))
-    host.ended(SessionEnd(refused=10), budget, "127.0.0.1", 0.0)
+    host.observe_limit(LimitObserved(slowed_after=9))
+    host.on_session_end(SessionEnd(refused=10), budget, "127.0.0.1", 0.0)
     assert host.plan.refusal_budget == 8
     assert host.grant_budget(1000, is_pipelining=True) == 8
 

@@ -18,7 +18,7 @@ def close(host, *, dialled=True):
     if dialled:
         host.close(SessionEnd(classify_failure(Failure(FailureKind.REFUSED)), "connect", "refused"))
     else:
-        host.close_undialled("no address")
+        host.close_without_address("no address")
 
 
 def test_a_lane_hands_out_blocks_in_order_and_splits_them():
@@ -26,22 +26,22 @@ def test_a_lane_hands_out_blocks_in_order_and_splits_them():
     queue.add(np.array([1, 2, 3]))
     queue.add(np.array([], np.int64))
     queue.add(np.array([4, 5]))
-    assert (len(queue), queue.take(2), queue.take(2), queue.take(9), queue.take(1)) == (5, [1, 2], [3, 4], [5], [])
+    assert (len(queue), queue.draw(2), queue.draw(2), queue.draw(9), queue.draw(1)) == (5, [1, 2], [3, 4], [5], [])
 
 
 def test_what_came_back_goes_first_in_its_order():
     queue = PreferenceQueue()
     queue.add(np.array([1, 2, 3, 4]))
-    taken = queue.take(3)
+    taken = queue.draw(3)
     queue.put_back(taken[1:])
     queue.append(9)
-    assert (len(queue), queue.take(2), queue.drain(), len(queue)) == (4, [2, 3], [9, 4], 0)
+    assert (len(queue), queue.draw(2), queue.drain(), len(queue)) == (4, [2, 3], [9, 4], 0)
 
 
 def test_a_lane_that_is_handed_out_piece_by_piece_costs_the_same_for_each():
     queue = PreferenceQueue()
     queue.add(np.arange(200_000))
-    assert sum(len(queue.take(9)) for _ in range(22_223)) == 200_000
+    assert sum(len(queue.draw(9)) for _ in range(22_223)) == 200_000
 
 
 def test_the_first_host_left_serves_a_lane():
@@ -91,7 +91,7 @@ def test_stranded_takes_out_what_nobody_can_be_asked_about():
     exchanges.add(np.array([1, 2]))
     exchanges.queues[1].append(7)
     close(two)
-    assert list(exchanges.stranded()) == [[7]]
+    assert list(exchanges.drain_unservable()) == [[7]]
     close(one)
-    assert list(exchanges.stranded()) == [[1, 2]]
-    assert list(exchanges.stranded()) == []
+    assert list(exchanges.drain_unservable()) == [[1, 2]]
+    assert list(exchanges.drain_unservable()) == []

@@ -11,7 +11,7 @@ from mailverdict.checks.smtp.classify.classification import Classification
 from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.local.smtp.politeness import ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet
-from mailverdict.local.smtp.scheduler import AT_ONCE, Scheduler
+from mailverdict.local.smtp.scheduler import BATCH, Scheduler
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
 
@@ -54,14 +54,14 @@ def test_a_set_gets_its_second_session_once_the_first_has_an_answer():
     made = scheduler(waiting(100, host("mx")))
     (first,) = open_all(made)
     assert open_all(made) == []
-    made.proved(first)
+    made.on_first_answer(first)
     assert len(open_all(made)) == 1
     assert open_all(made) == []  # two are the limit
 
 
 def test_a_short_queue_gets_one_session():
     made = scheduler(waiting(20, host("mx")))
-    made.proved(*open_all(made))
+    made.on_first_answer(*open_all(made))
     assert open_all(made) == []
 
 
@@ -71,7 +71,7 @@ def test_all_sessions_together_are_limited():
     opened = open_all(made)
     assert len(opened) == 30
     opened[0].exchanges.queues[0].drain()
-    made.end(opened[0], is_proved=False)
+    made.end(opened[0], is_answered=False)
     assert len(open_all(made)) == 1
 
 
@@ -83,7 +83,7 @@ def test_many_hosts_on_one_address_share_its_sessions():
         assert len(running) <= 2
         seen += 1
         running[0].exchanges.queues[0].drain()
-        made.end(running.pop(0), is_proved=False)
+        made.end(running.pop(0), is_answered=False)
         running += open_all(made)
     assert seen == 50
 
@@ -93,7 +93,7 @@ def test_a_host_in_two_sets_has_one_limit():
     made = scheduler(waiting(100, shared), waiting(100, shared, host("other")))
     opened = open_all(made)
     for each in opened:
-        made.proved(each)
+        made.on_first_answer(each)
     assert len([*opened, *open_all(made)]) == 2
 
 
@@ -101,7 +101,7 @@ def test_a_free_address_of_a_host_is_used_before_a_busy_one():
     two = host("mx", "192.0.2.1", "192.0.2.2")
     made = scheduler(waiting(100, two))
     (first,) = open_all(made)
-    made.proved(first)
+    made.on_first_answer(first)
     (second,) = open_all(made)
     assert {first.address, second.address} == {"192.0.2.1", "192.0.2.2"}
 
@@ -111,8 +111,8 @@ def test_a_host_without_look_up_is_looked_up_once():
     sets = [waiting(5, unknown) for _ in range(3)]
     made = scheduler(*sets)
     assert open_all(made) == []
-    assert [each.host for each in made.take_unresolved()] == ["mx"]
-    assert made.take_unresolved() == []
+    assert [each.host for each in made.pop_unresolved()] == ["mx"]
+    assert made.pop_unresolved() == []
     unknown.addresses = ("192.0.2.1",)
     made.resolved(unknown)
     assert len(open_all(made)) == 2
@@ -124,7 +124,7 @@ def test_look_ups_are_limited():
     served = 0
     while True:
         served += len(open_all(made))
-        wanted = made.take_unresolved()
+        wanted = made.pop_unresolved()
         if not wanted:
             break
         assert len(wanted) <= 3
@@ -139,9 +139,9 @@ def test_a_backing_off_host_is_woken_in_time():
     slow.not_before = 10.0
     made = scheduler(waiting(5, slow))
     assert open_all(made, now=0.0) == []
-    assert made.next_moment() == 10.0
+    assert made.next_time() == 10.0
     assert len(open_all(made, now=10.0)) == 1
-    assert made.next_moment() is None
+    assert made.next_time() is None
 
 
 def test_other_lanes_are_served_while_the_first_waits():
@@ -168,8 +168,8 @@ def test_a_set_with_no_host_left_is_not_served():
 
 
 def test_one_look_opens_a_few():
-    made = scheduler(*(waiting(5, host(f"mx{n}")) for n in range(3 * AT_ONCE)))
-    assert len(list(made.assignments(0.0))) == AT_ONCE
+    made = scheduler(*(waiting(5, host(f"mx{n}")) for n in range(3 * BATCH)))
+    assert len(list(made.assignments(0.0))) == BATCH
     assert made.has_more()
 
 
@@ -190,18 +190,18 @@ def test_nobody_starves_and_no_limit_is_broken(limit, seed):
         assert len(running) <= 6
         for name in "abcde":
             assert sum(each.address == name for each in running) <= limit
-        if not running and made.next_moment() is None:
+        if not running and made.next_time() is None:
             break
-        now = made.next_moment() if not running else now
+        now = made.next_time() if not running else now
         if running:
             each = running.pop(rng.randrange(len(running)))
-            is_proved = rng.random() < 0.7
-            if is_proved:
-                made.proved(each)
-                each.exchanges.queues[each.mx_index].take(rng.randint(1, 30))
+            is_answered = rng.random() < 0.7
+            if is_answered:
+                made.on_first_answer(each)
+                each.exchanges.queues[each.mx_index].draw(rng.randint(1, 30))
             if rng.random() < 0.1:
                 each.host.not_before, each.host.limit = now + 1.0, max(1, each.host.limit // 2)
             if rng.random() < 0.1:
                 each.host.dead_addresses.add(each.address) if len(each.host.open_addresses()) > 1 else None
-            made.end(each, is_proved=is_proved)
+            made.end(each, is_answered=is_answered)
     assert [exchanges.waiting() for exchanges in sets] == [0] * 25

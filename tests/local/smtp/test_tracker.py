@@ -15,7 +15,8 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan, WindowRequest
+from mailverdict.checks.smtp.protocol.windows import domain_of
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.batch import observe_view
 from mailverdict.local.smtp.politeness import ClosedExchange, ExchangeState
@@ -23,13 +24,16 @@ from mailverdict.local.smtp.queues import ExchangeSet
 from mailverdict.local.smtp.results import ResultBuffer
 from mailverdict.local.smtp.scheduler import Assignment
 from mailverdict.local.smtp.tracker import (
+    MOVES,
     ActiveSession,
+    RecipientState,
     RecipientTracker,
-    answer_evidence,
     closed_evidence,
-    ended_evidence,
+    end_evidence,
     pick_closed,
+    reply_evidence,
 )
+from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason
 
@@ -49,28 +53,33 @@ class Bench:
         emails = [f"ada{n}@{domain}.example" for domain in "xy" for n in range(3)]
         self.settings = LocalSettings(**settings)
         self.results = ResultBuffer(observe_view(pa.array(emails), load_lists(Lists())))
+        for code, domain in enumerate(("x.example", "y.example")):
+            self.results.domains[code] = DomainEvidence(domain, DnsOutcome.MX, (Exchange(10, "mx1"),))
         self.now = 1000.0
         self.tracker = RecipientTracker(self.settings, self.results, lambda: self.now, random.Random(1))
         self.hosts = [
             ExchangeState(n, self.settings, SessionPlan("c.example"), addresses=(f"ip-{n}",)) for n in ("mx1", "mx2")
         ]
         self.exchanges = ExchangeSet(self.hosts, 3)
-        self.exchanges.add(np.arange(6))
-        self.tracker.unsettled = 6
+        self.tracker.add(self.exchanges, np.arange(6))
 
-    def active(self, mx_index=0, budget=9, *, is_pipelining=False):
+    def active(self, mx_index=0, budget=9):
         host = self.hosts[mx_index]
-        return ActiveSession(
-            Assignment(self.exchanges, mx_index, host, host.addresses[0]), self.now, budget, is_pipelining
-        )
+        return ActiveSession(Assignment(self.exchanges, mx_index, host, host.addresses[0]), self.now, budget)
+
+    def window(self, active, count):
+        return self.tracker.next_window(active, WindowRequest(count, 0, 0, can_pipeline=False)).recipients
+
+    def states(self):
+        return [RecipientState(state).name.lower() for state in self.tracker.states]
 
     def ask(self, active, reply, count=1):
         """Have the session ask the next `count` and get the same reply to each."""
-        for recipient in self.tracker.supply(active, count):
-            self.tell(active, recipient, reply)
+        for recipient in self.window(active, count):
+            self.reply(active, recipient, reply)
 
-    def tell(self, active, recipient, reply):
-        self.tracker.take(active, RecipientAnswer(recipient, reply, classify_reply(reply, phase="rcpt")))
+    def reply(self, active, recipient, reply):
+        self.tracker.on_reply(active, RecipientAnswer(recipient, reply, classify_reply(reply, phase="rcpt")))
 
     def settled(self):
         return {position: seen.reason for position, seen in self.results.items}
@@ -79,11 +88,52 @@ class Bench:
         return self.results.items[-1][1]
 
 
+@pytest.mark.parametrize("before", RecipientState)
+@pytest.mark.parametrize("after", RecipientState)
+def test_only_the_moves_of_the_table_are_legal(before, after):
+    tracker = Bench().tracker
+    tracker.states[0] = before
+    if after in MOVES[before]:
+        tracker.move(0, after)
+        assert tracker.states[0] == after
+    else:
+        with pytest.raises(ValueError, match=f"no move from {before.name} to {after.name}"):
+            tracker.move(0, after)
+
+
+def test_addresses_are_queued_once():
+    bench = Bench()
+    with pytest.raises(AssertionError):
+        bench.tracker.add(bench.exchanges, np.array([5]))
+
+
+def test_every_legal_move_happens():
+    bench = Bench(retry_greylisted=60)
+    seen = set()
+
+    def noting(position, state, move=bench.tracker.move):
+        seen.add((bench.tracker.states[position], state))
+        move(position, state)
+
+    bench.tracker.move = noting
+    bench.ask(bench.active(), UNKNOWN)
+    bench.ask(bench.active(), OK)
+    bench.ask(bench.active(), GREY, 2)  # and the probe
+    bench.ask(bench.active(), BLOCKED)
+    list(bench.tracker.queue_retries(bench.now + 99))
+    for host in bench.hosts:
+        host.close_without_address("none")
+    bench.tracker.requeue_or_fail(bench.exchanges)
+    new = (RecipientState.NEW, RecipientState.QUEUED)  # in one go for all addresses of a domain
+    assert seen | {new} == {(before, after) for before, moves in MOVES.items() for after in moves}
+    assert bench.states() == ["answered"] * 2 + ["abandoned"] * 4
+
+
 def test_probes_are_asked_first_then_the_lane():
     bench = Bench()
     bench.exchanges.probes = [1]
-    probe, first, second = bench.tracker.supply(bench.active(), 3)
-    assert (probe.is_probe, probe.domain) == (True, "y.example")
+    probe, first, second = bench.window(bench.active(), 3)
+    assert (probe.is_probe, domain_of(probe)) == (True, "y.example")
     assert [first.address, second.address] == ["ada0@x.example", "ada1@x.example"]
 
 
@@ -100,8 +150,8 @@ def test_an_accepted_address_waits_for_its_domain():
     active = bench.active()
     bench.ask(active, OK, 2)
     assert (bench.settled(), bench.exchanges.probes) == ({}, [0])
-    (probe,) = bench.tracker.supply(active, 1)
-    bench.tell(active, probe, UNKNOWN)
+    (probe,) = bench.window(active, 1)
+    bench.reply(active, probe, UNKNOWN)
     assert bench.settled() == {0: None, 1: None}
     assert [seen.catch_all for _, seen in bench.results.items] == [False, False]
     bench.ask(active, OK)
@@ -141,9 +191,9 @@ def test_an_address_that_got_no_answer_anywhere_is_told_the_last():
 def test_an_address_that_has_had_its_time_does_not_move_on():
     bench = Bench(deadline=10)
     active = bench.active()
-    (recipient,) = bench.tracker.supply(active, 1)
+    (recipient,) = bench.window(active, 1)
     bench.now += 10
-    bench.tell(active, recipient, BLOCKED)
+    bench.reply(active, recipient, BLOCKED)
     assert bench.settled() == {0: Reason.PROTECTED}
 
 
@@ -152,12 +202,12 @@ def test_greylisted_addresses_wait_with_their_probe_and_come_back_once():
     active = bench.active()
     bench.ask(active, GREY)
     assert (bench.settled(), len(bench.tracker.retries), bench.exchanges.probes) == ({}, 1, [0])
-    (probe,) = bench.tracker.supply(active, 1)
-    bench.tell(active, probe, GREY)
+    (probe,) = bench.window(active, 1)
+    bench.reply(active, probe, GREY)
     bench.exchanges.queues[0].drain()
-    assert list(bench.tracker.unpark(bench.now + 59)) == []
-    assert list(bench.tracker.unpark(bench.now + 62)) == [bench.exchanges]
-    again, address = bench.tracker.supply(bench.active(), 9)
+    assert list(bench.tracker.queue_retries(bench.now + 59)) == []
+    assert list(bench.tracker.queue_retries(bench.now + 62)) == [bench.exchanges]
+    again, address = bench.window(bench.active(), 9)
     assert (again, address.address) == (probe, "ada0@x.example")
 
 
@@ -175,7 +225,11 @@ def test_nothing_is_asked_of_an_exchange_that_was_left_alone():
     active = bench.active()
     bench.ask(active, BLOCKED, 2)
     assert bench.hosts[0].closed
-    assert bench.tracker.supply(active, 9) == []
+    assert not bench.window(active, 9)
+
+
+def pipelined(size):
+    return WindowRequest(size, 0, 0, can_pipeline=True)
 
 
 TAILS = [
@@ -189,26 +243,28 @@ TAILS = [
 ]
 
 
-@pytest.mark.parametrize(("budget", "room", "expected", "is_tail"), TAILS)
-def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is_tail):
+@pytest.mark.parametrize(("budget", "room", "expected", "is_too_small"), TAILS)
+def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is_too_small):
     bench = Bench(refusal_budget=9)
     bench.hosts[0].plan = SessionPlan("c.example", refusal_budget=budget)
     bench.exchanges.add(np.arange(100))
-    active = bench.active(budget=budget, is_pipelining=True)
-    assert not bench.tracker.is_tail(active, room, expected)  # the first window, however small, is asked
-    bench.tracker.supply(active, 1)
-    assert bench.tracker.is_tail(active, room, expected) is is_tail
+    active = bench.active(budget=budget)
+    assert not bench.tracker.is_too_small(
+        active, pipelined(room), expected
+    )  # the first window, however small, is asked
+    bench.window(active, 1)
+    assert bench.tracker.is_too_small(active, pipelined(room), expected) is is_too_small
 
 
 def test_the_rest_of_a_lane_and_a_trial_are_asked_to_the_end():
     bench = Bench()
-    on_trial, other = bench.active(budget=10, is_pipelining=True), bench.active(is_pipelining=True)
-    bench.tracker.supply(on_trial, 1)
-    bench.tracker.supply(other, 1)
-    assert not bench.tracker.is_tail(on_trial, 1)
-    assert bench.tracker.is_tail(other, 1)
-    bench.exchanges.queues[0].take(2)
-    assert not bench.tracker.is_tail(other, 2)  # both that are left fit
+    on_trial, other = bench.active(budget=10), bench.active()
+    bench.window(on_trial, 1)
+    bench.window(other, 1)
+    assert not bench.tracker.is_too_small(on_trial, pipelined(1))
+    assert bench.tracker.is_too_small(other, pipelined(1))
+    bench.exchanges.queues[0].draw(2)
+    assert not bench.tracker.is_too_small(other, pipelined(2))  # both that are left fit
 
 
 def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="rcpt"):
@@ -221,21 +277,21 @@ def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="r
 def test_what_was_not_reached_goes_back_in_order():
     bench = Bench()
     active = bench.active()
-    drawn = bench.tracker.supply(active, 3)
-    bench.tracker.take_back(active, SessionEnd(unasked=tuple(drawn)))
-    assert bench.exchanges.queues[0].take(4) == [0, 1, 2, 3]
-    assert bench.tracker.begun == {}
+    drawn = bench.window(active, 3)
+    bench.tracker.on_session_end(active, SessionEnd(unasked=tuple(drawn)))
+    assert bench.exchanges.queues[0].draw(4) == [0, 1, 2, 3]
+    assert bench.tracker.began == {}
 
 
 def test_an_address_on_which_two_sessions_broke_is_told_so():
     bench = Bench()
-    bench.hosts[1].close_undialled("none")
+    bench.hosts[1].close_without_address("none")
     for sessions in (1, 2):
         active = bench.active()
-        drawn = bench.tracker.supply(active, 2)
-        bench.tracker.take_back(active, ended(FailureKind.DROPPED, recipients=drawn, whose=drawn[0]))
+        drawn = bench.window(active, 2)
+        bench.tracker.on_session_end(active, ended(FailureKind.DROPPED, recipients=drawn, whose=drawn[0]))
         assert bench.settled() == ({} if sessions == 1 else {0: Reason.CONNECTION_DROPPED})
-    assert bench.exchanges.queues[0].take(9) == [1, 2, 3, 4, 5]
+    assert bench.exchanges.queues[0].draw(9) == [1, 2, 3, 4, 5]
 
 
 NOBODYS_FAULT = [
@@ -250,15 +306,15 @@ NOBODYS_FAULT = [
 def test_no_address_is_blamed_for(end, why):
     bench = Bench()
     for _ in range(3):
-        bench.tracker.take_back(bench.active(), end)
+        bench.tracker.on_session_end(bench.active(), end)
     assert (bench.settled(), len(bench.exchanges.queues[0])) == ({}, 6), why
 
 
 def test_a_refusal_before_anyone_was_asked_answers_the_first():
     bench = Bench()
-    bench.tracker.take_back(bench.active(), ended(None, reason=Reason.PROTECTED, phase="banner"))
+    bench.tracker.on_session_end(bench.active(), ended(None, reason=Reason.PROTECTED, phase="banner"))
     assert (len(bench.exchanges.queues[0]), len(bench.exchanges.queues[1])) == (5, 1)
-    bench.tracker.take_back(bench.active(mx_index=1), ended(None, reason=Reason.PROTECTED, phase="banner"))
+    bench.tracker.on_session_end(bench.active(mx_index=1), ended(None, reason=Reason.PROTECTED, phase="banner"))
     assert bench.settled() == {0: Reason.PROTECTED}
     assert not bench.last().inferred
 
@@ -268,7 +324,7 @@ def test_a_set_that_stays_silent_for_the_whole_deadline_is_given_up():
     for _ in range(2):
         active = bench.active()
         bench.now += 6
-        bench.tracker.take_back(active, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
+        bench.tracker.on_session_end(active, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
     assert bench.settled() == dict.fromkeys(range(6), Reason.TIMEOUT)
     assert (bench.tracker.unsettled, bench.exchanges.silent_for) == (0, 0.0)
 
@@ -279,7 +335,7 @@ def test_an_answer_breaks_the_silence():
         active = bench.active()
         bench.now += 6
         bench.ask(active, UNKNOWN)
-        bench.tracker.take_back(active, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
+        bench.tracker.on_session_end(active, ended(FailureKind.BANNER_TIMEOUT, phase="banner"))
     assert len(bench.exchanges.queues[0]) == 3
 
 
@@ -289,8 +345,8 @@ def test_a_lost_probe_is_sent_again_and_then_given_up():
     bench.ask(active, OK)
     for attempt in (1, 2):
         active = bench.active()
-        (probe,) = bench.tracker.supply(active, 1)
-        bench.tracker.take_back(active, ended(FailureKind.DROPPED, recipients=[probe], whose=probe))
+        (probe,) = bench.window(active, 1)
+        bench.tracker.on_session_end(active, ended(FailureKind.DROPPED, recipients=[probe], whose=probe))
         assert bench.settled() == ({} if attempt == 1 else {0: None})
     assert bench.last().catch_all is None
 
@@ -310,7 +366,7 @@ def test_stranded_probes_release_who_waited_for_them():
     bench.ask(bench.active(), OK)
     bench.exchanges.queues[0].drain()
     for host in bench.hosts:
-        host.close_undialled("none")
+        host.close_without_address("none")
     bench.tracker.requeue_or_fail(bench.exchanges)
     assert bench.settled() == {0: None}
 
@@ -327,13 +383,13 @@ REPLIES = [
 
 @pytest.mark.parametrize(("reply", "reason", "accepted", "catch_all", "protected"), REPLIES)
 def test_a_reply_to_rcpt_shows(reply, reason, accepted, catch_all, protected):
-    seen = answer_evidence("mx", classify_reply(reply, phase="rcpt"), reply)
+    seen = reply_evidence("mx", classify_reply(reply, phase="rcpt"), reply)
     assert (seen.reason, seen.rcpt_accepted, seen.catch_all, seen.protected) == (reason, accepted, catch_all, protected)
     assert (seen.port_open, seen.connected, seen.host, seen.reply) == (True, True, "mx", str(reply))
 
 
 def test_a_recipient_that_could_not_be_asked_was_not_refused():
-    seen = answer_evidence("mx", Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None)
+    seen = reply_evidence("mx", Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", "SMTPUTF8_REQUIRED"), None)
     assert (seen.rcpt_accepted, seen.reply, seen.classification.error_code) == (
         None,
         "smtputf8 not offered",
@@ -343,7 +399,7 @@ def test_a_recipient_that_could_not_be_asked_was_not_refused():
 
 def test_what_is_kept_of_a_reply_is_bounded():
     reply = Reply(550, None, "x" * 10_000)
-    assert len(answer_evidence("mx", classify_reply(reply, phase="rcpt"), reply).reply) == 400
+    assert len(reply_evidence("mx", classify_reply(reply, phase="rcpt"), reply).reply) == 400
 
 
 def failed(kind, phase, reached=""):
@@ -364,14 +420,14 @@ ENDS = [
 
 @pytest.mark.parametrize(("end", "port_open", "connected", "protected"), ENDS)
 def test_the_end_of_a_session_shows_how_far_it_came(end, port_open, connected, protected):
-    seen = ended_evidence("mx", end)
+    seen = end_evidence("mx", end)
     assert (seen.port_open, seen.connected, seen.protected) == (port_open, connected, protected)
     assert (seen.rcpt_accepted, seen.catch_all, seen.reply) == (None, None, end.detail)
 
 
 @pytest.mark.parametrize("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
 def test_the_end_of_a_session_never_tells_of_a_mailbox(reason):
-    assert ended_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
+    assert end_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
 
 
 def test_what_is_concluded_from_others_says_so():

@@ -1,4 +1,9 @@
-"""Who we say we are to an exchange."""
+"""The SMTP part of the local backend: a stage that yields rows, and the engine that runs its sessions.
+
+`MailboxStage.settle` looks up domains, hands them to a `SmtpEngine` and yields rows as they settle. The engine opens
+sessions within the limits (`scheduler`). A session draws recipients from the queues of its exchange set and
+reports each answer (`tracker`); when one ends, the next is opened. Everything happens on one event loop.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,7 @@ from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +23,12 @@ import numpy as np
 from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
-from ...checks.smtp.classify.classification import Action, Classification
 from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import LimitObserved, Recipient, RecipientAnswer, SessionEnd, SessionPlan
+from ...checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
-from ...checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
-from ...model.evidence import DomainEvidence, MailboxEvidence
+from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
+from ...model.evidence import Action, Classification, DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason, ValidationType
 from ..batch import ColumnView, Positions
@@ -34,60 +39,104 @@ from .results import ResultBuffer, find_aliases
 from .scheduler import Assignment, Scheduler
 from .tracker import ActiveSession, RecipientTracker
 
-__all__ = ["MailboxStage", "SmtpEngine", "find_helo_name"]
+__all__ = ["MailboxStage", "SmtpEngine", "find_helo_name", "why_undialled"]
 
-FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
-
-
-async def find_helo_name(settings: LocalSettings) -> str:
-    """Give the name for EHLO: as set, else this host's own, which may have to be looked up.
-
-    Parameters
-    ----------
-    settings : LocalSettings
-        May name it.
-
-    Returns
-    -------
-    str
-        ``localhost`` where this host has no full name; many servers refuse that, and `audit_host` says so.
-    """
-    return settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
-
-
-def own_name() -> str:
-    """The full name of this host."""
-    name = socket.getfqdn()
-    return name if FULL_NAME.fullmatch(name) else "localhost"
-
-
+FLUSH_ROWS = 5000  # rows that are yielded at once, before the time is up
+NOT_ASKED = -1
 LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
+FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
+PORT_CLOSED_NOTICE = (
+    "no exchange could be connected to: outgoing connections to port 25 seem to be closed on this network, "
+    "so that nothing could be established about any mailbox; mailverdict.audit_host() tells more"
+)
+
+
+class MailboxStage:
+    """Asks the mail servers about mailboxes."""
+
+    def __init__(self, settings: LocalSettings, domains: DomainStage, rng: random.Random | None = None) -> None:
+        self.settings = settings
+        self.domains = domains
+        self.rng = rng or random.Random()
+        self.providers = load_providers()
+        self.helo_name: str | None = None
+
+    async def settle(self, view: ColumnView, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
+        """Yield rows as they settle: domains without exchanges first, then what the exchanges answer."""
+        results = ResultBuffer(view)
+        engine = await self.engine(view, results)
+        feeding = asyncio.create_task(self.feed(engine, view, results))
+        feeding.add_done_callback(lambda _: engine.change.set())
+        try:
+            async for _ in self.pulse(engine, feeding):
+                for event in self.drain(engine, results, clock):
+                    yield event
+            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port says nothing of the network
+                yield Noticed(PORT_CLOSED_NOTICE)
+        finally:
+            feeding.cancel()
+            await engine.aclose()
+
+    async def ask_one(self, view: ColumnView, seen: DomainEvidence, transcript: Transcript) -> MailboxEvidence | None:
+        """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
+        results = ResultBuffer(view)
+        engine = await self.engine(view, results, transcript)
+        try:
+            engine.add_domain(0, seen, np.zeros(1, np.int64))
+            while not engine.is_done():
+                await engine.work(FLUSH_SECONDS)
+        finally:
+            await engine.aclose()
+        return results.items[0][1]
+
+    async def engine(self, view: ColumnView, results: ResultBuffer, transcript: Transcript | None = None) -> SmtpEngine:
+        """An engine for one batch; a single address is not retried when greylisted, since its caller waits."""
+        settings = self.settings if len(view.texts) > 1 else replace(self.settings, retry_greylisted=0)
+        if self.helo_name is None:
+            self.helo_name = await find_helo_name(self.settings)
+        resolver, name = self.domains.resolver, self.helo_name
+        return SmtpEngine(
+            settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
+        )
+
+    async def feed(self, engine: SmtpEngine, view: ColumnView, results: ResultBuffer) -> None:
+        """Look up every domain once; those with exchanges are queued, the others are settled."""
+        positions, results.aliases = find_aliases(view, view.accepted())
+        asked = np.full(len(view.texts), NOT_ASKED, np.int32)
+        asked[positions] = results.codes[positions]
+        rows = DomainRows(asked, len(view.syntax.domains))
+        async for group in gather_groups(self.domains.observe(view.syntax.domains.to_pylist(), ValidationType.MX)):
+            for code, seen, _ in group:
+                engine.add_domain(code, seen, rows.of([code])[0])
+            engine.change.set()
+
+    async def pulse(self, engine: SmtpEngine, feeding: asyncio.Task[None]) -> AsyncIterator[None]:
+        """Run the engine; yield when rows should be made, and once more when it is done."""
+        due = engine.clock() + FLUSH_SECONDS
+        while not (feeding.done() and engine.is_done()):
+            await engine.work(max(0.0, due - engine.clock()))
+            if feeding.done():
+                feeding.result()
+            if engine.clock() >= due or len(engine.results) >= FLUSH_ROWS:
+                yield
+                due = engine.clock() + FLUSH_SECONDS
+        yield
+
+    def drain(self, engine: SmtpEngine, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
+        """The rows that have settled since the last time, and what is being waited for."""
+        events: list[Event] = []
+        if len(results):
+            positions, table = results.take(clock())
+            events.append(Settled(table, positions=positions))
+        if (waiting := engine.waiting_for()) is not None:
+            events.append(Waiting(*waiting))
+        return events
 
 
 class SmtpEngine:
-    """One run's sessions; made on the event loop that they run on.
-
-    Parameters
-    ----------
-    settings : LocalSettings
-        Limits and waits.
-    resolver : Resolver
-        Finds the addresses of exchanges.
-    results : ResultBuffer
-        Where settled addresses go.
-    helo_name : str
-        Our name.
-    providers : mapping of str to Provider, optional
-        What is known of large providers, by suffix of their exchanges.
-    clock : callable, optional
-        Seconds of a monotonic clock; the event loop's own by default.
-    rng : random.Random, optional
-        Jitter, names of probes, order of equal preferences.
-    transcript : list, optional
-        Gets every line of every dialogue.
-    """
+    """The sessions of one run; made on the event loop that they run on."""
 
     def __init__(
         self,
@@ -104,7 +153,7 @@ class SmtpEngine:
         self.settings, self.resolver, self.results = settings, resolver, results
         self.providers = providers or {}
         self.clock = clock or asyncio.get_running_loop().time
-        self.rng = rng or random.Random()
+        self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.transcript = transcript
         self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
         self.scheduler = Scheduler(settings)
@@ -112,7 +161,7 @@ class SmtpEngine:
         self.hosts: dict[str, ExchangeState] = {}
         self.sets_of: defaultdict[str, list[ExchangeSet]] = defaultdict(list)
         self.tasks: set[asyncio.Task[None]] = set()
-        self.fault: BaseException | None = None
+        self.error: BaseException | None = None
         self.change = asyncio.Event()
         self.connections = self.failed_connections = 0
         self.plan = SessionPlan(
@@ -123,45 +172,46 @@ class SmtpEngine:
             refusal_budget=settings.refusal_budget,
         )
 
-    # --- filling and looking ------------------------------------------------------------------------
+    # --- adding domains -----------------------------------------------------------------------------
 
     def add_domain(self, code: int, seen: DomainEvidence, positions: Positions) -> None:
-        """Queue the addresses of a domain, or settle them where there is nobody to ask."""
+        """Queue the addresses of a domain, or settle them if it has no exchange."""
         self.results.domains[code] = seen
         if not seen.exchanges:
             for position in positions.tolist():
                 self.results.add(position, None)
             return
-        self.tracker.unsettled += len(positions)
         exchanges = self.exchange_set(seen)
-        exchanges.add(positions)
+        self.tracker.add(exchanges, positions)
         self.serve(exchanges)
 
     def exchange_set(self, seen: DomainEvidence) -> ExchangeSet:
         """The set of a domain's exchanges, the same for every domain that has them."""
         key = tuple(f"{e.preference} {e.host}" for e in seen.exchanges)
         if key not in self.sets:
-            ranked = sorted(seen.exchanges, key=lambda e: (e.preference, self.rng.random()))
-            hosts = [self.host(name) for name in dict.fromkeys(e.host for e in ranked)]
+            ordered = sorted(seen.exchanges, key=lambda e: (e.preference, self.rng.random()))
+            hosts = [self.host(name) for name in dict.fromkeys(e.host for e in ordered)]
             self.sets[key] = made = ExchangeSet(hosts, self.settings.max_exchange_attempts)
             for host in hosts:
                 self.sets_of[host.host].append(made)
         return self.sets[key]
 
     def host(self, name: str) -> ExchangeState:
-        """The state of an exchange, shared by all sets it belongs to."""
+        """The state of an exchange, shared by all sets that have it."""
         if name not in self.hosts:
             provider = find_provider(name, self.providers)
             self.hosts[name] = ExchangeState(name, self.settings, self.plan, provider)
         return self.hosts[name]
 
     def serve(self, exchanges: ExchangeSet) -> None:
-        """A set has more to ask, or fewer to ask it of."""
+        """Schedule a set whose queues or exchanges changed."""
         self.tracker.requeue_or_fail(exchanges)
         self.scheduler.offer(exchanges)
 
+    # --- running --------------------------------------------------------------------------------------
+
     def is_done(self) -> bool:
-        """Whether every address taken in is settled and every session over."""
+        """Whether every address is settled and every session over."""
         return not (self.tasks or self.tracker.unsettled)
 
     def has_only_closed_ports(self) -> bool:
@@ -169,105 +219,101 @@ class SmtpEngine:
         return self.failed_connections > 0 and not self.connections
 
     async def work(self, patience: float) -> None:
-        """Open what may be opened, and wait until something happens, or it is time to look again.
-
-        Parameters
-        ----------
-        patience : float
-            Seconds to wait at most.
-        """
-        self.pump()
+        """Open what can be opened, and wait until something happens, at most `patience` seconds."""
+        self.start_sessions()
         if self.scheduler.has_more():
             patience = 0.0
-        moments = [m for m in (self.scheduler.next_moment(), self.tracker.retries.next_moment()) if m is not None]
+        times = [t for t in (self.scheduler.next_time(), self.tracker.retries.next_time()) if t is not None]
         try:
-            async with asyncio.timeout(min([patience, *(max(0.0, m - self.clock()) for m in moments)])):
+            async with asyncio.timeout(min([patience, *(max(0.0, t - self.clock()) for t in times)])):
                 await self.change.wait()
         except TimeoutError:
             pass
         self.change.clear()
-        if self.fault is not None:
-            raise self.fault
+        if self.error is not None:
+            raise self.error
 
     def waiting_for(self) -> tuple[float, str] | None:
-        """What an engine with nothing under way waits for, in seconds and words."""
-        due = self.tracker.retries.next_moment()
+        """What an engine with no session under way waits for: seconds, and a message."""
+        due = self.tracker.retries.next_time()
         if self.tasks or due is None:
             return None
         wait = max(0.0, due - self.clock())
         return wait, f"{len(self.tracker.retries):,} greylisted, asked again in {wait:.0f} s"
 
     async def aclose(self) -> None:
-        """End every session; each says QUIT."""
+        """Cancel every session; each sends QUIT."""
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
 
-    # --- opening sessions -----------------------------------------------------------------------------
-
-    def pump(self) -> None:
-        """Open what may be opened now, a few at a time: the longest queues are not to be crowded out."""
+    def start_sessions(self) -> None:
+        """Start what can be started now: sessions, a few at a time, and look-ups of hosts."""
         now = self.clock()
-        for exchanges in self.tracker.unpark(now):
+        for exchanges in self.tracker.queue_retries(now):
             self.serve(exchanges)
         for assignment in self.scheduler.assignments(now):
             self.spawn(self.run_session(assignment))
-        for host in self.scheduler.take_unresolved():
+        for host in self.scheduler.pop_unresolved():
             self.spawn(self.resolve(host))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run a coroutine as a task of this engine."""
         task = asyncio.create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self.finished)
+        task.add_done_callback(self.on_task_done)
 
-    def finished(self, task: asyncio.Task[None]) -> None:
-        """Forget a task; a fault of our own is not hidden."""
+    def on_task_done(self, task: asyncio.Task[None]) -> None:
+        """Forget a task; its exception is raised by `work`."""
         self.tasks.discard(task)
         self.change.set()
         if not task.cancelled() and (error := task.exception()) is not None:
-            self.fault = error
+            self.error = error
 
     async def resolve(self, host: ExchangeState) -> None:
-        """Find the addresses of an exchange that may be dialled."""
+        """Look up the addresses of an exchange that may be contacted."""
         answer = await self.resolver.addresses(host.host)
         host.addresses = tuple(a for a in map(str, answer.addresses) if may_dial(a, self.settings.allow_networks))
         if not host.addresses:
             classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
-            host.close_undialled(why_undialled(answer), classification)
+            host.close_without_address(why_undialled(answer), classification)
             self.close_exchange(host)
         self.scheduler.resolved(host)
 
     def close_exchange(self, host: ExchangeState) -> None:
-        """An exchange is asked no more: its sets go on to the next, or have no other."""
+        """An exchange is not asked any more: its sets go on to the next, or have no other."""
         for exchanges in self.sets_of.pop(host.host, ()):
             self.serve(exchanges)
 
     # --- one session ----------------------------------------------------------------------------------
 
     async def run_session(self, assignment: Assignment) -> None:
-        """Hold one session and take in what came of it."""
+        """Run one session and take in its end."""
         active = ActiveSession(assignment, self.clock())
-        session = Session(assignment.host.plan, lambda count: self.supply(active, session, count))
+        handler = SessionHandler(
+            next_window=partial(self.tracker.next_window, active),
+            on_reply=partial(self.on_reply, active),
+            on_limit=assignment.host.observe_limit,
+        )
         try:
             end = await drive_session(
-                session,
+                Session(assignment.host.plan),
                 [assignment.address],
+                handler,
                 port=self.settings.smtp_port,
-                limits=self.limits(assignment),
-                handle=lambda event: self.take(active, event),
+                timeouts=self.timeouts(assignment),
                 allow_networks=self.settings.allow_networks,
                 transcript=self.transcript,
             )
-            self.ended(active, end)
+            self.on_session_end(active, end)
         finally:
-            self.scheduler.end(assignment, is_proved=active.answered_at is not None)
+            self.scheduler.end(assignment, is_answered=active.answered_at is not None)
 
-    def limits(self, assignment: Assignment) -> SessionTimeouts:
-        """How long a session may take: what is left of the deadline of those who waited through others."""
+    def timeouts(self, assignment: Assignment) -> SessionTimeouts:
+        """How long a session may take: at most what is left of the deadline of the addresses that waited longest."""
         settings, exchanges = self.settings, assignment.exchanges
         first = next(iter(exchanges.queues[assignment.mx_index].returned), -1)
-        age = self.clock() - self.tracker.begun.get(first, self.clock())
+        age = self.clock() - self.tracker.began.get(first, self.clock())
         left = settings.deadline - max(age, exchanges.silent_for)
         return SessionTimeouts(
             connect=settings.connect_timeout,
@@ -276,146 +322,47 @@ class SmtpEngine:
             quit=min(LONGEST_QUIT, settings.command_timeout),
         )
 
-    def supply(self, active: ActiveSession, session: Session, count: int) -> list[Recipient]:
-        """Hand a session what to ask next; at the first time, see how many refusals it may meet."""
-        if not active.budget:
-            host, waiting = active.assignment.host, active.assignment.exchanges.waiting()
-            active.is_pipelining = session.can_pipeline
-            active.budget = session.budget = host.grant_budget(waiting, is_pipelining=active.is_pipelining)
-        expected = count * session.refused / max(1, session.asked)
-        session.is_last_window = session.asked > 0 and self.tracker.is_tail(active, count, expected)
-        return self.tracker.supply(active, count)
-
-    def take(self, active: ActiveSession, event: RecipientAnswer | LimitObserved) -> None:
-        """Take in one answer, or a limit that the exchange showed; one that answers may be worth another session."""
-        if isinstance(event, LimitObserved):
-            active.assignment.host.learn(event)
-            return
+    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
+        """Take in one answer; after the first one a further session can be opened."""
         is_first = active.answered_at is None
-        self.tracker.take(active, event)
+        self.tracker.on_reply(active, answer)
         if is_first and active.answered_at is not None:
-            self.scheduler.proved(active.assignment)
+            self.scheduler.on_first_answer(active.assignment)
             self.change.set()
 
-    def ended(self, active: ActiveSession, end: SessionEnd) -> None:
+    def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""
         host = active.assignment.host
         if end.phase == "connect":
             self.failed_connections += 1
         else:
             self.connections += 1
-        host.ended(end, active.budget, active.assignment.address, self.tracker.pause(active))
+        quit_seconds = 0.0 if active.answered_at is None else self.clock() - active.answered_at
+        host.on_session_end(end, active.budget, active.assignment.address, quit_seconds)
         if end.classification is not None and end.classification.action is Action.BACK_OFF:
             host.back_off(end, self.clock(), self.rng.random())
-        self.tracker.take_back(active, end)
+        self.tracker.on_session_end(active, end)
         if host.closed:
             self.close_exchange(host)
         self.tracker.requeue_or_fail(active.assignment.exchanges)
 
 
 def why_undialled(answer: AddressAnswer) -> str:
-    """Why an exchange has no address that may be dialled."""
+    """Why an exchange has no address that may be contacted."""
     if answer.addresses:
         shown = ", ".join(str(address) for address in answer.addresses[:3])
         return f"{shown}: not a public address, and not in allow_networks"
     return answer.message or "the exchange has no address"
 
 
-FLUSH_ROWS = 5000  # rows that are handed on at once, though time is not up
-NOT_ASKED = -1
-PORT_CLOSED_NOTICE = (
-    "no exchange could be connected to: outgoing connections to port 25 seem to be closed on this network, "
-    "so that nothing could be established about any mailbox; mailverdict.audit_host() tells more"
-)
+async def find_helo_name(settings: LocalSettings) -> str:
+    """The name for EHLO: as set, else the host's full name.
 
-
-class MailboxStage:
-    """Asks the exchanges about mailboxes.
-
-    Parameters
-    ----------
-    settings : LocalSettings
-        Every limit and wait.
-    domains : DomainStage
-        Whose resolver is used.
-    rng : random.Random, optional
-        Jitter, names of probes, order of equal preferences.
+    It is ``localhost`` if the host has none; many servers refuse that, and `audit_host` says so.
     """
+    return settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
 
-    def __init__(self, settings: LocalSettings, domains: DomainStage, rng: random.Random | None = None) -> None:
-        self.settings = settings
-        self.domains = domains
-        self.rng = rng or random.Random()
-        self.providers = load_providers()
-        self.helo_name: str | None = None
 
-    async def settle(self, view: ColumnView, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
-        """Yield rows as they settle: dead domains first, then whatever an exchange has answered."""
-        results = ResultBuffer(view)
-        engine = await self.engine(view, results)
-        feeding = asyncio.create_task(self.feed(engine, view, results))
-        feeding.add_done_callback(lambda _: engine.change.set())
-        try:
-            async for _ in self.pulse(engine, feeding):
-                for event in self.drain(engine, results, clock):
-                    yield event
-            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port shows nothing of a network
-                yield Noticed(PORT_CLOSED_NOTICE)
-        finally:
-            feeding.cancel()
-            await engine.aclose()
-
-    async def pulse(self, engine: SmtpEngine, feeding: asyncio.Task[None]) -> AsyncIterator[None]:
-        """Keep an engine at work; beat when rows should be handed on, for the last time when it is done."""
-        due = engine.clock() + FLUSH_SECONDS
-        while not (feeding.done() and engine.is_done()):
-            await engine.work(max(0.0, due - engine.clock()))
-            if feeding.done():
-                feeding.result()
-            if engine.clock() >= due or len(engine.results) >= FLUSH_ROWS:
-                yield
-                due = engine.clock() + FLUSH_SECONDS
-        yield
-
-    async def engine(self, view: ColumnView, results: ResultBuffer, transcript: Transcript | None = None) -> SmtpEngine:
-        """An engine for one view; a lone address is not held back for minutes: whoever asks about one asks again."""
-        settings = self.settings if len(view.texts) > 1 else replace(self.settings, retry_greylisted=0)
-        if self.helo_name is None:
-            self.helo_name = await find_helo_name(self.settings)
-        resolver, name = self.domains.resolver, self.helo_name
-        return SmtpEngine(
-            settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
-        )
-
-    async def ask_one(self, view: ColumnView, seen: DomainEvidence, transcript: Transcript) -> MailboxEvidence | None:
-        """Ask about the only address of a view and keep every line of the dialogue."""
-        results = ResultBuffer(view)
-        engine = await self.engine(view, results, transcript)
-        try:
-            engine.add_domain(0, seen, np.zeros(1, np.int64))
-            while not engine.is_done():
-                await engine.work(FLUSH_SECONDS)
-        finally:
-            await engine.aclose()
-        return results.items[0][1]
-
-    async def feed(self, engine: SmtpEngine, view: ColumnView, results: ResultBuffer) -> None:
-        """Look up every domain once; those with exchanges are queued, the others are settled."""
-        positions, results.aliases = find_aliases(view, view.accepted())
-        asked = np.full(len(view.texts), NOT_ASKED, np.int32)
-        asked[positions] = results.codes[positions]
-        rows = DomainRows(asked, len(view.syntax.domains))
-        async for group in gather_groups(self.domains.observe(view.syntax.domains.to_pylist(), ValidationType.MX)):
-            for code, seen, _ in group:
-                engine.add_domain(code, seen, rows.of([code])[0])
-            engine.change.set()
-
-    def drain(self, engine: SmtpEngine, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
-        """What has settled since the last look, and what is being waited for."""
-        events: list[Event] = []
-        if len(results):
-            positions, table = results.take(clock())
-            events.append(Settled(table, positions=positions))
-        if (waiting := engine.waiting_for()) is not None:
-            events.append(Waiting(*waiting))
-        return events
+def own_name() -> str:
+    name = socket.getfqdn()
+    return name if FULL_NAME.fullmatch(name) else "localhost"

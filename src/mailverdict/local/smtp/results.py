@@ -22,75 +22,80 @@ Item = tuple[int, MailboxEvidence | None]
 
 
 class ResultBuffer:
-    """Collects evidence by position and makes rows of it.
+    """Collects evidence by position, judges it, and makes rows of it; equal evidence is judged once.
 
-    Parameters
-    ----------
-    view : ColumnView
-        Whose rows they are.
-
-    Attributes
-    ----------
-    domains : dict of int to DomainEvidence
-        What the DNS said, by code of the domain.
-    aliases : dict of int to list of int
-        Other spellings of the address at a position; they share its answer.
+    `domains` holds what the DNS showed, by code of the domain; `aliases` the positions of other spellings of the
+    address at a position, which get the same answer.
     """
 
     def __init__(self, view: ColumnView) -> None:
         self.view = view
         self.codes = view.domain_codes()
+        self.domain_codes = self.codes.data  # reads single values faster than numpy
         self.domains: dict[int, DomainEvidence] = {}
         self.aliases: dict[int, list[int]] = {}
-        self.items: list[Item] = []
+        self.roles = view.role.to_pylist()
         flags = view.flags
         self.lists = [column.to_pylist() for column in (flags.spamtrap, flags.disposable, flags.free)]
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew after rows were made."""
+        self.items: list[Item] = []
+        self.indices: list[int] = []  # per item, that of its decision
+        self.index_of: dict[Hashable, int] = {}
+        self.decisions: list[Decision] = []
+        self.notes: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
-        """Rows that wait to be taken."""
+        """Rows that can be made."""
         return len(self.items)
 
     def add(self, position: int, evidence: MailboxEvidence | None) -> None:
-        """Take one address in, with its aliases; None: its domain has no exchange to ask."""
+        """Add one address and its aliases; None: its domain has no exchange to ask."""
+        self.add_one(position, evidence)
+        if self.aliases:
+            for alias in self.aliases.get(position, ()):
+                self.add_one(alias, evidence)
+
+    def add_one(self, position: int, evidence: MailboxEvidence | None) -> None:
+        """Judge what was observed about one address, unless the same was judged before."""
+        domain, role = self.domain_codes[position], self.roles[position]
+        key = (domain, role, evidence)
+        index = self.index_of.get(key)
+        if index is None:
+            index = self.index_of[key] = len(self.decisions)
+            self.decisions.append(self.decide(domain, evidence, role=role))
+            self.notes.append(self.make_notes(domain, evidence))
         self.items.append((position, evidence))
-        if self.aliases and position in self.aliases:
-            self.items += [(alias, evidence) for alias in self.aliases[position]]
+        self.indices.append(index)
 
     def take(self, now: datetime) -> tuple[Positions, pa.Table]:
-        """Make rows of everything that has come since the last time; what is alike is judged once."""
-        items, self.items = self.items, []
-        positions = np.array([position for position, _ in items], np.int64)
-        domains, roles = self.codes[positions].tolist(), self.view.role.take(pa.array(positions)).to_pylist()
-        kinds: dict[Hashable, int] = {}
-        decisions: list[Decision] = []
-        notes: list[dict[str, Any]] = []
-        codes = np.empty(len(items), np.int32)
-        for row, ((_, seen), domain, role) in enumerate(zip(items, domains, roles, strict=True)):
-            kind = (domain, role, seen)
-            if kind not in kinds:
-                kinds[kind] = len(decisions)
-                decisions.append(self.decide(domain, seen, role=role))
-                notes.append(self.notes(domain, seen))
-            codes[row] = kinds[kind]
+        """Make rows of everything that has come since the last time; their positions, and the table."""
+        positions = np.array([position for position, _ in self.items], np.int64)
+        codes = np.array(self.indices, np.int32)
+        flags = server_flags(self.items)
+        decisions, notes = self.decisions, self.notes
+        self.clear()
         table = self.view.rows(
-            ValidationType.SMTP, positions, codes, decisions, now, metadata=notes, extra_columns=server_flags(items)
+            ValidationType.SMTP, positions, codes, decisions, now, metadata=notes, extra_columns=flags
         )
         return positions, table
 
     def decide(self, domain: int, seen: MailboxEvidence | None, *, role: bool | None) -> Decision:
-        """Judge."""
+        """Judge the evidence of one address."""
         spamtrap, disposable, free = (flag[domain] for flag in self.lists)
         flags = Flags(role, spamtrap, disposable, free)
         return settle(ValidationType.SMTP, Evidence(OK, self.domains[domain], mailbox=seen, flags=flags))
 
-    def notes(self, domain: int, seen: MailboxEvidence | None) -> dict[str, Any]:
-        """What `metadata` says."""
+    def make_notes(self, domain: int, seen: MailboxEvidence | None) -> dict[str, Any]:
+        """The `metadata` of a row."""
         notes = domain_notes(self.domains[domain], None)
         return notes if seen is None else {**notes, **mailbox_notes(seen)}
 
 
 def server_flags(items: list[Item]) -> dict[str, pa.Array]:
-    """The flags that only a session can tell, row by row."""
+    """The flags that only a session can establish, row by row."""
     return {
         "catch_all": pa.array([seen.catch_all if seen else None for _, seen in items], pa.bool_()),
         "protected": pa.array([seen.protected if seen else None for _, seen in items], pa.bool_()),
@@ -98,7 +103,7 @@ def server_flags(items: list[Item]) -> dict[str, pa.Array]:
 
 
 def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
-    """What `metadata` says of a mailbox: who answered, what, and by which rule it was read."""
+    """The `metadata` of a mailbox: which server replied, what, and the rule that classified it."""
     notes: dict[str, Any] = {"smtp_host": seen.host} if seen.host else {}
     if seen.reason is not None:
         notes["smtp_error"] = seen.reply
@@ -109,19 +114,10 @@ def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
 
 
 def find_aliases(view: ColumnView, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
-    """Part addresses from their other spellings, so that a mailbox is asked about once.
+    """Separate addresses from their other spellings, so that a mailbox is asked about once.
 
-    Parameters
-    ----------
-    view : ColumnView
-        The batch; ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form.
-    positions : array of int64
-        Well-formed addresses.
-
-    Returns
-    -------
-    tuple of array of int64 and dict of int to list of int
-        The first of each, and for those that have any, where the others stand.
+    ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the position of the first
+    of each, and by it the positions of the others.
     """
     forms = view.syntax.normalized.take(pa.array(positions)).dictionary_encode()
     if len(forms.dictionary) == len(positions):

@@ -1,11 +1,11 @@
-"""Which session is opened next: the longest queue first, within every limit. Pure but for what it is told.
+"""Which session is opened next: the longest queue first, within every limit. Pure: it opens nothing itself.
 
-Limits hold at once over all exchanges, per exchange set, per exchange host and per IP address: many host
-names may lead to one machine, and it is the machine that counts our sessions.
+Limits apply at once over all exchanges, per exchange set, per exchange host and per IP address: many host
+names may lead to one machine, and the machine counts the sessions.
 
-A set that cannot be served waits in the queue of what it lacks: a host (its look-up, its back-off, a place
-among its sessions) or an IP address. When that becomes free, the one with most to ask is tried, and the next
-one only if there is room left: however many sets wait, an event costs no more than the sessions it allows.
+A set that cannot be served waits for what it lacks: a host (its look-up, its back-off, a place among its sessions)
+or an IP address. When that becomes free, the set with the longest queue is tried, and the next one only if there
+is room left: however many sets wait, an event costs no more than the sessions it allows.
 """
 
 from __future__ import annotations
@@ -22,31 +22,19 @@ from .queues import ExchangeSet
 
 __all__ = ["Assignment", "Scheduler"]
 
-AT_ONCE = 32  # sets that are looked at before those that are under way have their turn
-LOOK_UPS = "look-ups"  # a line of those who wait for room among the look-ups; no host and no address is called so
+BATCH = 32  # sets to look at before the sessions under way get their turn
+LOOK_UPS = "look-ups"  # what a set waits for if too many look-ups are under way; not the name of a host or address
 WORTH_ANOTHER = 3  # budgets of waiting addresses before a further session on the same set is worth its greeting
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assignment:
-    """One session to open.
-
-    Attributes
-    ----------
-    exchanges : ExchangeSet
-        Whose queue it serves.
-    mx_index : int
-        Which queue.
-    host : ExchangeState
-        The exchange.
-    address : str
-        The IP address to dial.
-    """
+    """One session to open."""
 
     exchanges: ExchangeSet
-    mx_index: int
+    mx_index: int  # of the queue that it serves
     host: ExchangeState
-    address: str
+    address: str  # IP address
 
 
 @dataclass(slots=True)
@@ -68,13 +56,7 @@ class WaitingLine:
 
 
 class Scheduler:
-    """Hands out sessions within the limits.
-
-    Parameters
-    ----------
-    settings : LocalSettings
-        The limits.
-    """
+    """Assigns sessions within the limits."""
 
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
@@ -91,7 +73,7 @@ class Scheduler:
     # --- what could be served --------------------------------------------------------------------
 
     def offer(self, exchanges: ExchangeSet, nominated_by: str = "") -> bool:
-        """Hold a set ready if it has anything worth a session; whether it was."""
+        """Make a set ready if it has enough for a session; whether it was."""
         if exchanges.is_queued or not self.is_worth_a_session(exchanges):
             return False
         exchanges.is_queued = True
@@ -99,7 +81,7 @@ class Scheduler:
         return True
 
     def is_worth_a_session(self, exchanges: ExchangeSet) -> bool:
-        """One session serves any number; a further one only pays for several windows."""
+        """Whether another session pays: the first one for anything, a further one for several windows."""
         waiting = exchanges.waiting()
         if not exchanges.active:
             return waiting > 0
@@ -108,12 +90,12 @@ class Scheduler:
         return waiting > WORTH_ANOTHER * self.settings.refusal_budget
 
     def free(self, name: str) -> None:
-        """A host or an address may have room: those who wait for it are tried at the next look."""
+        """A host or an address may have room: the sets that wait for it are tried next time."""
         if name in self.lines:
             self.freed.append(name)
 
     def nominate(self) -> None:
-        """Make ready the first of each line that is still worth it."""
+        """Make ready the first set of each line that is still worth a session."""
         while self.freed:
             line = self.lines[name := self.freed.pop()]
             while line.heap and not self.offer(line.pop(), name):
@@ -124,10 +106,10 @@ class Scheduler:
     # --- opening and ending -------------------------------------------------------------------------
 
     def assignments(self, now: float) -> Iterator[Assignment]:
-        """What can be opened now, longest queue first; a few at a time, so that those are not crowded out."""
+        """What can be opened now, longest queue first; a few at a time, since queues change meanwhile."""
         self.wake(now)
         self.nominate()
-        left = AT_ONCE
+        left = BATCH
         while left and self.has_more():
             _, _, exchanges, nominated_by = heapq.heappop(self.ready)
             exchanges.is_queued = False
@@ -145,11 +127,11 @@ class Scheduler:
         return bool(self.ready) and self.active < self.settings.max_sessions
 
     def assign(self, exchanges: ExchangeSet, now: float) -> tuple[Assignment | None, list[str]]:
-        """Find a queue with a host and address for it, else have the set wait for what all of them lack."""
+        """Find a queue with a host and address for it, else let the set wait for what all of them lack."""
         lacking: list[str] = []
         if self.is_worth_a_session(exchanges):
             for mx_index, host in exchanges.servable():
-                names = self.lacks(host, now)
+                names = self.missing_for(host, now)
                 if not names:
                     return Assignment(exchanges, mx_index, host, self.free_addresses(host)[0]), lacking
                 lacking += names
@@ -157,8 +139,8 @@ class Scheduler:
             self.lines[name].add(exchanges, next(self.order))
         return None, lacking
 
-    def lacks(self, host: ExchangeState, now: float) -> list[str]:
-        """What a session with a host must wait for; nothing: it can be opened."""
+    def missing_for(self, host: ExchangeState, now: float) -> list[str]:
+        """What a session with a host must wait for; empty if it can be opened."""
         if host.addresses is None:
             return [self.look_up(host)]
         if host.not_before > now:
@@ -169,13 +151,13 @@ class Scheduler:
         return [] if self.free_addresses(host) else list(host.open_addresses())
 
     def free_addresses(self, host: ExchangeState) -> list[str]:
-        """The addresses of a host that may be dialled, the least busy first."""
+        """The addresses of a host that have room, the least busy first."""
         most = self.settings.max_sessions_per_exchange
         free = [address for address in host.open_addresses() if self.by_address[address] < most]
         return sorted(free, key=self.by_address.__getitem__)
 
     def look_up(self, host: ExchangeState) -> str:
-        """Have a host's addresses looked up, if not too many are; gives what to wait for."""
+        """Request a look-up of a host's addresses, unless too many are under way; what to wait for."""
         if host.host not in self.resolving:
             if len(self.resolving) >= self.settings.dns_concurrency:
                 return LOOK_UPS
@@ -189,8 +171,8 @@ class Scheduler:
         self.free(host.host)
         self.free(LOOK_UPS)
 
-    def take_unresolved(self) -> list[ExchangeState]:
-        """Hosts whose addresses are wanted, each once."""
+    def pop_unresolved(self) -> list[ExchangeState]:
+        """Remove and return the hosts to look up, each once."""
         wanted, self.unresolved = self.unresolved, []
         return wanted
 
@@ -202,18 +184,18 @@ class Scheduler:
         found.exchanges.active += 1
         found.exchanges.starting += 1
 
-    def proved(self, found: Assignment) -> None:
-        """A session got its first answer: another may be worth it."""
+    def on_first_answer(self, found: Assignment) -> None:
+        """A session got its first answer: another one may pay."""
         found.exchanges.starting -= 1
         self.offer(found.exchanges)
 
-    def end(self, found: Assignment, *, is_proved: bool) -> None:
-        """Count a session out and let whoever waited for its place have it."""
+    def end(self, found: Assignment, *, is_answered: bool) -> None:
+        """Count a session out; the sets that wait for its place are tried next."""
         self.active -= 1
         self.by_address[found.address] -= 1
         found.host.active -= 1
         found.exchanges.active -= 1
-        found.exchanges.starting -= not is_proved
+        found.exchanges.starting -= not is_answered
         self.free(found.address)
         self.free(found.host.host)
         self.offer(found.exchanges)
@@ -225,6 +207,6 @@ class Scheduler:
         while self.sleeping and self.sleeping[0][0] <= now:
             self.free(heapq.heappop(self.sleeping)[1])
 
-    def next_moment(self) -> float | None:
-        """When the next host wakes; None: none sleeps."""
+    def next_time(self) -> float | None:
+        """When the next back-off is over; None if there is none."""
         return self.sleeping[0][0] if self.sleeping else None

@@ -18,6 +18,8 @@ from mailverdict.checks.smtp.protocol.steps import (
     SessionPlan,
     StartTls,
     TimedReply,
+    WindowPlan,
+    WindowRequest,
 )
 from mailverdict.checks.smtp.replies import parse_reply
 
@@ -66,16 +68,14 @@ def play(
     handshake: Failure | None = None,
     seconds: Callable[[str], float] = lambda reply: 0.0,
 ) -> Played:
-    """Hold a session against `answer`."""
+    """Run a session against `answer`."""
     waiting = deque(recipients)
-    session = Session(
-        plan or SessionPlan("client.example"),
-        lambda limit: [waiting.popleft() for _ in range(min(limit, len(waiting)))],
-    )
+    plan = plan or SessionPlan("client.example")
+    session = Session(plan)
     played = Played(SessionEnd())
     replies: deque[str | Failure] = deque([banner] if banner is not None else [])
     steps = session.dialogue()
-    value: TimedReply | Failure | None = None
+    value: TimedReply | WindowPlan | Failure | None = None
     while True:
         try:
             step = steps.send(value)
@@ -93,6 +93,9 @@ def play(
                 value = heard(replies, seconds)
             case StartTls():
                 value = handshake
+            case WindowRequest(size):
+                drawn = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+                value = WindowPlan(drawn, plan.refusal_budget)
             case RecipientAnswer():
                 played.answers.append(step)
             case LimitObserved():

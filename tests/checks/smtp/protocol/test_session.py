@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind
 from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import LimitObserved, Read, RecipientAnswer, Send, SessionEnd, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import (
+    LimitObserved,
+    Read,
+    RecipientAnswer,
+    Send,
+    SessionEnd,
+    SessionPlan,
+    WindowPlan,
+    WindowRequest,
+)
 from tests.checks.smtp.protocol.playing import GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
@@ -485,12 +494,9 @@ def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], lis
     """Ask one at a time, and call the second window the last: flights, whom it asked, the end."""
     waiting = deque(to(*addresses))
 
-    def supply(limit: int) -> list[Any]:
-        session.is_last_window = len(waiting) < len(addresses)
-        return [waiting.popleft()] if waiting else []
-
-    session = Session(SessionPlan("client.example", rcpt_per_session=2, refusal_budget=1), supply)
-    steps, replies, value = session.dialogue(), deque(["220 mx.example"]), None
+    session = Session(SessionPlan("client.example", rcpt_per_session=2, refusal_budget=1))
+    value: Any = None
+    steps, replies = session.dialogue(), deque(["220 mx.example"])
     flights: list[list[str]] = []
     asked: list[str] = []
     while True:
@@ -504,6 +510,8 @@ def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], lis
             replies.extend(reply for line in flights[-1] if (reply := answer(line)) is not None)
         elif isinstance(step, Read):
             value = heard(replies, lambda reply: 0.0)
+        elif isinstance(step, WindowRequest):
+            value = WindowPlan([waiting.popleft()] if waiting else [], 1, is_last=len(waiting) < len(addresses) - 1)
         elif isinstance(step, RecipientAnswer):
             asked.append(step.recipient.address)
 

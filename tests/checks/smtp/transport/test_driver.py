@@ -12,8 +12,21 @@ from typing import Any, TypeVar
 import pytest
 
 from mailverdict.checks.smtp.protocol.session import Session
-from mailverdict.checks.smtp.protocol.steps import Recipient, RecipientAnswer, SessionEnd, SessionPlan
-from mailverdict.checks.smtp.transport.driver import SessionTimeouts, Transcript, default_tls, drive_session
+from mailverdict.checks.smtp.protocol.steps import (
+    Recipient,
+    RecipientAnswer,
+    SessionEnd,
+    SessionPlan,
+    WindowPlan,
+    WindowRequest,
+)
+from mailverdict.checks.smtp.transport.driver import (
+    SessionHandler,
+    SessionTimeouts,
+    Transcript,
+    default_tls,
+    drive_session,
+)
 from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
 from mailverdict.sandbox.smtp_script import EXCHANGES
 
@@ -27,7 +40,7 @@ CASES = [(exchange, local) for exchange in EXCHANGES for local in exchange.expec
 
 
 @dataclass
-class PendingAnswer:
+class PlayedSession:
     """What came of one session."""
 
     ended: SessionEnd
@@ -46,7 +59,7 @@ class PendingAnswer:
         return classification.reason
 
 
-async def hold(
+async def run(
     server: SmtpServer,
     exchange: Exchange,
     locals_: Iterable[str],
@@ -55,27 +68,29 @@ async def hold(
     plan: SessionPlan | None = None,
     events: list[Any] | None = None,
     **how: Any,
-) -> PendingAnswer:
-    """Hold one session with an exchange about some mailboxes of its domain."""
+) -> PlayedSession:
+    """Run one session with an exchange about some mailboxes of its domain."""
     waiting = [Recipient(f"{local}@{exchange.domain}") for local in locals_]
 
-    def supply(limit: int) -> list[Recipient]:
-        drawn = waiting[:limit]
-        del waiting[:limit]
-        return drawn
+    plan = plan or SessionPlan("client.example")
 
-    held = PendingAnswer(SessionEnd(), events if events is not None else [])
-    held.ended = await drive_session(
-        Session(plan or SessionPlan("client.example"), supply),
+    def next_window(request: WindowRequest) -> WindowPlan:
+        drawn = waiting[: request.size]
+        del waiting[: request.size]
+        return WindowPlan(drawn, plan.refusal_budget)
+
+    played = PlayedSession(SessionEnd(), events if events is not None else [])
+    played.ended = await drive_session(
+        Session(plan),
         how.pop("addresses", [server.address_of(exchange.host)]),
+        SessionHandler(next_window, played.events.append, played.events.append),
         port=server.port,
-        limits=limits,
-        handle=held.events.append,
+        timeouts=limits,
         allow_networks=how.pop("allow_networks", LOOPBACK),
-        transcript=held.lines,
+        transcript=played.lines,
         **how,
     )
-    return held
+    return played
 
 
 def play(exchanges: Iterable[Exchange], action: Callable[[SmtpServer], Awaitable[T]]) -> T:
@@ -95,7 +110,7 @@ def play(exchanges: Iterable[Exchange], action: Callable[[SmtpServer], Awaitable
 class Round:
     """One session with every exchange for each of its cases, all at the same time."""
 
-    held: dict[tuple[str, str], PendingAnswer]
+    played: dict[tuple[str, str], PlayedSession]
     order: list[str]
     server: SmtpServer
 
@@ -104,24 +119,24 @@ class Round:
 def round_() -> Round:
     order: list[str] = []
 
-    async def one(server: SmtpServer, exchange: Exchange, local: str) -> PendingAnswer:
-        held = await hold(server, exchange, [local], limits=SHORT)
+    async def one(server: SmtpServer, exchange: Exchange, local: str) -> PlayedSession:
+        played = await run(server, exchange, [local], limits=SHORT)
         order.append(exchange.host)
-        return held
+        return played
 
     async def action(server: SmtpServer) -> Round:
-        held = await asyncio.gather(*(one(server, exchange, local) for exchange, local in CASES))
+        played = await asyncio.gather(*(one(server, exchange, local) for exchange, local in CASES))
         keys = ((exchange.host, local) for exchange, local in CASES)
-        return Round(dict(zip(keys, held, strict=True)), order, server)
+        return Round(dict(zip(keys, played, strict=True)), order, server)
 
     return play(EXCHANGES, action)
 
 
 @pytest.mark.parametrize(("exchange", "local"), CASES, ids=lambda value: getattr(value, "host", value))
 def test_exchange_gives_the_reason_it_stands_for(round_: Round, exchange: Exchange, local: str) -> None:
-    held = round_.held[exchange.host, local]
+    played = round_.played[exchange.host, local]
 
-    assert held.reason == exchange.expects[local], held.ended
+    assert played.reason == exchange.expects[local], played.ended
 
 
 def test_hostile_exchange_does_not_delay_others(round_: Round) -> None:
@@ -158,9 +173,9 @@ PLAIN = Exchange("mx.plain.example", "the usual case")
 
 
 def test_transcript_holds_every_line() -> None:
-    held = play([PLAIN], lambda server: hold(server, PLAIN, ["ada", "nobody"]))
+    played = play([PLAIN], lambda server: run(server, PLAIN, ["ada", "nobody"]))
 
-    assert [f"{who}: {text}" for _, who, text in held.lines[1:]] == [
+    assert [f"{who}: {text}" for _, who, text in played.lines[1:]] == [
         "S: 220 mx.plain.example ESMTP sandbox",
         "C: EHLO client.example",
         "S: 250-mx.plain.example",
@@ -177,34 +192,34 @@ def test_transcript_holds_every_line() -> None:
         "C: QUIT",
         "S: 221 2.0.0 Bye",
     ]
-    assert [seconds for seconds, _, _ in held.lines] == sorted(seconds for seconds, _, _ in held.lines)
+    assert [seconds for seconds, _, _ in played.lines] == sorted(seconds for seconds, _, _ in played.lines)
 
 
 def test_address_that_may_not_be_dialled_is_not() -> None:
-    async def action(server: SmtpServer) -> tuple[PendingAnswer, int]:
-        held = await hold(server, PLAIN, ["ada"], allow_networks=())
-        return held, server.stats(PLAIN.host).sessions
+    async def action(server: SmtpServer) -> tuple[PlayedSession, int]:
+        played = await run(server, PLAIN, ["ada"], allow_networks=())
+        return played, server.stats(PLAIN.host).sessions
 
-    held, sessions = play([PLAIN], action)
+    played, sessions = play([PLAIN], action)
 
-    assert (held.reason, held.ended.phase, held.ended.reached, sessions) == ("port_closed", "connect", "", 0)
+    assert (played.reason, played.ended.phase, played.ended.reached, sessions) == ("port_closed", "connect", "", 0)
 
 
 def test_next_address_of_the_exchange_is_tried() -> None:
-    async def action(server: SmtpServer) -> PendingAnswer:
-        return await hold(server, PLAIN, ["ada"], addresses=["127.25.9.9", server.address_of(PLAIN.host)])
+    async def action(server: SmtpServer) -> PlayedSession:
+        return await run(server, PLAIN, ["ada"], addresses=["127.25.9.9", server.address_of(PLAIN.host)])
 
-    held = play([PLAIN], action)
+    played = play([PLAIN], action)
 
-    assert (held.reason, held.ended.host) == (None, "127.25.0.1")
+    assert (played.reason, played.ended.host) == (None, "127.25.0.1")
 
 
 def test_session_leaves_from_the_source_address() -> None:
     refusing = Exchange("mx.refusing.example", "tells who came", greeting="554 go away, {client}")
 
-    held = play([refusing], lambda server: hold(server, refusing, ["ada"], source="127.0.0.9"))
+    played = play([refusing], lambda server: run(server, refusing, ["ada"], source="127.0.0.9"))
 
-    assert held.ended.detail == "554 go away, 127.0.0.9"
+    assert played.ended.detail == "554 go away, 127.0.0.9"
 
 
 def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
@@ -212,7 +227,7 @@ def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
 
     async def action(server: SmtpServer) -> tuple[list[Any], int, int]:
         events: list[Any] = []
-        task = asyncio.create_task(hold(server, slow, ["ada", "grace", "nobody", "info"], events=events))
+        task = asyncio.create_task(run(server, slow, ["ada", "grace", "nobody", "info"], events=events))
         while server.stats(slow.host).commands["RCPT"] < 3:
             await asyncio.sleep(0.001)
         task.cancel()
@@ -231,20 +246,20 @@ def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:
     slow = Exchange("mx.slow.example", "a long way off", mailboxes=None, extensions=(), delay=0.1)
     limits = SessionTimeouts(connect=5.0, command=5.0, session=1.0, quit=0.1)
 
-    held = play([slow], lambda server: hold(server, slow, [f"user{n}" for n in range(50)], limits=limits))
+    played = play([slow], lambda server: run(server, slow, [f"user{n}" for n in range(50)], limits=limits))
 
-    assert held.ended.classification is not None
-    assert (held.ended.classification.rule, held.ended.classification.reason) == ("session_timeout", "timeout")
-    assert 0 < len(held.answers) < 9
-    assert len(held.answers) + len(held.ended.unasked) == 9  # one window: the budget
+    assert played.ended.classification is not None
+    assert (played.ended.classification.rule, played.ended.classification.reason) == ("session_timeout", "timeout")
+    assert 0 < len(played.answers) < 9
+    assert len(played.answers) + len(played.ended.unasked) == 9  # one window: the budget
 
 
 def test_reply_deadline_runs_from_the_last_reply_not_from_the_last_byte() -> None:
     trickle = Exchange("mx.trickle.example", "a byte now and then", faults=(SmtpFault("RCPT", "trickle"),))
 
-    held = play([trickle], lambda server: hold(server, trickle, ["ada"], limits=SHORT))
+    played = play([trickle], lambda server: run(server, trickle, ["ada"], limits=SHORT))
 
-    assert (held.reason, held.ended.phase) == ("timeout", "rcpt")
+    assert (played.reason, played.ended.phase) == ("timeout", "rcpt")
 
 
 def test_fault_of_the_handler_reaches_the_caller() -> None:
@@ -252,10 +267,11 @@ def test_fault_of_the_handler_reaches_the_caller() -> None:
         raise ZeroDivisionError
 
     async def action(server: SmtpServer) -> SessionEnd:
-        waiting = [Recipient("ada@plain.example")]
-        session = Session(SessionPlan("client.example"), lambda limit: [waiting.pop()] if waiting else [])
+        session = Session(SessionPlan("client.example"))
+        windows = iter([WindowPlan([Recipient("ada@plain.example")], 9)])
+        handler = SessionHandler(lambda request: next(windows, WindowPlan((), 9)), stumble)
         where = [server.address_of(PLAIN.host)]
-        return await drive_session(session, where, port=server.port, handle=stumble, allow_networks=LOOPBACK)
+        return await drive_session(session, where, handler, port=server.port, allow_networks=LOOPBACK)
 
     with pytest.raises(ZeroDivisionError):
         play([PLAIN], action)
@@ -269,23 +285,23 @@ def test_bytes_before_the_handshake_are_not_taken_for_replies() -> None:
         faults=(SmtpFault("STARTTLS", "say", text="220 go\r\n250 injected\r\n"),),
     )
 
-    held = play([injecting], lambda server: hold(server, injecting, ["ada"]))
+    played = play([injecting], lambda server: run(server, injecting, ["ada"]))
 
-    assert held.ended.classification is not None
-    assert held.ended.classification.rule == "tls_failed"
+    assert played.ended.classification is not None
+    assert played.ended.classification.rule == "tls_failed"
 
 
 def test_sessions_under_tls_are_secure() -> None:
     offering = Exchange("mx.offering.example", "offers STARTTLS", starttls="offered")
 
-    async def action(server: SmtpServer) -> tuple[PendingAnswer, int]:
-        held = await hold(server, offering, ["ada", "nobody"])
-        return held, server.stats(offering.host).secured
+    async def action(server: SmtpServer) -> tuple[PlayedSession, int]:
+        played = await run(server, offering, ["ada", "nobody"])
+        return played, server.stats(offering.host).secured
 
-    held, secured = play([offering], action)
+    played, secured = play([offering], action)
 
-    assert [answer.classification.reason for answer in held.answers] == [None, "mailbox_not_found"]
-    assert (held.ended.is_secure, secured) == (True, 1)
+    assert [answer.classification.reason for answer in played.answers] == [None, "mailbox_not_found"]
+    assert (played.ended.is_secure, secured) == (True, 1)
 
 
 def test_default_tls_verifies_nothing() -> None:
@@ -298,10 +314,10 @@ def test_default_tls_verifies_nothing() -> None:
 def test_budget_is_kept_over_the_wire() -> None:
     punishing = Exchange("mx.punishing.example", "punishes refusals", slow_after=10, slow_by=30.0, cut_after=20)
 
-    async def action(server: SmtpServer) -> tuple[PendingAnswer, int]:
-        held = await hold(server, punishing, [f"nobody{n}" for n in range(40)])
-        return held, server.stats(punishing.host).commands["RCPT"]
+    async def action(server: SmtpServer) -> tuple[PlayedSession, int]:
+        played = await run(server, punishing, [f"nobody{n}" for n in range(40)])
+        return played, server.stats(punishing.host).commands["RCPT"]
 
-    held, asked = play([punishing], action)
+    played, asked = play([punishing], action)
 
-    assert (held.ended.refused, asked, held.ended.classification) == (9, 9, None)
+    assert (played.ended.refused, asked, played.ended.classification) == (9, 9, None)

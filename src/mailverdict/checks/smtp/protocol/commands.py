@@ -32,7 +32,7 @@ NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
 
 
 def is_sendable(address: str) -> bool:
-    r"""Whether `address` may stand in a path: no CR, LF, NUL, control, blank or bracket that would end it.
+    r"""Whether `address` can be sent in a path: no CR, LF, NUL, control, blank or bracket that would end it.
 
     >>> is_sendable("ada@example.org"), is_sendable("ada@example.org>\r\nRSET")
     (True, False)
@@ -52,22 +52,22 @@ def is_control(character: str) -> bool:
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, whatever the text; a lone surrogate makes an address unsendable later."""
+    """The text in UTF-8; a lone surrogate makes the address unsendable later."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def ehlo(name: str) -> bytes:
-    """EHLO with our name."""
+    """EHLO with the client's name."""
     return b"EHLO " + name.encode("ascii") + b"\r\n"
 
 
 def helo(name: str) -> bytes:
-    """HELO with our name, for servers that know no EHLO."""
+    """HELO with the client's name, for servers without EHLO."""
     return b"HELO " + name.encode("ascii") + b"\r\n"
 
 
 def mail(sender: str, *, smtputf8: bool = False) -> bytes:
-    r"""MAIL with the sender, the null reverse-path when it is empty.
+    r"""MAIL with the sender; an empty one is the null reverse-path.
 
     >>> mail("")
     b'MAIL FROM:<>\r\n'
@@ -76,13 +76,13 @@ def mail(sender: str, *, smtputf8: bool = False) -> bytes:
 
 
 def rcpt(address: str) -> bytes:
-    r"""RCPT of an address that is sendable; anything else is a fault of the caller.
+    r"""RCPT of a sendable address.
 
     >>> rcpt("ada@example.org")
     b'RCPT TO:<ada@example.org>\r\n'
     """
     if not is_sendable(address):
-        raise ValueError(f"{address!r} cannot stand in a path")
+        raise ValueError(f"{address!r} cannot be sent in a path")
     return b"RCPT TO:<" + address.encode("utf-8") + b">\r\n"
 
 
@@ -91,7 +91,7 @@ LIMIT = re.compile(r"([A-Za-z]+)=([1-9][0-9]{0,5})")
 
 
 def parse_extensions(reply: Reply) -> dict[str, str]:
-    """Extensions by keyword with their parameters; the first line is the server's name, the last one counts.
+    """The parameters of each extension by keyword; the first line of the reply is the server's name.
 
     >>> parse_extensions(Reply(250, None, "", ("mx.example.org", "SIZE 1000", "PIPELINING")))
     {'SIZE': '1000', 'PIPELINING': ''}
@@ -101,7 +101,7 @@ def parse_extensions(reply: Reply) -> dict[str, str]:
 
 
 def parse_limits(parameters: str) -> dict[str, int]:
-    """Limits by name, out of the parameters of LIMITS (RFC 9422).
+    """Limits by name, from the parameters of LIMITS (RFC 9422).
 
     >>> parse_limits("RCPTMAX=20 RCPTDOMAINMAX=1")
     {'RCPTMAX': 20, 'RCPTDOMAINMAX': 1}

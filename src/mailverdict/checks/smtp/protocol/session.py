@@ -1,16 +1,34 @@
-"""Ways for a session to be over before everybody was asked."""
+"""The SMTP dialogue as a generator: it yields what to do next and is sent the result. No I/O, no clock.
+
+A driver runs `Session.dialogue()` and answers each step:
+
+==================  ==================================================================
+step                what the driver does
+==================  ==================================================================
+`Send`              writes the bytes and sends None
+`Read`              sends the next reply as `TimedReply`, or a `Failure` if none comes
+`StartTls`          upgrades the connection and sends None, or a `Failure`
+`WindowRequest`     sends a `WindowPlan` with the recipients to ask next
+`RecipientAnswer`   passes it on (a recipient is done) and sends None
+`LimitObserved`     passes it on (the server showed a limit) and sends None
+==================  ==================================================================
+
+In order: greeting, EHLO, STARTTLS where offered, then window after window, QUIT. The generator returns a
+`SessionEnd`. Recipients are requested only when they can be asked, so that several sessions can share one
+queue; those that were not answered are returned in `SessionEnd.unasked`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import replace
 
+from ....model.evidence import Action, Classification
 from ....model.words import Reason
-from ..classify.classification import Action, Classification, Failure, FailureKind, classify_failure
+from ..classify.classification import Failure, FailureKind, classify_failure
 from ..classify.classifier import classify_reply
 from ..replies import Reply
 from . import commands as command
-from .commands import parse_extensions, parse_limits
 from .steps import (
     Dialogue,
     LimitObserved,
@@ -18,21 +36,30 @@ from .steps import (
     Recipient,
     RecipientAnswer,
     Send,
-    Sent,
     SessionEnd,
     SessionPlan,
     StartTls,
     Step,
-    Supply,
+    StepResult,
     TimedReply,
+    WindowPlan,
+    WindowRequest,
 )
 from .windows import OpenTransaction, WindowCommand, is_misplaced, plan_window, transaction_after
 
-__all__ = ["Session", "SessionAborted", "is_silence", "lost_connection", "mistrust", "refusal", "shut"]
+__all__ = ["Session"]
 
+CLOSING = 421
+UNDELAYED = 2  # refusals before which a slow RCPT reply is the server's usual speed, as with callouts
+UNLIMITED = 1 << 31
+READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit")}
+
+MALFORMED = Classification(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
+NO_SMTPUTF8 = Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
 OUT_OF_STEP = Classification(Reason.INCONCLUSIVE, "out_of_step")
 MISPLACED = Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP)
-SILENCE = frozenset({"reply_timeout", "session_timeout", "no_reply"})
+SILENCE = frozenset({"reply_timeout", "session_timeout", "no_reply"})  # rules
+# Failures after which the connection is open, so that QUIT can be sent.
 STILL_OPEN = frozenset(
     {
         FailureKind.BANNER_TIMEOUT,
@@ -43,185 +70,172 @@ STILL_OPEN = frozenset(
     }
 )
 
+ReplyTo = Generator[Step, StepResult, Reply]
+
 
 class SessionAborted(Exception):
-    """The session cannot go on; never leaves the generator.
-
-    Attributes
-    ----------
-    classification, phase, detail, recipient
-        As in `SessionEnd`.
-    says_quit, waits : bool
-        Whether QUIT makes sense, and waiting for the reply to it.
-    is_cut : bool
-        Whether the server ended the session.
-    """
+    """The session cannot continue; never leaves the generator."""
 
     def __init__(
-        self, classification: Classification, phase: str, detail: str, *, says_quit: bool, waits: bool = False
+        self,
+        classification: Classification,
+        phase: str,
+        detail: str,
+        recipient: Recipient | None = None,
+        *,
+        sends_quit: bool = True,
+        awaits_quit: bool = False,  # the server replies to QUIT
+        is_cut: bool = False,  # the server ended the session
     ) -> None:
         super().__init__(detail)
         self.classification = classification
         self.phase = phase
         self.detail = detail
-        self.says_quit = says_quit
-        self.waits = waits
-        self.is_cut = False
-        self.recipient: Recipient | None = None
+        self.recipient = recipient
+        self.sends_quit = sends_quit
+        self.awaits_quit = awaits_quit
+        self.is_cut = is_cut
 
 
-def refusal(reply: Reply, phase: str) -> SessionAborted:
-    """The end by a reply that is no way to go on."""
+def aborted_by_reply(reply: Reply, phase: str) -> SessionAborted:
+    """The server refuses to continue."""
     classification = classify_reply(reply, phase=phase)
     if classification.reason is None:  # as 250 for a greeting
         classification = OUT_OF_STEP
-    return SessionAborted(classification, phase, str(reply), says_quit=True, waits=True)
+    return SessionAborted(classification, phase, str(reply), awaits_quit=True)
 
 
-def is_silence(over: SessionAborted) -> bool:
-    """Whether replies stopped coming, so that one may be missing in the middle."""
-    return over.classification.rule in SILENCE
+def aborted_by_failure(failure: Failure, phase: str, recipient: Recipient | None = None) -> SessionAborted:
+    """The connection failed."""
+    return SessionAborted(
+        classify_failure(failure),
+        phase,
+        failure.detail or failure.kind.value,
+        recipient,
+        sends_quit=failure.kind in STILL_OPEN,
+        is_cut=failure.kind is FailureKind.DROPPED,
+    )
 
 
-def lost_connection(failure: Failure, phase: str, recipient: Recipient | None) -> SessionAborted:
-    """The end by a failure of the transport."""
-    detail = failure.detail or failure.kind.value
-    over = SessionAborted(classify_failure(failure), phase, detail, says_quit=failure.kind in STILL_OPEN)
-    over.is_cut, over.recipient = failure.kind is FailureKind.DROPPED, recipient
-    return over
-
-
-def shut(reply: Reply, phase: str, recipient: Recipient | None) -> SessionAborted:
-    """The end by 421: the server is closing the connection."""
-    over = SessionAborted(classify_reply(reply, phase=phase), phase, str(reply), says_quit=True)
-    over.is_cut, over.recipient = True, recipient
-    return over
-
-
-def mistrust(lost: SessionAborted | None) -> SessionAborted:
-    """The end of a window whose replies may not be in order: nothing of it counts."""
+def aborted_out_of_order(lost: SessionAborted | None) -> SessionAborted:
+    """The replies of a window may not belong to its commands: none of them counts."""
     if lost is None:
-        detail = "a reply names another recipient than the one that was asked"
-        return SessionAborted(
-            Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP),
-            "rcpt",
-            detail,
-            says_quit=True,
-        )
+        return SessionAborted(MISPLACED, "rcpt", "a reply names another recipient than the one that was asked")
     classification = Classification(lost.classification.reason, lost.classification.rule, action=Action.IN_STEP)
-    return SessionAborted(classification, lost.phase, lost.detail, says_quit=lost.says_quit)
-
-
-SHUT = 421
-UNPUNISHED = 2  # refusals before which a slow RCPT reply is the server's own pace, as with callouts
-MALFORMED = Classification(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
-NO_SMTPUTF8 = Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
-
-ReplyTo = Generator[Step, Sent, Reply]
+    return SessionAborted(classification, lost.phase, lost.detail, sends_quit=lost.sends_quit)
 
 
 class Session:
-    """One session with one exchange.
+    """One session with one mail server.
 
-    Parameters
-    ----------
-    plan : SessionPlan
-        Names and limits.
-    supply : Supply
-        Where recipients come from.
-
-    Examples
-    --------
-    >>> session = Session(SessionPlan("client.example"), lambda limit: [])
-    >>> next(session.dialogue())
+    >>> next(Session(SessionPlan("client.example")).dialogue())
     Read(phase='banner')
     """
 
-    def __init__(self, plan: SessionPlan, supply: Supply) -> None:
+    def __init__(self, plan: SessionPlan) -> None:
         self.plan = plan
-        self.supply = supply
         self.extensions: dict[str, str] = {}
-        self.open: dict[Recipient, None] = {}  # drawn and not answered, in order
+        self.open: dict[Recipient, None] = {}  # given and not answered, in order
         self.needs_utf8: set[Recipient] = set()
         self.reached = "connect"
         self.asked = self.refused = 0
-        self.budget = plan.refusal_budget
-        self.per_session = plan.rcpt_per_session
-        self.per_transaction = plan.rcpt_per_transaction
+        self.refusal_budget = plan.refusal_budget
+        self.slowed_after = UNLIMITED
+        self.rcpt_per_session = plan.rcpt_per_session
+        self.rcpt_per_transaction = plan.rcpt_per_transaction
         self.one_domain = plan.one_domain
-        self.pace = 0.0  # seconds of a reply that the server has no grudge about
+        self.usual_seconds = 0.0  # for a reply that is not delayed on purpose
         self.is_secure = False
         self.has_transaction = False
         self.transaction: OpenTransaction | None = None
-        self.taken = self.taken_here = 0  # recipients that were not too many: of the session, of its last transaction
+        # Recipients not refused as too many: in the session, in its last transaction.
+        self.counted = self.counted_here = 0
         self.wants_tls = False
-        self.is_last_window = False  # set by whoever supplies: QUIT then goes along with the next window
+        self.is_last_window = False
         self.has_quit = False
-        self.stop: SessionAborted | None = None
+        self.stop: SessionAborted | None = None  # ends the session after the window
 
     # --- the whole ---------------------------------------------------------------------------
 
-    def dialogue(self) -> Generator[Step, Sent, SessionEnd]:
-        """Hold the session; the module says what each step asks of the driver."""
+    def dialogue(self) -> Generator[Step, StepResult, SessionEnd]:
+        """Run the session; the module docstring says what each step asks of the driver."""
         try:
             yield from self.greet()
-            yield from self.secure()
+            if self.plan.starttls == "offered" and self.can_secure():
+                yield from self.upgrade()
             yield from self.ask()
-        except SessionAborted as over:
-            yield from self.leave(over)
-            return self.ended(over)
+        except SessionAborted as aborted:
+            yield from self.quit_after(aborted)
+            return self.ended(aborted)
         if not self.has_quit:
             yield Send(command.QUIT)
-        yield Read("quit")
+        yield READ["quit"]
         return self.ended()
 
-    def ended(self, over: SessionAborted | None = None) -> SessionEnd:
-        """Sum up, at the end or when the driver must stop early."""
-        so_far = SessionEnd(
-            None, "", "", None, tuple(self.open), self.reached, self.asked, self.refused, self.is_secure
+    def ended(self, aborted: SessionAborted | None = None) -> SessionEnd:
+        """Summarise the session."""
+        end = SessionEnd(
+            unasked=tuple(self.open),
+            reached=self.reached,
+            asked=self.asked,
+            refused=self.refused,
+            is_secure=self.is_secure,
         )
-        if over is None:
-            return so_far
+        if aborted is None:
+            return end
         return replace(
-            so_far, classification=over.classification, phase=over.phase, detail=over.detail, recipient=over.recipient
+            end,
+            classification=aborted.classification,
+            phase=aborted.phase,
+            detail=aborted.detail,
+            recipient=aborted.recipient,
         )
 
-    def leave(self, over: SessionAborted) -> Dialogue:
-        """Say QUIT where someone may still be listening, and wait where someone surely is."""
-        if over.is_cut and self.refused:
+    def quit_after(self, aborted: SessionAborted) -> Dialogue:
+        """Send QUIT where the connection may be open, and wait where the server replies to it."""
+        if aborted.is_cut and self.refused:
             yield LimitObserved(cut_after=self.refused)
-        if over.says_quit and not self.has_quit:
+        if aborted.sends_quit and not self.has_quit:
             yield Send(command.QUIT)
-        if over.waits:
-            yield Read("quit")
+        if aborted.awaits_quit:
+            yield READ["quit"]
 
     def read(self, phase: str, recipient: Recipient | None = None) -> ReplyTo:
         """Wait for a reply; a failure or 421 ends the session."""
-        heard = yield Read(phase)
-        assert heard is not None
-        if isinstance(heard, Failure):
-            raise lost_connection(heard, phase, recipient)
-        if heard.reply.code == SHUT:
-            raise shut(heard.reply, phase, recipient)
-        yield from self.check_latency(phase, heard)
-        return heard.reply
+        timed = yield READ[phase]
+        if isinstance(timed, Failure):
+            raise aborted_by_failure(timed, phase, recipient)
+        assert isinstance(timed, TimedReply)
+        reply = timed.reply
+        if reply.code == CLOSING:
+            raise SessionAborted(classify_reply(reply, phase=phase), phase, str(reply), recipient, is_cut=True)
+        if phase == "ehlo" or phase == "rcpt":
+            if self.is_delayed(phase, timed.seconds):
+                yield LimitObserved(slowed_after=self.refused)
+            if phase == "rcpt" and not reply.is_positive:
+                self.refused += 1
+        return reply
 
-    def check_latency(self, phase: str, heard: TimedReply) -> Dialogue:
-        """Notice a server that punishes refusals by taking its time, and take the hint."""
-        if phase == "ehlo" or (phase == "rcpt" and self.refused < UNPUNISHED):
-            self.pace = max(self.pace, heard.seconds)
-        elif phase == "rcpt" and self.refused < self.budget and heard.seconds > self.pace + self.plan.slow_by:
-            self.budget = self.refused
-            yield LimitObserved(slowed_after=self.refused)
-        self.refused += phase == "rcpt" and not heard.reply.is_positive
+    def is_delayed(self, phase: str, seconds: float) -> bool:
+        """Check the latency: whether the server now delays replies because of refusals; true at most once."""
+        if phase == "ehlo" or self.refused < UNDELAYED:
+            self.usual_seconds = max(self.usual_seconds, seconds)
+        elif self.refused < self.budget() and seconds > self.usual_seconds + self.plan.slow_by:
+            self.slowed_after = self.refused
+            return True
+        return False
+
+    def budget(self) -> int:
+        """Refused recipients after which the session ends."""
+        return min(self.refusal_budget, self.slowed_after)
 
     # --- until recipients can be asked -------------------------------------------------------
 
     def greet(self) -> Dialogue:
-        """Wait for the greeting, then say who we are."""
+        """Wait for the greeting, then send EHLO."""
         banner = yield from self.read("banner")
         if banner.code != 220:
-            raise refusal(banner, "banner")
+            raise aborted_by_reply(banner, "banner")
         self.reached = "banner"
         yield from self.hello()
 
@@ -230,43 +244,34 @@ class Session:
         yield Send(command.ehlo(self.plan.helo_name))
         reply = yield from self.read("ehlo")
         if reply.code == 250:  # nothing else: a second 220 would shift every later reply by one
-            self.extensions = parse_extensions(reply)
+            self.extensions = command.parse_extensions(reply)
         elif reply.code >= 500:
+            self.extensions = {}
             yield from self.old_hello(reply)
         else:
-            raise refusal(reply, "ehlo")
+            raise aborted_by_reply(reply, "ehlo")
         self.reached = "ehlo"
-        self.keep_to_limits()
+        limits = command.parse_limits(self.extensions.get("LIMITS", ""))  # RFC 9422
+        self.rcpt_per_transaction = min(self.rcpt_per_transaction, limits.get("RCPTMAX", self.rcpt_per_transaction))
+        self.one_domain = self.one_domain or limits.get("RCPTDOMAINMAX") == 1
 
     def old_hello(self, refused: Reply) -> Dialogue:
-        """HELO; if that fails as well, what the server said to EHLO is the answer."""
-        self.extensions = {}
+        """HELO; if that fails as well, the reply to EHLO is what ends the session."""
         yield Send(command.helo(self.plan.helo_name))
         try:
             reply = yield from self.read("ehlo")
-        except SessionAborted as over:
+        except SessionAborted as aborted:
             classification = classify_reply(refused, phase="ehlo")
-            raise SessionAborted(classification, "ehlo", str(refused), says_quit=over.says_quit) from over
+            raise SessionAborted(classification, "ehlo", str(refused), sends_quit=aborted.sends_quit) from aborted
         if reply.code != 250:
-            raise refusal(refused, "ehlo")
-
-    def keep_to_limits(self) -> None:
-        """Adopt what the server announces (RFC 9422)."""
-        limits = parse_limits(self.extensions.get("LIMITS", ""))
-        self.per_transaction = min(self.per_transaction, limits.get("RCPTMAX", self.per_transaction))
-        self.one_domain = self.one_domain or limits.get("RCPTDOMAINMAX") == 1
-
-    def secure(self) -> Dialogue:
-        """Use TLS where it is offered, unless the plan says otherwise."""
-        if self.plan.starttls == "offered" and self.can_secure():
-            yield from self.upgrade()
+            raise aborted_by_reply(refused, "ehlo")
 
     def can_secure(self) -> bool:
-        """Whether STARTTLS may be tried."""
+        """Whether STARTTLS can be tried."""
         return not self.is_secure and self.plan.starttls != "never" and "STARTTLS" in self.extensions
 
     def upgrade(self) -> Dialogue:
-        """STARTTLS and EHLO once more (RFC 3207); a server that declines is asked in the clear."""
+        """STARTTLS and EHLO once more (RFC 3207); if the server declines, the session continues without TLS."""
         if self.has_transaction:
             yield Send(command.RSET)
             yield from self.read("mail")
@@ -278,28 +283,26 @@ class Session:
             return
         failure = yield StartTls()
         if isinstance(failure, Failure):
-            raise SessionAborted(
-                classify_failure(failure), "ehlo", failure.detail or failure.kind.value, says_quit=False
-            )
+            raise aborted_by_failure(failure, "ehlo")
         self.is_secure = True
         yield from self.hello()
 
     # --- asking ------------------------------------------------------------------------------
 
     def ask(self) -> Dialogue:
-        """Ask window after window until the supply, the session's size or its budget is used up."""
-        while batch := (yield from self.draw()):
-            entries = plan_window(
-                batch,
+        """Ask window after window until no recipients are left, or the session's size or budget is used up."""
+        while recipients := (yield from self.next_window()):
+            commands = plan_window(
+                recipients,
                 mail_from=self.plan.mail_from,
-                per_transaction=self.per_transaction,
+                per_transaction=self.rcpt_per_transaction,
                 one_domain=self.one_domain,
                 utf8=self.needs_utf8,
                 begins_with_rset=self.has_transaction,
                 transaction=self.transaction if self.has_transaction else None,
             )
-            yield from self.pipeline(entries) if self.can_pipeline else self.in_step(entries)
-            self.transaction = transaction_after(entries, self.transaction)
+            yield from self.pipeline(commands) if self.can_pipeline else self.in_step(commands)
+            self.transaction = transaction_after(commands, self.transaction)
             if self.stop:
                 raise self.stop
             if self.has_quit:
@@ -310,142 +313,134 @@ class Session:
 
     @property
     def can_pipeline(self) -> bool:
-        """Whether many recipients may be asked at once (RFC 2920)."""
+        """Whether many recipients can be asked at once (RFC 2920)."""
         return self.plan.pipelining and "PIPELINING" in self.extensions
 
-    def draw(self) -> Generator[Step, Sent, list[Recipient]]:
-        """Take recipients for the next window, left-over ones first: all of them may be refused."""
-        room = max(0, min(self.budget - self.refused, self.per_session - self.asked))
-        while len(self.open) < room and (drawn := self.supply(room - len(self.open))):
-            for recipient in drawn:
-                if classification := self.objection(recipient):
+    def next_window(self) -> Generator[Step, StepResult, list[Recipient]]:
+        """The recipients of the next window, left-over ones first: as many as may all be refused."""
+        self.is_last_window = False
+        size = max(0, min(self.budget() - self.refused, self.rcpt_per_session - self.asked))
+        while len(self.open) < size:
+            window = yield WindowRequest(size - len(self.open), self.asked, self.refused, self.can_pipeline)
+            assert isinstance(window, WindowPlan)
+            self.refusal_budget, self.is_last_window = window.refusal_budget, window.is_last
+            if not window.recipients:
+                break
+            for recipient in window.recipients:
+                if classification := self.classify_unsendable(recipient):
                     yield RecipientAnswer(recipient, None, classification)
                 else:
                     self.open[recipient] = None
-        return list(self.open)[:room]
+        return list(self.open)[:size]
 
-    def objection(self, recipient: Recipient) -> Classification | None:
-        """Why this recipient cannot be asked in this session at all."""
+    def classify_unsendable(self, recipient: Recipient) -> Classification | None:
+        """Why this recipient cannot be asked in this session; None if it can."""
         if not command.is_sendable(recipient.address):
             return MALFORMED
         if recipient.address.isascii() or "SMTPUTF8" in self.extensions:
             return None
         return NO_SMTPUTF8
 
-    def in_step(self, entries: list[WindowCommand]) -> Dialogue:
-        """Command by command; each answer is handed on at once."""
-        for entry in entries:
-            yield Send(entry.data)
-            reply = yield from self.read(entry.phase, entry.recipient)
-            yield from self.take(entry, reply)
+    def in_step(self, commands: list[WindowCommand]) -> Dialogue:
+        """Command by command; each answer is passed on at once."""
+        for each in commands:
+            yield Send(each.data)
+            reply = yield from self.read(each.phase, each.recipient)
+            if (step := self.on_reply(each, reply)) is not None:
+                yield step
             if self.stop or self.wants_tls:
                 return
 
-    def pipeline(self, entries: list[WindowCommand]) -> Dialogue:
-        """All commands at once (RFC 2920); answers count only when each reply surely belongs to its command."""
+    def pipeline(self, commands: list[WindowCommand]) -> Dialogue:
+        """All commands at once (RFC 2920); replies count only if each one belongs to its command."""
         self.has_quit = self.is_last_window
-        farewell = command.QUIT if self.has_quit else b""
-        yield Send(b"".join([entry.data for entry in entries]) + farewell)
+        yield Send(b"".join([each.data for each in commands]) + (command.QUIT if self.has_quit else b""))
         replies: list[Reply] = []
         lost: SessionAborted | None = None
         try:
-            for entry in entries:
-                reply = yield from self.read(entry.phase, entry.recipient)
+            for each in commands:
+                reply = yield from self.read(each.phase, each.recipient)
                 replies.append(reply)
-        except SessionAborted as over:
-            lost = over
-        if is_misplaced(entries, replies) or (lost and is_silence(lost)):
+        except SessionAborted as aborted:
+            lost = aborted
+        # Where replies stop, one may be missing in the middle.
+        if (lost and lost.classification.rule in SILENCE) or is_misplaced(commands, replies):
             yield LimitObserved(loses_replies=True)
-            raise mistrust(lost)
-        for entry, reply in zip(entries, replies, strict=False):
-            yield from self.take(entry, reply)
+            raise aborted_out_of_order(lost)
+        for each, reply in zip(commands, replies, strict=False):
+            if (step := self.on_reply(each, reply)) is not None:
+                yield step
         if lost:
             raise lost
 
-    def take(self, entry: WindowCommand, reply: Reply) -> Dialogue:
-        """Make of a reply what its command asked for."""
-        if entry.recipient is not None:
-            yield from self.take_rcpt(entry, entry.recipient, reply)
-        elif entry.verb == "MAIL":
-            self.take_mail(reply)
+    def on_reply(self, sent: WindowCommand, reply: Reply) -> RecipientAnswer | LimitObserved | None:
+        """Take in the reply to one command of a window; the step that follows from it."""
+        if sent.recipient is not None:
+            return self.on_rcpt_reply(sent, sent.recipient, reply)
+        if sent.verb == "MAIL":
+            self.on_mail_reply(reply)
         elif not reply.is_positive:
-            raise refusal(reply, "mail")
+            raise aborted_by_reply(reply, "mail")
+        return None
 
-    def take_mail(self, reply: Reply) -> None:
-        """A transaction begins; where it does not, nothing can be asked, except after an upgrade to TLS."""
+    def on_mail_reply(self, reply: Reply) -> None:
+        """A transaction begins; if MAIL is refused the session ends, unless TLS can help."""
         self.has_transaction = reply.is_positive
-        self.taken_here = 0
+        self.counted_here = 0
         if reply.is_positive:
             self.reached = "mail"
             return
-        over = refusal(reply, "mail")
-        if over.classification.action is not Action.USE_TLS or not self.can_secure():
-            raise over
+        aborted = aborted_by_reply(reply, "mail")
+        if aborted.classification.action is not Action.USE_TLS or not self.can_secure():
+            raise aborted
         self.wants_tls = True
 
-    def take_rcpt(self, entry: WindowCommand, recipient: Recipient, reply: Reply) -> Dialogue:
-        """An answer, unless the same recipient can get a better one in this session."""
+    def on_rcpt_reply(
+        self, sent: WindowCommand, recipient: Recipient, reply: Reply
+    ) -> RecipientAnswer | LimitObserved | None:
+        """The answer about a recipient; None or a limit if the recipient is to be asked again."""
         if not self.has_transaction:
-            return  # its MAIL was refused: this reply is about that
+            return None  # its MAIL was refused: this reply is about that
         self.asked += 1
         classification = classify_reply(reply, phase="rcpt")
-        handle = AGAIN.get(classification.action)
-        again = handle(self, entry, reply, classification) if handle else False
-        if isinstance(again, LimitObserved):
-            yield again
-        if again:
-            return
-        self.taken_here += 1
-        self.taken += 1
+        if classification.action is not Action.NONE:
+            limit, is_asked_again = self.ask_again(sent, recipient, reply, classification)
+            if is_asked_again:
+                return limit
+        self.counted_here += 1
+        self.counted += 1
         del self.open[recipient]
-        yield RecipientAnswer(recipient, reply, classification)
+        return RecipientAnswer(recipient, reply, classification)
 
-    # --- whether the same recipient is asked again, and what was learned --------------------------
+    def ask_again(
+        self, sent: WindowCommand, recipient: Recipient, reply: Reply, classification: Classification
+    ) -> tuple[LimitObserved | None, bool]:
+        """Whether the same recipient is asked again, here or in another session; the limit that was observed."""
+        match classification.action:
+            case Action.FEWER_RECIPIENTS:
+                limit = self.fewer_recipients(sent)
+                return limit, limit is not None
+            case Action.ONE_DOMAIN if sent.domains > 1:
+                self.one_domain = True
+                return LimitObserved(one_domain=True), True
+            case Action.USE_TLS:
+                self.wants_tls = self.wants_tls or self.can_secure()
+                return None, self.wants_tls
+            case Action.USE_SMTPUTF8:
+                helps = "SMTPUTF8" in self.extensions and recipient not in self.needs_utf8
+                self.needs_utf8.add(recipient)
+                return None, helps
+            case Action.BACK_OFF:  # capacity: the session ends; the caller decides when another begins
+                self.stop = self.stop or SessionAborted(classification, "rcpt", str(reply), recipient, awaits_quit=True)
+                return None, True
+        return None, False
 
-    def again_with_fewer(
-        self, entry: WindowCommand, reply: Reply, classification: Classification
-    ) -> LimitObserved | bool:
-        """Too many recipients: of this transaction, or, where it has taken none and others have, of this session."""
-        if self.taken_here or (entry.companions > 1 and not self.taken):
-            self.per_transaction = max(1, self.taken_here)
-            return LimitObserved(rcpt_per_transaction=self.per_transaction)
-        if self.taken:
-            self.per_session = min(self.per_session, self.taken)
-            return LimitObserved(rcpt_per_session=self.per_session)
-        return False
-
-    def again_by_domain(
-        self, entry: WindowCommand, reply: Reply, classification: Classification
-    ) -> LimitObserved | bool:
-        """In a transaction of its own domain."""
-        if entry.domains == 1:
-            return False
-        self.one_domain = True
-        return LimitObserved(one_domain=True)
-
-    def again_with_tls(self, entry: WindowCommand, reply: Reply, classification: Classification) -> bool:
-        """After STARTTLS."""
-        self.wants_tls = self.wants_tls or self.can_secure()
-        return self.wants_tls
-
-    def again_with_utf8(self, entry: WindowCommand, reply: Reply, classification: Classification) -> bool:
-        """In a transaction with SMTPUTF8."""
-        assert entry.recipient is not None
-        can = "SMTPUTF8" in self.extensions and entry.recipient not in self.needs_utf8
-        self.needs_utf8.add(entry.recipient)
-        return can
-
-    def again_later(self, entry: WindowCommand, reply: Reply, classification: Classification) -> bool:
-        """Capacity: the session ends, and whoever planned it decides when there is another."""
-        self.stop = self.stop or SessionAborted(classification, "rcpt", str(reply), says_quit=True, waits=True)
-        self.stop.recipient = self.stop.recipient or entry.recipient
-        return True
-
-
-AGAIN = {
-    Action.FEWER_RECIPIENTS: Session.again_with_fewer,
-    Action.ONE_DOMAIN: Session.again_by_domain,
-    Action.USE_TLS: Session.again_with_tls,
-    Action.USE_SMTPUTF8: Session.again_with_utf8,
-    Action.BACK_OFF: Session.again_later,
-}
+    def fewer_recipients(self, sent: WindowCommand) -> LimitObserved | None:
+        """Too many recipients: in this transaction, or in this session if this transaction has accepted none."""
+        if self.counted_here or (sent.companions > 1 and not self.counted):
+            self.rcpt_per_transaction = max(1, self.counted_here)
+            return LimitObserved(rcpt_per_transaction=self.rcpt_per_transaction)
+        if self.counted:
+            self.rcpt_per_session = min(self.rcpt_per_session, self.counted)
+            return LimitObserved(rcpt_per_session=self.rcpt_per_session)
+        return None

@@ -1,12 +1,13 @@
-"""What a session and its driver say to each other."""
+"""The values that a session and its driver exchange."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..classify.classification import Classification, Failure
+from ....model.evidence import Classification
+from ..classify.classification import Failure
 from ..replies import Reply
 
 __all__ = [
@@ -20,68 +21,36 @@ __all__ = [
     "SessionPlan",
     "StartTls",
     "Step",
-    "Supply",
+    "StepResult",
     "TimedReply",
+    "WindowPlan",
+    "WindowRequest",
 ]
 
 
 class Recipient(NamedTuple):
-    """Whom to ask about.
+    """An address to ask about."""
 
-    Attributes
-    ----------
-    address : str
-        As it goes into RCPT, the domain in A-labels.
-    is_probe : bool
-        A random local part: it gets a transaction of its own.
-    """
-
-    address: str
-    is_probe: bool = False
-
-    @property
-    def domain(self) -> str:
-        """Everything after the last at sign, in lower case."""
-        return self.address.rpartition("@")[2].lower()
-
-
-Supply = Callable[[int], Sequence[Recipient]]
-"""Gives at most so many recipients to ask next, each at most once; nothing when there is no more."""
+    address: str  # as it goes into RCPT, the domain in A-labels
+    is_probe: bool = False  # a random local part: it gets a transaction of its own
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPlan:
-    """How to hold one session.
-
-    Attributes
-    ----------
-    helo_name : str
-        Our name in EHLO.
-    mail_from : str
-        Sender; empty is the null reverse-path.
-    starttls : str
-        ``offered`` (whenever offered), ``demanded`` (only then) or ``never``.
-    pipelining : bool
-        Whether to pipeline where the server offers it.
-    one_domain : bool
-        Whether a transaction holds recipients of one domain only.
-    rcpt_per_transaction, rcpt_per_session : int
-        Most recipients in each.
-    refusal_budget : int
-        Refused recipients after which the session ends.
-    slow_by : float
-        Seconds that a reply to RCPT must take longer than the one to EHLO to count as a punishment.
-    """
+    """Names and limits of one session."""
 
     helo_name: str
-    mail_from: str = ""
-    starttls: str = "offered"
-    pipelining: bool = True
-    one_domain: bool = False
+    mail_from: str = ""  # empty: the null reverse-path
+    starttls: str = "offered"  # "offered": whenever offered; "demanded": only when the server demands it; "never"
+    pipelining: bool = True  # where the server offers it
+    one_domain: bool = False  # one domain per transaction
     rcpt_per_transaction: int = 50
     rcpt_per_session: int = 500
-    refusal_budget: int = 9
-    slow_by: float = 0.5
+    refusal_budget: int = 9  # refused recipients after which the session ends
+    slow_by: float = 0.5  # seconds by which a reply to RCPT must exceed the one to EHLO to count as delayed
+
+
+# --- what the session asks the driver to do --------------------------------------------------------
 
 
 class Send(NamedTuple):
@@ -91,92 +60,81 @@ class Send(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Wait for one reply; `phase` is what it answers: ``banner``, ``ehlo``, ``mail``, ``rcpt`` or ``quit``."""
+    """Wait for one reply."""
 
-    phase: str
+    phase: str  # what it answers: "banner", "ehlo", "mail", "rcpt" or "quit"
 
 
 class StartTls(NamedTuple):
-    """Upgrade the connection now."""
+    """Upgrade the connection."""
 
 
-class TimedReply(NamedTuple):
-    """One reply, and the seconds it took since it could first be expected."""
+class WindowRequest(NamedTuple):
+    """Give the recipients to ask next."""
 
-    reply: Reply
-    seconds: float
+    size: int  # at most so many
+    asked: int  # recipients asked in this session so far
+    refused: int  # and refused among them
+    can_pipeline: bool
 
 
 class RecipientAnswer(NamedTuple):
-    """A recipient is done; `reply` is None where it could not be asked."""
+    """Pass on the answer about a recipient."""
 
     recipient: Recipient
-    reply: Reply | None
+    reply: Reply | None  # None: this recipient cannot be asked in this session
     classification: Classification
 
 
 @dataclass(frozen=True, slots=True)
 class LimitObserved:
-    """A limit that the exchange showed; None and False where it did not.
-
-    Attributes
-    ----------
-    rcpt_per_transaction, rcpt_per_session : int or None
-        It takes no more than these.
-    one_domain : bool
-        It takes one domain a transaction.
-    loses_replies : bool
-        It offers pipelining and cannot do it.
-    slowed_after, cut_after : int or None
-        Refused recipients after which it took its time, or ended the session.
-    """
+    """Pass on a limit that the server showed; None and False where it did not."""
 
     rcpt_per_transaction: int | None = None
     rcpt_per_session: int | None = None
-    one_domain: bool = False
-    loses_replies: bool = False
-    slowed_after: int | None = None
-    cut_after: int | None = None
+    one_domain: bool = False  # it accepts one domain per transaction
+    loses_replies: bool = False  # it offers PIPELINING and drops replies
+    slowed_after: int | None = None  # refused recipients after which its replies were delayed
+    cut_after: int | None = None  # refused recipients after which it ended the session
+
+
+# --- what the driver sends back ----------------------------------------------------------------------
+
+
+class TimedReply(NamedTuple):
+    """A reply, and the seconds since it could first be expected."""
+
+    reply: Reply
+    seconds: float
+
+
+class WindowPlan(NamedTuple):
+    """The recipients to ask next; no recipients: the session is over."""
+
+    recipients: Sequence[Recipient]
+    refusal_budget: int  # refused recipients after which the session ends
+    is_last: bool = False  # no window follows: QUIT can be sent together with this one
+
+
+# --- how it ends -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEnd:
-    """How a session ended.
+    """How a session ended."""
 
-    Attributes
-    ----------
-    classification : Classification or None
-        What ended it; None: nothing left to ask, or its limits were reached.
-    phase : str
-        What was being waited for: ``connect``, ``banner``, ``ehlo``, ``mail`` or ``rcpt``; empty if nothing ended it.
-    detail : str
-        The reply or failure that ended it, in one line.
-    recipient : Recipient or None
-        Whose RCPT was being answered; it is among the unasked.
-    unasked : tuple of Recipient
-        Drawn from the supply and not answered, in order.
-    reached : str
-        Furthest phase that went well: empty (no connection), ``connect``, ``banner``, ``ehlo`` or ``mail``.
-    asked, refused : int
-        Recipients whose RCPT got a reply, and those refused among them.
-    is_secure : bool
-        Whether TLS was used.
-    host : str
-        The IP address that was connected to.
-    """
-
-    classification: Classification | None = None
-    phase: str = ""
-    detail: str = ""
-    recipient: Recipient | None = None
-    unasked: tuple[Recipient, ...] = ()
-    reached: str = ""
-    asked: int = 0
-    refused: int = 0
-    is_secure: bool = False
-    host: str = ""
+    classification: Classification | None = None  # None: nothing left to ask, or its limits were reached
+    phase: str = ""  # "connect", or that of the reply which was expected; empty without a classification
+    detail: str = ""  # the reply or failure that ended it, on one line
+    recipient: Recipient | None = None  # the one whose RCPT was being answered; it is among `unasked`
+    unasked: tuple[Recipient, ...] = ()  # given to the session and not answered, in order
+    reached: str = ""  # last phase that succeeded: "" (no connection), "connect", "banner", "ehlo" or "mail"
+    asked: int = 0  # recipients whose RCPT got a reply
+    refused: int = 0  # and refused among them
+    is_secure: bool = False  # TLS was used
+    host: str = ""  # the IP address of the server
 
 
-Step = Send | Read | StartTls | RecipientAnswer | LimitObserved
-Sent = TimedReply | Failure | None
-Dialogue = Generator[Step, Sent, None]
+Step = Send | Read | StartTls | WindowRequest | RecipientAnswer | LimitObserved
+StepResult = TimedReply | WindowPlan | Failure | None
+Dialogue = Generator[Step, StepResult, None]

@@ -1,4 +1,4 @@
-"""One window of a session: which commands, in which order, and whether the replies are theirs. Pure."""
+"""One window of a session: its commands in order, and whether the replies belong to them. Pure."""
 
 from __future__ import annotations
 
@@ -9,51 +9,34 @@ from ..replies import Reply
 from . import commands as command
 from .steps import Recipient
 
-__all__ = ["OpenTransaction", "WindowCommand", "is_misplaced", "plan_window", "transaction_after"]
+__all__ = ["OpenTransaction", "WindowCommand", "domain_of", "is_misplaced", "plan_window", "transaction_after"]
 
 
 class WindowCommand(NamedTuple):
-    """One command of a window.
+    """One command of a window."""
 
-    Attributes
-    ----------
-    verb : str
-        ``RSET``, ``MAIL`` or ``RCPT``.
-    data : bytes
-        The command as it is sent.
-    recipient : Recipient or None
-        Of an RCPT.
-    companions : int
-        Recipients of its transaction, itself included.
-    domains : int
-        Domains of its transaction.
-    """
-
-    verb: str
+    verb: str  # "RSET", "MAIL" or "RCPT"
     data: bytes
-    recipient: Recipient | None = None
-    companions: int = 0
-    domains: int = 0
+    recipient: Recipient | None = None  # of an RCPT
+    companions: int = 0  # recipients of its transaction, itself included
+    domains: int = 0  # domains of its transaction
 
     @property
     def phase(self) -> str:
-        """How replies to it are classified."""
-        return "rcpt" if self.verb == "RCPT" else "mail"
+        """How the reply to it is classified."""
+        return "mail" if self.recipient is None else "rcpt"
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that may go on into the next window.
-
-    Attributes
-    ----------
-    asked : int
-        Recipients that were asked in it.
-    domains : frozenset of str
-        Their domains.
-    """
+    """A transaction that can continue in the next window."""
 
     asked: int = 0
     domains: frozenset[str] = frozenset()
+
+
+def domain_of(recipient: Recipient) -> str:
+    """Everything after the last at sign, in lower case."""
+    return recipient.address.rpartition("@")[2].lower()
 
 
 def plan_window(
@@ -66,80 +49,42 @@ def plan_window(
     begins_with_rset: bool,
     transaction: OpenTransaction | None = None,
 ) -> list[WindowCommand]:
-    """Lay out the commands that ask about `recipients`; transactions are parted by RSET.
+    """Lay out the commands that ask about `recipients`, all of them sendable; RSET separates transactions.
 
-    Parameters
-    ----------
-    recipients : sequence of Recipient
-        All of them sendable.
-    mail_from : str
-        Sender; empty is the null reverse-path.
-    per_transaction : int
-        Most recipients of one.
-    one_domain : bool
-        Whether each holds recipients of one domain only.
-    utf8 : set of Recipient
-        Those that need SMTPUTF8 although their address does not show it.
-    begins_with_rset : bool
-        Whether a transaction is under way.
-    transaction : OpenTransaction, optional
-        That transaction, if it may take more recipients: a MAIL the fewer, which in step is a round trip.
+    `utf8` names those that need SMTPUTF8 although their address is ASCII. `begins_with_rset` says that a
+    transaction is under way; `transaction` is given where it can take more recipients. This saves one MAIL round
+    trip when the server does not pipeline.
 
-    Returns
-    -------
-    list of WindowCommand
-        In the order to send.
-
-    Examples
-    --------
     >>> ask = [Recipient("a@x.example"), Recipient("zq7k@x.example", is_probe=True)]
     >>> how = {"mail_from": "", "per_transaction": 50, "one_domain": False, "utf8": set(), "begins_with_rset": False}
-    >>> [entry.verb for entry in plan_window(ask, **how)]
+    >>> [each.verb for each in plan_window(ask, **how)]
     ['MAIL', 'RCPT', 'RSET', 'MAIL', 'RCPT']
     """
-    going_on = (
-        [] if transaction is None or one_domain else who_goes_on(recipients, per_transaction - transaction.asked, utf8)
-    )
-    entries = lay_out(going_on, transaction or OpenTransaction())
-    gone = set(going_on)
-    for group, needs_utf8 in transactions(
-        (r for r in recipients if r not in gone), per_transaction, utf8, one_domain=one_domain
-    ):
-        if entries or begins_with_rset:
-            entries.append(WindowCommand("RSET", command.RSET))
-        entries.append(WindowCommand("MAIL", command.mail(mail_from, smtputf8=needs_utf8)))
-        entries += lay_out(group, OpenTransaction())
-    return entries
+    continued: list[Recipient] = []
+    if transaction is not None and not one_domain:
+        plain = [r for r in recipients if not r.is_probe and r not in utf8 and r.address.isascii()]
+        continued = plain[: max(0, per_transaction - transaction.asked)]
+    commands = rcpt_commands(continued, transaction or OpenTransaction())
+    done = set(continued)
+    rest = [r for r in recipients if r not in done]
+    for group, needs_utf8 in transactions(rest, per_transaction, utf8, one_domain=one_domain):
+        if commands or begins_with_rset:
+            commands.append(WindowCommand("RSET", command.RSET))
+        commands.append(WindowCommand("MAIL", command.mail(mail_from, smtputf8=needs_utf8)))
+        commands += rcpt_commands(group, OpenTransaction())
+    return commands
 
 
-def who_goes_on(recipients: Iterable[Recipient], room: int, utf8: Set[Recipient]) -> list[Recipient]:
-    """Whom a transaction without SMTPUTF8 can still take."""
-    plain = [r for r in recipients if not r.is_probe and r not in utf8 and r.address.isascii()]
-    return plain[: max(0, room)]
-
-
-def lay_out(group: Sequence[Recipient], transaction: OpenTransaction) -> list[WindowCommand]:
-    """The RCPT commands of a transaction that has had others before."""
-    companions, domains = len(group) + transaction.asked, len(transaction.domains.union(r.domain for r in group))
+def rcpt_commands(group: Sequence[Recipient], before: OpenTransaction) -> list[WindowCommand]:
+    """The RCPT commands of a transaction that may have had others before."""
+    companions, domains = len(group) + before.asked, len(before.domains.union(map(domain_of, group)))
     return [WindowCommand("RCPT", command.rcpt(r.address), r, companions, domains) for r in group]
-
-
-def transaction_after(entries: Sequence[WindowCommand], before: OpenTransaction | None) -> OpenTransaction | None:
-    """The transaction that is under way after a window; None: it takes no more, as those of probes and SMTPUTF8."""
-    last = max((index for index, entry in enumerate(entries) if entry.verb == "MAIL"), default=-1)
-    asked = [entry.recipient for entry in entries[last + 1 :] if entry.recipient]
-    if last >= 0:
-        is_plain = not entries[last].data.endswith(b"SMTPUTF8\r\n") and not any(r.is_probe for r in asked)
-        before = OpenTransaction() if is_plain else None
-    if before is None:
-        return None
-    return OpenTransaction(before.asked + len(asked), before.domains.union(r.domain for r in asked))
 
 
 def transactions(
     recipients: Iterable[Recipient], size: int, utf8: Set[Recipient], *, one_domain: bool
 ) -> Iterator[tuple[list[Recipient], bool]]:
-    """Group what may share a MAIL command; probes stand alone, since their fate must not touch anyone else's."""
+    """Group recipients that may share a MAIL command; a probe stands alone, so that it affects no other recipient."""
     groups: dict[tuple[bool, str], list[Recipient]] = {}
     probes: list[Recipient] = []
     for recipient in recipients:
@@ -147,7 +92,7 @@ def transactions(
             probes.append(recipient)
             continue
         needs_utf8 = recipient in utf8 or not recipient.address.isascii()
-        groups.setdefault((needs_utf8, recipient.domain if one_domain else ""), []).append(recipient)
+        groups.setdefault((needs_utf8, domain_of(recipient) if one_domain else ""), []).append(recipient)
     for (needs_utf8, _), group in groups.items():
         for start in range(0, len(group), size):
             yield group[start : start + size], needs_utf8
@@ -155,29 +100,29 @@ def transactions(
         yield [probe], not probe.address.isascii()
 
 
-def is_misplaced(entries: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
-    """Whether a refusal names a recipient of this window other than the one it would be taken for.
+def transaction_after(commands: Sequence[WindowCommand], before: OpenTransaction | None) -> OpenTransaction | None:
+    """The transaction under way after a window; None if it takes no more, as those of probes and SMTPUTF8."""
+    last = max((index for index, each in enumerate(commands) if each.verb == "MAIL"), default=-1)
+    asked = [each.recipient for each in commands[last + 1 :] if each.recipient]
+    if last >= 0:
+        is_plain = not commands[last].data.endswith(b"SMTPUTF8\r\n") and not any(r.is_probe for r in asked)
+        before = OpenTransaction() if is_plain else None
+    if before is None:
+        return None
+    return OpenTransaction(before.asked + len(asked), before.domains.union(map(domain_of, asked)))
+
+
+def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
+    """Whether a refusal names another recipient of this window than the one that it would be assigned to.
 
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
-    wrong `mailbox_not_found`.
-
-    Parameters
-    ----------
-    entries : sequence of WindowCommand
-        As sent.
-    replies : sequence of Reply
-        As they came; may be fewer.
-
-    Returns
-    -------
-    bool
-        True: the replies are not in step.
+    wrong `mailbox_not_found`. There may be fewer replies than commands.
     """
-    asked = [entry.recipient.address.lower() for entry in entries if entry.recipient]
-    for entry, reply in zip(entries, replies, strict=False):
-        if reply.is_positive or entry.recipient is None or "@" not in reply.text or len(asked) == 1:
+    asked = [each.recipient.address.lower() for each in commands if each.recipient]
+    for each, reply in zip(commands, replies, strict=False):
+        if reply.is_positive or each.recipient is None or "@" not in reply.text or len(asked) == 1:
             continue
         text = reply.text.lower()
-        if entry.recipient.address.lower() not in text and any(address in text for address in asked):
+        if each.recipient.address.lower() not in text and any(address in text for address in asked):
             return True
     return False
