@@ -56,6 +56,7 @@ async def test_application_closes_its_backend_and_its_store(tmp_path: Path) -> N
     [
         ("starlette", "import mailverdict.service", "service"),
         ("sqlalchemy", "import mailverdict.service", "service"),
+        ("prometheus_client", "import mailverdict.service", "service"),
         ("psycopg", "from mailverdict.service.jobs.store import Store; Store('postgresql://x@/y')", "postgres"),
     ],
 )

@@ -96,7 +96,7 @@ def page(request: pytest.FixtureRequest, browser: Any, service: Address) -> Iter
     opened.on("pageerror", lambda error: opened.complaints.append(str(error)))
     opened.on("request", lambda wanted: opened.loaded.append(wanted.url))
     opened.goto(service.url)
-    expect(opened.locator("#state")).to_have_text("It is up and working.")
+    expect(opened.locator("#state")).to_have_text("The service is working.")
     yield opened
     context.close()
 
@@ -114,7 +114,7 @@ def try_address(page: Any, email: str, validation_type: str) -> str:
 def test_browser_shows_quota_and_queue(page: Any, service: Address) -> None:
     assert page.inner_text("#daily_limit") == "100"
     assert page.inner_text("#waiting") == "0"
-    assert page.inner_text("#state") == "It is up and working."
+    assert page.inner_text("#state") == "The service is working."
     assert page.complaints == []
     assert all(url.startswith((service.url, "data:")) for url in page.loaded)
 
