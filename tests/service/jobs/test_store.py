@@ -1,5 +1,6 @@
 """Jobs and quota in the database; the same on SQLite and, marked `servers`, on PostgreSQL."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -209,6 +210,19 @@ def test_commit_is_on_the_disk(tmp_path: Path) -> None:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2  # FULL
     store.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
+def test_new_store_is_readable_by_its_user_only(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.db"
+    store = Store(f"sqlite:///{path}")
+    store.commit([debit("a", 1, "j1")])
+    modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.glob("jobs.db*") if "owner" not in each.name}
+    store.close()
+    assert modes == {"jobs.db": 0o600, "jobs.db-wal": 0o600, "jobs.db-shm": 0o600}
+    path.chmod(0o640)  # as an operator may decide
+    Store(f"sqlite:///{path}").close()
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.parametrize("path", ["no/such/directory/jobs.db", "."])

@@ -6,8 +6,10 @@ database releases the lock when the process ends, however it ends.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,17 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
 
-__all__ = ["SCHEMA_VERSION", "connect", "create_tables", "job", "lock_file", "parse_url", "quota", "upsert_quota"]
+__all__ = [
+    "SCHEMA_VERSION",
+    "connect",
+    "create_file",
+    "create_tables",
+    "job",
+    "lock_file",
+    "parse_url",
+    "quota",
+    "upsert_quota",
+]
 
 SCHEMA_VERSION = "1"
 METADATA = MetaData()
@@ -76,6 +88,17 @@ def parse_url(text: str) -> URL:
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).parent.is_dir():
         raise SettingsError(f"store: the directory of {url.database!r} does not exist")
     return url
+
+
+def create_file(url: URL) -> None:
+    """Create a missing SQLite file so that only its user can read it: it contains addresses.
+
+    SQLite gives the files beside it the same mode. The mode of an existing file is not changed.
+    """
+    path = url.database or ""
+    if not path.startswith("file:"):  # a URI, which SQLite opens itself
+        with suppress(OSError):  # it exists, or SQLite's own error says more
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def connect(url: URL, *, writes: bool) -> Engine:

@@ -15,7 +15,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, insert, select, update
 
 from ...contract.envelope import JobStatus
-from .schema import connect, create_tables, job, lock_file, parse_url, quota, upsert_quota
+from .schema import connect, create_file, create_tables, job, lock_file, parse_url, quota, upsert_quota
 
 __all__ = [
     "Claim",
@@ -205,8 +205,10 @@ class Store:
 
     def __init__(self, url: str) -> None:
         parsed = parse_url(url)
-        # A PostgreSQL store is locked by the session that writes, and unlocked with its connection.
-        self.unlock = lock_file(parsed) if parsed.get_backend_name() == "sqlite" else lambda: None
+        self.unlock: Callable[[], None] = lambda: None  # the writer's session locks a PostgreSQL store
+        if parsed.get_backend_name() == "sqlite":
+            self.unlock = lock_file(parsed)
+            create_file(parsed)
         self.writer = connect(parsed, writes=True)
         self.reader = connect(parsed, writes=False)
         try:
