@@ -1,6 +1,7 @@
 """Answers as exceptions."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,8 @@ from mailverdict.errors import QuotaExceeded, RateLimited, ServiceError, Transpo
 from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Verification
 from mailverdict.remote.api import (
-    Lost,
-    Trouble,
-    answer_row,
+    JobFailure,
+    NoAnswer,
     error_of,
     is_quota_refusal,
     job_row,
@@ -58,7 +58,7 @@ def test_errors_carry_what_was_said() -> None:
 
 def test_a_lost_answer_is_its_own_error() -> None:
     error = TransportError("gone")
-    assert error_of(Lost(error, was_sent=True)) is error
+    assert error_of(NoAnswer(error, was_sent=True)) is error
 
 
 def test_odd_details_are_no_numbers() -> None:
@@ -89,12 +89,12 @@ def test_a_verdict_is_taken_as_it_is_with_reasons_that_no_table_knows() -> None:
 
 
 def test_the_row_answers_the_address_that_was_asked() -> None:
-    row = answer_row(Verification("Ada@EXAMPLE.org", "mx", "valid"), "Ada@example.org")
+    row = job_row(Verification("Ada@EXAMPLE.org", "mx", "valid"), replace(JOB, email="Ada@example.org"))
     assert (row["email"], row["normalized"], row["source"]) == ("Ada@example.org", "Ada@EXAMPLE.org", "remote")
 
 
 def test_a_technical_failure_has_no_verdict() -> None:
-    row = rows_table([job_row(Trouble("ERROR", "disk on fire"), JOB)]).to_pylist()[0]
+    row = rows_table([job_row(JobFailure("ERROR", "disk on fire"), JOB)]).to_pylist()[0]
     assert (row["status"], row["result"], row["reasons"], row["error"]) == ("error", None, None, "ERROR")
     assert json.loads(row["errors"]) == [{"code": "ERROR", "message": "disk on fire"}]
 

@@ -11,12 +11,20 @@ from hypothesis import strategies as st
 from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
 from mailverdict.contract.envelope import Failure, Success
 from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
-from mailverdict.remote.api import QUOTA_REQUEST, Answer, Lost, Pause, Request, read_quota
-from mailverdict.remote.bulk import GRACE, RESUBMISSIONS, Submission, ask_quota, batch_size, match_entries, was_counted
+from mailverdict.remote.api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, Pause, read_quota
+from mailverdict.remote.bulk import (
+    GRACE,
+    RESUBMISSIONS,
+    Submission,
+    batch_size,
+    match_entries,
+    request_quota,
+    was_counted,
+)
 from tests.remote.world import addresses
 
-RESET = Lost(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
-NOT_SENT = Lost(TransportError("POST http://verify.test: no connection"), was_sent=False)
+RESET = NoAnswer(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
+NOT_SENT = NoAnswer(TransportError("POST http://verify.test: no connection"), was_sent=False)
 
 
 def quota(used: int, limit: int = 100) -> Success:
@@ -36,7 +44,7 @@ def new_submission(emails: Sequence[str]) -> Submission:
     return Submission(emails, "mx", clock=lambda: 50.0, new_token=lambda: f"t{next(numbers)}")
 
 
-def drive(submission: Submission, answers: Sequence[Answer]) -> list[Any]:
+def drive(submission: Submission, answers: Sequence[ApiAnswer]) -> list[Any]:
     """Drive one batch with scripted answers, all of which must be asked for; give the steps that were taken."""
     steps = submission.next_batch()
     left, taken, answer = list(answers), [], None
@@ -47,15 +55,15 @@ def drive(submission: Submission, answers: Sequence[Answer]) -> list[Any]:
             assert not left, f"never asked for: {left}"
             return taken
         taken.append(step)
-        answer = left.pop(0) if isinstance(step, Request) else None
+        answer = left.pop(0) if isinstance(step, ApiRequest) else None
 
 
 def posts(taken: Sequence[Any]) -> list[list[str]]:
-    return [step.body["emails"] for step in taken if isinstance(step, Request) and step.body]
+    return [step.body["emails"] for step in taken if isinstance(step, ApiRequest) and step.body]
 
 
 def kinds(taken: Sequence[Any]) -> list[str]:
-    return [step.method if isinstance(step, Request) else type(step).__name__ for step in taken]
+    return [step.method if isinstance(step, ApiRequest) else type(step).__name__ for step in taken]
 
 
 def test_the_quota_is_asked_first_and_the_batch_announced_before_it_is_sent() -> None:
@@ -71,7 +79,7 @@ def test_the_quota_is_asked_first_and_the_batch_announced_before_it_is_sent() ->
 
 def test_a_submission_is_never_marked_repeatable() -> None:
     taken = drive(new_submission(["a@b.org"]), [quota(0), accepted(["a@b.org"])])
-    assert [step.is_repeatable for step in taken if isinstance(step, Request)] == [True, False]
+    assert [step.is_repeatable for step in taken if isinstance(step, ApiRequest)] == [True, False]
 
 
 def test_batches_have_at_most_100_addresses() -> None:
@@ -162,9 +170,9 @@ def test_what_never_left_this_machine_is_not_uncertain() -> None:
     assert submission.error is NOT_SENT.error
 
 
-UNSURE: list[Answer] = [
+UNSURE: list[ApiAnswer] = [
     RESET,
-    Lost(ContractError("cut JSON"), was_sent=True),
+    NoAnswer(ContractError("cut JSON"), was_sent=True),
     Failure("INTERNAL_ERROR", "m", 500, {}),
     Failure("UPSTREAM_ERROR", "m", 502, {}),
     Failure("", "HTML", 502, {}),
@@ -179,11 +187,11 @@ UNSURE: list[Answer] = [
 
 
 @pytest.mark.parametrize("answer", UNSURE)
-def test_a_lost_submission_that_was_counted_is_uncertain_and_told(answer: Answer) -> None:
+def test_a_lost_submission_that_was_counted_is_uncertain_and_told(answer: ApiAnswer) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(15)])
     assert kinds(taken)[3:] == ["POST", "Pause", "GET", "QuotaSeen", "Deferred", "Noticed"]
-    assert taken[4] == Pause(GRACE, taken[4].why)
+    assert taken[4] == Pause(GRACE, taken[4].reason)
     assert taken[7] == Deferred(tuple(addresses(5)), "uncertain", token="t1")
     assert "from 10 to 15" in taken[8].message
     assert not submission.left
@@ -191,7 +199,7 @@ def test_a_lost_submission_that_was_counted_is_uncertain_and_told(answer: Answer
 
 
 @pytest.mark.parametrize("answer", UNSURE)
-def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(answer: Answer) -> None:
+def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(answer: ApiAnswer) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(10)])
     assert taken[-1] == Deferred((), "rejected", token="t1")
@@ -303,7 +311,7 @@ RECORD = {"daily_limit": 100, "used": 40, "remaining": 60}
 
 
 def test_asking_tells_the_quota_and_gives_it_back() -> None:
-    steps = ask_quota()
+    steps = request_quota()
     assert next(steps) == QUOTA_REQUEST
     assert steps.send(Success(RECORD, {})) == QuotaSeen(Quota(100, 40, 60))
     with pytest.raises(StopIteration) as over:
@@ -312,7 +320,7 @@ def test_asking_tells_the_quota_and_gives_it_back() -> None:
 
 
 def test_asking_raises_what_the_service_said() -> None:
-    steps = ask_quota()
+    steps = request_quota()
     next(steps)
     with pytest.raises(ServiceError, match="down"):
         steps.send(Failure("INTERNAL_ERROR", "down", 500, {}))
@@ -342,7 +350,7 @@ def test_what_is_no_record_is_refused(body: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("left", "remaining", "largest", "size", "why"),
+    ("left", "remaining", "max_batch", "size", "why"),
     [
         (250, 10_000, 100, 100, "the contract's limit"),
         (30, 10_000, 100, 30, "no more is left"),
@@ -352,8 +360,8 @@ def test_what_is_no_record_is_refused(body: Any) -> None:
         (250, -5, 100, 0, "an overdrawn quota is an empty one"),
     ],
 )
-def test_batch_size(left: int, remaining: int, largest: int, size: int, why: str) -> None:
-    assert batch_size(left, remaining, largest) == size, why
+def test_batch_size(left: int, remaining: int, max_batch: int, size: int, why: str) -> None:
+    assert batch_size(left, remaining, max_batch) == size, why
 
 
 @pytest.mark.parametrize(

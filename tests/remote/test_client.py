@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from mailverdict.contract.envelope import Failure, Success
 from mailverdict.errors import ContractError, SettingsError, TransportError
-from mailverdict.remote.api import Answer, Lost, Request
+from mailverdict.remote.api import ApiAnswer, ApiRequest, NoAnswer
 from mailverdict.remote.client import (
-    FOREIGN,
-    LARGEST_BODY,
+    MAX_BODY,
+    TRANSPORT_FAILURES,
     Client,
     Retries,
     check_headers,
@@ -29,15 +29,15 @@ from tests.doubles.clock import run_virtual
 from tests.remote.scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
 
 URL = "http://verify.test"
-GET = Request("GET", "/api/thing")
-BARE = Request("GET", "/api/quota", is_enveloped=False)
-POST = Request("POST", "/api/bulk-check-email", {"emails": []}, is_repeatable=False)
+GET = ApiRequest("GET", "/api/thing")
+BARE = ApiRequest("GET", "/api/quota", is_enveloped=False)
+POST = ApiRequest("POST", "/api/bulk-check-email", {"emails": []}, is_repeatable=False)
 OK = {"success": True, "data": {"n": 1}, "meta": META}
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
-def ask(handler: Handler, request: Request = GET, **options: Any) -> tuple[Answer, int, float]:
+def ask(handler: Handler, request: ApiRequest = GET, **options: Any) -> tuple[ApiAnswer, int, float]:
     """Ask once with `handler` as the service; give the answer, the requests it took and the seconds."""
     calls = []
 
@@ -45,9 +45,9 @@ def ask(handler: Handler, request: Request = GET, **options: Any) -> tuple[Answe
         calls.append(incoming)
         return handler(incoming)
 
-    async def main(loop: Any) -> tuple[Answer, int, float]:
+    async def main(loop: Any) -> tuple[ApiAnswer, int, float]:
         async with Client(URL, transport=httpx.MockTransport(serve), jitter=lambda: 1.0, **options) as client:
-            answer = await client.ask(request)
+            answer = await client.send(request)
         return answer, len(calls), loop.time()
 
     return run_virtual(main)
@@ -104,10 +104,10 @@ def test_a_success_envelope_with_an_error_status_is_none() -> None:
     assert answer.status == 404
 
 
-@pytest.mark.parametrize("kind", [kind for kind, _, _ in FOREIGN])
+@pytest.mark.parametrize("kind", [kind for kind, _, _ in TRANSPORT_FAILURES])
 def test_every_failure_of_the_transport_is_ours_and_names_the_url(kind: type[httpx.RequestError]) -> None:
     answer, *_ = ask(raising(kind))
-    assert isinstance(answer, Lost)
+    assert isinstance(answer, NoAnswer)
     assert isinstance(answer.error, TransportError)
     assert f"GET {URL}/api/thing" in str(answer.error)
     assert "seen" in str(answer.error)
@@ -118,7 +118,7 @@ def all_subclasses(kind: type) -> set[type]:
 
 
 def test_the_table_knows_every_concrete_failure_of_httpx() -> None:
-    known = [kind for kind, _, _ in FOREIGN]
+    known = [kind for kind, _, _ in TRANSPORT_FAILURES]
     abstract = {httpx.TransportError, httpx.TimeoutException, httpx.NetworkError, httpx.ProtocolError}
     assert all_subclasses(httpx.RequestError) - abstract == set(known)
     for i, kind in enumerate(known):
@@ -131,7 +131,7 @@ def test_the_table_knows_every_concrete_failure_of_httpx() -> None:
 )
 def test_it_is_known_whether_a_request_may_have_arrived(kind: type[httpx.RequestError], was_sent: bool) -> None:
     answer, *_ = ask(raising(kind), POST)
-    assert isinstance(answer, Lost)
+    assert isinstance(answer, NoAnswer)
     assert answer.was_sent is was_sent
 
 
@@ -211,7 +211,7 @@ def test_a_redirect_is_not_followed_and_says_where_to(status: int) -> None:
 )
 def test_a_success_that_says_nothing_is_lost_and_shows_what_was_seen(body: bytes) -> None:
     answer, *_ = ask(reply(200, body))
-    assert isinstance(answer, Lost)
+    assert isinstance(answer, NoAnswer)
     assert isinstance(answer.error, ContractError)
     assert answer.was_sent
     assert f"{len(body)} octets" in str(answer.error)
@@ -229,20 +229,20 @@ def test_a_proxy_s_page_is_shown_shortened_on_one_line() -> None:
 
 
 def test_an_answer_too_large_is_not_taken_in() -> None:
-    answer, *_ = ask(reply(200, b'{"success": true, "data": "' + b"x" * LARGEST_BODY + b'"}'))
-    assert isinstance(answer, Lost)
+    answer, *_ = ask(reply(200, b'{"success": true, "data": "' + b"x" * MAX_BODY + b'"}'))
+    assert isinstance(answer, NoAnswer)
     assert "larger than" in str(answer.error)
 
 
 def test_a_small_answer_that_unpacks_to_a_large_one_is_not_taken_in() -> None:
-    bomb = gzip.compress(b" " * (8 * LARGEST_BODY))
+    bomb = gzip.compress(b" " * (8 * MAX_BODY))
     answer, *_ = ask(reply(200, bomb, **{"Content-Encoding": "gzip"}))
-    assert isinstance(answer, Lost)
+    assert isinstance(answer, NoAnswer)
     assert "larger than" in str(answer.error)
 
 
 def test_an_answer_nested_too_deeply_is_no_answer() -> None:
-    assert isinstance(ask(reply(200, b"[" * 100_000))[0], Lost)
+    assert isinstance(ask(reply(200, b"[" * 100_000))[0], NoAnswer)
 
 
 def test_lone_surrogates_are_made_harmless() -> None:
@@ -264,14 +264,14 @@ def test_decoding_raises_nothing_but_a_contract_error(body: bytes) -> None:
 
 
 def test_a_service_that_never_answers_is_left_in_time() -> None:
-    async def main(loop: Any) -> tuple[Answer, float]:
+    async def main(loop: Any) -> tuple[ApiAnswer, float]:
         service = ScriptedService(loop.wall_clock)
         service.always["quota"] = FAULTS["never answers"]
         async with Client(URL, transport=Wire(service, asyncio.sleep), timeout=20.0, jitter=lambda: 1.0) as client:
-            return await client.ask(BARE), loop.time()
+            return await client.send(BARE), loop.time()
 
     answer, seconds = run_virtual(main)
-    assert isinstance(answer, Lost)
+    assert isinstance(answer, NoAnswer)
     assert "within 20 seconds" in str(answer.error)
     assert seconds < 90, "the budget of retries bounds the whole"
 
@@ -385,7 +385,7 @@ def test_retry_after_never_raises(text: str) -> None:
 
 
 def test_retries_end_with_their_number() -> None:
-    lost = Lost(TransportError("x"), was_sent=True)
+    lost = NoAnswer(TransportError("x"), was_sent=True)
     assert Retries(attempts=2).wait_before(2, lost, GET, 0.0) == 0.25
     assert Retries(attempts=2).wait_before(3, lost, GET, 0.0) is None
 
@@ -405,7 +405,7 @@ async def raw_server(handle: Callable[[asyncio.StreamReader, asyncio.StreamWrite
         yield server.sockets[0].getsockname()[1]
 
 
-def ask_raw(answer: bytes | None, scheme: str = "http", request: Request = BARE) -> Answer:
+def ask_raw(answer: bytes | None, scheme: str = "http", request: ApiRequest = BARE) -> ApiAnswer:
     """Ask a real socket that answers these octets and closes; None: nobody listens there."""
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -413,17 +413,17 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: Request = BARE)
         writer.write(answer or b"")
         await writer.drain()
 
-    async def main() -> Answer:
+    async def main() -> ApiAnswer:
         async with raw_server(handle) as port:
             if answer is not None:
                 return await send(port)
         return await send(port)
 
-    async def send(port: int) -> Answer:
+    async def send(port: int) -> ApiAnswer:
         transport = httpx.AsyncHTTPTransport()
         url = f"{scheme}://127.0.0.1:{port}"
         async with transport, Client(url, transport=transport, retries=Retries(attempts=1), timeout=10) as client:
-            return await client.ask(request)
+            return await client.send(request)
 
     return asyncio.run(main())
 
@@ -433,15 +433,15 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: Request = BARE)
     [
         (None, "http", False, "no connection"),
         (b"HTTP/1.1 400 no\r\n\r\n", "https", False, "TLS failed"),
-        (b"", "http", True, "broke off"),
-        (b"220 mail.example.org ESMTP\r\n", "http", True, "broke off or is no HTTP"),
-        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "http", True, "broke off"),
+        (b"", "http", True, "incomplete"),
+        (b"220 mail.example.org ESMTP\r\n", "http", True, "is incomplete or not HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "http", True, "incomplete"),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nxyz", "http", True, "compression"),
     ],
 )
 def test_real_sockets_that_misbehave(answer: bytes | None, scheme: str, was_sent: bool, words: str) -> None:
     lost = ask_raw(answer, scheme)
-    assert isinstance(lost, Lost)
+    assert isinstance(lost, NoAnswer)
     assert words in str(lost.error)
     assert f"{scheme}://127.0.0.1" in str(lost.error)
     assert lost.was_sent is was_sent
@@ -449,8 +449,8 @@ def test_real_sockets_that_misbehave(answer: bytes | None, scheme: str, was_sent
 
 def test_a_tls_failure_is_hopeless() -> None:
     lost = ask_raw(b"HTTP/1.1 400 no\r\n\r\n", "https")
-    assert isinstance(lost, Lost)
-    assert lost.is_hopeless
+    assert isinstance(lost, NoAnswer)
+    assert lost.is_permanent
 
 
 def test_a_real_socket_that_behaves() -> None:

@@ -12,8 +12,16 @@ from mailverdict.backend import Job
 from mailverdict.contract.envelope import Failure, Success
 from mailverdict.errors import ContractError, RateLimited, ServiceError, SettingsError, TransportError
 from mailverdict.model.verification import Verification
-from mailverdict.remote.api import Lost, Trouble
-from mailverdict.remote.polling import GaveUp, Heard, News, PollSchedule, follow_job, poll_request, read_news
+from mailverdict.remote.api import JobFailure, NoAnswer
+from mailverdict.remote.polling import (
+    GaveUp,
+    PollResult,
+    PollSchedule,
+    TimedPollResult,
+    follow_job,
+    poll_request,
+    read_poll,
+)
 from tests.remote.scripted import payload
 
 JOB = Job("j1", "ada@example.org", "smtp", submitted_at=1000.0)
@@ -22,8 +30,8 @@ SCHEDULE = PollSchedule()
 DOWN = TransportError("GET http://verify.test: no connection")
 
 
-def follow(hear: Callable[[float], News], schedule: PollSchedule = SCHEDULE) -> tuple[Any, list[float]]:
-    """Follow the job with `hear(age)` as the news at each poll; give the ending and the ages of the polls."""
+def follow(poll: Callable[[float], PollResult], schedule: PollSchedule = SCHEDULE) -> tuple[Any, list[float]]:
+    """Follow the job with `poll(age)` as the result at each poll; give the ending and the ages of the polls."""
     follower = follow_job(JOB, schedule, schedule.first_poll(JOB, 0, 1, JOB.submitted_at))
     ages = []
     at = next(follower)
@@ -31,7 +39,7 @@ def follow(hear: Callable[[float], News], schedule: PollSchedule = SCHEDULE) -> 
         ages.append(at - JOB.submitted_at)
         assert len(ages) < 10_000, "followed for ever"
         try:
-            at = follower.send(Heard(hear(ages[-1]), at))
+            at = follower.send(TimedPollResult(poll(ages[-1]), at))
         except StopIteration as over:
             return over.value, ages
 
@@ -49,8 +57,8 @@ def test_schedule_gives_up_at_its_age_and_not_before() -> None:
     assert ages[-1] >= 900 > ages[-2]
 
 
-@pytest.mark.parametrize("final", [VERIFICATION, Trouble("ERROR", "no")])
-def test_a_final_status_ends_it_at_once(final: News) -> None:
+@pytest.mark.parametrize("final", [VERIFICATION, JobFailure("ERROR", "no")])
+def test_a_final_status_ends_it_at_once(final: PollResult) -> None:
     assert follow(lambda _: final) == (final, [2.0])
 
 
@@ -61,13 +69,13 @@ def test_early_404_is_pending_and_a_few_in_a_row_are_an_error() -> None:
 
 
 def test_404_count_starts_again_when_the_job_is_seen() -> None:
-    heard = iter([None] * 5 + ["queued"] + [None] * 5 + [VERIFICATION])
-    assert follow(lambda _: next(heard))[0] == VERIFICATION
+    results = iter([None] * 5 + ["queued"] + [None] * 5 + [VERIFICATION])
+    assert follow(lambda _: next(results))[0] == VERIFICATION
 
 
 def test_trouble_with_the_service_says_nothing_about_the_job() -> None:
-    heard = iter([DOWN, ServiceError("500", status=500), DOWN, VERIFICATION])
-    assert follow(lambda _: next(heard)) == (VERIFICATION, [2.0, 4.0, 6.0, 8.0])
+    results = iter([DOWN, ServiceError("500", status=500), DOWN, VERIFICATION])
+    assert follow(lambda _: next(results)) == (VERIFICATION, [2.0, 4.0, 6.0, 8.0])
 
 
 def test_a_job_whose_polls_keep_failing_is_let_be_in_the_end() -> None:
@@ -77,24 +85,24 @@ def test_a_job_whose_polls_keep_failing_is_let_be_in_the_end() -> None:
 
 
 def test_an_old_job_is_not_let_be_over_one_failing_poll() -> None:
-    heard = iter([DOWN, "queued"])
+    results = iter([DOWN, "queued"])
     follower = follow_job(JOB, SCHEDULE, 90_000.0)
     next(follower)
-    assert follower.send(Heard(next(heard), 90_000.0)) == 90_015.0
+    assert follower.send(TimedPollResult(next(results), 90_000.0)) == 90_015.0
     with pytest.raises(StopIteration) as over:
-        follower.send(Heard(next(heard), 90_015.0))
+        follower.send(TimedPollResult(next(results), 90_015.0))
     assert over.value.value == GaveUp("still 'queued'")
 
 
 def test_a_limiter_s_wait_is_respected() -> None:
-    heard = iter([RateLimited("slow down", retry_after=40.0), VERIFICATION])
-    assert follow(lambda _: next(heard))[1] == [2.0, 42.0]
+    results = iter([RateLimited("slow down", retry_after=40.0), VERIFICATION])
+    assert follow(lambda _: next(results))[1] == [2.0, 42.0]
 
 
 def test_a_clock_that_went_back_does_no_harm() -> None:
     follower = follow_job(JOB, SCHEDULE, 0.0)
     next(follower)
-    assert follower.send(Heard("queued", 10.0)) == 12.0
+    assert follower.send(TimedPollResult("queued", 10.0)) == 12.0
 
 
 def test_first_polls_are_staggered_within_one_interval() -> None:
@@ -159,57 +167,57 @@ def record(**fields: Any) -> Success:
 
 
 def test_news_of_a_finished_job_is_its_verification() -> None:
-    news = read_news(
+    result = read_poll(
         JOB, record(status="done", verification=payload("ada@example.org", "smtp", "risky", reasons=["role"]))
     )
-    assert isinstance(news, Verification)
-    assert (news.result, news.reasons) == ("risky", ("role",))
+    assert isinstance(result, Verification)
+    assert (result.result, result.reasons) == ("risky", ("role",))
 
 
 @pytest.mark.parametrize("status", ["queued", "processing", "paused", "waiting for rain"])
 def test_news_of_an_unfinished_job_is_its_status_known_or_not(status: str) -> None:
-    assert read_news(JOB, record(status=status)) == status
+    assert read_poll(JOB, record(status=status)) == status
 
 
 def test_news_of_a_technical_failure() -> None:
-    assert read_news(JOB, record(status="error")) == Trouble("ERROR", "the service could not check this address")
+    assert read_poll(JOB, record(status="error")) == JobFailure("ERROR", "the service could not check this address")
 
 
 def test_news_of_an_unknown_job_is_none() -> None:
-    assert read_news(JOB, Failure("JOB_NOT_FOUND", "no", 404, {})) is None
-    assert read_news(JOB, Failure("", "HTML", 404, {})) is None
+    assert read_poll(JOB, Failure("JOB_NOT_FOUND", "no", 404, {})) is None
+    assert read_poll(JOB, Failure("", "HTML", 404, {})) is None
 
 
 def test_news_of_an_earlier_revision_carries_the_type_that_was_asked() -> None:
-    news = read_news(JOB, Success({"job_id": "j1", "result": {"email": "ada@example.org", "status": "invalid"}}, {}))
-    assert isinstance(news, Verification)
-    assert (news.result, news.validation_type) == ("invalid", "smtp")
+    result = read_poll(JOB, Success({"job_id": "j1", "result": {"email": "ada@example.org", "status": "invalid"}}, {}))
+    assert isinstance(result, Verification)
+    assert (result.result, result.validation_type) == ("invalid", "smtp")
 
 
 def test_another_job_s_record_is_no_news_of_this_one() -> None:
     done = record(status="done", verification=payload("eve@example.org", "smtp"))
     done.data["job_id"] = "j2"
-    assert isinstance(read_news(JOB, done), ContractError)
+    assert isinstance(read_poll(JOB, done), ContractError)
 
 
 @pytest.mark.parametrize(
     "verification", [None, {}, {"email": "a@b.org", "validation_type": "mx", "result": "great"}, 7]
 )
 def test_a_finished_job_with_an_unusable_payload_is_over_all_the_same(verification: Any) -> None:
-    news = read_news(JOB, record(status="done", verification=verification))
-    assert isinstance(news, Trouble)
-    assert news.code == "CONTRACT"
+    result = read_poll(JOB, record(status="done", verification=verification))
+    assert isinstance(result, JobFailure)
+    assert result.code == "CONTRACT"
 
 
 @pytest.mark.parametrize(
     "data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}]
 )
 def test_data_that_is_no_record_is_trouble_with_the_service(data: Any) -> None:
-    assert isinstance(read_news(JOB, Success(data, {})), ContractError)
+    assert isinstance(read_poll(JOB, Success(data, {})), ContractError)
 
 
 def test_a_lost_answer_is_trouble_with_the_service() -> None:
-    assert read_news(JOB, Lost(DOWN, was_sent=True)) is DOWN
+    assert read_poll(JOB, NoAnswer(DOWN, was_sent=True)) is DOWN
 
 
 KEYS = [
@@ -234,7 +242,7 @@ JSON = st.recursive(
 
 @given(JSON, st.sampled_from(["queued", "done", "error", "valid", "invalid"]))
 def test_reading_news_never_raises(data: Any, status: str) -> None:
-    read_news(JOB, Success(data, {}))
+    read_poll(JOB, Success(data, {}))
     whole = {"job_id": "j1", "result": {"email": "a@b.org", "status": status, "verification": data, "details": data}}
-    news = read_news(JOB, Success(whole, {}))
-    assert isinstance(news, Verification | Trouble | str)
+    result = read_poll(JOB, Success(whole, {}))
+    assert isinstance(result, Verification | JobFailure | str)

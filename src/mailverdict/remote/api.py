@@ -1,7 +1,7 @@
-"""What a decision can ask for, and what it is told: the vocabulary between deciding and doing.
+"""A verification service's API as values: requests, answers, the errors and the result rows they mean.
 
-The generators of `quota` and `bulk` yield steps. A `Request` is answered with an `Answer`; a
-`Pause` and an `Event` are answered with None.
+Submitting is decided by generators of steps (`mailverdict.remote.bulk`), which do no I/O. An
+`ApiRequest` is answered with an `ApiAnswer`; a `Pause` and an `Event` are answered with None.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from ..verdicts import settle
 
 __all__ = [
     "QUOTA_REQUEST",
-    "Answer",
-    "Lost",
+    "ApiAnswer",
+    "ApiRequest",
+    "JobFailure",
+    "NoAnswer",
     "Pause",
-    "Request",
     "Step",
     "Steps",
-    "Trouble",
-    "answer_row",
     "error_of",
     "is_quota_refusal",
     "job_row",
@@ -39,134 +38,121 @@ __all__ = [
     "rejected_row",
     "rows_table",
     "success_of",
-    "trouble_row",
 ]
 
-TOO_MANY = 429
+TOO_MANY_REQUESTS = 429
+MAX_ADDRESS = 320  # characters: local part 64, "@", domain 255 (RFC 5321 section 4.5.3.1)
+MALFORMED = "invalid email"  # "Invalid email format" is the contract's message for a malformed address
+
+Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """One HTTP request.
-
-    Attributes
-    ----------
-    method, path : str
-        As ``GET`` and ``/api/quota``; the path is below the base URL.
-    body : mapping or None
-        Sent as JSON.
-    is_repeatable : bool
-        Whether sending it twice does no harm; a submission is paid for.
-    is_enveloped : bool
-        Whether a success comes in an envelope.
-    """
+class ApiRequest:
+    """One HTTP request."""
 
     method: str
-    path: str
-    body: Mapping[str, Any] | None = None
-    is_repeatable: bool = True
-    is_enveloped: bool = True
+    path: str  # below the base URL
+    body: Mapping[str, Any] | None = None  # sent as JSON
+    is_repeatable: bool = True  # False if a second request could be paid for
+    is_enveloped: bool = True  # whether a success has an envelope
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """No usable answer.
-
-    Attributes
-    ----------
-    error : BackendError
-        What was seen.
-    was_sent : bool
-        False only if the request certainly never reached the service.
-    is_hopeless : bool
-        Whether the same request would end the same way.
-    """
+class NoAnswer:
+    """A request without a usable answer."""
 
     error: BackendError
-    was_sent: bool
-    is_hopeless: bool = False
+    was_sent: bool  # False only if the request certainly did not reach the service
+    is_permanent: bool = False  # whether the same request would fail in the same way
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Wait before going on."""
+    """A wait before the next step."""
 
     seconds: float
-    why: str
+    reason: str
 
 
-Answer = Success | Failure | Lost
-Step = Request | Pause | Event
+ApiAnswer = Success | Failure | NoAnswer
+Step = ApiRequest | Pause | Event
 T = TypeVar("T")
-Steps = Generator[Step, Answer | None, T]
+Steps = Generator[Step, ApiAnswer | None, T]
 
 
 def is_quota_refusal(failure: Failure) -> bool:
-    """Whether it is the daily quota that refused, and not a limiter of requests."""
-    known = failure.whole_number("remaining") is not None
-    return failure.code == "QUOTA_EXCEEDED" or (failure.status == TOO_MANY and known)
+    """Whether the daily quota refused the request, and not a limit on the request rate."""
+    has_quota = failure.whole_number("remaining") is not None
+    return failure.code == "QUOTA_EXCEEDED" or (failure.status == TOO_MANY_REQUESTS and has_quota)
 
 
-def error_of(answer: Failure | Lost) -> BackendError:
-    """The exception that an answer amounts to; its message already names URL and status."""
-    if isinstance(answer, Lost):
+def error_of(answer: Failure | NoAnswer) -> BackendError:
+    """The exception for an answer; its message already names URL and status."""
+    if isinstance(answer, NoAnswer):
         return answer.error
     if is_quota_refusal(answer):
         limit, remaining, requested = (answer.whole_number(key) for key in ("limit", "remaining", "requested"))
         return QuotaExceeded(answer.message, limit=limit, remaining=remaining, requested=requested)
-    if answer.status == TOO_MANY:
+    if answer.status == TOO_MANY_REQUESTS:
         return RateLimited(answer.message, retry_after=answer.retry_after)
     return ServiceError(answer.message, code=answer.code, status=answer.status)
 
 
-def success_of(answer: Answer | None) -> Success:
-    """The success, or the exception that the answer amounts to."""
+def success_of(answer: ApiAnswer | None) -> Success:
+    """The success; anything else is raised as its exception."""
     if isinstance(answer, Success):
         return answer
     assert answer is not None
     raise error_of(answer)
 
 
-Row = dict[str, Any]
-LONGEST_ADDRESS = 320  # characters: local part 64, "@", domain 255 (RFC 5321 section 4.5.3.1)
-MALFORMED = "invalid email"  # "Invalid email format" is the contract's message for a malformed address
+QUOTA_REQUEST = ApiRequest("GET", "/api/quota", is_enveloped=False)
+
+
+def read_quota(body: object) -> Quota:
+    """The quota record, bare as in the contract or in an envelope as some services send it."""
+    inner = body.get("data") if isinstance(body, Mapping) and "daily_limit" not in body else None
+    return parse_quota(inner if isinstance(inner, Mapping) else body)
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
-    """A technical failure of one address: it has no verdict, and says nothing about the mailbox."""
+class JobFailure:
+    """A technical failure of one address: there is no verdict, and nothing is known about the mailbox."""
 
     code: str
     message: str
 
 
-def answer_row(verification: Verification, email: str) -> Row:
-    """The service's verdict as it is, under the address that was asked.
+def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
+    """The row of a finished job: the service's verdict unchanged, under the address that was submitted.
 
-    A verifier may give the address back in another form; that is kept as the normal form.
+    A service may return the address in another form, which is kept as the normalized form.
     """
-    row = row_of(replace(verification, email=email), SOURCE_REMOTE)
-    if verification.email != email and row["normalized"] is None:
-        row["normalized"] = shorten(verification.email, LONGEST_ADDRESS)
+    if isinstance(outcome, JobFailure):
+        return failure_row(outcome, job.email, job.validation_type)
+    row = row_of(replace(outcome, email=job.email), SOURCE_REMOTE)
+    if outcome.email != job.email and row["normalized"] is None:
+        row["normalized"] = shorten(outcome.email, MAX_ADDRESS)
     return row
 
 
-def trouble_row(trouble: Trouble, email: str, validation_type: str) -> Row:
-    """A row whose processing failed: status `error`, no verdict."""
+def failure_row(failure: JobFailure, email: str, validation_type: str) -> Row:
+    """A row with status `error` and no verdict."""
     return {
         "email": email,
         "status": Status.ERROR,
         "validation_type": validation_type,
-        "error": trouble.code,
-        "errors": dump_json(dump_errors([Fault(trouble.code, trouble.message)])),
+        "error": failure.code,
+        "errors": dump_json(dump_errors([Fault(failure.code, failure.message)])),
         "source": SOURCE_REMOTE,
     }
 
 
 def rejected_row(email: str, validation_type: str, message: str) -> Row:
-    """What the service refused to queue: malformed in its eyes, or refused for a reason of its own."""
+    """The row of an address that the service did not queue: malformed by its rules, or rejected for another reason."""
     if MALFORMED not in message.lower():
-        return trouble_row(Trouble("REJECTED", message or "the service refused the address"), email, validation_type)
+        return failure_row(JobFailure("REJECTED", message or "the service refused the address"), email, validation_type)
     decision = settle(ValidationType(validation_type), Evidence(SyntaxEvidence(ok=False, message=message)))
     verification = Verification(
         email=email,
@@ -180,22 +166,6 @@ def rejected_row(email: str, validation_type: str, message: str) -> Row:
     return row_of(verification, SOURCE_REMOTE)
 
 
-def job_row(outcome: Verification | Trouble, job: Job) -> Row:
-    """The row that ends a job."""
-    if isinstance(outcome, Trouble):
-        return trouble_row(outcome, job.email, job.validation_type)
-    return answer_row(outcome, job.email)
-
-
 def rows_table(rows: Sequence[Row]) -> pa.Table:
-    """Rows as a table."""
+    """Rows as a table in the result schema."""
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
-
-
-QUOTA_REQUEST = Request("GET", "/api/quota", is_enveloped=False)
-
-
-def read_quota(body: object) -> Quota:
-    """The record bare, as the contract has it, or in an envelope, as some servers wrap everything."""
-    inner = body.get("data") if isinstance(body, Mapping) and "daily_limit" not in body else None
-    return parse_quota(inner if isinstance(inner, Mapping) else body)

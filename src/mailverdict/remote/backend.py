@@ -19,23 +19,23 @@ from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..model.settings import Duration, parse_duration
 from ..model.table import SOURCE_REMOTE
 from ..model.verification import Verification, parse_payload
-from .api import QUOTA_REQUEST, Answer, Pause, Request, Step, Steps, job_row, read_quota, rows_table, success_of
+from .api import QUOTA_REQUEST, ApiAnswer, ApiRequest, Pause, Step, Steps, job_row, read_quota, rows_table, success_of
 from .bulk import Submission
 from .client import Client, check_headers, parse_base_url
-from .polling import Ending, GaveUp, Heard, News, PollSchedule, follow_job, poll_request, read_news
+from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
 
-__all__ = ["Flow", "RemoteBackend"]
+__all__ = ["EventStream", "RemoteBackend"]
 
 if TYPE_CHECKING:
     from httpx import AsyncBaseTransport
 
 
 T = TypeVar("T")
-MOST_PARALLEL = 100
+MAX_PARALLEL = 100
 
 
 def new_token() -> str:
-    """A name for an attempt that no other has."""
+    """A unique name for an attempt."""
     return uuid.uuid4().hex
 
 
@@ -50,7 +50,7 @@ class RemoteBackend:
     base_url : str
         Where the service is, as ``https://verify.example.org``.
     poll : PollSchedule, optional
-        How often jobs are polled and when they are let be.
+        How often jobs are polled and when they are given up.
     max_parallel_polls : int
         Requests at once, 1 to 100; more than a few makes polling slower, not faster.
     timeout : duration
@@ -100,7 +100,7 @@ class RemoteBackend:
         return f"RemoteBackend({self.base_url!r})"
 
     def is_free(self, validation_type: str) -> bool:
-        """Tell that every address costs quota.
+        """Return False: every address costs quota.
 
         Parameters
         ----------
@@ -115,7 +115,7 @@ class RemoteBackend:
         return False
 
     def wants_journal(self, validation_type: str) -> bool:
-        """Tell that what is paid for is kept.
+        """Return True: paid-for answers are kept in a journal.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class RemoteBackend:
         return True
 
     def journal_key(self, validation_type: str) -> str:
-        """Name what answers are comparable with: the type and the service.
+        """Return the key of answers in a journal: the type and the service.
 
         Parameters
         ----------
@@ -168,8 +168,10 @@ class RemoteBackend:
             batch.addresses.to_pylist(), str(batch.validation_type), clock=self.clock, new_token=new_token
         )
         async with self.client() as client:
-            flow = Flow(client, submission, schedule=self.poll, parallel=self.max_parallel_polls, clock=self.clock)
-            async with aclosing(flow.events(in_flight)) as events:
+            stream = EventStream(
+                client, submission, schedule=self.poll, parallel=self.max_parallel_polls, clock=self.clock
+            )
+            async with aclosing(stream.events(in_flight)) as events:
                 async for event in events:
                     yield event
 
@@ -187,8 +189,8 @@ class RemoteBackend:
             If the service gives no usable answer.
         """
         async with self.client() as client:
-            data = success_of(await client.ask(QUOTA_REQUEST)).data
-        return self.understand(read_quota, data)
+            data = success_of(await client.send(QUOTA_REQUEST)).data
+        return self.parse(read_quota, data)
 
     async def check(self, email: str, validation_type: str) -> Verification:
         """Verify one address at once, by the service's single check; it may cost a unit of quota.
@@ -214,11 +216,11 @@ class RemoteBackend:
         """
         body = {"email": email, "validation_type": str(validation_type)}
         async with self.client() as client:
-            data = success_of(await client.ask(Request("POST", "/api/check-email", body, is_repeatable=False))).data
-        return self.understand(parse_payload, data)
+            data = success_of(await client.send(ApiRequest("POST", "/api/check-email", body, is_repeatable=False))).data
+        return self.parse(parse_payload, data)
 
     def client(self) -> Client:
-        """A client for the event loop that is running; sockets never outlive a call."""
+        """A client for the running event loop; its sockets are closed at the end of the call."""
         return Client(
             self.base_url,
             timeout=self.timeout,
@@ -229,7 +231,7 @@ class RemoteBackend:
             clock=self.clock,
         )
 
-    def understand(self, read: Callable[[object], T], data: object) -> T:
+    def parse(self, read: Callable[[object], T], data: object) -> T:
         """Read an answer's data; an error names the URL."""
         try:
             return read(data)
@@ -237,64 +239,50 @@ class RemoteBackend:
             raise ContractError(f"{self.base_url}: {exc}", path=exc.path) from exc
 
     async def aclose(self) -> None:
-        """Let go of a transport that was given; sockets of our own are closed with each call."""
+        """Close the `transport` that was given; own sockets are closed at the end of each call."""
         if self.transport is not None:
             await self.transport.aclose()
 
 
 def check_schedule(poll: PollSchedule | None) -> PollSchedule:
-    """The schedule, or the contract's recommended one."""
+    """The schedule; by default the one that the contract recommends."""
     if poll is not None and not isinstance(poll, PollSchedule):
         raise SettingsError(f"poll={poll!r}: give PollSchedule(steps=..., give_up=...)")
     return poll or PollSchedule()
 
 
 def check_parallel(count: int) -> int:
-    """A whole number of parallel requests that helps."""
-    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_PARALLEL:
-        raise SettingsError(f"max_parallel_polls={count!r}: give a whole number from 1 to {MOST_PARALLEL}")
+    """A valid number of parallel requests."""
+    if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_PARALLEL:
+        raise SettingsError(f"max_parallel_polls={count!r}: give a whole number from 1 to {MAX_PARALLEL}")
     return count
 
 
 def check_timeout(timeout: Duration) -> float:
-    """A timeout in seconds, above none."""
+    """A timeout in seconds, which must be positive and finite."""
     seconds = parse_duration(timeout, name="timeout")
     if not 0 < seconds < float("inf"):
         raise SettingsError(f"timeout={timeout!r}: give more than 0 seconds, and an end")
     return seconds
 
 
-MAX_IN_FLIGHT = 2_000  # jobs polled at once; beyond it submitting waits, so that polls keep their pace
-OUTAGE = 60.0  # seconds without one usable poll before the service is taken to be down
-WORTH_TELLING = 1.0  # seconds; a shorter wait needs no event
+MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
+OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
+MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
 
 
 @dataclass(order=True)
-class Watched:
-    """A job and the moment of its next poll; ordered for the heap."""
+class PolledJob:
+    """A job and the time of its next poll; ordered for the heap."""
 
     at: float
     number: int
     job: Job = field(compare=False)
-    follower: Generator[float, Heard, Ending] = field(compare=False)
+    follower: Generator[float, TimedPollResult, Ending] = field(compare=False)
 
 
-class Flow:
-    """One call of `RemoteBackend.verify`.
-
-    Parameters
-    ----------
-    client : Client
-        Entered by the caller.
-    submission : Submission
-        What is to be submitted.
-    schedule : PollSchedule
-        When to poll.
-    parallel : int
-        Polls at once.
-    clock : callable
-        Seconds since the epoch.
-    """
+class EventStream:
+    """One call of `RemoteBackend.verify`: carries out the steps, keeps a few polls in parallel, yields events."""
 
     def __init__(
         self,
@@ -307,30 +295,22 @@ class Flow:
     ) -> None:
         self.client, self.submission, self.schedule = client, submission, schedule
         self.parallel, self.clock = parallel, clock
-        self.queue: list[Watched] = []
-        self.polls: dict[asyncio.Task[Answer], Watched] = {}
+        self.queue: list[PolledJob] = []
+        self.polls: dict[asyncio.Task[ApiAnswer], PolledJob] = {}
         self.numbers = 0
-        self.hold_until = 0.0
+        self.paused_until = 0.0
         self.failing_since: float | None = None
-        self.let_be: Counter[str] = Counter()
+        self.given_up: Counter[str] = Counter()
 
     async def events(self, in_flight: Sequence[Job]) -> AsyncGenerator[Event, None]:
         """Submit and poll until nothing is left.
 
-        Yields
-        ------
-        Event
-            As `mailverdict.backend.Backend` promises.
-
-        Raises
-        ------
-        BackendError
-            When the service cannot be used; what was paid for before is polled to its end first,
-            unless it is the polls that fail.
+        If the service cannot be used for submitting, the paid-for jobs are polled to their end before
+        the error is raised.
         """
-        self.watch(in_flight)
+        self.follow(in_flight)
         try:
-            while self.submission.has_work or self.is_watching:
+            while self.submission.has_work or self.has_jobs:
                 if self.may_submit():
                     async with aclosing(self.submit()) as submitting:
                         async for event in submitting:
@@ -341,48 +321,48 @@ class Flow:
                     yield event
         finally:
             await self.cancel_polls()
-        for event in self.farewell():
+        for event in self.unfinished():
             yield event
         if self.submission.error is not None:
             raise self.submission.error
 
     @property
-    def is_watching(self) -> bool:
-        """Whether a job is still followed."""
+    def has_jobs(self) -> bool:
+        """Whether a job is still polled."""
         return bool(self.queue or self.polls)
 
     def may_submit(self) -> bool:
         """Whether there is something to submit, and room for a whole batch of jobs."""
         return self.submission.has_work and len(self.queue) + len(self.polls) + BULK_LIMIT <= MAX_IN_FLIGHT
 
-    def watch(self, jobs: Sequence[Job]) -> None:
-        """Follow jobs from now on, their first polls staggered."""
+    def follow(self, jobs: Sequence[Job]) -> None:
+        """Poll jobs from now on, with staggered first polls."""
         now = self.clock()
         for place, job in enumerate(jobs):
             self.numbers += 1
             follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
-            heapq.heappush(self.queue, Watched(next(follower), self.numbers, job, follower))
+            heapq.heappush(self.queue, PolledJob(next(follower), self.numbers, job, follower))
 
     async def submit(self) -> AsyncGenerator[Event, None]:
-        """Drive one batch: each event is passed on, and done with, before the next step is taken."""
+        """Submit one batch; each event is yielded and processed before the next step."""
         steps = self.submission.next_batch()
-        answer: Answer | None = None
+        answer: ApiAnswer | None = None
         while (step := self.next_step(steps, answer)) is not None:
             answer = None
-            if isinstance(step, Request):
-                answer = await self.client.ask(step)
+            if isinstance(step, ApiRequest):
+                answer = await self.client.send(step)
             elif isinstance(step, Pause):
-                yield Waiting(step.seconds, step.why)
+                yield Waiting(step.seconds, step.reason)
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
                 if isinstance(step, Submitted):
-                    self.watch(step.jobs)
-        if self.submission.error is not None and self.is_watching:
+                    self.follow(step.jobs)
+        if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
 
-    def next_step(self, steps: Steps[None], answer: Answer | None) -> Step | None:
-        """The next step, or None after the last; an error ends the submitting, not the polling."""
+    def next_step(self, steps: Steps[None], answer: ApiAnswer | None) -> Step | None:
+        """The next step, or None after the last; an error ends submitting, not polling."""
         try:
             return steps.send(answer)
         except StopIteration:
@@ -395,37 +375,37 @@ class Flow:
 
     def next_due(self) -> float:
         """When the next poll may start."""
-        return max(self.queue[0].at, self.hold_until) if self.queue else float("inf")
+        return max(self.queue[0].at, self.paused_until) if self.queue else float("inf")
 
     def wait_events(self) -> Iterator[Event]:
-        """Tell a wait worth telling: nothing under way, nothing to submit, nothing due."""
+        """An event if nothing is to do for a while: no poll under way or due, nothing to submit."""
         wait = self.next_due() - self.clock()
-        if self.queue and not self.polls and not self.may_submit() and wait >= WORTH_TELLING:
+        if self.queue and not self.polls and not self.may_submit() and wait >= MIN_WAITING:
             yield Waiting(wait, f"waiting for {len(self.queue)} jobs")
 
     async def poll(self) -> list[Event]:
-        """Start what is due, wait for the first that comes back, tell what ended."""
+        """Start polls that are due, wait for the first result, and return the events of jobs that ended."""
         self.start_polls()
         done = await self.wait()
         endings: list[tuple[Job, Ending]] = []
         for task in done:
-            watched = self.polls.pop(task)
-            news = read_news(watched.job, task.result())
-            await self.look_at_health(news)
-            if (ending := self.tell(watched, news)) is not None:
-                endings.append((watched.job, ending))
-        self.let_be.update(ending.why for _, ending in endings if isinstance(ending, GaveUp))
+            polled = self.polls.pop(task)
+            result = read_poll(polled.job, task.result())
+            await self.check_service(result)
+            if (ending := self.on_poll_result(polled, result)) is not None:
+                endings.append((polled.job, ending))
+        self.given_up.update(ending.reason for _, ending in endings if isinstance(ending, GaveUp))
         return list(ending_events(endings))
 
     def start_polls(self) -> None:
-        """Start polls that are due, as far as there is room."""
+        """Start polls that are due, up to the number of parallel polls."""
         now = self.clock()
         while self.queue and len(self.polls) < self.parallel and self.next_due() <= now:
-            watched = heapq.heappop(self.queue)
-            self.polls[asyncio.create_task(self.client.ask(poll_request(watched.job)))] = watched
+            polled = heapq.heappop(self.queue)
+            self.polls[asyncio.create_task(self.client.send(poll_request(polled.job)))] = polled
 
-    async def wait(self) -> list[asyncio.Task[Answer]]:
-        """Wait for a poll to come back, or for the next one to be due; not at all if a batch can be sent."""
+    async def wait(self) -> list[asyncio.Task[ApiAnswer]]:
+        """Wait until a poll is answered or the next one is due; not at all if a batch can be submitted."""
         has_room = len(self.polls) < self.parallel
         wait = max(0.0, self.next_due() - self.clock()) if has_room else None
         wait = 0.0 if self.may_submit() else wait
@@ -437,40 +417,40 @@ class Flow:
             await asyncio.sleep(wait)
         return []
 
-    def tell(self, watched: Watched, news: News) -> Ending | None:
-        """Tell a job's follower; give its ending, or queue its next poll."""
+    def on_poll_result(self, polled: PolledJob, result: PollResult) -> Ending | None:
+        """Return how the job ended, or queue its next poll."""
         now = self.clock()
-        if isinstance(news, RateLimited) and news.retry_after:
-            self.hold_until = max(self.hold_until, now + news.retry_after)
+        if isinstance(result, RateLimited) and result.retry_after:
+            self.paused_until = max(self.paused_until, now + result.retry_after)
         try:
-            watched.at = watched.follower.send(Heard(news, now))
+            polled.at = polled.follower.send(TimedPollResult(result, now))
         except StopIteration as over:
             ending: Ending = over.value
             return ending
-        heapq.heappush(self.queue, watched)
+        heapq.heappush(self.queue, polled)
         return None
 
-    async def look_at_health(self, news: News) -> None:
-        """Raise when the service, and not only one job, has been unusable for a while."""
+    async def check_service(self, result: PollResult) -> None:
+        """Request the quota if no poll was usable for a while; raises if the service is down."""
         now = self.clock()
-        if not isinstance(news, BackendError):
+        if not isinstance(result, BackendError):
             self.failing_since = None
         elif self.failing_since is None:
             self.failing_since = now
         elif now - self.failing_since >= OUTAGE:
-            success_of(await self.client.ask(QUOTA_REQUEST))
+            success_of(await self.client.send(QUOTA_REQUEST))
             self.failing_since = now
 
-    def farewell(self) -> Iterator[Event]:
-        """Say what stays unfinished."""
-        for why, count in self.let_be.items():
+    def unfinished(self) -> Iterator[Event]:
+        """Notices about jobs that were given up."""
+        for reason, count in self.given_up.items():
             yield Noticed(
-                f"{count} jobs were {why} after {self.schedule.give_up:g} seconds; they stay pending, "
+                f"{count} jobs were {reason} after {self.schedule.give_up:g} seconds; they stay pending, "
                 "and a later call on the same journal polls them again at no cost"
             )
 
     async def cancel_polls(self) -> None:
-        """End what is under way; polling again costs nothing."""
+        """Cancel polls under way; polling again costs nothing."""
         for task in self.polls:
             task.cancel()
         await asyncio.gather(*self.polls, return_exceptions=True)
@@ -478,7 +458,7 @@ class Flow:
 
 
 def ending_events(endings: Sequence[tuple[Job, Ending]]) -> Iterator[Event]:
-    """One event for the rows that came together, one for the jobs that are let be."""
+    """One event for the rows, and one for the jobs that were given up."""
     rows = [(job, job_row(ending, job)) for job, ending in endings if not isinstance(ending, GaveUp)]
     if rows:
         yield Settled(rows_table([row for _, row in rows]), tuple(job.job_id for job, _ in rows))

@@ -1,8 +1,8 @@
 """One HTTP request to a verification service; the only file that knows httpx.
 
-Whatever happens comes back as an `Answer`: foreign exceptions, proxies' HTML pages, cut JSON and
-redirects are turned into ours here and nowhere else. A request is repeated, with pauses of
-seconds, only where that can do no harm.
+Every outcome is returned as an `ApiAnswer`: exceptions of httpx, HTML pages of proxies, incomplete
+JSON and redirects are converted here and nowhere else. A request is repeated, after pauses of
+seconds, only if it cannot be paid for twice.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ import httpx
 from ..contract.envelope import Failure, Success, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
-from .api import Answer, Lost, Request, is_quota_refusal
+from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 
 __all__ = ["Client", "Retries", "check_headers", "download", "parse_base_url"]
 
-LARGEST_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
-LONGEST_PAGE = 120  # characters of a foreign page in a message
+MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
+MAX_PAGE = 120  # characters of an unexpected page in a message
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
 SURROGATE = re.compile("[\ud800-\udfff]")
 HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*")  # name, IPv4; IPv6
-CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of a URL that is none
+CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# Every failure of the transport: whether the request may have reached the service, and in words.
-# The first class that fits decides, so the finer ones come first.
-FOREIGN: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
+# Every failure of the transport: whether the request may have reached the service, and a message.
+# The first class that matches decides, so subclasses come first.
+TRANSPORT_FAILURES: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
     (httpx.ConnectTimeout, False, "no connection in time"),
     (httpx.PoolTimeout, False, "no free connection in time"),
     (httpx.ConnectError, False, "no connection"),
@@ -50,66 +50,51 @@ FOREIGN: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
     (httpx.WriteError, True, "the connection was cut while sending"),
     (httpx.ReadError, True, "the connection was cut before the answer"),
     (httpx.CloseError, True, "the connection failed while closing"),
-    (httpx.RemoteProtocolError, True, "the answer broke off or is no HTTP"),
-    (httpx.LocalProtocolError, True, "the request is no HTTP"),
+    (httpx.RemoteProtocolError, True, "the answer is incomplete or not HTTP"),
+    (httpx.LocalProtocolError, True, "the request is not valid HTTP"),
     (httpx.DecodingError, True, "the answer's compression is damaged"),
-    (httpx.TooManyRedirects, True, "redirected in circles"),
+    (httpx.TooManyRedirects, True, "redirected in a loop"),
     (httpx.RequestError, True, "no answer"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """When the same request is sent again.
+    """When the same request is sent again."""
 
-    Attributes
-    ----------
-    attempts : int
-        Requests at most, the first one counted.
-    first : float
-        Seconds before the second attempt; doubles, with full jitter.
-    longest : float
-        Seconds of one wait at most; a service that asks for more is believed, not waited for.
-    budget : float
-        Seconds after which no further attempt begins.
-    """
+    attempts: int = 4  # requests at most, including the first
+    first_wait: float = 0.5  # seconds before the second attempt; doubles each time, with jitter
+    max_wait: float = 60.0  # seconds; if the service asks for a longer wait, its answer stands
+    budget: float = 60.0  # seconds after which no further attempt begins
 
-    attempts: int = 4
-    first: float = 0.5
-    longest: float = 60.0
-    budget: float = 60.0
-
-    def wait_before(self, attempt: int, answer: Answer, request: Request, jitter: float) -> float | None:
-        """Seconds before attempt number `attempt` (from 2), or None where `answer` stands."""
+    def wait_before(self, attempt: int, answer: ApiAnswer, request: ApiRequest, jitter: float) -> float | None:
+        """Seconds before attempt number `attempt` (from 2), or None if `answer` is final."""
         if attempt > self.attempts or not may_repeat(request, answer):
             return None
-        wait = self.first * 2 ** (attempt - 2) * (0.5 + jitter / 2)
-        asked = answer.retry_after if isinstance(answer, Failure) else None
-        wait = wait if asked is None else max(wait, asked)
-        return wait if wait <= self.longest else None
+        wait = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
+        requested = answer.retry_after if isinstance(answer, Failure) else None
+        wait = wait if requested is None else max(wait, requested)
+        return wait if wait <= self.max_wait else None
 
 
-def may_repeat(request: Request, answer: Answer) -> bool:
-    """Whether sending it again can help, and cannot pay twice."""
+def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
+    """Whether a second request can help and cannot be paid for twice."""
     if isinstance(answer, Success):
         return False
-    if isinstance(answer, Lost):
-        return not answer.is_hopeless and (request.is_repeatable or not answer.was_sent)
+    if isinstance(answer, NoAnswer):
+        return not answer.is_permanent and (request.is_repeatable or not answer.was_sent)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return not is_quota_refusal(answer)  # refused before any work: nothing was paid
+        return not is_quota_refusal(answer)  # refused before any work: nothing was paid for
     return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def parse_base_url(text: str) -> str:
-    """Give the base URL in its normal form: lower-case host, no default port, no final slash.
+    """The base URL in normal form: lower-case host, no default port, no final slash.
 
     >>> parse_base_url("HTTPS://Verify.Example.ORG:443/v/")
     'https://verify.example.org/v'
 
-    Raises
-    ------
-    SettingsError
-        If it cannot be a base URL. Credentials are refused, since URLs end up in logs and journals.
+    Credentials are refused with a `SettingsError`, since URLs are written to logs and journals.
     """
     example = "give a URL such as 'https://verify.example.org'"
     if not isinstance(text, str):
@@ -118,7 +103,7 @@ def parse_base_url(text: str) -> str:
     try:
         url = httpx.URL(text.strip())
     except (httpx.InvalidURL, ValueError) as exc:
-        raise SettingsError(f"base_url={shown!r} is no URL: {exc}; {example}") from exc
+        raise SettingsError(f"base_url={shown!r} is not a URL: {exc}; {example}") from exc
     if url.userinfo:
         raise SettingsError("base_url holds credentials; give them as headers={'Authorization': ...} instead")
     scheme, host, port = url.scheme.lower(), url.raw_host.decode("ascii"), url.port
@@ -132,19 +117,19 @@ def parse_base_url(text: str) -> str:
 
 
 def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Give the headers as a dict; raise `SettingsError` for one that cannot be sent, never showing its value."""
+    """The headers as a dict; a `SettingsError` for one that cannot be sent does not show its value."""
     checked = dict(headers or {})
     for name, value in checked.items():
         if not isinstance(name, str) or not TOKEN.fullmatch(name):
-            raise SettingsError(f"headers: {shorten(name)!r} is no header name")
+            raise SettingsError(f"headers: {shorten(name)!r} is not a header name")
         if not isinstance(value, str) or not FIELD_VALUE.fullmatch(value):
             raise SettingsError(f"headers: the value of {name!r} is not text that a header can hold")
     return checked
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What came back for one request, before it is understood."""
+class HttpResponse:
+    """The HTTP response to one request, before its body is parsed."""
 
     where: str
     status: int
@@ -154,8 +139,8 @@ class Reply:
     retry_after: float | None
 
 
-class Borrowed(httpx.AsyncBaseTransport):
-    """Somebody's transport, left open: it serves many clients, one after the other."""
+class SharedTransport(httpx.AsyncBaseTransport):
+    """A transport given by the caller, which is not closed: it serves several clients in turn."""
 
     def __init__(self, transport: httpx.AsyncBaseTransport) -> None:
         self.transport = transport
@@ -166,24 +151,10 @@ class Borrowed(httpx.AsyncBaseTransport):
 
 
 class Client:
-    """Asks one service; an async context manager that belongs to the event loop it was entered in.
+    """Sends requests to one service; an async context manager for one event loop.
 
-    Parameters
-    ----------
-    base_url : str
-        As `parse_base_url` gives it.
-    timeout : float
-        Seconds for one request, from connecting to the last octet of the answer.
-    headers : mapping of str to str, optional
-        Sent along with every request.
-    transport : httpx.AsyncBaseTransport, optional
-        What carries the requests instead of sockets; it is not closed.
-    parallel : int
-        Polls at once, beside one submission; one httpx pool gets slower the larger it is.
-    retries : Retries
-        When the same request is sent again.
-    jitter, clock : callable
-        A number from 0 to 1; seconds since the epoch.
+    `timeout` is for one request, from connecting to the last octet. A `transport` replaces sockets
+    and is not closed. `parallel` polls run beside one submission; an httpx pool gets slower with size.
     """
 
     def __init__(
@@ -205,7 +176,7 @@ class Client:
             timeout=timeout,
             follow_redirects=False,
             limits=httpx.Limits(max_connections=parallel + 1, max_keepalive_connections=parallel + 1),
-            transport=None if transport is None else Borrowed(transport),
+            transport=None if transport is None else SharedTransport(transport),
         )
 
     async def __aenter__(self) -> Client:
@@ -215,40 +186,42 @@ class Client:
     async def __aexit__(self, *exc: object) -> None:
         await self.http.aclose()
 
-    async def ask(self, request: Request) -> Answer:
-        """Send `request`, again where that is safe and may help; never raises for what the network does."""
+    async def send(self, request: ApiRequest) -> ApiAnswer:
+        """Send `request`, repeatedly if that is safe and may help; failures of the network are returned, not raised."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
         for attempt in range(2, self.retries.attempts + 2):
-            answer = await self.ask_once(request)
+            answer = await self.send_once(request)
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
             if wait is None or loop.time() - begun + wait > self.retries.budget:
                 break
             await asyncio.sleep(wait)
         return answer
 
-    async def ask_once(self, request: Request) -> Answer:
-        """One request, one answer."""
+    async def send_once(self, request: ApiRequest) -> ApiAnswer:
+        """Send one request once."""
         where = f"{request.method} {self.base_url}{request.path}"
         try:
             async with asyncio.timeout(self.timeout):
-                reply = await self.exchange(request, where)
+                response = await self.read_response(request, where)
         except httpx.RequestError as exc:
-            return lost_by(exc, where, self.timeout)
+            return transport_failure(exc, where, self.timeout)
         except TimeoutError:
-            return Lost(TransportError(f"{where}: no complete answer within {self.timeout:g} seconds"), was_sent=True)
-        return read_reply(request, reply)
+            return NoAnswer(
+                TransportError(f"{where}: no complete answer within {self.timeout:g} seconds"), was_sent=True
+            )
+        return parse_response(request, response)
 
-    async def exchange(self, request: Request, where: str) -> Reply:
-        """Send it and take in at most a little more than `LARGEST_BODY` octets."""
+    async def read_response(self, request: ApiRequest, where: str) -> HttpResponse:
+        """Send the request and read at most a little more than `MAX_BODY` octets."""
         url = self.base_url + request.path
         async with self.http.stream(request.method, url, json=request.body) as response:
             body = bytearray()
             async for piece in response.aiter_bytes():
                 body += piece
-                if len(body) > LARGEST_BODY:
+                if len(body) > MAX_BODY:
                     break
-        return Reply(
+        return HttpResponse(
             where=where,
             status=response.status_code,
             body=bytes(body),
@@ -280,57 +253,59 @@ def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) 
     return bytes(body)
 
 
-def lost_by(exc: httpx.RequestError, where: str, timeout: float) -> Lost:
-    """What a failed transport amounts to."""
-    was_sent, words = next((sent, words) for kind, sent, words in FOREIGN if isinstance(exc, kind))
+def transport_failure(exc: httpx.RequestError, where: str, timeout: float) -> NoAnswer:
+    """The answer for an exception of httpx."""
+    was_sent, words = next((sent, words) for kind, sent, words in TRANSPORT_FAILURES if isinstance(exc, kind))
     if isinstance(exc, httpx.TimeoutException):
         words = f"{words} ({timeout:g} seconds)"
     is_tls = any(isinstance(cause, ssl.SSLError) for cause in causes(exc))
     if is_tls:
         words = "TLS failed"
     seen = f": {shorten(str(exc))}" if str(exc) else ""
-    is_hopeless = is_tls or isinstance(exc, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
-    return Lost(TransportError(f"{where}: {words}{seen}"), was_sent, is_hopeless)
+    is_permanent = is_tls or isinstance(exc, httpx.UnsupportedProtocol | httpx.LocalProtocolError)
+    return NoAnswer(TransportError(f"{where}: {words}{seen}"), was_sent, is_permanent)
 
 
 def causes(exc: BaseException | None) -> Iterator[BaseException]:
-    """The exception and what it came of."""
+    """The exception and its causes."""
     while exc is not None:
         yield exc
         exc = exc.__cause__ or exc.__context__
 
 
-def read_reply(request: Request, reply: Reply) -> Answer:
-    """Tell a success from a failure of either envelope, and from what is neither."""
-    if HTTPStatus.MULTIPLE_CHOICES <= reply.status < HTTPStatus.BAD_REQUEST:
-        message = f"{reply.where}: {reply.status}, redirected to {reply.location}; give the final URL as base URL"
-        return Failure("", message, reply.status, {})
+def parse_response(request: ApiRequest, response: HttpResponse) -> ApiAnswer:
+    """Parse a response as a success, a failure with either envelope, or something outside the contract."""
+    if HTTPStatus.MULTIPLE_CHOICES <= response.status < HTTPStatus.BAD_REQUEST:
+        message = (
+            f"{response.where}: {response.status}, redirected to {response.location}; give the final URL as base URL"
+        )
+        return Failure("", message, response.status, {})
     try:
-        answer = open_envelope(decode_json(reply.body), reply.status, is_enveloped=request.is_enveloped)
+        answer = open_envelope(decode_json(response.body), response.status, is_enveloped=request.is_enveloped)
     except ContractError as exc:
-        return read_stranger(reply, exc)
+        return parse_unexpected(response, exc)
     if isinstance(answer, Success):
         return answer
-    said = " ".join(filter(None, (answer.code, answer.message)))
-    message = f"{reply.where}: {reply.status} {said}".rstrip()
-    return replace(answer, message=message, retry_after=reply.retry_after)
+    text = " ".join(filter(None, (answer.code, answer.message)))
+    message = f"{response.where}: {response.status} {text}".rstrip()
+    return replace(answer, message=message, retry_after=response.retry_after)
 
 
-def read_stranger(reply: Reply, why: ContractError) -> Answer:
-    """An answer outside the contract: an error by its status, or a success that says nothing."""
-    start = " ".join(reply.body[: 4 * LONGEST_PAGE].decode("utf-8", "replace").split())
+def parse_unexpected(response: HttpResponse, error: ContractError) -> ApiAnswer:
+    """A response outside the contract: a failure by its status, or a success without usable content."""
+    start = " ".join(response.body[: 4 * MAX_PAGE].decode("utf-8", "replace").split())
     seen = (
-        f"{reply.where}: {reply.status} with {len(reply.body)} octets of {reply.content_type}, "
-        f"beginning {shorten(start, LONGEST_PAGE)!r}"
+        f"{response.where}: {response.status} with {len(response.body)} octets of {response.content_type}, "
+        f"beginning {shorten(start, MAX_PAGE)!r}"
     )
-    if reply.status >= HTTPStatus.BAD_REQUEST:
-        return Failure("", seen, reply.status, {}, reply.retry_after)
-    error = ContractError(f"{seen}; {why}. Is this the base URL of a verification service?", path=why.path)
-    return Lost(error, was_sent=True)
+    if response.status >= HTTPStatus.BAD_REQUEST:
+        return Failure("", seen, response.status, {}, response.retry_after)
+    message = f"{seen}; {error}. Is this the base URL of a verification service?"
+    return NoAnswer(ContractError(message, path=error.path), was_sent=True)
 
 
 def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> Success | Failure:
-    """The envelope's parts; a record that has none is its own data."""
+    """The parts of the envelope; a record without an envelope is the data itself."""
     is_bare = not is_enveloped and isinstance(decoded, Mapping) and not {"success", "error"} & decoded.keys()
     if is_bare and status < HTTPStatus.MULTIPLE_CHOICES:
         return Success(decoded, {})
@@ -341,29 +316,23 @@ def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> Success |
 
 
 def decode_json(body: bytes) -> Any:
-    """Decode an answer; text that no UTF-8 can hold is made harmless.
-
-    Raises
-    ------
-    ContractError
-        If it is no JSON, is cut, too large or nested too deeply.
-    """
-    if len(body) > LARGEST_BODY:
-        raise ContractError(f"the answer is larger than {LARGEST_BODY} octets")
+    """Decode JSON; `ContractError` if it is invalid, incomplete, too large or nested too deeply."""
+    if len(body) > MAX_BODY:
+        raise ContractError(f"the answer is larger than {MAX_BODY} octets")
     try:
         decoded = json.loads(body, parse_constant=refuse_constant)
         return scrub(decoded) if b"\\u" in body else decoded
     except (ValueError, RecursionError) as exc:
-        raise ContractError(f"the answer is no JSON: {shorten(str(exc))}") from exc
+        raise ContractError(f"the answer is not JSON: {shorten(str(exc))}") from exc
 
 
 def refuse_constant(name: str) -> Any:
-    """NaN and Infinity are no JSON (RFC 8259 section 6)."""
-    raise ValueError(f"{name} is no JSON number")
+    """Raise for NaN and Infinity, which are not JSON (RFC 8259 section 6)."""
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def scrub(value: Any) -> Any:
-    """Replace lone surrogates, which JSON can spell and UTF-8 cannot."""
+    """Replace lone surrogates, which JSON can express and UTF-8 cannot."""
     if isinstance(value, str):
         return SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):

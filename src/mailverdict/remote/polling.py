@@ -1,4 +1,4 @@
-"""When to poll a job, what its answers mean, and when to let it be. Pure: time is passed in."""
+"""When to poll a job, what the answers mean, and when to give up. Pure functions: time is a parameter."""
 
 from __future__ import annotations
 
@@ -15,30 +15,39 @@ from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..model.json_fields import shorten
 from ..model.settings import parse_duration
 from ..model.verification import Verification
-from .api import Answer, Request, Trouble, error_of
+from .api import ApiAnswer, ApiRequest, JobFailure, error_of
 
-__all__ = ["Ending", "GaveUp", "Heard", "News", "PollSchedule", "follow_job", "poll_request", "read_news"]
+__all__ = [
+    "Ending",
+    "GaveUp",
+    "PollResult",
+    "PollSchedule",
+    "TimedPollResult",
+    "follow_job",
+    "poll_request",
+    "read_poll",
+]
 
-CLIMB = 0.05  # seconds between the first polls of jobs submitted together, where their interval has room
-FAILURES = 3  # polls without a usable answer, in a row, before an old job is let be
-LONGEST_STATUS = 40  # characters of a status that no table knows
+STAGGER = 0.05  # seconds between the first polls of jobs submitted together, at most
+MIN_FAILURES = 3  # polls in a row without a usable answer, before an old job is given up
+MAX_STATUS = 40  # characters of an unknown status
 FINAL = (JobStatus.DONE, JobStatus.ERROR, *EARLIER_FINAL)
 JOB_ERROR = "the service could not check this address"
 
 
 @dataclass(frozen=True, slots=True)
 class PollSchedule:
-    """How often a job is polled, by its age, and when it is let be.
+    """How often a job is polled, by its age, and when it is given up.
 
     Parameters
     ----------
     steps : tuple of (float, float)
-        Pairs of (until this age of the job, poll every so many) seconds, by rising age; past the
+        Pairs of (until this age of the job, poll every so many) seconds, by rising age; after the
         last step its interval goes on.
     give_up : duration
         Age at which a job that is not finished stays `pending`; a later run polls it again.
     tolerated_404 : int
-        Answers "no such job" in a row that are put down to the job being too new.
+        Answers "no such job" in a row that are tolerated, since the job may be too new.
 
     Raises
     ------
@@ -81,14 +90,14 @@ class PollSchedule:
         return next((every for until, every in self.steps if age < until), self.steps[-1][1])
 
     def first_poll(self, job: Job, place: int, of: int, now: float) -> float:
-        """When to poll a job first: `place` staggers the `of` jobs that are taken up together."""
+        """When to poll a job first; `place` staggers the `of` jobs that are polled from now on."""
         interval = self.interval(max(0.0, now - job.submitted_at))
         wait = interval if now - job.submitted_at < interval else 0.0
-        return now + wait + place * min(CLIMB, interval / max(1, of))
+        return now + wait + place * min(STAGGER, interval / max(1, of))
 
 
 def check_steps(steps: Any) -> tuple[tuple[float, float], ...]:
-    """Give the steps as pairs of seconds; raise `SettingsError` where they make no schedule."""
+    """The steps as pairs of seconds; `SettingsError` if they are not a schedule."""
     try:
         pairs = tuple((float(until), float(every)) for until, every in steps)
     except (TypeError, ValueError) as exc:
@@ -103,90 +112,90 @@ def check_steps(steps: Any) -> tuple[tuple[float, float], ...]:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """A job that is not finished and is let be."""
+    """A job that is not finished and is not polled again by this run."""
 
-    why: str
+    reason: str
 
 
-# What a poll says: how the job ended; its status where it has not; None, there is no such job; or
-# what is wrong with the service, which says nothing about the job.
-News = Verification | Trouble | str | BackendError | None
-Ending = Verification | Trouble | GaveUp
+# How the job ended; its status if it has not ended; None if there is no such job; or an error of the
+# service, which shows nothing about the job.
+PollResult = Verification | JobFailure | str | BackendError | None
+Ending = Verification | JobFailure | GaveUp
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
-    """What a poll said, and when."""
+class TimedPollResult:
+    """The result of a poll, and when it came."""
 
-    news: News
+    result: PollResult
     at: float
 
 
-def follow_job(job: Job, schedule: PollSchedule, first: float) -> Generator[float, Heard, Ending]:
-    """Follow one job to its end: yields the moment of the next poll, is sent what was heard.
+def follow_job(job: Job, schedule: PollSchedule, first: float) -> Generator[float, TimedPollResult, Ending]:
+    """Follow one job to its end: yields the time of the next poll and is sent its result.
 
-    A job is over with `done`, with `error`, with too many answers "no such job" in a row, and, for
-    this run, at the age of `give_up`. Trouble with the service changes nothing about the job.
+    A job ends with `done`, with `error`, with too many answers "no such job" in a row, and, for this
+    run, at the age of `give_up`. An error of the service does not end the job.
     """
     at, absences, failures = first, 0, 0
     while True:
-        heard = yield at
-        news = heard.news
-        if isinstance(news, Verification | Trouble):
-            return news
-        absences = absences + 1 if news is None else 0
-        failures = failures + 1 if isinstance(news, BackendError) else 0
+        polled = yield at
+        result = polled.result
+        if isinstance(result, Verification | JobFailure):
+            return result
+        absences = absences + 1 if result is None else 0
+        failures = failures + 1 if isinstance(result, BackendError) else 0
         if absences > schedule.tolerated_404:
-            return Trouble("JOB_NOT_FOUND", f"the service did not know the job in {absences} polls in a row")
-        age = max(0.0, heard.at - job.submitted_at)
-        if age >= schedule.give_up and isinstance(news, str):
-            return GaveUp(f"still {news!r}")
-        if age >= schedule.give_up and failures >= FAILURES:
-            return GaveUp(f"without a usable answer ({type(news).__name__})")
-        at = heard.at + max(schedule.interval(age), asked_wait(news))
+            return JobFailure("JOB_NOT_FOUND", f"the service did not know the job in {absences} polls in a row")
+        age = max(0.0, polled.at - job.submitted_at)
+        if age >= schedule.give_up and isinstance(result, str):
+            return GaveUp(f"still {result!r}")
+        if age >= schedule.give_up and failures >= MIN_FAILURES:
+            return GaveUp(f"without a usable answer ({type(result).__name__})")
+        at = polled.at + max(schedule.interval(age), requested_wait(result))
 
 
-def asked_wait(news: News) -> float:
-    """Seconds that a limiter asked for."""
-    return (news.retry_after or 0.0) if isinstance(news, RateLimited) else 0.0
+def requested_wait(result: PollResult) -> float:
+    """Seconds to wait as requested by a rate limit."""
+    return (result.retry_after or 0.0) if isinstance(result, RateLimited) else 0.0
 
 
-def poll_request(job: Job) -> Request:
-    """The request that asks for one job."""
-    return Request("GET", f"/api/verification-result/{quote(job.job_id, safe='')}")
+def poll_request(job: Job) -> ApiRequest:
+    """The request for the state of one job."""
+    return ApiRequest("GET", f"/api/verification-result/{quote(job.job_id, safe='')}")
 
 
-def read_news(job: Job, answer: Answer) -> News:
-    """Understand the answer to a poll."""
+def read_poll(job: Job, answer: ApiAnswer) -> PollResult:
+    """Read the answer to a poll."""
     if isinstance(answer, Failure) and answer.status == HTTPStatus.NOT_FOUND:
         return None
     if not isinstance(answer, Success):
         return error_of(answer)
     try:
         check_job_id(job, answer.data)
-        return news_of(parse_job(answer.data, job.validation_type))
+        return result_of_record(parse_job(answer.data, job.validation_type))
     except ContractError as exc:
-        return Trouble("CONTRACT", str(exc)) if is_final_for(job, answer.data) else exc
+        return JobFailure("CONTRACT", str(exc)) if is_final_for(job, answer.data) else exc
 
 
-def news_of(record: JobRecord) -> Verification | Trouble | str:
-    """A readable record's news."""
+def result_of_record(record: JobRecord) -> Verification | JobFailure | str:
+    """The result of a valid job record."""
     if record.verification is not None:
         return record.verification
     if record.status == JobStatus.ERROR:
-        return Trouble("ERROR", record.message or JOB_ERROR)
-    return shorten(record.status, LONGEST_STATUS)
+        return JobFailure("ERROR", record.message or JOB_ERROR)
+    return shorten(record.status, MAX_STATUS)
 
 
 def check_job_id(job: Job, data: Any) -> None:
-    """Refuse another job's record: its verdict would be a lie about this address."""
+    """Raise for the record of another job, whose verdict is about another address."""
     answered = data.get("job_id") if isinstance(data, Mapping) else None
     if answered is not None and answered != job.job_id:
         raise ContractError(f"data.job_id is {shorten(answered)}, not the job that was polled", path="data.job_id")
 
 
 def is_final_for(job: Job, data: Any) -> bool:
-    """Whether a record that cannot be read in full still says that this job is over."""
+    """Whether a record that violates the contract still shows that this job has ended."""
     if not isinstance(data, Mapping) or data.get("job_id") not in (None, job.job_id):
         return False
     record = data.get("result")
