@@ -9,9 +9,9 @@ the project, in an environment of its own, since the Public Suffix List is neede
     npm pack freemail@1.7.0
     cd ../.. && build/lists/bin/python tools/build_lists.py build/lists
 
-The inputs are pinned by sha256 below. What is left out, and why, is printed; read it, and mend the
-hand-written files (`known_domains.txt` for a real name that the rules take for a slip,
-`no_provider.txt` here for a name that is no mail provider) before committing. After a change of a
+The inputs are pinned by sha256 below. What is left out is printed with the cause; read it, and correct the
+hand-written files (`known_domains.txt` for a real name that the rules take for a typing error,
+`no_provider.txt` here for a name that is not a mail provider) before committing. After a change of a
 hand-written list, raise its version and date below and run this again.
 """
 
@@ -26,9 +26,8 @@ from pathlib import Path
 
 from publicsuffixlist import PublicSuffixList
 
-from mailverdict.checks.lists.files import MANIFEST, split_entries
+from mailverdict.checks.lists.files import MANIFEST, manifest_table, split_entries
 from mailverdict.checks.lists.flags import below_any
-from mailverdict.checks.lists.store import manifest_table
 from mailverdict.checks.lists.suggestions import KNOWN_LISTS, SuggestionIndex, build_index, parse_pairs
 from mailverdict.checks.lists.update import PROTECTED_LISTS, clean_domains, parse_source
 
@@ -44,7 +43,7 @@ class Package:
     sha256: str
 
     def read(self, folder: Path) -> bytes:
-        """The file's bytes; another file than the pinned one ends the run."""
+        """Read the file; exit if it is not the pinned one."""
         data = (folder / self.file).read_bytes()
         if hashlib.sha256(data).hexdigest() != self.sha256:
             sys.exit(f"{self.file} is not the file that this edition is built from")
@@ -109,7 +108,7 @@ def by_hand(*names: str) -> set[str]:
 
 
 def build_disposable(entries: Iterable[str], suffixes: PublicSuffixList) -> frozenset[str]:
-    """Everything but typos, public suffixes, and what must never be listed."""
+    """All names except typing errors, public suffixes, and providers that must never be listed."""
     wanted = sorted({entry.strip().lower() for entry in entries})
     return clean(
         "disposable",
@@ -123,9 +122,9 @@ def build_disposable(entries: Iterable[str], suffixes: PublicSuffixList) -> froz
 
 
 def build_free(entries: Iterable[str], throwaway: Collection[str], suffixes: PublicSuffixList) -> frozenset[str]:
-    """Registrable names below an ICANN suffix that are neither thrown away, nor slips, nor in the hand-written list."""
+    """Registrable names that are neither disposable, nor typing errors, nor in the hand-written list."""
     wanted = sorted({entry.strip().lower() for entry in entries if entry.strip()})
-    slips = slip_index()
+    index = typo_index()
     icann = PublicSuffixList(only_icann=True, accept_unknown=False)
     return clean(
         "free",
@@ -135,15 +134,15 @@ def build_free(entries: Iterable[str], throwaway: Collection[str], suffixes: Pub
                 name for name in wanted if icann.privatesuffix(name) != name or suffixes.privatesuffix(name) != name
             },
             "disposable": below(wanted, throwaway),
-            "a typo of a provider": {name for name in wanted if slips.suggest(name)},
+            "a typo of a provider": {name for name in wanted if index.suggest(name)},
             "no provider": entries_of(Path(__file__).with_name("no_provider.txt")),
             "in the hand-written list": by_hand("free_more"),
         },
     )
 
 
-def slip_index() -> SuggestionIndex:
-    """The rules without the list that is being built."""
+def typo_index() -> SuggestionIndex:
+    """The suggestion rules without the list that is being built."""
     return build_index(
         targets=by_hand("suggestion_targets"),
         typos=dict(parse_pairs(by_hand("typo_domains"))),
@@ -156,10 +155,10 @@ def below(names: list[str], parents: Collection[str]) -> Iterator[str]:
 
 
 def clean(title: str, wanted: list[str], unwanted: Mapping[str, Iterable[str]]) -> frozenset[str]:
-    names, left_out = clean_domains(wanted, {why: frozenset(those) for why, those in unwanted.items()})
+    names, left_out = clean_domains(wanted, {cause: frozenset(those) for cause, those in unwanted.items()})
     print(f"{title}: {len(names):,} of {len(wanted):,}")
-    for why, those in left_out.items():
-        print(f"  {why}: {len(those):,}: {' '.join(those)}")
+    for cause, those in left_out.items():
+        print(f"  {cause}: {len(those):,}: {' '.join(those)}")
     return names
 
 

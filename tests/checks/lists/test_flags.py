@@ -192,22 +192,22 @@ class TestOwnFiles:
         path = tmp_path / "deny.txt"
         path.write_text("ok.example\n\nada@firm.example\n", encoding="utf-8")
         with pytest.raises(
-            SettingsError, match=r"disposable_deny: .*deny\.txt, line 3: 'ada@firm\.example' is no domain"
+            SettingsError, match=r"disposable_deny: .*deny\.txt, line 3: 'ada@firm\.example' is not a domain"
         ):
             loaded(disposable_deny=path)
 
     @pytest.mark.parametrize(
         ("own", "message"),
         [
-            ({"free_deny": ["com"]}, "Lists.free_deny: 'com' is no domain"),
-            ({"spamtrap": [""]}, "Lists.spamtrap: '' is no domain"),
-            ({"spamtrap": ["a..b"]}, "'a..b' is no domain"),
-            ({"spamtrap": ["*.firm.example"]}, "is no domain"),
-            ({"spamtrap": ["x" * 5000 + ".example"]}, r"x{80}\.\.\.' is no domain"),
-            ({"spamtrap": ["\ud800.example"]}, "is no domain"),
-            ({"role_deny": ["info@firm.example"]}, "is no local part"),
-            ({"role_deny": ["info+tag"]}, "is no local part"),
-            ({"role_deny": [" "]}, "is no local part"),
+            ({"free_deny": ["com"]}, "Lists.free_deny: 'com' is not a domain"),
+            ({"spamtrap": [""]}, "Lists.spamtrap: '' is not a domain"),
+            ({"spamtrap": ["a..b"]}, "'a..b' is not a domain"),
+            ({"spamtrap": ["*.firm.example"]}, "is not a domain"),
+            ({"spamtrap": ["x" * 5000 + ".example"]}, r"x{80}\.\.\.' is not a domain"),
+            ({"spamtrap": ["\ud800.example"]}, "is not a domain"),
+            ({"role_deny": ["info@firm.example"]}, "is not a local part"),
+            ({"role_deny": ["info+tag"]}, "is not a local part"),
+            ({"role_deny": [" "]}, "is not a local part"),
         ],
     )
     def test_wrong_entry_is_named(self, own: dict[str, list[str]], message: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mailverdict.checks.lists.files import find_lists, read_entries
 from mailverdict.checks.lists.suggestions import (
     MIN_LABEL,
-    SLIPS,
+    WRONG_ENDINGS,
     SuggestionIndex,
     build_index,
     neighbours_of,
@@ -155,7 +155,7 @@ class TestRules:
 
     def test_no_slip_is_a_right_end(self) -> None:
         ends = {target.partition(".")[2] for target in TARGETS}
-        assert ends.isdisjoint(slip for slips in SLIPS.values() for slip in slips)
+        assert ends.isdisjoint(each for endings in WRONG_ENDINGS.values() for each in endings)
 
 
 def distance(a: str, b: str) -> int:

@@ -204,14 +204,14 @@ class TestSource:
     @pytest.mark.parametrize(
         ("data", "message"),
         [
-            (b"\xff\xfe\x00", "this is no UTF-8 text"),
+            (b"\xff\xfe\x00", "this is not UTF-8 text"),
             (b"a" * (MAX_BYTES + 1), "bytes are too many for a list"),
-            (b"PK\x03\x04 and then nothing", "this is no wheel"),
-            (wheel("blocklist = {'a.example'}", name="other/__init__.py"), "this is no wheel"),
-            (wheel("blocklist = open('x')"), "this is no wheel"),
-            (wheel("nothing = 1"), "this is no wheel"),
-            (wheel("not python ("), "this is no wheel"),
-            (wheel("#" * (MAX_BYTES + 1)), "too large a one"),
+            (b"PK\x03\x04 and then nothing", "this is not a wheel"),
+            (wheel("blocklist = {'a.example'}", name="other/__init__.py"), "this is not a wheel"),
+            (wheel("blocklist = open('x')"), "this is not a wheel"),
+            (wheel("nothing = 1"), "this is not a wheel"),
+            (wheel("not python ("), "this is not a wheel"),
+            (wheel("#" * (MAX_BYTES + 1)), "it is too large"),
         ],
         ids=range(8),
     )

@@ -1,33 +1,43 @@
-"""List files: the packaged ones and a user's newer copies, with what their manifest says of them.
+"""List files: reading the packaged ones and a user's newer copies, and writing a user's copy.
 
-A list is plain text: an entry a line, ``#`` begins a comment. Every folder of lists has a
-``MANIFEST.toml`` that names the source, licence, date, sha256 and rows of each. A user's copy, put
-there by `mailverdict.checks.lists.update`, is preferred to the packaged one.
+A list is plain text with one entry a line; ``#`` begins a comment. A ``MANIFEST.toml`` in each folder describes the
+lists: source, licence, date, sha256, rows. A user's copy is preferred to the packaged one. A new copy is written to a
+file named after its content, then the manifest is replaced in one step; a crash in between leaves the old manifest,
+which names the old file.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import json
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
 
 import platformdirs
 
+from ...atomic_write import atomic_write
 from ...errors import SettingsError
 
 __all__ = [
     "MANIFEST",
     "ListFile",
     "find_lists",
+    "manifest_table",
     "packaged_folder",
+    "printable_text",
     "read_entries",
     "read_manifest",
+    "redact_source",
     "split_entries",
     "user_lists_folder",
+    "write_list",
 ]
 
 MANIFEST = "MANIFEST.toml"
@@ -36,56 +46,32 @@ KEYS = ("file", "source", "licence", "version", "date", "sha256", "rows")
 
 @dataclass(frozen=True, slots=True)
 class ListFile:
-    """One list, as its manifest describes it.
+    """One list, as its manifest describes it."""
 
-    Attributes
-    ----------
-    name : str
-        What the list is called: ``disposable``, ``free``, ``relays`` ...
-    file : str
-        Its file's name in `folder`.
-    source, licence, version, date : str
-        Where it comes from, on which terms, which edition, when (ISO 8601).
-    sha256 : str
-        Of the file's bytes, in lower-case hexadecimal digits.
-    rows : int
-        Number of entries.
-    folder : Traversable
-        Where it is.
-    origin : str
-        ``packaged`` or ``user``.
-    """
-
-    name: str
-    file: str
+    name: str  # "disposable", "free", "relays" ...
+    file: str  # name of its file in `folder`
     source: str
     licence: str
     version: str
-    date: str
-    sha256: str
+    date: str  # ISO 8601
+    sha256: str  # of the file, in lower-case hexadecimal digits
     rows: int
     folder: Traversable
-    origin: str
+    origin: str  # "packaged" or "user"
 
 
 def packaged_folder() -> Traversable:
-    """Where the lists that come with the package are."""
+    """The folder of the packaged lists."""
     return files("mailverdict") / "data"
 
 
 def user_lists_folder() -> Path:
-    """Where `lists update` puts newer copies: a folder under the user's data directory."""
+    """The folder under the user's data directory to which `lists update` writes."""
     return platformdirs.user_data_path("mailverdict", appauthor=False) / "lists"
 
 
 def read_manifest(folder: Traversable, *, origin: str) -> dict[str, ListFile]:
-    """Read what `folder` says of its lists; empty where it has no manifest.
-
-    Raises
-    ------
-    SettingsError
-        If the manifest cannot be read, or lacks something.
-    """
+    """Read the manifest of `folder`; empty if there is none. SettingsError if it is damaged."""
     path = folder / MANIFEST
     if not path.is_file():
         return {}
@@ -97,20 +83,17 @@ def read_manifest(folder: Traversable, *, origin: str) -> dict[str, ListFile]:
 
 
 def list_file(name: str, table: dict[str, object], folder: Traversable, origin: str) -> ListFile:
-    """One table of a manifest as a value; a file name may not lead out of the folder."""
+    """Convert one table of a manifest; the file name must not lead out of the folder."""
     values = {key: str(table[key]) for key in KEYS}
     if Path(values["file"]).name != values["file"]:
-        raise ValueError(f"{values['file']!r} is no file name")
+        raise ValueError(f"{values['file']!r} is not a file name")
     return ListFile(name=name, folder=folder, origin=origin, **{**values, "rows": int(values["rows"])})  # type: ignore[arg-type]
 
 
 def find_lists(names: Iterable[str], folder: Path | None = None) -> dict[str, ListFile]:
-    """Find lists by name: each in the user's `folder` if it is there, else in the package.
+    """Find lists by name: in the user's `folder` if it has them, else in the package.
 
-    Raises
-    ------
-    SettingsError
-        If a manifest is damaged, or the package holds no such list.
+    SettingsError if a manifest is damaged, or the package lacks a list.
     """
     own = read_manifest(folder, origin="user") if folder is not None else {}
     known = read_manifest(packaged_folder(), origin="packaged") | own
@@ -123,11 +106,7 @@ def find_lists(names: Iterable[str], folder: Path | None = None) -> dict[str, Li
 def read_entries(listing: ListFile) -> tuple[str, ...]:
     """Read a list's entries, after checking the file against its manifest.
 
-    Raises
-    ------
-    SettingsError
-        If the file is missing, or is not the one that the manifest describes: a verdict must not
-        change because a disk or an editor did.
+    SettingsError if the file is missing or differs: a damaged file must not change verdicts.
     """
     path = listing.folder / listing.file
     try:
@@ -139,16 +118,16 @@ def read_entries(listing: ListFile) -> tuple[str, ...]:
     return tuple(entry for _, entry in split_entries(data.decode("utf-8")))
 
 
-def damage(path: Traversable, why: object) -> str:
-    """Say that a list cannot be used, and what helps."""
+def damage(path: Traversable, cause: object) -> str:
+    """The message that a list cannot be used, and what helps."""
     return (
-        f"{path}: {why}. Put a user's copy right with 'mailverdict lists update', or delete the folder it is in "
-        "to go back to the packaged lists."
+        f"{path}: {cause}. Replace a user's copy with 'mailverdict lists update', or delete its folder "
+        "to use the packaged lists again."
     )
 
 
 def split_entries(text: str) -> Iterator[tuple[int, str]]:
-    r"""Give line number and entry of each line that has one; comments and blanks go.
+    r"""Yield the line number and entry of each line that has one, without comments and blanks.
 
     >>> list(split_entries("# mine\n\nexample.org  # seen in May\n"))
     [(3, 'example.org')]
@@ -157,3 +136,98 @@ def split_entries(text: str) -> Iterator[tuple[int, str]]:
         entry = line.partition("#")[0].strip()
         if entry:
             yield number, entry
+
+
+PREVIOUS = "MANIFEST.previous.toml"
+
+
+def write_list(folder: Path, name: str, entries: Sequence[str], *, source: str, licence: str, day: date) -> Path:
+    """Write a list and make it the one in use; the copy before it is kept beside it.
+
+    SettingsError if the folder cannot be written to; the list in use stays in use.
+    """
+    data = "".join(f"{entry}\n" for entry in entries).encode("utf-8")
+    digest = hashlib.sha256(data).hexdigest()
+    path = folder / f"{name}-{digest[:12]}.txt"
+    table = manifest_table(
+        name,
+        file=path.name,
+        source=redact_source(source),
+        licence=licence,
+        version=f"{day.isoformat()}-{digest[:8]}",
+        date=day.isoformat(),
+        sha256=digest,
+        rows=len(entries),
+    )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+        keep_previous(folder)
+        replace_file(folder / MANIFEST, table.encode("utf-8"))
+        remove_unnamed(folder, name)
+    except OSError as exc:
+        raise SettingsError(f"{folder}: the list could not be written ({exc}); the one in use stays in use") from exc
+    return path
+
+
+def keep_previous(folder: Path) -> None:
+    """Copy the current manifest, so that its list is not removed: another process may be about to read it."""
+    current = folder / MANIFEST
+    if current.exists():
+        replace_file(folder / PREVIOUS, current.read_bytes())
+
+
+def remove_unnamed(folder: Path, name: str) -> None:
+    """Remove copies of a list that neither the manifest nor the previous one names."""
+    manifests = (each for each in (folder / MANIFEST, folder / PREVIOUS) if each.exists())
+    named = b"".join(each.read_bytes() for each in manifests)
+    for path in folder.glob(f"{name}-*.txt"):
+        if path.name.encode() not in named:
+            with contextlib.suppress(OSError):  # still open elsewhere: an additional copy does no harm
+                path.unlink()
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Replace a file once its new content is on the disk."""
+    with atomic_write(path, sync=True) as temporary:
+        temporary.write_bytes(data)
+
+
+def manifest_table(name: str, **values: str | int) -> str:
+    """Format one table of a manifest as TOML.
+
+    >>> print(manifest_table("free", file="free.txt", rows=2), end="")
+    [free]
+    file = "free.txt"
+    rows = 2
+    """
+    lines = (f"{key} = {value if isinstance(value, int) else toml_text(value)}" for key, value in values.items())
+    return "\n".join([f"[{name}]", *lines, ""])
+
+
+def toml_text(value: str) -> str:
+    """Format a TOML basic string: JSON's escapes of printable text are valid TOML."""
+    return json.dumps(printable_text(value), ensure_ascii=False)
+
+
+def printable_text(text: str, limit: int = 500) -> str:
+    r"""Shorten untrusted text and replace what could control a terminal.
+
+    >>> printable_text("a\x1b[2Jb")
+    'a?[2Jb'
+    """
+    return "".join(each if each.isprintable() else "?" for each in text[:limit])
+
+
+def redact_source(source: str) -> str:
+    """Remove user name, password and anything unprintable from a URL.
+
+    >>> redact_source("https://ada:secret@lists.example/a.txt")
+    'https://lists.example/a.txt'
+    """
+    shown = printable_text(source)
+    try:
+        parts = urlsplit(shown)
+    except ValueError:  # a bracket in the host: not a URL, but perhaps a file name
+        return shown
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2])) if parts.netloc else shown

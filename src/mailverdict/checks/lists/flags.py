@@ -1,8 +1,8 @@
-"""Flags from lists: role, disposable, free, spamtrap. No network, and no judgement.
+"""Flags from lists: role, disposable, free, spamtrap. No network and no verdict.
 
-A listed domain stands for itself and everything below it. Where lists disagree, the deeper label
-wins; at the same depth a user's *allow* beats a user's *deny*, which beats the relays, which beat
-the list. `marks_of` is that rule: a dictionary filled in the order of increasing authority.
+A listed domain stands for itself and all its subdomains. If lists disagree, the most specific name decides; for the
+same name a user's *allow* beats a user's *deny*, which beats the relays, which beat the list. `marks_of` implements
+that as a dictionary filled in the order of increasing precedence.
 """
 
 from __future__ import annotations
@@ -35,13 +35,7 @@ LIST_NAMES = ("disposable", "relays", "free", "free_more", "role_core", "role_ex
 
 @dataclass(frozen=True, slots=True)
 class DomainFlags:
-    """Flags of many domains, position by position.
-
-    Attributes
-    ----------
-    spamtrap, disposable, free : pyarrow.BooleanArray
-        As in `mailverdict.model.evidence.Flags`; null where a flag was not determined.
-    """
+    """Flags of many domains, position by position; null if a flag was not determined."""
 
     spamtrap: pa.BooleanArray
     disposable: pa.BooleanArray
@@ -52,42 +46,21 @@ class DomainFlags:
 class LoadedLists:
     """The lists that decide the flags, with the user's own entries applied.
 
-    Attributes
-    ----------
-    disposable, free, spamtrap : mapping of str to bool
-        What is said of a domain and all below it; the deepest name that is found decides.
-    marked : frozenset of str
-        Every domain that any of the three speaks of.
-    role_names : pyarrow.StringArray
-        Lower-case local parts that name a function.
-    version : str
-        Which lists these are, for `metadata`.
+    The mappings hold what is known of a domain and its subdomains; the most specific name decides.
     """
 
     disposable: Mapping[str, bool]
     free: Mapping[str, bool]
     spamtrap: Mapping[str, bool]
-    marked: frozenset[str]
-    role_names: pa.StringArray
-    version: str
+    marked: frozenset[str]  # every domain in one of the three
+    role_names: pa.StringArray  # lower-case local parts that name a function
+    version: str  # names the lists, for `metadata`
 
     def flags(self, local: str, ascii_domain: str) -> Flags:
-        """Give the flags of one address.
+        """Return the flags of one address; the case and a ``+tag`` of the local part do not matter.
 
-        Parameters
-        ----------
-        local : str
-            Local part; its case does not matter, and a ``+tag`` is cut.
-        ascii_domain : str
-            Lower-case domain in A-labels.
+        `spamtrap` is True or None: a list cannot prove that a domain is not a trap.
 
-        Returns
-        -------
-        Flags
-            `spamtrap` is True or None: a list cannot prove that a domain is no trap.
-
-        Examples
-        --------
         >>> from mailverdict.model.settings import Lists
         >>> load_lists(Lists()).flags("Info+web", "mail.yopmail.com")
         Flags(role=True, spamtrap=None, disposable=True, free=False)
@@ -100,18 +73,7 @@ class LoadedLists:
         )
 
     def domain_flags(self, domains: Sequence[str]) -> DomainFlags:
-        """Give the flags of many domains at once.
-
-        Parameters
-        ----------
-        domains : sequence of str
-            Lower-case domains in A-labels, best each once.
-
-        Returns
-        -------
-        DomainFlags
-            Arrays as long as `domains`.
-        """
+        """Return the flags of many domains: lower case, in A-labels, best each once."""
         size = len(domains)
         spamtrap: list[bool | None] = [None] * size
         disposable, free = [False] * size, [False] * size
@@ -124,7 +86,7 @@ class LoadedLists:
 
 
 def below_any(domains: Sequence[str], names: frozenset[str]) -> Iterator[int]:
-    """Positions of the domains that are one of `names` or below one, on label boundaries."""
+    """Yield the positions of the domains that are one of `names` or a subdomain of one."""
     for at, domain in enumerate(domains):
         name = domain
         while "." in name:  # a top-level domain is never an entry
@@ -135,7 +97,7 @@ def below_any(domains: Sequence[str], names: frozenset[str]) -> Iterator[int]:
 
 
 def find_mark(domain: str, marks: Mapping[str, bool]) -> bool | None:
-    """What `marks` says of the deepest name that `domain` is or is below; None: nothing."""
+    """Return the mark of the most specific name that is `domain` or above it; None if there is none."""
     while "." in domain:
         if domain in marks:
             return marks[domain]
@@ -144,29 +106,11 @@ def find_mark(domain: str, marks: Mapping[str, bool]) -> bool | None:
 
 
 def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
-    """Load the lists that the settings ask for.
+    """Load the lists that the settings ask for, from `folder` or the user's data directory, else from the package.
 
-    Loaded once for equal settings and unchanged files; the network is never used.
+    Loaded once for equal settings and unchanged files; the result is shared and never changed. SettingsError names
+    the file and the line of a wrong entry.
 
-    Parameters
-    ----------
-    settings : Lists
-        The user's own entries.
-    folder : Path, optional
-        Where newer copies of lists may be; the user's data directory by default.
-
-    Returns
-    -------
-    LoadedLists
-        Ready for use; shared, and never changed.
-
-    Raises
-    ------
-    SettingsError
-        If a file cannot be read, or holds an entry that is none; names the file and the line.
-
-    Examples
-    --------
     >>> from mailverdict.model.settings import Lists
     >>> load_lists(Lists(disposable_deny=["throwaway.example"])).flags("ada", "throwaway.example").disposable
     True
@@ -177,17 +121,17 @@ def load_lists(settings: Lists, *, folder: Path | None = None) -> LoadedLists:
 
 
 def stamp_of(path: Path) -> tuple[int, int] | None:
-    """Tell a file's state apart from its earlier ones; None where there is none."""
+    """The modification time and size of a file; None if there is none."""
     try:
-        seen = path.stat()
+        status = path.stat()
     except (OSError, ValueError):  # ValueError: a NUL in the name
         return None
-    return seen.st_mtime_ns, seen.st_size
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=8)
 def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | None, ...]) -> LoadedLists:
-    """Load everything; the stamps are there to tell calls apart."""
+    """Load everything; the stamps make the cache notice changed files."""
     listings = find_lists(LIST_NAMES, folder)
     entries = {name: read_entries(listing) for name, listing in listings.items()}
     own = {each.name: own_entries(settings, each.name) for each in fields(settings) if each.name != "extended_roles"}
@@ -213,7 +157,7 @@ def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | No
 
 
 def marks_of(*layers: tuple[Iterable[str], bool]) -> dict[str, bool]:
-    """Put layers of names over each other; a later one has more authority over the same name."""
+    """Combine layers of names; a later one has precedence for the same name."""
     marks: dict[str, bool] = {}
     for names, mark in layers:
         marks.update(dict.fromkeys(names, mark))
@@ -221,13 +165,13 @@ def marks_of(*layers: tuple[Iterable[str], bool]) -> dict[str, bool]:
 
 
 def without_relays(names: Sequence[str], relays: Iterable[str]) -> list[str]:
-    """Leave out names below a relay: deeper labels would win over it, and a relay always wins over a list."""
+    """Drop subdomains of a relay: they would be more specific than it, and a relay always beats a list."""
     hidden = set(below_any(names, frozenset(relays)))
     return [name for at, name in enumerate(names) if at not in hidden]
 
 
 def version_text(listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, ...]], *, extended: bool) -> str:
-    """Name the lists that decide, and the user's own entries by a digest."""
+    """Name the versions of the lists, and the user's own entries by a digest."""
     free, role = listings["free"], listings["role_extended" if extended else "role_core"]
     parts = [
         f"disposable {listings['disposable'].version}",
@@ -241,20 +185,20 @@ def version_text(listings: Mapping[str, ListFile], own: Mapping[str, tuple[str, 
 
 
 def own_entries(settings: Lists, name: str) -> tuple[str, ...]:
-    """Read one of the user's lists in its normal form; a wrong entry is a `SettingsError`."""
+    """Read one of the user's lists in normal form; SettingsError for a wrong entry."""
     normal, kind = (normal_role, "local part") if name.startswith("role_") else (normal_domain, "domain")
     entries = []
     for where, text in located_entries(getattr(settings, name), name):
         entry = normal(text)
         if entry is None:
             shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
-            raise SettingsError(f"{where}: {shown!r} is no {kind}")
+            raise SettingsError(f"{where}: {shown!r} is not a {kind}")
         entries.append(entry)
     return tuple(entries)
 
 
 def located_entries(value: Path | tuple[str, ...], name: str) -> Iterator[tuple[str, str]]:
-    """Give each entry with where it stands, for messages."""
+    """Yield the location of each entry, for messages, and the entry."""
     if not isinstance(value, Path):
         yield from ((f"Lists.{name}", text) for text in value)
         return
@@ -266,7 +210,7 @@ def located_entries(value: Path | tuple[str, ...], name: str) -> Iterator[tuple[
 
 
 def normal_role(text: str) -> str | None:
-    """Bring a local part to the form that is compared; None where it could never match.
+    """Return the form of a local part that is compared; None if it could never match.
 
     >>> normal_role(" Info ")
     'info'
@@ -276,7 +220,7 @@ def normal_role(text: str) -> str | None:
 
 
 def normal_domain(text: str) -> str | None:
-    """Bring a domain of two labels or more to lower-case A-labels; None where it is none.
+    """Return a domain of two or more labels in lower-case A-labels; None if it is not one.
 
     >>> normal_domain("Bücher.Example.")
     'xn--bcher-kva.example'

@@ -1,11 +1,9 @@
-"""The explicit update of the disposable list: read, clean, guard, show, write. Never done by itself.
+"""Updating the disposable list, on request only: read, clean, check, show, write.
 
-Lists have been poisoned: in January 2026 an automated fetcher put a law firm and a telecommunications
-group on this very list for two days. So a new edition is held against the one in use, and refused as
-a whole where it lost or gained too much, names a public suffix, or names a provider that everybody
-uses. What is in use stays in use then.
-
-The bytes come from a function that the caller gives; this module opens no connection.
+Lists have been poisoned: in January 2026 an automated fetcher put a law firm and a telecommunications group on this
+very list for two days. So a new edition is compared with the one in use, and refused as a whole if it lost or gained
+too much, or lists a public suffix or a large provider; the list in use then stays in use. The bytes come from a
+function that the caller gives; this module opens no connection.
 """
 
 from __future__ import annotations
@@ -21,15 +19,24 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, SettingsError
-from .files import find_lists, packaged_folder, read_entries, read_manifest, split_entries, user_lists_folder
+from .files import (
+    find_lists,
+    packaged_folder,
+    printable_text,
+    read_entries,
+    read_manifest,
+    redact_source,
+    split_entries,
+    user_lists_folder,
+    write_list,
+)
 from .flags import below_any, normal_domain
-from .store import printable_text, redact_source, write_list
 from .suggestions import parse_pairs
 
 __all__ = [
     "DEFAULT_SOURCE",
     "ListUpdate",
-    "Refusal",
+    "UpdateRefusal",
     "check_update",
     "clean_domains",
     "describe_lists",
@@ -47,61 +54,37 @@ MAX_BYTES = 16 * 1024 * 1024  # a hundred times the list of 2026
 MAX_LOSS = 0.05  # the list lost 245 of 10,000 names in the year to 2026-08
 MAX_GAIN = 0.25  # and gained 4,000, in small steps
 MAX_MALFORMED = 0.01  # more than that is a web page or another format
-WAIVABLE = ("loss", "gain")  # a user who has read the difference may let these pass
-SHOWN = 20  # names a line of the difference repeats
+WAIVABLE = ("loss", "gain")  # a user who has read the difference may accept these
+SHOWN = 20  # names in one line of the difference
 GENERIC_LABELS = frozenset({"ac", "com", "edu", "gov", "mil", "net", "org"})
 PROTECTED_LISTS = ("relays", "suggestion_targets", "free_more")
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a new edition is not taken.
+class UpdateRefusal:
+    """Why a new edition is refused."""
 
-    Attributes
-    ----------
-    guard : str
-        ``loss``, ``gain``, ``suffix``, ``protected`` or ``malformed``.
-    message : str
-        What was found, in a sentence.
-    """
-
-    guard: str
+    guard: str  # "loss", "gain", "suffix", "protected" or "malformed"
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class ListUpdate:
-    """A new edition of the disposable list beside the one in use.
+    """A new edition of the disposable list compared with the one in use."""
 
-    Attributes
-    ----------
-    source : str
-        Where it came from, without user name and password.
-    before, after : int
-        Names in the edition in use and in the new one.
-    added, removed : tuple of str
-        The difference, sorted.
-    left_out : mapping of str to tuple of str
-        What cleaning took away, by the reason.
-    refusals : tuple of Refusal
-        Empty: the edition may be taken.
-    written : Path or None
-        The file it was written to; None where nothing was written.
-    """
-
-    source: str
-    before: int
+    source: str  # without user name and password
+    before: int  # number of names in use
     after: int
     added: tuple[str, ...]
     removed: tuple[str, ...]
-    left_out: Mapping[str, tuple[str, ...]]
-    refusals: tuple[Refusal, ...]
-    written: Path | None = None
+    left_out: Mapping[str, tuple[str, ...]]  # names that cleaning removed, by the cause
+    refusals: tuple[UpdateRefusal, ...]  # empty: the edition may be used
+    written: Path | None = None  # the file it was written to
 
     def to_text(self) -> str:
-        """Give the difference and the outcome as lines to print."""
+        """Format the difference and the outcome as lines to print."""
         groups = {"added": self.added, "removed": self.removed} | {
-            f"left out, {why}": names for why, names in self.left_out.items()
+            f"left out, {cause}": names for cause, names in self.left_out.items()
         }
         lines = [f"disposable: {self.before:,} names in use, {self.after:,} in {self.source}"]
         lines += [f"  {what}: {len(names):,}{shorten(names)}" for what, names in groups.items() if names]
@@ -109,7 +92,7 @@ class ListUpdate:
         return "\n".join([*lines, self.outcome()])
 
     def outcome(self) -> str:
-        """Say what became of it, in a line."""
+        """Describe the outcome in a line."""
         if self.refusals:
             return "The list in use stays in use."
         if self.written is not None:
@@ -132,50 +115,25 @@ def update_disposable(
     accept: Collection[str] = (),
     today: Callable[[], date] = lambda: datetime.now(UTC).date(),
 ) -> ListUpdate:
-    """Fetch a new edition of the disposable list, hold it against the one in use, and keep it if it is sound.
+    """Fetch a new edition of the disposable list, check it against the one in use, and write it unless it is refused.
 
-    Parameters
-    ----------
-    fetch : callable
-        Gives the bytes behind a source: ``fetch(source)``. What it raises is passed on.
-    source : str
-        What to hand to `fetch`: the address or file of a plain-text list, or of the wheel
-        ``disposable-email-domains``, which is read and never run.
-    folder : Path, optional
-        Where to keep it; the user's data directory by default.
-    dry_run : bool
-        Only show what would change.
-    accept : collection of str
-        Guards to let pass: ``loss``, ``gain``. The others hold always.
-    today : callable
-        Gives the date to note.
+    `fetch(source)` returns the bytes of a plain-text list or of the wheel ``disposable-email-domains``, which is read
+    and never run; its exceptions are passed on. `accept` names guards to ignore (``loss``, ``gain``); the others
+    always apply. InputError if the bytes are too large or neither text nor such a wheel, SettingsError if `folder`
+    cannot be written to.
 
-    Returns
-    -------
-    ListUpdate
-        The difference and, if it was refused, why; nothing is written then.
-
-    Raises
-    ------
-    InputError
-        If what came is too large, or is neither text nor such a wheel.
-    SettingsError
-        If the folder cannot be written to.
-
-    Examples
-    --------
     >>> update_disposable(lambda source: b"<html>busy</html>", source="demo", dry_run=True).outcome()
     'The list in use stays in use.'
     """
     where = user_lists_folder() if folder is None else folder
-    old, sound = names_in_use(where)
+    old, is_intact = names_in_use(where)
     protected = protected_domains()
     unwanted = {"a typo of a provider": typo_domains(), "on the free list": packaged_names("free") - protected}
     new, left_out = clean_domains(parse_source(fetch(source), source), unwanted)
     refusals = check_update(old, new, protected, malformed=len(left_out.get("no domain", ())))
-    standing = tuple(each for each in refusals if each.guard not in {*accept} & {*WAIVABLE})
+    remaining = tuple(each for each in refusals if each.guard not in {*accept} & {*WAIVABLE})
     path = None
-    if not (standing or dry_run or (sound and new == old)):
+    if not (remaining or dry_run or (is_intact and new == old)):
         licence = LICENCE if source == DEFAULT_SOURCE else "that of its source"
         path = write_list(where, "disposable", sorted(new), source=source, licence=licence, day=today())
     return ListUpdate(
@@ -185,13 +143,13 @@ def update_disposable(
         added=tuple(sorted(new - old)),
         removed=tuple(sorted(old - new)),
         left_out=left_out,
-        refusals=standing,
+        refusals=remaining,
         written=path,
     )
 
 
 def names_in_use(folder: Path) -> tuple[frozenset[str], bool]:
-    """The names in use, and whether their file is sound; if not, which an update mends, the packaged names."""
+    """The names in use, and whether their file is intact; if not, the packaged names (an update repairs the file)."""
     try:
         return frozenset(read_entries(find_lists(["disposable"], folder)["disposable"])), True
     except SettingsError:
@@ -204,10 +162,10 @@ def packaged_names(*names: str) -> frozenset[str]:
 
 
 def protected_domains() -> frozenset[str]:
-    """Domains that no sound edition lists: relays, the large providers, the free ones chosen by hand.
+    """Domains that no correct edition lists: relays, the large providers, the hand-written part of the free list.
 
-    The long tail of the free list is not among them: a provider of 2005 may have become a throw-away
-    one, and would then block every update. Such names are left out, and shown.
+    The rest of the free list is not included: a provider of 2005 may have become a disposable one, and would then
+    block every update. Such names are left out and shown.
     """
     return packaged_names(*PROTECTED_LISTS)
 
@@ -219,31 +177,14 @@ def check_update(
     *,
     suffixes: Collection[str] | None = None,
     malformed: int = 0,
-) -> tuple[Refusal, ...]:
-    """Hold a new edition against the one in use.
+) -> tuple[UpdateRefusal, ...]:
+    """Compare a new edition with the one in use; empty if nothing speaks against it.
 
-    Loss and gain count the names that went and came, so that an exchange of names at equal size
-    is seen as well. The public suffixes are a small packaged list and the form ``com.br``; the
-    whole Public Suffix List is used only when the packaged lists are built.
+    Loss and gain count the names that went and came, so a replacement at equal size is noticed as well. `suffixes`
+    are the packaged public suffixes by default, a small list together with the form ``com.br``; the whole Public
+    Suffix List is used only when the packaged lists are built. `malformed` is the number of entries that are not
+    domains.
 
-    Parameters
-    ----------
-    old, new : collection of str
-        Names in use, names of the new edition.
-    protected : collection of str
-        Names that must not be listed; nor anything below them.
-    suffixes : collection of str, optional
-        Names that count as public suffixes; the packaged ones by default.
-    malformed : int
-        How many entries of the new edition were no domains.
-
-    Returns
-    -------
-    tuple of Refusal
-        Empty if the new edition is sound.
-
-    Examples
-    --------
     >>> old = {f"throwaway{n}.example" for n in range(100)}
     >>> [each.guard for each in check_update(old, old | {"gmail.com", "com.br"}, {"gmail.com"})]
     ['suffix', 'protected']
@@ -251,26 +192,26 @@ def check_update(
     before, after = frozenset(old), frozenset(new)
     zones = packaged_names("suffixes") if suffixes is None else frozenset(suffixes)
     ordered = sorted(after)
-    open_zones = [name for name in ordered if is_public_suffix(name, zones)]
-    guarded = [ordered[at] for at in below_any(ordered, frozenset(protected))]
+    listed_suffixes = [name for name in ordered if is_public_suffix(name, zones)]
+    listed_providers = [ordered[at] for at in below_any(ordered, frozenset(protected))]
     lost, gained, read = len(before - after), len(after - before), malformed + len(after)
     guards = (
-        ("malformed", share(malformed, read) > MAX_MALFORMED, f"{malformed:,} of {read:,} entries are no domains"),
+        ("malformed", share(malformed, read) > MAX_MALFORMED, f"{malformed:,} of {read:,} entries are not domains"),
         ("loss", share(lost, len(before)) >= MAX_LOSS, f"{lost:,} of {len(before):,} names are gone"),
         ("gain", share(gained, len(before)) >= MAX_GAIN, f"{gained:,} names are new beside {len(before):,}"),
-        ("suffix", bool(open_zones), f"names under which strangers have theirs{shorten(open_zones)}"),
-        ("protected", bool(guarded), f"providers that must not be listed{shorten(guarded)}"),
+        ("suffix", bool(listed_suffixes), f"public suffixes{shorten(listed_suffixes)}"),
+        ("protected", bool(listed_providers), f"providers that must not be listed{shorten(listed_providers)}"),
     )
-    return tuple(Refusal(guard, message) for guard, holds, message in guards if holds)
+    return tuple(UpdateRefusal(guard, message) for guard, holds, message in guards if holds)
 
 
 def share(part: int, whole: int) -> float:
-    """`part` of `whole`; 0 where there is no whole."""
+    """`part` of `whole`; 0 if `whole` is 0."""
     return part / whole if whole else 0.0
 
 
 def is_public_suffix(name: str, zones: Collection[str]) -> bool:
-    """Whether strangers have names below `name`: it is a known zone, a generic label below a country, or top-level."""
+    """Whether `name` is a public suffix: a known one, a generic label below a country, or a top-level domain."""
     label, _, end = name.partition(".")
     return not end or name in zones or (len(end) == 2 and label in GENERIC_LABELS)
 
@@ -278,40 +219,24 @@ def is_public_suffix(name: str, zones: Collection[str]) -> bool:
 def clean_domains(
     entries: Iterable[str], unwanted: Mapping[str, Collection[str]]
 ) -> tuple[frozenset[str], dict[str, tuple[str, ...]]]:
-    """Bring entries to their normal form, and leave out what does not belong on the list.
+    """Convert entries to their normal form; return the names, and by the cause what was left out.
 
-    Parameters
-    ----------
-    entries : iterable of str
-        As they came.
-    unwanted : mapping of str to collection of str
-        Names to leave out, by the reason.
-
-    Returns
-    -------
-    tuple of frozenset and dict
-        The names, and what was left out by the reason; ``no domain`` is one.
+    `unwanted` are the names to leave out, by the cause; ``no domain`` is an additional cause.
     """
     normal = {text: normal_domain(text) for text in entries}
     names = frozenset(name for name in normal.values() if name is not None)
     left_out = {"no domain": tuple(sorted(printable_text(text, 80) for text, name in normal.items() if name is None))}
-    left_out |= {why: tuple(sorted(names & frozenset(those))) for why, those in unwanted.items()}
-    return names.difference(*unwanted.values()), {why: what for why, what in left_out.items() if what}
+    left_out |= {cause: tuple(sorted(names & frozenset(those))) for cause, those in unwanted.items()}
+    return names.difference(*unwanted.values()), {cause: those for cause, those in left_out.items() if those}
 
 
 def typo_domains() -> frozenset[str]:
-    """The slips that are known by name: squatters let them receive mail, but nobody throws them away."""
+    """The known typing errors of providers: squatters receive mail there, but the mailboxes are not disposable."""
     return frozenset(slip for slip, _ in parse_pairs(packaged_names("typo_domains")))
 
 
 def parse_source(data: bytes, source: str) -> tuple[str, ...]:
-    """Read the entries of a plain-text list, or of a wheel that holds one as a Python literal.
-
-    Raises
-    ------
-    InputError
-        If it is too large, or is neither.
-    """
+    """Read the entries of a plain-text list, or of a wheel that holds one; InputError if it is too large or neither."""
     shown = redact_source(source)
     if len(data) > MAX_BYTES:
         raise InputError(f"{shown}: {len(data):,} bytes are too many for a list; the limit is {MAX_BYTES:,}")
@@ -320,11 +245,11 @@ def parse_source(data: bytes, source: str) -> tuple[str, ...]:
     try:
         return tuple(entry for _, entry in split_entries(data.decode("utf-8")))
     except UnicodeDecodeError as exc:
-        raise InputError(f"{shown}: this is no UTF-8 text ({exc.reason} at byte {exc.start})") from exc
+        raise InputError(f"{shown}: this is not UTF-8 text ({exc.reason} at byte {exc.start})") from exc
 
 
 def parse_wheel(data: bytes, shown: str) -> tuple[str, ...]:
-    """Read ``blocklist = {...}`` out of a wheel's module; its code is parsed, never run."""
+    """Read ``blocklist = {...}`` from a wheel's module; its code is parsed, never run."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as wheel:
             module = wheel.getinfo("disposable_email_domains/__init__.py")
@@ -333,11 +258,11 @@ def parse_wheel(data: bytes, shown: str) -> tuple[str, ...]:
             text = wheel.read(module).decode("utf-8")
         return tuple(sorted(blocklist_of(text)))
     except (zipfile.BadZipFile, zlib.error, LookupError, SyntaxError, ValueError, RuntimeError) as exc:
-        raise InputError(f"{shown}: this is no wheel of disposable-email-domains, or too large a one") from exc
+        raise InputError(f"{shown}: this is not a wheel of disposable-email-domains, or it is too large") from exc
 
 
 def blocklist_of(text: str) -> Iterator[str]:
-    """The texts of the literal that a module assigns to ``blocklist``."""
+    """Yield the texts of the literal that a module assigns to ``blocklist``."""
     for node in ast.parse(text).body:
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "blocklist" for t in node.targets):
             yield from (str(value) for value in ast.literal_eval(node.value))
@@ -346,26 +271,8 @@ def blocklist_of(text: str) -> Iterator[str]:
 
 
 def describe_lists(folder: Path | None = None) -> list[dict[str, Any]]:
-    """Describe every list: where it comes from, on which terms, how large it is.
+    """Describe every list in use, in the order of the manifest; SettingsError if a manifest is damaged.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Where newer copies may be; the user's data directory by default.
-
-    Returns
-    -------
-    list of dict
-        Keys ``list``, ``rows``, ``version``, ``date``, ``licence``, ``source``, ``origin``
-        (``packaged`` or ``user``), in the order of the manifest; of the list in use where there are two.
-
-    Raises
-    ------
-    SettingsError
-        If a manifest is damaged.
-
-    Examples
-    --------
     >>> sorted(describe_lists()[0])
     ['date', 'licence', 'list', 'origin', 'rows', 'source', 'version']
     """
