@@ -1,5 +1,6 @@
 """The commands besides verify and clean: what they print, where, and how they leave."""
 
+import inspect
 import json
 import re
 import signal
@@ -10,8 +11,9 @@ from contextlib import contextmanager
 import pytest
 
 import mailverdict as mv
-from mailverdict.cli import main
+from mailverdict.cli import main, tables
 from mailverdict.cli.terminal import app
+from mailverdict.frames.options import DEFAULTS
 from mailverdict.sandbox import World
 
 EMAILS = "email,name\nada@gmail.com,Ada\nbob@gmial.com,Bob\nbad,\n,Nobody\n"
@@ -49,6 +51,14 @@ def test_every_command_is_in_the_readme_or_the_help():
     assert names == {
         "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [tables.verify, tables.plan])
+def test_defaults_are_those_of_the_library(command):
+    parameters = inspect.signature(command).parameters
+    shared = (parameters.keys() & DEFAULTS.keys()) - {"columns"}  # a file also gets the error message
+    given = {name: parameters[name].default for name in shared}
+    assert {**given, "refresh": tuple(given["refresh"])} == {name: DEFAULTS[name] for name in shared}
 
 
 def test_plan_prints_a_table_and_json(run, contacts, world):
@@ -92,9 +102,9 @@ def test_verify_writes_report_and_actions_in_one_go(run, contacts, tmp_path, wor
         (("report", "{csv}", "-c", "email", "-o", "x.html"), "verify 'email' first"),
         (("verify", "{csv}", "-c", "email", "--policy", "bold", "-o", "x.csv"), "strict, balanced, lenient"),
         (("plan", "{csv}", "-c", "mail"), "no column 'mail'"),
-        (("serve", "--sandbox", "--smtp-port", "25"), "--sandbox brings its own"),
-        (("verify", "{csv}", "--sandbox", "--backend", "http://127.0.0.1:9"), "--sandbox brings its own"),
-        (("runs", "--journal", "nowhere.db"), "there is no journal"),
+        (("serve", "--sandbox", "--smtp-port", "25"), "--sandbox has its own"),
+        (("verify", "{csv}", "--sandbox", "--backend", "http://127.0.0.1:9"), "--sandbox has its own"),
+        (("runs", "--journal", "nowhere.db"), "no such journal"),
         (("lists", "update", "--source", "nowhere.txt"), "nowhere.txt"),
         (("explain", " "), "give one address"),
     ],
@@ -175,7 +185,7 @@ def test_the_sandbox_stays_until_ctrl_c():
         _, err = process.communicate(timeout=30)
     assert lines[0].startswith("resolver       127.0.0.1:")
     assert lines[3].startswith("service        http://127.0.0.1:")
-    assert (process.returncode, err.splitlines()[-1]) == (0, "ended")
+    assert (process.returncode, err.splitlines()[-1]) == (0, "stopped")
 
 
 def test_serve_answers_until_it_is_told_to_stop(tmp_path):

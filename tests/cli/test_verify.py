@@ -64,7 +64,7 @@ class TestVerify:
         assert rows[1]["email_suggestion"] == "Bob@gmail.com"
         assert rows[3]["email_error_message"] == "There is no @."
         assert [row["note"] for row in rows] == ["a, b", "+49 30 1", "'=1+1", "'@x"]
-        assert told.splitlines()[0] == "column 'email' looks like the addresses; name another with --column"
+        assert told.splitlines()[0] == "using column 'email'; give another with --column"
         assert "4 rows verified by regex" in told
         assert told.splitlines()[-1] == f"written: {out}"
 
@@ -158,7 +158,7 @@ class TestClean:
         path.write_text("email\nAda <Ada@Example.org>\nada@example.org\nnobody\n")
         status, printed, told = run("clean", path, "-c", "email", "-o", out)
         assert (status, printed) == (0, "")
-        assert told == f"3 rows; addresses tidied: 1\nwritten: {out}\n"
+        assert told == f"3 rows; addresses cleaned: 1\nwritten: {out}\n"
         assert [row["email_clean"] for row in rows_of(out)] == ["Ada@example.org", "ada@example.org", ""]
 
     def test_what_was_cleaned_can_be_verified(self, run, contacts):
@@ -224,7 +224,7 @@ def test_what_is_wrong_is_one_line_status_2_and_no_file(run, tmp_path, name, con
     out = [] if "-o" in more else ["-o", tmp_path / "out.csv"]
     status, printed, said = run("verify", tmp_path / name, "-t", "regex", *out, *more)
     assert (status, printed) == (2, "")
-    lines = [line for line in said.splitlines() if "looks like the addresses" not in line]
+    lines = [line for line in said.splitlines() if not line.startswith("using column")]
     assert len(lines) == 1
     assert lines[0].startswith("mailverdict: ")
     assert told in lines[0]
@@ -249,7 +249,7 @@ def test_usage_is_status_2(run, arguments, told):
 def test_json_and_a_table_do_not_share_standard_output(run, contacts):
     status, printed, said = run("verify", contacts, "-t", "regex", "--json", "-o", "-")
     assert (status, printed) == (2, "")
-    assert said == "mailverdict: --json and -o - both want standard output: write the table to a file\n"
+    assert said == "mailverdict: --json and -o - cannot both use standard output: write the table to a file\n"
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ class TestService:
         status, _, said = run(*arguments)
         assert status == 3
         assert said.splitlines()[-1] == (
-            "mailverdict: stopped by the daily quota: 3 rows are pending; call again to go on"
+            "mailverdict: stopped by the daily quota: 3 rows are pending; run the command again to continue"
         )
         assert sorted(row["email_status"] for row in rows_of(out)) == ["done"] * 3 + ["pending"] * 3
 
@@ -309,7 +309,10 @@ class TestInterruption:
         assert status == 130, said
         states = states_in_order(out.read_text(), rows)
         pending = states.count("pending")
-        assert said.splitlines()[-1] == f"mailverdict: interrupted: {pending:,} rows are pending; call again to go on"
+        assert (
+            said.splitlines()[-1]
+            == f"mailverdict: interrupted: {pending:,} rows are pending; run the command again to continue"
+        )
         assert sorted(each.name for each in tmp_path.iterdir()) == ["big.csv", "out.csv"]
 
     def test_a_second_ctrl_c_leaves_at_once(self, tmp_path):
@@ -317,7 +320,7 @@ class TestInterruption:
         with begin("verify", path, "-c", "email", "-t", "regex", "-o", "-") as process:
             process.stdout.readline()
             process.send_signal(signal.SIGINT)
-            wait_for_line(process, "stopping: what is not settled stays pending")
+            wait_for_line(process, "stopping: unfinished rows will be pending")
             process.send_signal(signal.SIGINT)
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]

@@ -1,5 +1,6 @@
-"""The command line: each command is a few lines over the library.
+"""The command line: each command is a few lines that call the library.
 
+The commands are in `check`, `tables`, `serve` and `maintenance`; `terminal` has what they share.
 Exit status: 0 done, 2 usage, 3 stopped by quota (partial file written), 4 service error,
 130 interrupted (partial file written).
 """

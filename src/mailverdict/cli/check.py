@@ -40,16 +40,16 @@ def explain(
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
 ) -> None:
-    """Show the evidence behind a verdict, step by step."""
+    """Show the evidence for a verdict, step by step."""
     with chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked:
         print(mv.explain(email, validation_type=validation_type, backend=asked))
 
 
 @app.command()
 def quota(backend: Service = None, as_json: Json = False) -> None:
-    """Ask a verification service how much of today's quota is left."""
+    """Show how much of today's quota a verification service has left."""
     if backend is None:
-        raise mv.SettingsError("which service? give --backend URL")
+        raise mv.SettingsError("give the service with --backend URL")
     found = mv.quota(backend)
     left = {"daily_limit": found.daily_limit, "used": found.used, "remaining": found.remaining}
     print(json.dumps(left) if as_json else f"{found.remaining:,} of {found.daily_limit:,} addresses left today")
@@ -58,11 +58,13 @@ def quota(backend: Service = None, as_json: Json = False) -> None:
 @app.command("audit-host")
 def audit_host(
     resolver: ResolverAt = None,
-    helo_name: Annotated[str | None, typer.Option(help="Our name in EHLO.", envvar="MAILVERDICT_HELO_NAME")] = None,
-    address: Annotated[str | None, typer.Option(help="Our address as servers see it.")] = None,
+    helo_name: Annotated[
+        str | None, typer.Option(help="Name of this host in EHLO.", envvar="MAILVERDICT_HELO_NAME")
+    ] = None,
+    address: Annotated[str | None, typer.Option(help="IP address of this host as mail servers see it.")] = None,
     port: Annotated[int, typer.Option(help="SMTP port.")] = 25,
 ) -> None:
-    """Look whether mail servers will answer this host. Exit 1 if it is not fit to ask."""
+    """Check whether mail servers will answer this host. Exit status 1 if not."""
     backend = mv.LocalBackend(resolver=resolver, helo_name=helo_name, smtp_port=port)
     found = mv.audit_host(backend, address=address)
     print(found)
@@ -71,7 +73,7 @@ def audit_host(
 
 
 def render_verification(found: mv.Verification) -> str:
-    """One address for a person."""
+    """The verdict on one address as text."""
     lines = [f"{found.email}: {found.result}" + (f" ({', '.join(found.reasons)})" if found.reasons else "")]
     lines += [f"  {fault.code}: {fault.message}" for fault in found.errors or ()]
     flags = {

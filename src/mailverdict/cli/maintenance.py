@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from .terminal import USAGE, Json, app, fail, tell
+from .terminal import USAGE, Json, app, exit_with_error, print_status
 
 __all__ = ["lists", "runs", "update"]
 
@@ -21,36 +21,36 @@ app.add_typer(lists_app, name="lists")
 
 @app.command()
 def runs(
-    journal: Annotated[str, typer.Option(help="The journal file; 'auto': the user's own.")] = "auto",
-    export: Annotated[Path | None, typer.Option(help="Write every settled answer to this Parquet file.")] = None,
+    journal: Annotated[str, typer.Option(help="The journal file; 'auto': the default one.")] = "auto",
+    export: Annotated[Path | None, typer.Option(help="Parquet file to write all settled answers to.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List what a journal holds: settled answers and jobs in flight, by type and service."""
+    """List the contents of a journal: settled answers and jobs in flight, by type and service."""
     from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite
     from ..runs.options import default_journal  # noqa: PLC0415 - as above
 
     path = default_journal() if journal == "auto" else Path(journal)
     if not path.exists():
-        raise InputError(f"{path}: there is no journal")
+        raise InputError(f"{path}: no such journal")
     with Journal(path) as opened:
         entries = opened.summary()
         if export is not None:
             opened.export(export)
-            tell(f"written: {export}")
+            print_status(f"written: {export}")
     if as_json:
         print(json.dumps([{name: getattr(e, name) for name in e.__slots__} for e in entries], indent=2))
     else:
-        tell(str(path))
-        print("\n".join(render_entry(entry) for entry in entries) or "nothing yet")
+        print_status(str(path))
+        print("\n".join(render_entry(entry) for entry in entries) or "empty")
 
 
 def render_entry(entry: Any) -> str:
-    """One key of a journal on one line."""
+    """One line for one key of a journal."""
     verdicts = ", ".join(f"{verdict} {count:,}" for verdict, count in entry.verdicts.items() if count)
-    left = (
-        f"; {entry.in_flight:,} in flight, {entry.uncertain:,} uncertain" if entry.in_flight or entry.uncertain else ""
-    )
-    return f"{entry.key}: {entry.settled:,} settled ({verdicts or 'none'}){left}"
+    open_jobs = ""
+    if entry.in_flight or entry.uncertain:
+        open_jobs = f"; {entry.in_flight:,} in flight, {entry.uncertain:,} uncertain"
+    return f"{entry.key}: {entry.settled:,} settled ({verdicts or 'none'}){open_jobs}"
 
 
 @lists_app.callback()
@@ -71,21 +71,20 @@ def lists(context: typer.Context, as_json: Json = False) -> None:
 
 @lists_app.command()
 def update(
-    source: Annotated[str | None, typer.Option(help="URL or file; the list's own source when not given.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the difference and write nothing.")] = False,
-    accept: Annotated[list[str] | None, typer.Option(help="Let this guard pass: loss or gain.")] = None,
+    source: Annotated[str | None, typer.Option(help="URL or file; the default source when not given.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes and write nothing.")] = False,
+    accept: Annotated[list[str] | None, typer.Option(help="Accept this change despite its size: loss or gain.")] = None,
 ) -> None:
-    """Fetch the disposable list anew; the only command that fetches a list, and never done by itself."""
+    """Download the disposable list. No other command downloads a list."""
     from ..checks.lists.update import DEFAULT_SOURCE, update_disposable  # noqa: PLC0415 - only this command needs it
 
     found = update_disposable(fetch, source=source or DEFAULT_SOURCE, dry_run=dry_run, accept=tuple(accept or ()))
     print(found.to_text())
     if found.refusals:
-        fail("the new edition was refused; the list in use stays", USAGE)
+        exit_with_error("the new edition was refused; the current list stays in use", USAGE)
 
 
 def fetch(source: str) -> bytes:
-    """The bytes of a URL or a file."""
     if source.startswith(("http://", "https://")):
         from ..remote.client import download  # noqa: PLC0415 - brings httpx
 

@@ -1,4 +1,4 @@
-"""Commands that stay: the service, and the sandbox."""
+"""Commands that run until they are stopped: serve and sandbox."""
 
 from __future__ import annotations
 
@@ -9,33 +9,29 @@ import typer
 
 from ..backend import Backend
 from ..errors import SettingsError
-from .terminal import ResolverAt, app, tell
+from .terminal import ResolverAt, app, print_status
 
 if TYPE_CHECKING:
     from ..sandbox import World
 
 __all__ = ["sandbox", "serve"]
 
-FOREVER = 3600.0  # seconds of one nap of the sandbox
-
 
 @app.command()
 def serve(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="TCP port; 0: any that is free.")] = 8000,
+    port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8000,
     store: Annotated[str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...")] = None,
     daily_limit: Annotated[int | None, typer.Option(help="Addresses per client and day.")] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
     resolver: ResolverAt = None,
-    smtp_port: Annotated[int | None, typer.Option(help="Port of the exchanges; 25 in the real world.")] = None,
-    helo_name: Annotated[str | None, typer.Option(help="Our name in EHLO.")] = None,
-    allow_network: Annotated[
-        list[str] | None, typer.Option(help="Non-global network that may be contacted all the same.")
-    ] = None,
-    trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is believed.")] = None,
-    is_sandbox: Annotated[bool, typer.Option("--sandbox", help="Verify against a made-up mail world.")] = False,
+    smtp_port: Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")] = None,
+    helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
+    allow_network: Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")] = None,
+    trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")] = None,
+    is_sandbox: Annotated[bool, typer.Option("--sandbox", help="Verify against made-up servers.")] = False,
 ) -> None:
-    """Serve the verification contract over HTTP; MAILVERDICT_* variables set everything else."""
+    """Run the verification service over HTTP. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment, run  # noqa: PLC0415 - an extra
 
     given: dict[str, Any] = {
@@ -49,18 +45,16 @@ def serve(
         "allow_networks": allow_network,
     }
     settings = from_environment(None, **{name: value for name, value in given.items() if value is not None})
-    tell(f"verification service on http://{host}:{port}, {settings.daily_limit:,} addresses per client and day")
+    print_status(f"verification service on http://{host}:{port}, {settings.daily_limit:,} addresses per client and day")
     if not is_sandbox:
         run(settings, host, port)
         return
     if resolver or smtp_port or allow_network:
-        raise SettingsError(
-            "--sandbox brings its own mail world: leave out --resolver, --smtp-port and --allow-network"
-        )
+        raise SettingsError("--sandbox has its own servers: leave out --resolver, --smtp-port and --allow-network")
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
     with World() as world:
-        tell("It verifies against a sandbox on this machine: made-up domains, no real server is asked.")
+        print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
         backend: Backend = world.make_backend(retry_greylisted=0)
         run(settings, host, port, backend=backend)
 
@@ -69,23 +63,23 @@ def serve(
 def sandbox(
     daily_limit: Annotated[int, typer.Option(help="Quota of its verification service.")] = 100,
 ) -> None:
-    """Keep a made-up mail world running on loopback, until Ctrl-C: DNS, SMTP and the service."""
+    """Run made-up DNS and mail servers and the service on loopback, until Ctrl-C."""
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
     try:
         with World(daily_limit=daily_limit) as world:
             show_world(world)
             while True:
-                time.sleep(FOREVER)
+                time.sleep(3600)
     except KeyboardInterrupt:
-        tell("ended")
+        print_status("stopped")
 
 
 def show_world(world: World) -> None:
-    """Say where everything listens; the last line of standard output comes when all of it does."""
+    """Print where the servers listen; scripts wait for the last line."""
     settings = world.backend.settings
-    tell(f"try: mailverdict check ada@gmail.com -t mx --resolver {settings.resolver}")
-    tell("made-up domains only; Ctrl-C ends it")
+    print_status(f"try: mailverdict check ada@gmail.com -t mx --resolver {settings.resolver}")
+    print_status("made-up domains only; stop with Ctrl-C")
     print(f"resolver       {settings.resolver}")
     print(f"smtp_port      {settings.smtp_port}")
     print(f"allow_networks {', '.join(map(str, settings.allow_networks))}")

@@ -1,4 +1,4 @@
-"""Commands over table files: verify, clean, plan, report."""
+"""Commands for table files: verify, clean, plan, report."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ from .terminal import (
     Sheet,
     app,
     chosen_backend,
-    fail,
-    journal_option,
+    exit_with_error,
+    parse_journal,
+    print_status,
     split_list,
-    tell,
 )
 
 __all__ = ["clean", "plan", "report", "verify"]
@@ -79,7 +79,7 @@ def verify(
     max_age: MaxAge = "30D",
     refresh: Refresh = "",
     on_quota: Annotated[str, typer.Option(help="stop, raise or wait.")] = "stop",
-    screen: Annotated[str | None, typer.Option(help="mx: settle domains without mail here first.")] = None,
+    screen: Annotated[str | None, typer.Option(help="mx: look up domains here before using quota.")] = None,
     offline: Offline = False,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
@@ -88,18 +88,18 @@ def verify(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Verify a column of a table file: a verdict, its reasons and flags for every row."""
+    """Verify a column of a table file: verdict, reasons and flags for every row."""
     if report is not None:
         check_path(report)
     if as_json and output == STDIN:
-        raise mv.SettingsError("--json and -o - both want standard output: write the table to a file")
-    asked_columns = wanted_columns(columns)
+        raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
+    written = parse_columns(columns)
     options = {
         "validation_type": validation_type,
-        "columns": [*asked_columns, *TALLIED],
+        "columns": [*written, *COUNTED],
         "prefix": prefix,
         "limit": limit,
-        "journal": journal_option(journal),
+        "journal": parse_journal(journal),
         "max_age": max_age,
         "refresh": split_list(refresh),
         "on_quota": on_quota,
@@ -110,37 +110,37 @@ def verify(
     with (
         open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source,
         chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked,
-        Stopper(tell_stopping) as stopper,
+        Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
         stream = PieceStream(name, stopper, backend=asked, **options)
-        sheet_of = Verified(source, name, prefix, asked_columns, policy, for_report=report is not None)
+        rows = VerifiedRows(source, name, prefix, written, policy, for_report=report is not None)
         with open_output(output, source, raw=raw) as write:
             for piece, _ in stream.verify(source.pieces()):
-                write(sheet_of.take(piece))
+                write(rows.add(piece))
     for notice in stream.notices:
-        tell(f"note: {notice}")
-    show_tally(sheet_of.tally, validation_type, as_json=as_json, quiet=quiet)
-    tell_written(output, quiet=quiet)
+        print_status(f"note: {notice}")
+    show_counts(rows.counts, validation_type, as_json=as_json, quiet=quiet)
+    print_written(output, quiet=quiet)
     if report is not None:
-        sheet_of.report(report, validation_type)
-        tell_written(report, quiet=quiet)
-    tell_end(stream, sheet_of.tally.buckets["pending"])
+        rows.report(report, validation_type)
+        print_written(report, quiet=quiet)
+    exit_early(stream, rows.counts.buckets["pending"])
 
 
 def pick_screen(screen: str | None, resolver: str | None) -> mv.LocalBackend | str | None:
-    """Beside a service, the resolver given is the one that screens."""
+    """With a service, the given resolver is used for screening."""
     if resolver is not None and screen is None:
-        raise mv.SettingsError("--resolver beside --backend is for --screen mx: a service asks its own resolver")
+        raise mv.SettingsError("--resolver with --backend needs --screen mx: a service has its own resolver")
     return mv.LocalBackend(resolver=resolver) if screen == "mx" and resolver else screen
 
 
-# What the summary counts and a policy looks at, whatever is written.
-TALLIED = (*(c.name for c in choose_columns("core")), "error")
+# Columns that the summary and policies need, whether they are written or not.
+COUNTED = (*(c.name for c in choose_columns("core")), "error")
 
 
-class Verified:
-    """Takes verified pieces: counts them, adds actions, keeps what a report needs, gives what is to be written."""
+class VerifiedRows:
+    """Counts verified pieces, adds actions, keeps what a report needs, and selects the columns to write."""
 
     def __init__(
         self,
@@ -152,28 +152,27 @@ class Verified:
         *,
         for_report: bool,
     ) -> None:
-        self.own, self.column, self.prefix = len(source.columns), column, prefix
+        self.own_columns, self.column, self.prefix = len(source.columns), column, prefix
         self.policy = None if policy is None else find_policy(policy)
-        self.kept = {self.label(name) for name in names}
+        self.written = {self.label(name) for name in names}
         self.for_report = for_report
-        self.tally = RunningCounts()
+        self.counts = RunningCounts()
         self.reported: list[pa.Table] = []
 
     def label(self, name: str) -> str:
-        """The name of a result column in the file."""
         return str(label_of(self.column, self.prefix, name))
 
-    def take(self, piece: pa.Table) -> pa.Table:
-        """Count a piece and give the columns that are to be written."""
-        self.tally.add(piece, self.label(""))
-        results = piece.select([self.column, *(self.label(name) for name in TALLIED)])
+    def add(self, piece: pa.Table) -> pa.Table:
+        """Count a piece and return the columns to write."""
+        self.counts.add(piece, self.label(""))
+        results = piece.select([self.column, *(self.label(name) for name in COUNTED)])
         if self.for_report:
             self.reported.append(results)
-        shown = piece.select([i for i, n in enumerate(piece.column_names) if i < self.own or n in self.kept])
+        shown = piece.select([i for i, n in enumerate(piece.column_names) if i < self.own_columns or n in self.written])
         return shown if self.policy is None else self.with_actions(shown, results, self.policy)
 
     def with_actions(self, shown: pa.Table, results: pa.Table, policy: mv.Policy) -> pa.Table:
-        """Add what to do with each row."""
+        """Add the columns of the policy."""
         decided = mv.decide(self.frame(results), self.column, policy=policy, prefix=self.prefix)
         for name in ("action", "action_why"):
             values = pa.array(decided[self.label(name)].astype(object), pa.string(), from_pandas=True)
@@ -181,7 +180,6 @@ class Verified:
         return shown
 
     def frame(self, results: pa.Table) -> pd.DataFrame:
-        """Result columns as pandas has them."""
         return restore_frame(results, self.column, self.prefix)
 
     def report(self, path: str, validation_type: str) -> None:
@@ -193,24 +191,25 @@ class Verified:
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """Dictionary-encoded text as text, since pieces have dictionaries of their own."""
+    """The schema with dictionary-encoded text as text: each piece has another dictionary."""
     return pa.schema([pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema])
 
 
-def tell_stopping() -> None:
-    """Say what Ctrl-C does; written past Python's buffers, since it may fall into the middle of a write."""
-    os.write(sys.stderr.fileno(), b"\nstopping: what is not settled stays pending; Ctrl-C again leaves at once\n")
+def announce_stop() -> None:
+    """Explain what Ctrl-C does. Unbuffered, because a signal may interrupt Python in the middle of a print."""
+    os.write(sys.stderr.fileno(), b"\nstopping: unfinished rows will be pending; press Ctrl-C again to exit at once\n")
 
 
-def tell_end(stream: PieceStream, pending: int) -> None:
-    """Leave with the status of whatever ended the verifying early."""
+def exit_early(stream: PieceStream, pending: int) -> None:
+    """Exit with the status of what ended the verification early, if anything did."""
+    hint = f"{pending:,} rows are pending; run the command again to continue"
     if stream.stopper.is_requested:
-        fail(f"interrupted: {pending:,} rows are pending; call again to go on", INTERRUPTED)
+        exit_with_error(f"interrupted: {hint}", INTERRUPTED)
     if stream.failure is not None:
-        tell(f"{pending:,} rows are pending; call again to go on")
+        print_status(hint)
         raise stream.failure
     if stream.is_short_of_quota:
-        fail(f"stopped by the daily quota: {pending:,} rows are pending; call again to go on", QUOTA)
+        exit_with_error(f"stopped by the daily quota: {hint}", QUOTA)
 
 
 @app.command()
@@ -225,19 +224,19 @@ def clean(
     raw: Raw = False,
     quiet: Quiet = False,
 ) -> None:
-    """Tidy a column of a table file: unwrap, strip, lower-case domains, suggest. Asks no network."""
+    """Clean a column of a table file: unwrap, strip, lower-case domains, suggest. Uses no network."""
     rows = changed = 0
     with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
         name = pick_column(source, column)
         with open_output(output, source, raw=raw) as write:
             for piece in source.pieces():
-                tidied = mv.clean(piece, name, prefix=prefix)
-                change = tidied[label_of(name, prefix, "change")]
+                cleaned = mv.clean(piece, name, prefix=prefix)
+                change = cleaned[label_of(name, prefix, "change")]
                 rows, changed = rows + len(piece), changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0)
-                write(tidied)
+                write(cleaned)
     if not quiet:
-        tell(f"{rows:,} rows; addresses tidied: {changed:,}")
-    tell_written(output, quiet=quiet)
+        print_status(f"{rows:,} rows; addresses cleaned: {changed:,}")
+    print_written(output, quiet=quiet)
 
 
 @app.command()
@@ -256,7 +255,7 @@ def plan(
     sheet: Sheet = None,
     as_json: Json = False,
 ) -> None:
-    """Work out what verifying a table file would do and cost. Spends nothing."""
+    """Show what verifying a table file would do and cost, without doing it."""
     with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
         name = pick_column(source, column)
         at = source.columns.index(name)
@@ -266,7 +265,7 @@ def plan(
         validation_type=validation_type,
         backend=backend,
         limit=limit,
-        journal=journal_option(journal),
+        journal=parse_journal(journal),
         max_age=max_age,
         refresh=split_list(refresh),
         offline=offline,
@@ -291,23 +290,23 @@ def report(
         name = pick_column(source, column)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
     mv.report(restore_frame(whole, name, prefix), name, output, policy=policy, prefix=prefix)
-    tell_written(output, quiet=quiet)
+    print_written(output, quiet=quiet)
 
 
 def pick_column(source: TableFile, column: str | None) -> str:
-    """The column named, or the one that looks most like addresses."""
+    """The given column, or the one with the most addresses."""
     if column is not None:
         source.check_column(column)
         return column
     first = next(source.pieces())
     found = str(guess_column({n: first.column(i) for i, n in enumerate(source.columns)}))
     source.check_column(found)
-    tell(f"column {found!r} looks like the addresses; name another with --column")
+    print_status(f"using column {found!r}; give another with --column")
     return found
 
 
-def wanted_columns(text: str) -> list[str]:
-    """A set's name or names, separated by commas."""
+def parse_columns(text: str) -> list[str]:
+    """Names of columns and sets of columns, separated by commas."""
     names: list[str] = []
     for each in text.split(","):
         names += [c.name for c in choose_columns(each)] if each in ("core", "all") else [each.strip()]
@@ -316,25 +315,25 @@ def wanted_columns(text: str) -> list[str]:
 
 @contextmanager
 def open_output(output: str | None, source: TableFile, *, raw: bool) -> Iterator[Callable[[pa.Table], None]]:
-    """Where pieces go: a file that appears whole, or nowhere."""
+    """Yield the function that writes a piece; without an output it does nothing."""
     if output is None:
         yield lambda piece: None
         return
     with create_table(
         output, delimiter=source.format.delimiter, escape_formulas=not raw, has_bom=source.format.has_bom
-    ) as table:
-        yield table.write
+    ) as writer:
+        yield writer.write
 
 
-def tell_written(output: str | None, *, quiet: bool) -> None:
+def print_written(output: str | None, *, quiet: bool) -> None:
     if output is not None and output != STDIN and not quiet:
-        tell(f"written: {output}")
+        print_status(f"written: {output}")
 
 
-def show_tally(tally: RunningCounts, validation_type: str, *, as_json: bool, quiet: bool) -> None:
-    """The summary: JSON on standard output, or lines for a person on stderr."""
+def show_counts(counts: RunningCounts, validation_type: str, *, as_json: bool, quiet: bool) -> None:
+    """Print the summary: JSON on standard output, or text on stderr."""
     if as_json:
-        print(json.dumps(tally.to_dict(), ensure_ascii=False, indent=2))
+        print(json.dumps(counts.to_dict(), ensure_ascii=False, indent=2))
     elif not quiet:
-        lines = render_counts(tally, ValidationType(validation_type))
-        tell(f"{tally.rows:,} rows verified by {validation_type}\n{lines}")
+        lines = render_counts(counts, ValidationType(validation_type))
+        print_status(f"{counts.rows:,} rows verified by {validation_type}\n{lines}")

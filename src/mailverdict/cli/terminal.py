@@ -1,4 +1,4 @@
-"""What all commands share: the application, its options, how it speaks and how it leaves."""
+"""What all commands share: the application, the options, messages, exit status and the choice of the backend."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..model.words import ValidationType
 
-__all__ = ["INTERRUPTED", "QUOTA", "USAGE", "app", "chosen_backend", "fail", "main", "tell"]
+__all__ = ["INTERRUPTED", "QUOTA", "USAGE", "app", "chosen_backend", "exit_with_error", "main", "print_status"]
 
 DONE, USAGE, QUOTA, SERVICE, INTERRUPTED = 0, 2, 3, 4, 130
 app = typer.Typer(
     name="mailverdict",
-    help="Tell which e-mail addresses in your data are good.",
+    help="Verify the e-mail addresses in your data.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -30,24 +30,20 @@ app = typer.Typer(
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or XLSX file; '-' is CSV on standard input.")]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
-Kind = Annotated[
-    ValidationType, typer.Option("--type", "-t", help="How deep; see the documentation.", envvar="MAILVERDICT_TYPE")
-]
+Kind = Annotated[ValidationType, typer.Option("--type", "-t", help="What is checked.", envvar="MAILVERDICT_TYPE")]
 Output = Annotated[
     str | None,
-    typer.Option("--output", "-o", help="File to write, its ending says the kind; '-' is CSV on standard output."),
+    typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
 ]
 Service = Annotated[
     str | None, typer.Option("--backend", help="URL of a verification service.", envvar="MAILVERDICT_BACKEND")
 ]
-Sandbox = Annotated[
-    bool, typer.Option("--sandbox", help="Ask a made-up mail world on this machine instead of the real one.")
-]
+Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones.")]
 ResolverAt = Annotated[
     str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.", envvar="MAILVERDICT_RESOLVER")
 ]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV; UTF-8 and UTF-16 are found out.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV; found out from the header line.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV; UTF-8 and UTF-16 are detected.")]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV; detected when not given.")]
 Sheet = Annotated[str | None, typer.Option("--sheet", help="Of an XLSX; the first when not given.")]
 Raw = Annotated[
     bool, typer.Option("--raw", help="Write CSV cells that spreadsheets would run as formulas as they are.")
@@ -58,70 +54,62 @@ Email = Annotated[str, typer.Argument(help="The address.")]
 JournalAt = Annotated[str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")]
 Prefix = Annotated[str | None, typer.Option("--prefix", help="Before each new column's name; COLUMN_ when not given.")]
 PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
-Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most that many addresses newly.")]
-MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is good.")]
-Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to ask again, separated by commas.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Never touch the network.")]
+Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
+MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
+Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line; every expected error is one line on stderr.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process, when not given.
-    """
+    """Run the command line with these arguments, or those of the process; expected errors are one line on stderr."""
     try:
         app(arguments, standalone_mode=True)
     except KeyboardInterrupt:
-        fail("interrupted", INTERRUPTED)
+        exit_with_error("interrupted", INTERRUPTED)
     except QuotaExceeded as exc:
-        fail(exc, QUOTA)
+        exit_with_error(exc, QUOTA)
     except BackendError as exc:
-        fail(exc, SERVICE)
+        exit_with_error(exc, SERVICE)
     except (MailVerdictError, OSError) as exc:
-        fail(exc, USAGE)
+        exit_with_error(exc, USAGE)
     sys.exit(DONE)
 
 
-def fail(what: object, status: int) -> NoReturn:
-    """Say it on one line and leave."""
-    print(f"mailverdict: {' '.join(str(what).split())}", file=sys.stderr)
+def exit_with_error(message: object, status: int) -> NoReturn:
+    print(f"mailverdict: {' '.join(str(message).split())}", file=sys.stderr)
     sys.exit(status)
 
 
-def tell(text: str) -> None:
-    """Write to stderr, where the bar is too: standard output is for data."""
+def print_status(text: str) -> None:
+    """Print to stderr, as the progress bar does: standard output is for data."""
     print(text, file=sys.stderr)
 
 
 @contextmanager
 def chosen_backend(url: str | None, *, sandbox: bool, resolver: str | None) -> Iterator[Backend | str | None]:
-    """The backend that the options ask for."""
+    """Yield the backend that the options ask for."""
     if sandbox and (url or resolver):
-        raise SettingsError("--sandbox brings its own mail world: leave out --backend and --resolver")
+        raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
     if sandbox:
         from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
         with World() as world:
-            tell("The mail world of this run is a sandbox on this machine: made-up domains, no real server is asked.")
+            print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
             yield world.backend
     elif url:
         yield url
     else:
-        own = LocalBackend(resolver=resolver)
+        backend = LocalBackend(resolver=resolver)
         try:
-            yield own
+            yield backend
         finally:
-            run_sync(own.aclose())
+            run_sync(backend.aclose())
 
 
-def journal_option(journal: str) -> str | Path | None:
-    """``auto``, a file, or nothing."""
+def parse_journal(journal: str) -> str | Path | None:
     return None if journal == "none" else journal
 
 
 def split_list(text: str) -> list[str]:
-    """Values separated by commas."""
+    """The values of a list separated by commas."""
     return [each.strip() for each in text.split(",") if each.strip()]
