@@ -53,6 +53,18 @@ def test_every_command_is_in_the_readme_or_the_help():
     }  # fmt: skip
 
 
+def test_version_is_printed(run):
+    assert run("--version") == (0, f"mailverdict {mv.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", [[], ["verify"], ["audit-host"], ["lists"], ["lists", "update"]])
+def test_h_is_help(run, command):
+    status, out, err = run(*command, "-h")
+    assert (status, err) == (0, "")
+    assert (status, out, err) == run(*command, "--help")
+    assert "Usage: " in out
+
+
 @pytest.mark.parametrize("command", [tables.verify, tables.plan])
 def test_defaults_are_those_of_the_library(command):
     parameters = inspect.signature(command).parameters

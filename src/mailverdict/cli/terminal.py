@@ -10,6 +10,8 @@ from typing import Annotated, NoReturn
 
 import typer
 
+import mailverdict as mv
+
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, QuotaExceeded, SettingsError
 from ..local.backend import LocalBackend
@@ -26,6 +28,7 @@ app = typer.Typer(
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or XLSX file; '-' is CSV on standard input.")]
@@ -58,6 +61,21 @@ Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this 
 MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
 Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
+
+
+def print_version(is_given: bool) -> None:  # noqa: FBT001 - how typer calls it
+    if is_given:
+        print(f"mailverdict {mv.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def mailverdict(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Verify the e-mail addresses in your data."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
