@@ -10,6 +10,7 @@ from numpydoc.docscrape import FunctionDoc
 
 import mailverdict as mv
 import mailverdict.dask
+from mailverdict.cli.tables import plan, verify
 from mailverdict.frames.accessor import FrameAccessor, SeriesAccessor
 from mailverdict.frames.options import DEFAULTS, VerifyOptions
 
@@ -67,3 +68,16 @@ def test_notebooks_complete_arguments():
         )
     assert "validation_type=" in arguments
     assert methods == [".by_domain", ".clean", ".start", ".summary", ".verify"]
+
+
+@pytest.mark.parametrize("command", [verify, plan])
+def test_the_command_line_has_the_same_defaults(command):
+    """`columns` differs: a file also gets the message. Repeated values are one text there, progress is --quiet."""
+    shared = {name: default for name, default in keyword_arguments_of_command(command).items() if name in DEFAULTS}
+    assert {"validation_type", "limit", "journal", "max_age", "offline"} <= set(shared)
+    expected = DEFAULTS | {"refresh": "", "columns": "core,error_message"}
+    assert shared == {name: expected[name] for name in shared}
+
+
+def keyword_arguments_of_command(command):
+    return {each.name: each.default for each in inspect.signature(command).parameters.values()}
