@@ -97,6 +97,10 @@ class TestNames:
         assert len(offered) == len(set(offered))
 
 
+def test_the_package_says_that_it_is_typed():
+    assert (SOURCE / "py.typed").is_file()
+
+
 def modules_after(statement):
     """Top-level modules that a fresh interpreter has loaded after a statement."""
     code = f"import sys; {statement}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"

@@ -19,7 +19,7 @@ __all__ = ["ACTIONS", "ACTION_DTYPE", "POLICIES", "Policy", "Split", "decide", "
 
 ACTIONS = ("send", "review", "retry", "drop", "unchecked")
 ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
-FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")
+FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
 
 
@@ -243,7 +243,7 @@ VERDICTS = tuple(map(str, Verdict))
 BUCKET_MEANING = {
     "valid": "no problem was found",
     "invalid": "cannot receive mail",
-    "unknown": "nothing could be established",
+    "unknown": "the check gave no answer",
     "pending": "not verified yet",
     "error": "the verification failed for a technical reason",
     "missing": "there is no address",
