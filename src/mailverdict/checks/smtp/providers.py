@@ -21,7 +21,7 @@ class Provider:
 
     suffix: str  # host name in lower case; it stands for itself and all names below it
     name: str
-    why: str  # what was seen
+    behaviour: str  # what was seen
     seen: datetime.date  # when it was last seen
     source: str  # by whom
     catch_all: bool | None = None  # True: accepts every recipient at RCPT; False: refuses unknown ones; None: ask

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Reply", "ReplyParser", "find_enhanced_code", "parse_reply"]
+__all__ = ["Reply", "ReplyParser", "find_enhanced_code"]
 
 MAX_LINE = 8 * 1024  # RFC 5321 4.5.3.1.5 says 512; real greetings are longer, a line of 10 MB is an attack
 MAX_LINES = 100  # stops a greeting that never ends
@@ -20,10 +19,6 @@ AT_START = re.compile(rf"#?{ENHANCED}[ :;,.-]*")  # "5.1.1 No such user", and Ir
 SECOND_TOKEN = re.compile(rf"[^\s#][^\s]{{0,63}} +#?{ENHANCED}(?=\s|$)")  # Barracuda: "cuda_nsu 4.7.1 <x@example.com>"
 IN_BRACKETS = re.compile(rf"\(#{ENHANCED}")  # qmail: "sorry, no mailbox here by that name. (#5.1.1)"
 CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
-
-
-class ReplyError(Exception):
-    """The lines are not one complete SMTP reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +56,6 @@ def find_enhanced_code(code: int, text: str) -> str | None:
     """
     match = AT_START.match(text) or SECOND_TOKEN.match(text) or IN_BRACKETS.search(text)
     return match[1] if match and match[1][0] == str(code)[0] else None
-
-
-def parse_reply(lines: Iterable[str | bytes]) -> Reply:
-    """Parse the lines of one reply, with or without their line ends.
-
-    >>> parse_reply(["250-mx.example.org", "250 PIPELINING"]).lines
-    ('mx.example.org', 'PIPELINING')
-    """
-    parser = ReplyParser()
-    replies: list[Reply] = []
-    for line in lines:
-        raw = line.encode("utf-8", "surrogateescape") if isinstance(line, str) else line
-        replies += parser.feed(raw.rstrip(b"\r\n") + b"\r\n")
-    if parser.fault:
-        raise ReplyError(parser.fault)
-    if len(replies) != 1 or parser.is_inside:
-        raise ReplyError("not exactly one complete reply")
-    return replies[0]
 
 
 class ReplyParser:

@@ -24,7 +24,7 @@ from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan
+from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
 from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
@@ -155,7 +155,7 @@ class SmtpEngine:
         self.clock = clock or asyncio.get_running_loop().time
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.transcript = transcript
-        self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
+        self.tracker = RecipientTracker(settings, results, self.clock, self.rng, self.on_first_answer)
         self.scheduler = Scheduler(settings)
         self.sets: dict[tuple[str, ...], ExchangeSet] = {}
         self.hosts: dict[str, ExchangeState] = {}
@@ -292,7 +292,7 @@ class SmtpEngine:
         active = ActiveSession(assignment, self.clock())
         handler = SessionHandler(
             next_window=partial(self.tracker.next_window, active),
-            on_reply=partial(self.on_reply, active),
+            on_reply=partial(self.tracker.on_reply, active),
             on_limit=assignment.host.observe_limit,
         )
         try:
@@ -322,13 +322,10 @@ class SmtpEngine:
             quit=min(LONGEST_QUIT, settings.command_timeout),
         )
 
-    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
-        """Take in one answer; after the first one a further session can be opened."""
-        is_first = active.answered_at is None
-        self.tracker.on_reply(active, answer)
-        if is_first and active.answered_at is not None:
-            self.scheduler.on_first_answer(active.assignment)
-            self.change.set()
+    def on_first_answer(self, assignment: Assignment) -> None:
+        """After its first answer, a further session on the same set can be opened."""
+        self.scheduler.on_first_answer(assignment)
+        self.change.set()
 
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""

@@ -83,9 +83,15 @@ class RecipientTracker:
     """The recipients of one run."""
 
     def __init__(
-        self, settings: LocalSettings, results: ResultBuffer, clock: Callable[[], float], rng: random.Random
+        self,
+        settings: LocalSettings,
+        results: ResultBuffer,
+        clock: Callable[[], float],
+        rng: random.Random,
+        on_first_answer: Callable[[Assignment], None],  # of each session
     ) -> None:
         self.settings, self.results, self.clock, self.rng = settings, results, clock, rng
+        self.on_first_answer = on_first_answer
         syntax = results.view.syntax
         self.domains = syntax.domains.to_pylist()
         self.local_parts = syntax.local
@@ -158,6 +164,7 @@ class RecipientTracker:
     def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
         """Take in one answer."""
         assignment, reply = active.assignment, answer.reply
+        is_first = reply is not None and active.answered_at is None
         if reply is not None:
             active.answered_at = self.clock()
             assignment.exchanges.silent_for = 0.0
@@ -166,6 +173,8 @@ class RecipientTracker:
             self.on_probe_reply(assignment.exchanges, active.probes.pop(answer.recipient), answer)
         else:
             self.on_address_reply(assignment, active.positions.pop(answer.recipient), answer)
+        if is_first:
+            self.on_first_answer(assignment)
 
     def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswer) -> None:
         """Settle what waits for the domain, or ask once more when greylisting is over."""

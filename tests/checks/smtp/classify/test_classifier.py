@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from mailverdict.checks.smtp.classify.classification import Action, Classification
 from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, classify_reply, find_wait
 from mailverdict.checks.smtp.classify.rules import RULES, Rule
-from mailverdict.checks.smtp.replies import Reply, parse_reply
+from mailverdict.checks.smtp.replies import Reply
 from mailverdict.model.words import Reason
 from tests import CASES
+from tests.checks.smtp.parsing import parse_reply
 
 
 def read_rows(name: str) -> Iterator[dict[str, str]]:

@@ -21,7 +21,7 @@ from mailverdict.checks.smtp.protocol.steps import (
     WindowPlan,
     WindowRequest,
 )
-from mailverdict.checks.smtp.replies import parse_reply
+from tests.checks.smtp.parsing import parse_reply
 
 Answer = Callable[[str], str | Failure | None]
 """Gives the reply to a command, a failure, or None for silence; lines of a reply are parted by a bar."""

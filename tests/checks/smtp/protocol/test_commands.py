@@ -15,7 +15,8 @@ from mailverdict.checks.smtp.protocol.commands import (
     parse_limits,
     rcpt,
 )
-from mailverdict.checks.smtp.replies import Reply, parse_reply
+from mailverdict.checks.smtp.replies import Reply
+from tests.checks.smtp.parsing import parse_reply
 
 ADDRESSES = [
     ("ada@example.org", True, "plain"),
