@@ -1,13 +1,13 @@
-"""The verification service: its speed beside a bare echo, and 10,000 jobs across a ``kill -9``.
+"""The verification service: its speed compared with a bare echo, and 10,000 jobs with a ``kill -9``.
 
-1. ``regex`` single checks a second with durable quota, accounting, limiter and access log on, beside a
-   bare Starlette JSON echo: the same server (uvicorn with uvloop and httptools, one process), the same
-   load tool (wrk where it is installed), in turns.
+1. ``regex`` single checks per second with durable quota, rate limiter, metrics and access log, compared
+   with a bare Starlette JSON echo: the same server (uvicorn with uvloop and httptools, one process), the
+   same load tool (wrk if it is installed), in alternating turns.
 2. How long a bulk submission of 100 addresses takes to be accepted.
 3. 10,000 jobs from 50 clients at once, the service killed in the middle and started again: none may be
    lost or doubled, and the quota must be exact.
 
-Run it as ``python -m benchmarks.service``; a number of seconds for each turn may be given.
+Run it as ``python -m benchmarks.service``, optionally with the number of seconds for each turn.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GOAL_RATIO = 0.3
 GOAL_ACCEPTED = 0.050
 SUBMISSIONS = 100
 CLIENTS, BATCHES, LINES = 50, 2, 100
-BATCH_SECONDS = 0.25  # of the engine, so that there is work in the middle to be killed in
+BATCH_SECONDS = 0.25  # of the engine, so that the kill interrupts batches
 
 
 def free_port() -> int:
@@ -66,20 +66,22 @@ def program(*arguments: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def compare_with_echo(folder: Path, seconds: int) -> bool:
-    """Turn by turn, so that whatever else this machine does befalls both."""
+    """Alternate, so that other load on this machine slows both."""
     echo_port, port = free_port(), free_port()
     ratios = []
     service = ("service", str(port), str(folder / "checks.db"), "0")
     with program("echo", str(echo_port), port=echo_port), program(*service, port=port):
         for path, where in (("/echo", echo_port), ("/api/check-email", port)):
-            requests_per_second(where, path, 1)  # whoever comes first meets a cold server
+            requests_per_second(where, path, 1)  # the first requests warm the server up
         for turn in range(TURNS):
             echo = requests_per_second(echo_port, "/echo", seconds)
             checks = requests_per_second(port, "/api/check-email", seconds)
             ratios.append(checks / echo)
             print(f"  turn {turn + 1}: echo {echo:8,.0f}/s   regex checks {checks:8,.0f}/s   ratio {ratios[-1]:.2f}")
     ratio = statistics.median(ratios)
-    print(f"regex checks beside a bare echo ({tool()}, {CONNECTIONS} connections): {ratio:.2f}, goal {GOAL_RATIO}")
+    print(
+        f"regex checks compared with a bare echo ({tool()}, {CONNECTIONS} connections): {ratio:.2f}, goal {GOAL_RATIO}"
+    )
     return ratio >= GOAL_RATIO
 
 
@@ -115,7 +117,7 @@ async def accept(port: int, *, clients: int) -> list[float]:
 
 
 def survive_a_kill(folder: Path) -> bool:
-    """Kill the service when a third of the jobs have ended, start it again, and count."""
+    """Kill the service after a third of the jobs, start it again, and count."""
     store, port = folder / "jobs.db", free_port()
     accepted: dict[str, list[str]] = {}
     began = time.perf_counter()
@@ -166,7 +168,7 @@ async def audit(port: int, store: Path, accepted: dict[str, list[str]]) -> tuple
 
 
 def count(store: Path, condition: str) -> int:
-    """Look into the store from outside."""
+    """Count jobs in the store's file."""
     connection = sqlite3.connect(store)
     try:
         found: int = connection.execute(f"SELECT count(*) FROM job WHERE {condition}").fetchone()[0]

@@ -1,4 +1,4 @@
-"""Load for `benchmarks.service`: wrk where it is installed, else sockets of our own in a process of their own."""
+"""Load for `benchmarks.service`: wrk if it is installed, else asyncio sockets in a separate process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import time
 
 CONNECTIONS = 64
 WRK = shutil.which("wrk")
-# Addresses differ, as they do in life: nothing may be answered out of a memory of the last request.
+# Addresses differ, so that no cache of the last request helps.
 BODY = '{"email":"ada.%d@example%d.org","validation_type":"regex"}'
 SCRIPT = f"""
 wrk.method = "POST"
@@ -31,7 +31,7 @@ def tool() -> str:
 
 
 def requests_per_second(port: int, path: str, seconds: int) -> float:
-    """How many requests a server answers; every one must be answered with 200."""
+    """The rate at which a server answers requests; every reply must have status 200."""
     if WRK is None:
         command = [sys.executable, "-m", "benchmarks.service_load", str(port), path, str(seconds)]
         return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
@@ -40,10 +40,10 @@ def requests_per_second(port: int, path: str, seconds: int) -> float:
         script.flush()
         url = f"http://127.0.0.1:{port}{path}"
         command = [WRK, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "-s", script.name, url]
-        said = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    if re.search(r"Non-2xx|Socket errors", said):
-        raise SystemExit(f"not every request was answered with success:\n{said}")
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", said)[1])  # type: ignore[index]
+        output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    if re.search(r"Non-2xx|Socket errors", output):
+        raise SystemExit(f"not every request was answered with success:\n{output}")
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1])  # type: ignore[index]
 
 
 class Connection(asyncio.Protocol):
@@ -70,7 +70,7 @@ class Connection(asyncio.Protocol):
         self.transport.write(f"{head}\r\n\r\n{body}".encode())  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
-        """Count a whole answer, and go on."""
+        """Count a complete response and send the next request."""
         self.left += data
         head, separator, body = self.left.partition(b"\r\n\r\n")
         if not separator or len(body) < int(re.search(rb"(?i)content-length: (\d+)", head)[1]):  # type: ignore[index]

@@ -1,8 +1,8 @@
-"""The servers that `benchmarks.service` measures, each as a process of its own.
+"""The servers that `benchmarks.service` measures, each in a separate process.
 
 ``python -m benchmarks.service_program echo PORT`` or ``... service PORT STORE SECONDS``: a bare
 Starlette application that echoes JSON, or the service, whose engine takes SECONDS for each batch
-where that is more than 0.
+if that is more than 0.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mailverdict.backend import Batch, Event, Job
 from mailverdict.local.backend import LocalBackend
 from mailverdict.service import ServiceSettings, run
 
-GENEROUS = 10**9
+NO_LIMIT = 10**9
 
 
 async def echo(request: Request) -> JSONResponse:
@@ -34,7 +34,7 @@ def serve_echo(port: int) -> None:
 
 
 class SlowBackend(LocalBackend):
-    """The local engine, after a while: so that there is a middle to be killed in."""
+    """The local backend with a delay, so that a kill interrupts batches."""
 
     seconds = 0.0
 
@@ -46,16 +46,16 @@ class SlowBackend(LocalBackend):
 
 
 def serve(port: int, store: str, seconds: float) -> None:
-    """The service with durable quota, accounting, limiter and access log, none of which ever refuses."""
+    """The service with durable quota, rate limiter and access log; no limit is ever reached."""
     backend = SlowBackend() if seconds else LocalBackend()
     if isinstance(backend, SlowBackend):
         backend.seconds = seconds
     settings = ServiceSettings(
         store=f"sqlite:///{store}",
-        daily_limit=GENEROUS,
-        rate_limit=float(GENEROUS),
-        rate_burst=GENEROUS,
-        queue_limit=GENEROUS,
+        daily_limit=NO_LIMIT,
+        rate_limit=float(NO_LIMIT),
+        rate_burst=NO_LIMIT,
+        queue_limit=NO_LIMIT,
         trusted_proxies=("127.0.0.1",),  # type: ignore[arg-type]
     )
     run(settings, "127.0.0.1", port, backend=backend)

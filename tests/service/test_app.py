@@ -60,7 +60,7 @@ async def test_application_closes_its_backend_and_its_store(tmp_path: Path) -> N
         ("psycopg", "from mailverdict.service.jobs.store import Store; Store('postgresql://x@/y')", "postgres"),
     ],
 )
-def test_dependency_that_is_not_installed_is_told_with_its_extra(absent: str, statement: str, extra: str) -> None:
+def test_missing_dependency_is_reported_with_its_extra(absent: str, statement: str, extra: str) -> None:
     code = f"import sys; sys.modules[{absent!r}] = None; {statement}"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert f"MissingExtraError: {statement_name(extra)}" in ended.stderr

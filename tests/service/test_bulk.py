@@ -212,7 +212,7 @@ async def test_odd_texts_are_entries_and_come_back_as_they_were(tmp_path: Path) 
 
 
 @asynchronous
-async def test_duplicates_are_jobs_of_their_own_and_one_question_to_the_engine(tmp_path: Path) -> None:
+async def test_duplicates_are_separate_jobs_and_verified_once(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         jobs = await world.submitted(*["ada@example.org"] * 5, validation_type="mx")
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"done"}
@@ -264,7 +264,7 @@ async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> 
 
 
 @asynchronous
-async def test_store_that_is_away_is_told_and_nothing_is_promised(tmp_path: Path) -> None:
+async def test_unavailable_store_is_reported_and_nothing_is_accepted(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
 
         def away(operations):

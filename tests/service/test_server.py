@@ -76,7 +76,7 @@ async def test_first_piece_of_a_head_is_not_counted_twice(tmp_path: Path) -> Non
 
 
 @asynchronous
-async def test_patience_ends_with_an_answer_only_where_something_came(tmp_path: Path) -> None:
+async def test_timeout_sends_408_only_if_part_of_a_head_arrived(tmp_path: Path) -> None:
     silent, silence = connection(tmp_path)
     silent.on_timeout()
     assert (silence.closed, silence.written) == (True, b"")
@@ -88,7 +88,7 @@ async def test_patience_ends_with_an_answer_only_where_something_came(tmp_path: 
 
 
 @asynchronous
-async def test_clock_runs_while_a_head_is_awaited_and_no_longer(tmp_path: Path) -> None:
+async def test_timer_runs_only_while_a_head_is_expected(tmp_path: Path) -> None:
     protocol, _ = connection(tmp_path)
     assert protocol.head_timer is not None
     protocol.data_received(START)

@@ -156,7 +156,7 @@ def test_variable_that_cannot_be_read_is_named(variable: str, text: str) -> None
         from_environment({variable: text})
 
 
-def test_variable_that_nobody_knows_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_variable_is_reported(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
         from_environment({"MAILVERDICT_DAYLY_LIMIT": "5"})
     assert "MAILVERDICT_DAYLY_LIMIT" in caplog.text

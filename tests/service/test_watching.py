@@ -144,7 +144,7 @@ class Stream:
 
 
 @asynchronous
-async def test_lines_of_a_moment_are_one_write() -> None:
+async def test_lines_within_the_delay_are_one_write() -> None:
     stream = Stream()
     lines = AccessLog(stream)
     for n in range(5):
@@ -157,7 +157,7 @@ async def test_lines_of_a_moment_are_one_write() -> None:
 
 
 @asynchronous
-async def test_lines_are_written_without_anybody_asking() -> None:
+async def test_lines_are_written_after_the_delay() -> None:
     stream = Stream()
     AccessLog(stream, delay=0.001)("one")
     async with asyncio.timeout(10):

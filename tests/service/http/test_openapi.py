@@ -97,7 +97,7 @@ def test_every_schema_is_a_schema(revision: str) -> None:
         Draft202012Validator.check_schema(each)
 
 
-def test_every_reason_is_told_with_its_meaning() -> None:
+def test_every_reason_is_documented_with_its_meaning() -> None:
     text = describe(ServiceSettings())["components"]["schemas"]["Verification"]["properties"]["reasons"]["description"]
     assert all(f"`{reason}`" in text for reason in Reason)
 

@@ -24,7 +24,7 @@ class Recorder:
 
 
 @asynchronous
-async def test_questions_of_one_moment_are_one_call() -> None:
+async def test_operations_of_one_loop_iteration_are_one_call() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test")
     assert await asyncio.gather(*(group.run(n) for n in range(20))) == [10 * n for n in range(20)]
@@ -33,7 +33,7 @@ async def test_questions_of_one_moment_are_one_call() -> None:
 
 
 @asynchronous
-async def test_questions_gather_while_a_call_is_under_way() -> None:
+async def test_operations_collect_while_a_call_is_running() -> None:
     recorder = Recorder()
     recorder.may_go.clear()
     group = GroupCommitter(recorder, name="test")
@@ -58,7 +58,7 @@ async def test_call_is_no_larger_than_allowed() -> None:
 
 
 @asynchronous
-async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
+async def test_error_reaches_every_caller_and_the_thread_continues() -> None:
     healthy = False
 
     def serve(numbers: list[int]) -> list[int]:
@@ -75,7 +75,7 @@ async def test_error_reaches_every_asker_and_the_thread_lives_on() -> None:
 
 
 @asynchronous
-async def test_asker_that_went_away_holds_nobody_up() -> None:
+async def test_cancelled_caller_does_not_block_the_others() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test")
     gone = asyncio.create_task(group.run(1))
@@ -87,7 +87,7 @@ async def test_asker_that_went_away_holds_nobody_up() -> None:
 
 
 @asynchronous
-async def test_close_serves_what_is_waiting_and_takes_nothing_more() -> None:
+async def test_close_executes_what_is_pending_and_refuses_more() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test")
     waiting = asyncio.create_task(group.run(1))

@@ -136,11 +136,11 @@ def test_job_moves_through_its_states(store: Store) -> None:
     assert (found.status, found.verification, found.updated_at) == ("done", '{"a": 1}', 1030.0)
 
 
-def test_endings_of_a_group_go_to_their_own_jobs(store: Store) -> None:
+def test_results_of_a_group_go_to_their_own_jobs(store: Store) -> None:
     store.commit([debit("a", 3, "j0", "j1", "j2")])
     seqs = [find(store, f"j{n}").seq for n in range(3)]
-    endings = (JobResult(seqs[0], "done", '"x"'), JobResult(seqs[1], "error", message="why"))
-    store.commit([Settle(endings, 1.0), Settle((), 1.0), Settle((JobResult(seqs[2], "done", '"y"'),), 2.0)])
+    results = (JobResult(seqs[0], "done", '"x"'), JobResult(seqs[1], "error", message="why"))
+    store.commit([Settle(results, 1.0), Settle((), 1.0), Settle((JobResult(seqs[2], "done", '"y"'),), 2.0)])
     found = [find(store, f"j{n}") for n in range(3)]
     assert [(each.status, each.verification, each.message, each.updated_at) for each in found] == [
         ("done", '"x"', None, 1.0),
@@ -180,7 +180,7 @@ def test_any_text_is_kept_as_it_is(store: Store, email: str) -> None:
     assert find(store, "j").email == email
 
 
-def test_questions_of_a_group_are_answered_in_their_order(store: Store) -> None:
+def test_queries_of_a_group_return_in_their_order(store: Store) -> None:
     store.commit([debit("a", 2, "j1", "j2")])
     j2, none, used, j1, pong = ask(store, FindJob("j2"), FindJob("x"), QuotaUsed("a", DAY), FindJob("j1"), Ping())
     assert (j2.job_id, none, used, j1.job_id, pong) == ("j2", None, 2, "j1", True)

@@ -68,7 +68,7 @@ async def test_jobs_under_way_go_on_at_the_next_start(tmp_path: Path) -> None:
 
 
 @asynchronous
-async def test_retry_that_is_pending_outlives_the_process(tmp_path: Path) -> None:
+async def test_pending_retry_survives_a_restart(tmp_path: Path) -> None:
     clock = Clock()
     async with serving(tmp_path, clock=clock) as world:
         world.state.worker.depth.waiting = world.state.settings.queue_limit
@@ -101,7 +101,7 @@ async def test_results_are_removed_after_their_retention_and_not_before(tmp_path
 
 
 @asynchronous
-async def test_endings_wait_for_a_store_that_is_away(tmp_path: Path) -> None:
+async def test_results_are_kept_until_the_store_is_available(tmp_path: Path) -> None:
     gate = asyncio.Event()
     async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
         worker = world.state.worker
