@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -48,7 +50,9 @@ class DnsClient:
         self._find_servers = find_servers
         self._servers: tuple[Server, ...] = ()
         self._preferred = 0  # the server that answered last comes first, so that a dead one costs one time-out
-        self._pool: SocketPool | None = None
+        # An event loop cannot use the sockets of another one, so each loop has a pool of its own.
+        self._pools: dict[asyncio.AbstractEventLoop, SocketPool] = {}
+        weakref.finalize(self, close_pools, self._pools).atexit = False
 
     async def ask(self, question: Question) -> DnsAnswer:
         """Return the answer; undetermined, with the failed attempts as message, if there is none.
@@ -72,25 +76,37 @@ class DnsClient:
         return DnsAnswer(AnswerOutcome.UNDETERMINED, message=describe_failures(failures, self._settings.dns_timeout))
 
     async def aclose(self) -> None:
-        """Close the sockets of this loop; asking again opens new ones."""
-        pool, self._pool = self._pool, None
-        if pool is not None and pool.loop is asyncio.get_running_loop():
+        """Close the sockets; asking again opens new ones."""
+        pool = self._pools.pop(asyncio.get_running_loop(), None)
+        close_pools(self._pools)
+        if pool is not None:
             await pool.aclose()
 
     def _open_pool(self) -> SocketPool:
-        """Return the sockets of the running loop; those of an earlier loop ended with it."""
-        if self._pool is None or self._pool.loop is not asyncio.get_running_loop():
+        """Return the sockets of the running loop."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._pools:
             self._servers = self._servers or self._configured_servers()
-            self._pool = SocketPool(
+            for ended in [each for each in self._pools if each.is_closed()]:
+                del self._pools[ended]  # its sockets were closed with it
+            self._pools[loop] = SocketPool(
                 timeout=self._settings.dns_timeout,
                 concurrency=self._settings.dns_concurrency,
                 randomness=self._randomness,
             )
-        return self._pool
+        return self._pools[loop]
 
     def _configured_servers(self) -> tuple[Server, ...]:
         given = self._settings.resolver
         return self._find_servers() if given is None else (Server(*parse_resolver(given)),)
+
+
+def close_pools(pools: dict[asyncio.AbstractEventLoop, SocketPool]) -> None:
+    """Close sockets from outside their event loops, after the backend was closed or garbage-collected."""
+    while pools:
+        loop, pool = pools.popitem()
+        with contextlib.suppress(RuntimeError):  # the loop is closed, and its sockets with it
+            loop.call_soon_threadsafe(pool.close)
 
 
 async def ask_server(pool: SocketPool, server: Server, question: Question) -> DnsAnswer | FailedAttempt:

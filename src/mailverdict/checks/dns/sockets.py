@@ -146,14 +146,18 @@ class UdpChannel:
                 oldest.answer.set_exception(TimeoutError())
         self._start_timer()
 
-    async def aclose(self) -> None:
-        """Close the socket; pending questions fail."""
+    def close(self) -> None:
+        """Close the socket once its reader has stopped; pending questions fail."""
         if self._timer is not None:
             self._timer.cancel()
+        self._reader.add_done_callback(lambda _: self._socket.close())
         self._reader.cancel()
-        await asyncio.gather(self._reader, return_exceptions=True)
-        self._socket.close()  # the reader does so too, unless it never started
         self._fail_all(closed_error())
+
+    async def aclose(self) -> None:
+        """Do as `close`, and wait until the socket is closed."""
+        self.close()
+        await asyncio.gather(self._reader, return_exceptions=True)
 
 
 def closed_error() -> OSError:
@@ -221,8 +225,14 @@ class SocketPool:
             channels.append(UdpChannel(server, self._timeout, self._randomness))
         return channels[next(self._next_channel) % len(channels)]
 
+    def close(self) -> None:
+        """Close every socket; for the thread of the event loop."""
+        self._is_closed = True
+        for channel in itertools.chain.from_iterable(self._channels.values()):
+            channel.close()
+
     async def aclose(self) -> None:
-        """Close every socket."""
+        """Do as `close`, and wait until every socket is closed."""
         self._is_closed = True
         for channel in itertools.chain.from_iterable(self._channels.values()):
             await channel.aclose()
