@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from .model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Evidence, Flags, MailboxEvidence
-from .model.verification import Fault
+from .model.verification import Fault, Verification
 from .model.words import Reason, ValidationType, Verdict
 
 __all__ = ["PRECEDENCE", "SATURATION", "Decision", "order_reasons", "settle", "settle_saturated", "verdict_of"]
@@ -44,6 +45,7 @@ SATURATION = {
     Reason.THROTTLED: "the verification queue stayed full; nothing was asked, ask again later",
     Reason.RATE_LIMITED: "the limiter refused the request; nothing was asked, ask again later",
 }
+NO_FLAGS = Flags()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +58,36 @@ class Decision:
     errors: tuple[Fault, ...] | None = None
 
     @property
-    def error(self) -> str | None:
-        """The code of the first error: the payload's `reason`."""
+    def reason(self) -> str | None:
+        """The code of the first error: the payload key `reason`."""
         return self.errors[0].code if self.errors else None
+
+    def to_verification(
+        self,
+        email: str,
+        validation_type: str,
+        *,
+        flags: Flags = NO_FLAGS,
+        mailbox: MailboxEvidence | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Verification:
+        """The decision about one address as a value."""
+        return Verification(
+            email=email,
+            validation_type=str(validation_type),
+            result=str(self.result),
+            reasons=tuple(map(str, self.reasons)),
+            checks=self.checks,
+            role=flags.role,
+            spamtrap=flags.spamtrap,
+            disposable=flags.disposable,
+            free=flags.free,
+            catch_all=mailbox.catch_all if mailbox else None,
+            protected=mailbox.protected if mailbox else None,
+            reason=self.reason,
+            errors=self.errors,
+            metadata=metadata or {},
+        )
 
 
 def order_reasons(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

@@ -1,13 +1,22 @@
 """What users hold: settings, the single check, the quota."""
 
 import asyncio
+import json
 from typing import Any
 
 import httpx
 import pytest
 
 from mailverdict.backend import Quota
-from mailverdict.errors import ContractError, QuotaExceeded, ServiceError, SettingsError, TransportError
+from mailverdict.errors import (
+    BackendError,
+    ContractError,
+    QuotaExceeded,
+    RateLimited,
+    ServiceError,
+    SettingsError,
+    TransportError,
+)
 from mailverdict.model.verification import Verification
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
@@ -91,10 +100,11 @@ def test_a_single_check_is_not_repeated_once_it_was_sent() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (400, envelope("EMAIL_REQUIRED"), ServiceError),
+        (400, envelope("INVALID_VALIDATION_TYPE"), ServiceError),
         (429, envelope("QUOTA_EXCEEDED", limit=100, remaining=0, requested=1), QuotaExceeded),
         (502, envelope("UPSTREAM_SCHEMA_MISMATCH"), ServiceError),
-        (400, b'{"error": {"code": "E1002", "message": "invalid email"}}', ServiceError),
+        (400, b'{"error": {"code": "E1003", "message": "invalid type"}}', ServiceError),
+        (429, envelope("RATE_LIMITED"), RateLimited),
         (200, b'{"success": true, "data": {"email": "a@b.org"}, "meta": {}}', ContractError),
     ],
 )
@@ -102,6 +112,33 @@ def test_a_single_check_that_fails_is_our_error(status: int, body: bytes, kind: 
     transport = httpx.MockTransport(lambda _: httpx.Response(status, content=body))
     with pytest.raises(kind, match=URL):
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "mx"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [envelope("EMAIL_REQUIRED"), b'{"error": {"code": "E1002", "message": "invalid email"}}'],
+    ids=["standard", "short"],
+)
+def test_an_address_that_the_service_refuses_is_invalid(body: bytes) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(400, content=body))
+    found = asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "smtp"))
+    assert (found.result, found.reasons, found.reason) == ("invalid", ("syntax_error",), "REGEX")
+
+
+def test_the_single_check_answers_for_the_address_that_was_sent() -> None:
+    data = payload("ada@xn--bcher-kva.example", "mx")
+    body = json.dumps({"success": True, "data": data, "meta": {}}).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    found = asyncio.run(RemoteBackend(URL, transport=transport).check("ada@bücher.example", "mx"))
+    assert (found.email, found.metadata["normalized"]) == ("ada@bücher.example", "ada@xn--bcher-kva.example")
+
+
+def test_a_closed_backend_refuses_to_be_used() -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={"daily_limit": 1, "used": 0, "remaining": 1}))
+    with RemoteBackend(URL, transport=transport) as backend:
+        assert asyncio.run(backend.quota()) == Quota(1, 0, 1)
+    with pytest.raises(BackendError, match="was closed; make a new one"):
+        asyncio.run(backend.quota())
 
 
 def test_one_backend_serves_many_calls_and_event_loops() -> None:

@@ -109,14 +109,24 @@ async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> Non
     assert engine.checking == 0
 
 
+@pytest.mark.parametrize(
+    ("act", "fault"),
+    [
+        (failed, EngineFailure.ERROR),
+        (no_verdict, EngineFailure.MISMATCH),
+        (forgotten, EngineFailure.MISMATCH),
+        (deferred, EngineFailure.SATURATED),
+        (RateLimited("later"), EngineFailure.SATURATED),
+        (ContractError("what?"), EngineFailure.MISMATCH),
+        (TransportError("gone"), EngineFailure.ERROR),
+        (KeyError("bug"), EngineFailure.ERROR),
+    ],
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
+)
 @asynchronous
-async def test_checks_of_one_moment_are_a_batch_of_each_type() -> None:
-    backend = ScriptedBackend()
-    engine = engine_of(backend)
-    asked = [("a@x.org", "mx"), ("b@x.org", "mx"), ("a@x.org", "smtp"), ("a@x.org", "mx")]
-    answers = await asyncio.gather(*(engine.check(*each) for each in asked))
-    assert [(a.email, a.verification.validation_type) for a in answers] == asked
-    assert sorted(backend.batches) == [("mx", ["a@x.org", "b@x.org"]), ("smtp", ["a@x.org"])]
+async def test_a_single_check_without_a_verdict_names_the_failure(act, fault: EngineFailure) -> None:
+    engine = engine_of(ScriptedBackend({"ada": act}))
+    assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", failure=fault)
 
 
 @asynchronous

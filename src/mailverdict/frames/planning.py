@@ -7,13 +7,14 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from ..backend import Backend, Quota
+from ..backend import Backend, Metered, Quota
 from ..checks.syntax.column import observe_column
 from ..errors import SettingsError
 from ..loop import run_sync
 from ..runs.execution import unique_addresses
-from ..runs.options import Options, pick_backend
+from ..runs.options import Options
 from ..runs.plan import Plan, plan_run
+from ..runs.single import open_backend
 from .kinds import kind_of_data
 from .options import VerifyOptions, show_options, split_options
 from .text_column import read_values
@@ -48,24 +49,18 @@ def quota(backend: Backend | str) -> Quota:
     Traceback (most recent call last):
     mailverdict.errors.SettingsError: LocalBackend() has no quota; give the URL of a verification service
     """
-    asked = pick_backend(backend)
-    found = quota_of(asked)
+    found = ask_quota(backend)
     if found is None:
-        raise SettingsError(f"{asked!r} has no quota; give the URL of a verification service")
+        raise SettingsError(f"{backend!r} has no quota; give the URL of a verification service")
     return found
 
 
-def quota_of(backend: Any) -> Quota | None:
+def ask_quota(backend: Any) -> Quota | None:
     """A backend's quota; None for one that has none."""
-    if not hasattr(backend, "quota"):
-        return None
 
-    async def ask() -> Quota:
-        try:
-            found: Quota = await backend.quota()
-            return found
-        finally:
-            await backend.aclose()
+    async def ask() -> Quota | None:
+        async with open_backend(backend) as opened:
+            return await opened.quota() if isinstance(opened, Metered) else None
 
     return run_sync(ask())
 
@@ -120,7 +115,7 @@ def plan(
         known=known,
         in_flight=in_flight,
         held=held,
-        quota=None if checked.settings.offline else quota_of(checked.backend),
+        quota=None if checked.settings.offline else ask_quota(options.get("backend")),
         limit=0 if checked.settings.offline else checked.settings.limit,
     )
 

@@ -19,16 +19,18 @@ import pandas as pd
 import pyarrow as pa
 
 from ..backend import Backend
-from ..errors import BackendError, SettingsError
+from ..errors import SettingsError
+from ..local.backend import CheckRecord
 from ..local.batch import foreign_rows
-from ..model.table import SCHEMA, verification_of
+from ..loop import run_sync
 from ..model.verification import Verification
 from ..model.words import Status, ValidationType, ValidationTypeWord
 from ..runs.execution import unique_addresses
-from ..runs.options import Options, open_execution
+from ..runs.options import Options, open_execution, parse_validation_type
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
-from .columns import Column, choose_columns, first_message
+from ..runs.single import check_address, open_backend
+from .columns import Column, choose_columns
 from .kinds import DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
 from .text_column import LONGEST_TEXT, TextColumn, read_values
@@ -364,21 +366,20 @@ def check(
     >>> mv.check("ada@example", validation_type="regex").result
     'invalid'
     """
+    address, kind, record = parse_email(email), parse_validation_type(validation_type), CheckRecord()
+
+    async def check_once() -> Verification:
+        async with open_backend(backend) as opened:
+            return await check_address(address, kind, opened, record)
+
+    found = run_sync(check_once())
+    for notice in record.notices:
+        warnings.warn(notice, UserWarning, stacklevel=2)
+    return found
+
+
+def parse_email(email: str) -> str:
+    """The address of a call for one address: stripped, of bounded length."""
     if not isinstance(email, str) or not email.strip():
         raise SettingsError(f"email={email!r:.80}: give one address as text")
-    options = {"validation_type": validation_type, "backend": backend, "journal": None, "on_quota": "raise"}
-    run = prepare([email], None, *split_options("check", options, progress=False), fields=SCHEMA.names)
-    collect(run)
-    builder = run._finish
-    assert isinstance(builder, ResultBuilder)
-    table = builder.rows(run._execution.results.table(validation_type), SCHEMA.names)
-    row = {**table.to_pylist()[0], "email": readable(email)}
-    if row["status"] == Status.DONE:
-        return verification_of(row)
-    why = first_message(row["errors"] or "[]") or run.progress.message or "the backend did not settle it"
-    raise BackendError(f"{row['email']!r:.80} could not be verified: {why}")
-
-
-def readable(email: str) -> str:
-    """The address as it is told back: stripped, of bounded length, encodable."""
-    return email.strip()[:LONGEST_TEXT].encode("utf-8", "backslashreplace").decode()
+    return email.strip()[:LONGEST_TEXT]

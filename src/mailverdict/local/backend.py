@@ -1,27 +1,43 @@
-"""`LocalBackend`: the engine on this machine, for one address or millions."""
+"""`LocalBackend`: verification on this machine, of one address (`check`) or of a batch (`verify`).
+
+Both use the same steps in the same order: syntax, lists, DNS, blacklists, SMTP, and `verdicts.settle`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self, Unpack
+from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
 from ..backend import Batch, Event, Job, Settled
-from ..checks.lists.flags import load_lists
-from ..model.settings import LocalSettings
+from ..checks.lists.flags import LoadedLists, load_lists
+from ..checks.smtp.transport.driver import Transcript
+from ..checks.syntax.address import observe_syntax
+from ..errors import BackendError
+from ..loop import run_sync
+from ..model.evidence import DomainEvidence, Evidence, Flags
+from ..model.settings import Lists, LocalOptions, LocalSettings
 from ..model.table import SOURCE_LOCAL
+from ..model.verification import Verification
 from ..model.words import ValidationType
+from ..verdicts import Decision, settle
 from .batch import ColumnView, observe_view
-from .domains import DomainStage
+from .domains import DomainStage, domain_notes
 from .smtp.engine import MailboxStage
+from .smtp.results import mailbox_notes
 
-__all__ = ["LocalBackend"]
+__all__ = ["CheckRecord", "LocalBackend"]
+
+LISTS_MAX_AGE = 5.0  # seconds until a single check looks for changed list files again
 
 
 def utc_now() -> datetime:
@@ -44,11 +60,40 @@ def rebuild(kind: type[LocalBackend], clock: Callable[[], datetime], settings: d
     return kind(clock=clock, **settings)
 
 
+@dataclass(slots=True)
+class CheckRecord:
+    """What one check observed, for `mailverdict.explain`."""
+
+    evidence: Evidence | None = None
+    decision: Decision | None = None
+    transcript: Transcript = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+
+class ListCache:
+    """The loaded lists; looking for changed files costs more than a whole ``regex`` check."""
+
+    def __init__(self, settings: Lists, *, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._settings, self._monotonic = settings, monotonic
+        self._loaded: LoadedLists | None = None
+        self._stale_at = 0.0
+
+    def current(self) -> LoadedLists:
+        """The lists, at most `LISTS_MAX_AGE` old."""
+        now = self._monotonic()
+        if self._loaded is None or now >= self._stale_at:
+            self._loaded, self._stale_at = load_lists(self._settings), now + LISTS_MAX_AGE
+        return self._loaded
+
+
 class LocalBackend:
     """Verify on this machine: syntax, lists, DNS, blacklists and SMTP.
 
-    ``regex`` needs no network; ``mx`` and ``mx_blacklist`` ask the DNS; ``smtp`` also connects to
-    port 25 of the exchanges. No quota is spent.
+    ``regex`` needs no network; ``mx`` and ``mx_blacklist`` query the DNS; ``smtp`` also connects to
+    port 25 of the domains' mail servers. No quota is spent.
+
+    DNS sockets are opened by the first query. They are closed by `close`, at the end of a ``with``
+    or ``async with`` block, or when the backend is garbage-collected.
 
     Parameters
     ----------
@@ -61,24 +106,27 @@ class LocalBackend:
     Raises
     ------
     SettingsError
-        If a value cannot work; the message names the setting, the value and what to give.
+        If a value is not allowed; the message names the setting, the value and what is allowed.
 
     Examples
     --------
     >>> import mailverdict as mv
-    >>> backend = mv.LocalBackend(resolver="127.0.0.1:5353", dns_timeout=2)
-    >>> backend.settings.dns_timeout
-    2.0
+    >>> with mv.LocalBackend(resolver="127.0.0.1:5353", dns_timeout=2) as backend:
+    ...     mv.check("ada@example.org", validation_type="regex", backend=backend).result
+    'valid'
     """
 
     __signature__ = keyword_only(inspect.signature(LocalSettings))
     source = SOURCE_LOCAL
 
-    def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Any) -> None:
-        self.settings = LocalSettings(**settings)
+    def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]) -> None:
+        self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks
         self.clock = clock
         self.domains = DomainStage(self.settings)
         self.mailboxes = MailboxStage(self.settings, self.domains)
+        self._lists = ListCache(self.settings.lists)
+        self._session_limits: WeakValueDictionary[tuple[object, ...], asyncio.Semaphore] = WeakValueDictionary()
+        self._is_closed = False
 
     def __repr__(self) -> str:
         """Show the settings that differ from the defaults."""
@@ -92,15 +140,15 @@ class LocalBackend:
         return validation_type == ValidationType.REGEX
 
     def wants_journal(self, validation_type: str) -> bool:
-        """Whether answers are dear enough to keep by default: only ``smtp``."""
+        """Whether ``journal="auto"`` keeps the answers: only those of ``smtp``, which take long."""
         return validation_type == ValidationType.SMTP
 
     def journal_key(self, validation_type: str) -> str:
-        """Local answers are comparable where the settings that shape them are the same."""
+        """The type, and a digest of the settings that can change an answer."""
         return f"{self.source}:{validation_type}{self.settings_digest()}"
 
     def settings_digest(self) -> str:
-        """Empty for the defaults; else a short name of whom is asked, what is blacklisted and which lists flag."""
+        """Empty for the defaults."""
         default = LocalSettings()
         shaping = {n: getattr(self.settings, n) for n in SHAPING if getattr(self.settings, n) != getattr(default, n)}
         if "lists" in shaping:  # files may change while their paths stay
@@ -108,12 +156,76 @@ class LocalBackend:
         return f"#{sha256(repr(shaping).encode()).hexdigest()[:12]}" if shaping else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the settings: sockets and caches stay behind."""
+        """Pickle the settings, without sockets and caches."""
         names = LocalSettings.__dataclass_fields__
         return rebuild, (type(self), self.clock, {name: getattr(self.settings, name) for name in names})
 
+    # --- one address --------------------------------------------------------------------------------
+
+    async def check(
+        self, email: str, validation_type: str = "smtp", *, record: CheckRecord | None = None
+    ) -> Verification:
+        """Verify one address.
+
+        Parameters
+        ----------
+        email : str
+            The address.
+        validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
+            As in `mailverdict.verify`. A greylisted address is not tried again.
+        record : CheckRecord, optional
+            Filled with what was observed.
+
+        Returns
+        -------
+        Verification
+            Equal to the address's row of a column.
+        """
+        self._require_open()
+        email, kind = email.strip(), ValidationType(validation_type)
+        lists = self._lists.current()
+        syntax = observe_syntax(email)
+        flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
+        evidence = Evidence(syntax, flags=flags)
+        if syntax.ok and kind is not ValidationType.REGEX:
+            evidence = await self._observe_network(evidence, kind, record)
+        decision = settle(kind, evidence)
+        if record is not None:
+            record.evidence, record.decision = evidence, decision
+        metadata = {**evidence_notes(evidence), "lists": lists.version, "validated_at": self.clock().isoformat()}
+        if syntax.ok and syntax.normalized != email:
+            metadata["normalized"] = syntax.normalized
+        if not email.isascii():  # a lone surrogate could not be encoded
+            email = email.encode("utf-8", "backslashreplace").decode()
+        return decision.to_verification(email, kind, flags=flags, mailbox=evidence.mailbox, metadata=metadata)
+
+    async def _observe_network(self, evidence: Evidence, kind: ValidationType, record: CheckRecord | None) -> Evidence:
+        """Add what the DNS, the blacklists and the mail servers say."""
+        syntax = evidence.syntax
+        dns, blacklist = await self.domains.observe_one(syntax.ascii_domain, kind)
+        if record is not None:
+            record.notices += self.domains.blacklist.notices
+            self.domains.blacklist.notices.clear()
+        mailbox = None
+        if kind is ValidationType.SMTP and dns.exchanges:
+            batch = await self.view(pa.array([syntax.normalized]))
+            async with self._session_limit(dns):
+                mailbox = await self.mailboxes.ask_one(batch, dns, None if record is None else record.transcript)
+        return replace(evidence, dns=dns, blacklist=blacklist, mailbox=mailbox)
+
+    def _session_limit(self, dns: DomainEvidence) -> asyncio.Semaphore:
+        """Bounds concurrent checks at the same mail servers; a batch bounds its sessions itself."""
+        servers = (asyncio.get_running_loop(), *(exchange.host for exchange in dns.exchanges))
+        limit = self._session_limits.get(servers)
+        if limit is None:
+            limit = self._session_limits[servers] = asyncio.Semaphore(self.settings.max_sessions_per_exchange)
+        return limit
+
+    # --- a batch ------------------------------------------------------------------------------------
+
     async def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
+        self._require_open()
         validation_type = ValidationType(batch.validation_type)
         view = await self.view(batch.addresses)
         if validation_type is ValidationType.REGEX:
@@ -133,10 +245,39 @@ class LocalBackend:
                 yield event
 
     async def view(self, addresses: pa.StringArray) -> ColumnView:
-        """Look at addresses with the checks that need no network, off the event loop."""
+        """Run the checks that need no network, off the event loop."""
         lists = load_lists(self.settings.lists)
         return await asyncio.to_thread(observe_view, addresses, lists)
 
+    # --- closing ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close the sockets. Using the backend afterwards raises `BackendError`."""
+        run_sync(self.aclose())
+
     async def aclose(self) -> None:
-        """Close the sockets; the backend opens new ones when it is used again."""
+        """Do as `close`, from async code."""
+        self._is_closed = True
         await self.domains.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise BackendError(f"{self!r} was closed; make a new one")
+
+
+def evidence_notes(evidence: Evidence) -> dict[str, Any]:
+    """What `metadata` says about the domain and the mailbox."""
+    domain = {} if evidence.dns is None else domain_notes(evidence.dns, evidence.blacklist)
+    return domain if evidence.mailbox is None else {**domain, **mailbox_notes(evidence.mailbox)}

@@ -22,8 +22,7 @@ from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
 from ..checks.syntax.local_parts import match_locals
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
-from ..model.table import SOURCE_LOCAL, complete_table, dump_json
-from ..model.verification import dump_errors
+from ..model.table import JUDGED_COLUMNS, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
@@ -173,7 +172,7 @@ def observe_view(texts: pa.StringArray, lists: LoadedLists) -> ColumnView:
     syntax = observe_column(texts)
     # Arrow and numpy work beside plain Python: what is known by domain is looked up one by one meanwhile.
     with ThreadPoolExecutor(2) as beside:
-        role = beside.submit(match_locals, syntax.local, lists.role_names.to_pylist())
+        role = beside.submit(match_locals, syntax.local, lists.role_names)
         faults = beside.submit(fault_messages, texts, syntax.ok)
         domains = syntax.domains.to_pylist()
         flags, suggested = lists.domain_flags(domains), suggest_domains(domains)
@@ -204,21 +203,13 @@ def foreign_rows(kinds: pa.DictionaryArray, validation_type: ValidationType, che
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:
     """The columns that a decision fills."""
     return {
-        "result": by_code([d.result for d in decisions], codes),
-        "reasons": by_code([";".join(d.reasons) for d in decisions], codes),
-        "error": by_code([d.error for d in decisions], codes),
-        "errors": by_code([errors_json(d) for d in decisions], codes),
-        "checks": by_code([dump_json(d.checks) for d in decisions], codes),
+        name: by_code([encode(decision) for decision in decisions], codes) for name, encode in JUDGED_COLUMNS.items()
     }
 
 
 def moments(checked_at: datetime, size: int) -> pa.Array:
     """A column of one moment."""
     return pa.repeat(pa.scalar(checked_at, pa.timestamp("us", tz="UTC")), size)
-
-
-def errors_json(decision: Decision) -> str | None:
-    return None if decision.errors is None else dump_json(dump_errors(decision.errors))
 
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:

@@ -96,8 +96,18 @@ class DomainStage:
                 task.cancel()
 
     async def look_up(self, code: int, dns: DomainEvidence) -> Seen:
-        """Add what the blacklists say of one domain's exchanges."""
+        """Add what the blacklists say about one domain's exchanges."""
         return code, dns, await self.blacklist.observe(dns) if dns.exchanges else None
+
+    async def observe_one(
+        self, domain: str, validation_type: ValidationType
+    ) -> tuple[DomainEvidence, BlacklistEvidence | None]:
+        """The same for one domain."""
+        dns = await self.resolver.observe_domain(domain)
+        if validation_type is not ValidationType.MX_BLACKLIST:
+            return dns, None
+        _, dns, blacklist = await self.look_up(0, dns)
+        return dns, blacklist
 
     async def aclose(self) -> None:
         """Close the resolver's sockets."""

@@ -27,14 +27,21 @@ class Screener:
         Whose lists and resolver are used.
     with_dns : bool
         Whether domains are looked up.
+    owns_backend : bool
+        Whether to close the backend after the look-ups.
     clock : callable
         Gives the moment a row is checked at.
     """
 
     def __init__(
-        self, backend: LocalBackend, *, with_dns: bool, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        backend: LocalBackend,
+        *,
+        with_dns: bool,
+        owns_backend: bool = False,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        self.backend, self.with_dns, self.clock = backend, with_dns, clock
+        self.backend, self.with_dns, self.owns_backend, self.clock = backend, with_dns, owns_backend, clock
         self.view: ColumnView | None = None
         self.seen_at: Positions = np.empty(0, np.int64)
 
@@ -63,7 +70,8 @@ class Screener:
             async for event in self.settle_domains(view, positions, validation_type):
                 yield event
         finally:
-            await self.backend.aclose()
+            if self.owns_backend:
+                await self.backend.aclose()
 
     async def settle_domains(
         self, view: ColumnView, positions: Positions, validation_type: ValidationType

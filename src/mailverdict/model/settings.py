@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
+from typing import TypedDict
 
 from ..errors import SettingsError
 
@@ -20,6 +21,7 @@ __all__ = [
     "Duration",
     "Entries",
     "Lists",
+    "LocalOptions",
     "LocalSettings",
     "Network",
     "Zone",
@@ -352,6 +354,38 @@ class LocalSettings:
         if not re.fullmatch(r"[\x21-\x7e]{0,254}", self.mail_from) or re.search(r"[<>]", self.mail_from):
             raise SettingsError(f"mail_from={self.mail_from!r}: give a plain address in ASCII, or ''")
         object.__setattr__(self, "allow_networks", parse_networks(self.allow_networks, name="allow_networks"))
+
+
+class LocalOptions(TypedDict, total=False):
+    """The keyword arguments of `LocalBackend`: the attributes of `LocalSettings`, in the forms that users may give."""
+
+    resolver: str | None
+    dns_concurrency: int
+    dns_timeout: Duration
+    dns_attempts: int
+    smtp_port: int
+    helo_name: str | None
+    mail_from: str
+    max_sessions: int
+    max_sessions_per_exchange: int
+    connect_timeout: Duration
+    command_timeout: Duration
+    deadline: Duration
+    session_deadline: Duration
+    rcpt_per_transaction: int
+    rcpt_per_session: int
+    refusal_budget: int
+    refusal_budget_max: int
+    protected_after: int
+    max_exchange_attempts: int
+    backoff_min: Duration
+    backoff_max: Duration
+    capacity_attempts: int
+    retry_greylisted: Duration
+    catch_all_probe: bool
+    allow_networks: Iterable[str | Network]
+    blacklist: Blacklist
+    lists: Lists
 
 
 WHOLE_NUMBERS = (

@@ -7,16 +7,25 @@ million objects. `reasons` is one text, joined by ``;`` in order of precedence.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from .verification import Fault, Verification, dump_errors
 from .words import Status
 
-__all__ = ["SCHEMA", "SOURCE_LOCAL", "SOURCE_REMOTE", "complete_table", "empty_table", "rows_to_table", "table_to_rows"]
+__all__ = [
+    "JUDGED_COLUMNS",
+    "SCHEMA",
+    "SOURCE_LOCAL",
+    "SOURCE_REMOTE",
+    "complete_table",
+    "empty_table",
+    "rows_to_table",
+    "table_to_rows",
+]
 
 SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL = "local", "remote", "journal"
 TEXT_CODES = pa.dictionary(pa.int32(), pa.string())
@@ -47,8 +56,33 @@ SCHEMA = pa.schema(
 )
 
 
+class Judged(Protocol):
+    """What `Verification` and `mailverdict.verdicts.Decision` have in common."""
+
+    @property
+    def result(self) -> str: ...
+    @property
+    def reasons(self) -> Sequence[str]: ...
+    @property
+    def reason(self) -> str | None: ...
+    @property
+    def errors(self) -> Sequence[Fault] | None: ...
+    @property
+    def checks(self) -> Mapping[str, bool]: ...
+
+
+# Columns that depend on the judgement alone: how a row of the table and a batch of rows store them.
+JUDGED_COLUMNS: dict[str, Callable[[Judged], str | None]] = {
+    "result": lambda judged: judged.result,
+    "reasons": lambda judged: ";".join(judged.reasons),
+    "error": lambda judged: judged.reason,
+    "errors": lambda judged: None if judged.errors is None else dump_json(dump_errors(judged.errors)),
+    "checks": lambda judged: dump_json(dict(judged.checks)),
+}
+
+
 def empty_table() -> pa.Table:
-    """A table of no rows."""
+    """A table without rows."""
     return SCHEMA.empty_table()
 
 
@@ -92,17 +126,13 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
         "email": v.email,
         "status": Status.DONE,
         "validation_type": v.validation_type,
-        "result": v.result,
-        "reasons": ";".join(v.reasons),
+        **{name: encode(v) for name, encode in JUDGED_COLUMNS.items()},
         "role": v.role,
         "spamtrap": v.spamtrap,
         "disposable": v.disposable,
         "free": v.free,
         "catch_all": v.catch_all,
         "protected": v.protected,
-        "error": v.reason,
-        "errors": None if v.errors is None else dump_json(dump_errors(v.errors)),
-        "checks": dump_json(dict(v.checks)),
         "metadata": dump_json(metadata) if metadata else None,
         "extra": dump_json(dict(v.extra)) if v.extra else None,
         "normalized": normalized,

@@ -31,6 +31,7 @@ __all__ = [
     "Pause",
     "Step",
     "Steps",
+    "asked_as",
     "error_of",
     "is_quota_refusal",
     "job_row",
@@ -125,16 +126,21 @@ class JobFailure:
 
 
 def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
-    """The row of a finished job: the service's verdict unchanged, under the address that was submitted.
+    """The row of a finished job."""
+    if isinstance(outcome, JobFailure):
+        return failure_row(outcome, job.email, job.validation_type)
+    return row_of(asked_as(outcome, job.email), SOURCE_REMOTE)
+
+
+def asked_as(verification: Verification, email: str) -> Verification:
+    """The verdict under the address that was submitted.
 
     A service may return the address in another form, which is kept as the normalized form.
     """
-    if isinstance(outcome, JobFailure):
-        return failure_row(outcome, job.email, job.validation_type)
-    row = row_of(replace(outcome, email=job.email), SOURCE_REMOTE)
-    if outcome.email != job.email and row["normalized"] is None:
-        row["normalized"] = shorten(outcome.email, MAX_ADDRESS)
-    return row
+    if verification.email == email:
+        return verification
+    metadata = {"normalized": shorten(verification.email, MAX_ADDRESS), **verification.metadata}
+    return replace(verification, email=email, metadata=metadata)
 
 
 def failure_row(failure: JobFailure, email: str, validation_type: str) -> Row:
@@ -154,16 +160,7 @@ def rejected_row(email: str, validation_type: str, message: str) -> Row:
     if MALFORMED not in message.lower():
         return failure_row(JobFailure("REJECTED", message or "the service refused the address"), email, validation_type)
     decision = settle(ValidationType(validation_type), Evidence(SyntaxEvidence(ok=False, message=message)))
-    verification = Verification(
-        email=email,
-        validation_type=validation_type,
-        result=decision.result,
-        reasons=decision.reasons,
-        checks=decision.checks,
-        reason=decision.error,
-        errors=decision.errors,
-    )
-    return row_of(verification, SOURCE_REMOTE)
+    return row_of(decision.to_verification(email, validation_type), SOURCE_REMOTE)
 
 
 def rows_table(rows: Sequence[Row]) -> pa.Table:

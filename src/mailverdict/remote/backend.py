@@ -11,15 +11,31 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from ..backend import Batch, Deferred, Event, Job, Noticed, Quota, Settled, Submitted, Waiting
-from ..contract.envelope import BULK_LIMIT
+from ..contract.envelope import BULK_LIMIT, Failure
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
+from ..loop import run_sync
+from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.settings import Duration, parse_duration
 from ..model.table import SOURCE_REMOTE
 from ..model.verification import Verification, parse_payload
-from .api import QUOTA_REQUEST, ApiAnswer, ApiRequest, Pause, Step, Steps, job_row, read_quota, rows_table, success_of
+from ..model.words import ValidationType
+from ..verdicts import settle
+from .api import (
+    QUOTA_REQUEST,
+    ApiAnswer,
+    ApiRequest,
+    Pause,
+    Step,
+    Steps,
+    asked_as,
+    job_row,
+    read_quota,
+    rows_table,
+    success_of,
+)
 from .bulk import Submission
 from .client import Client, check_headers, parse_base_url
 from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
@@ -32,6 +48,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MAX_PARALLEL = 100
+MALFORMED_CODES = ("EMAIL_REQUIRED", "E1002")  # errors of the single check for an address that the service refuses
 
 
 def new_token() -> str:
@@ -94,6 +111,7 @@ class RemoteBackend:
         self.timeout = check_timeout(timeout)
         self.headers = check_headers(headers)
         self.transport, self.clock, self.jitter = transport, clock, jitter
+        self._is_closed = False
 
     def __repr__(self) -> str:
         """The URL; headers may be secret."""
@@ -205,22 +223,38 @@ class RemoteBackend:
         Returns
         -------
         Verification
-            The service's verdict as it is.
+            The service's verdict, unchanged.
 
         Raises
         ------
         QuotaExceeded
             If today's quota is used up.
-        BackendError
-            If the service gives no usable answer; the request is not repeated once it was sent.
+        RateLimited
+            If the service asks to be called later.
+        ContractError
+            If the answer violates the contract.
+        ServiceError
+            If the service answers with another error.
+        TransportError
+            If there is no answer; the request is not repeated once it was sent.
         """
-        body = {"email": email, "validation_type": str(validation_type)}
+        request = ApiRequest(
+            "POST",
+            "/api/check-email",
+            {"email": email, "validation_type": str(validation_type)},
+            is_repeatable=False,
+        )
         async with self.client() as client:
-            data = success_of(await client.send(ApiRequest("POST", "/api/check-email", body, is_repeatable=False))).data
-        return self.parse(parse_payload, data)
+            answer = await client.send(request)
+        if isinstance(answer, Failure) and answer.code in MALFORMED_CODES:
+            malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
+            return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
+        return asked_as(self.parse(parse_payload, success_of(answer).data), email)
 
     def client(self) -> Client:
         """A client for the running event loop; its sockets are closed at the end of the call."""
+        if self._is_closed:
+            raise BackendError(f"{self!r} was closed; make a new one")
         return Client(
             self.base_url,
             timeout=self.timeout,
@@ -238,10 +272,27 @@ class RemoteBackend:
         except ContractError as exc:
             raise ContractError(f"{self.base_url}: {exc}", path=exc.path) from exc
 
+    def close(self) -> None:
+        """Close the transport that was given. Using the backend afterwards raises `BackendError`."""
+        run_sync(self.aclose())
+
     async def aclose(self) -> None:
-        """Close the `transport` that was given; own sockets are closed at the end of each call."""
+        """Do as `close`, from async code; own sockets are closed at the end of each call."""
+        self._is_closed = True
         if self.transport is not None:
             await self.transport.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
 
 def check_schedule(poll: PollSchedule | None) -> PollSchedule:

@@ -1,52 +1,40 @@
-"""The evidence behind one verdict, step by step, as text and as HTML."""
+"""`explain`: one check of one address with its evidence, step by step, as text and as HTML.
+
+First the value (`Explanation`), then `explain`, then how each kind of evidence becomes a step.
+"""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import pyarrow as pa
-
-from ..checks.lists.flags import load_lists
+from ..backend import Backend
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.smtp.transport.driver import Transcript
-from ..checks.syntax.address import observe_syntax
-from ..errors import SettingsError
-from ..local.backend import LocalBackend
-from ..local.domains import domain_notes
-from ..local.smtp.results import mailbox_notes
+from ..frames.verify import parse_email
+from ..local.backend import CheckRecord, LocalBackend
 from ..loop import run_sync
-from ..model.evidence import BlacklistEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
+from ..model.evidence import BlacklistEvidence, DomainEvidence, Flags, MailboxEvidence, SyntaxEvidence
 from ..model.verification import Verification
-from ..model.words import REASON_MEANING, ValidationType
-from ..runs.options import parse_validation_type, pick_backend
-from ..verdicts import Decision, settle
+from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord
+from ..runs.options import parse_validation_type
+from ..runs.single import check_address, open_backend
 
-__all__ = ["Explanation", "Step", "explain", "explain_here", "printable"]
+__all__ = ["Explanation", "Step", "explain", "printable"]
 
 STYLE = "border-left:3px solid currentColor;padding:0 0 0 .8em;margin:.4em 0"
 LINES_STYLE = "margin:.2em 0;white-space:pre-wrap;font:.9em/1.35 monospace"  # notebooks show a bare <pre> as prose
+SHOWN = 300  # characters of one line
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One check and what it saw.
-
-    Attributes
-    ----------
-    title : str
-        Which check.
-    outcome : str
-        What it amounts to, in a few words.
-    lines : tuple of str
-        What was seen, line by line; foreign text is on one line each and bounded.
-    """
+    """One check and its outcome."""
 
     title: str
     outcome: str
-    lines: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()  # each on one line and bounded, since texts of servers are among them
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +65,8 @@ class Explanation:
     @property
     def title(self) -> str:
         """The verdict in one line."""
-        return f"{self.verification.email} is {self.verification.result} ({self.verification.validation_type})"
+        found = self.verification
+        return f"{found.email[:SHOWN]} is {found.result} ({found.validation_type})"
 
     def __str__(self) -> str:
         """Text for a terminal."""
@@ -87,7 +76,7 @@ class Explanation:
         return "\n".join(map(printable, lines))
 
     def __repr__(self) -> str:
-        """The same as `str`: it is made to be read."""
+        """The same as `str`."""
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -97,7 +86,7 @@ class Explanation:
 
 
 def printable(text: str) -> str:
-    """One line that cannot move a terminal's cursor or forge another line."""
+    """One line without control characters, which could move a terminal's cursor or forge another line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -108,159 +97,24 @@ def render_step(step: Step) -> str:
     return f"<div style='{STYLE}'>{head}{body}</div>"
 
 
-SHOWN = 300  # characters of an address that are shown
-
-
-async def explain_here(backend: LocalBackend, email: str, validation_type: ValidationType) -> Explanation:
-    """Verify one address on this machine and keep the evidence.
-
-    Parameters
-    ----------
-    backend : LocalBackend
-        Whose settings are used.
-    email : str
-        The address, stripped.
-    validation_type : ValidationType
-        How deep.
-
-    Returns
-    -------
-    Explanation
-        Its verdict is the one that `verify` gives.
-    """
-    syntax = observe_syntax(email)
-    lists = load_lists(backend.settings.lists)
-    flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
-    steps = [syntax_step(syntax), *([flags_step(flags, syntax)] if syntax.ok else [])]
-    evidence = Evidence(syntax, flags=flags)
-    if syntax.ok and validation_type is not ValidationType.REGEX:
-        evidence = await ask(backend, evidence, validation_type, steps)
-    decision = settle(validation_type, evidence)
-    found = verification(email, validation_type, evidence, decision, lists.version, backend)
-    return Explanation(found, (*steps, verdict_step(decision)))
-
-
-async def ask(
-    backend: LocalBackend, evidence: Evidence, validation_type: ValidationType, steps: list[Step]
-) -> Evidence:
-    """The checks that need a network; each adds its step."""
-    resolver = backend.domains.resolver
-    seen = await resolver.observe_domain(evidence.syntax.ascii_domain)
-    addresses = [(e, await resolver.addresses(e.host)) for e in seen.exchanges]
-    lines = [f"{e.preference} {e.host} -> {', '.join(map(str, a.addresses)) or a.message}" for e, a in addresses]
-    steps.append(Step("dns", f"{seen.domain}: {seen.outcome}", (*lines, *([seen.message] if seen.message else []))))
-    blacklist = None
-    if validation_type is ValidationType.MX_BLACKLIST and seen.exchanges:
-        blacklist = await backend.domains.blacklist.observe(seen)
-        steps.append(blacklist_step(blacklist))
-    mailbox = None
-    if validation_type is ValidationType.SMTP and seen.exchanges:
-        transcript: Transcript = []
-        view = await backend.view(pa.array([evidence.syntax.normalized]))
-        mailbox = await backend.mailboxes.ask_one(view, seen, transcript)
-        steps.append(mailbox_step(mailbox, transcript))
-    return Evidence(evidence.syntax, seen, blacklist, mailbox, evidence.flags)
-
-
-def syntax_step(seen: SyntaxEvidence) -> Step:
-    if not seen.ok:
-        return Step("syntax", "refused", (seen.message,))
-    return Step("syntax", "accepted", (f"normal form {seen.normalized}", f"domain asked for {seen.ascii_domain}"))
-
-
-def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
-    """Flags that are determined, and what was probably meant."""
-    known = {name: getattr(flags, name) for name in ("role", "spamtrap", "disposable", "free")}
-    raised = [name for name, value in known.items() if value]
-    lines = [f"{name}: {'never determined' if value is None else str(value).lower()}" for name, value in known.items()]
-    meant = suggest_domain(seen.ascii_domain)
-    if meant:
-        lines.append(f"did you mean {seen.local}@{meant}?")
-    return Step("lists", ", ".join(raised) or "nothing flagged", tuple(lines))
-
-
-def blacklist_step(seen: BlacklistEvidence) -> Step:
-    outcome = {True: "listed", False: "not listed", None: "undetermined"}[seen.listed]
-    if not seen.sources:
-        outcome = "no blacklist is configured"
-    lines = [f"asked: {source}" for source in seen.sources]
-    return Step("blacklist", outcome, (*lines, *([seen.message] if seen.message else [])))
-
-
-def mailbox_step(seen: MailboxEvidence | None, transcript: Transcript) -> Step:
-    """The dialogue with times, and the rule that read its deciding line."""
-    lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
-    if seen is None:
-        return Step("smtp", "nobody to ask", tuple(lines))
-    outcome = "accepted" if seen.reason is None else str(seen.reason)
-    decided = (
-        f"rule {seen.classification.rule!r} reads: {seen.reply}"[:SHOWN]
-        if seen.reason
-        else f"{seen.host} accepts the recipient"
-    )
-    catch_all = {True: "accepts any address", False: "refuses a random address", None: "not established"}[
-        seen.catch_all
-    ]
-    return Step("smtp", outcome, (*lines, decided, f"catch-all: {catch_all}"))
-
-
-def verdict_step(decision: Decision) -> Step:
-    """The reasons in order of precedence: the first decides."""
-    return Step("verdict", str(decision.result), tuple(verdict_lines(decision)))
-
-
-def verdict_lines(decision: Decision) -> Iterator[str]:
-    for i, reason in enumerate(decision.reasons):
-        yield f"{reason}: {REASON_MEANING[reason]}{' (decides)' if i == 0 else ''}"
-    for fault in decision.errors or ():
-        yield f"{fault.code}: {fault.message}"
-
-
-def verification(
+def explain(
     email: str,
-    validation_type: ValidationType,
-    evidence: Evidence,
-    decision: Decision,
-    lists_version: str,
-    backend: LocalBackend,
-) -> Verification:
-    """The value that the payload is made of."""
-    notes = domain_notes(evidence.dns, evidence.blacklist) if evidence.dns is not None else {}
-    mailbox = evidence.mailbox
-    notes |= mailbox_notes(mailbox) if mailbox is not None else {}
-    metadata = {"lists": lists_version, **notes, "validated_at": backend.clock().isoformat()}
-    if evidence.syntax.ok and evidence.syntax.normalized != email:
-        metadata["normalized"] = evidence.syntax.normalized
-    flags = evidence.flags
-    return Verification(
-        email=email[:SHOWN],
-        validation_type=str(validation_type),
-        result=str(decision.result),
-        reasons=tuple(map(str, decision.reasons)),
-        checks=decision.checks,
-        role=flags.role,
-        spamtrap=flags.spamtrap,
-        disposable=flags.disposable,
-        free=flags.free,
-        catch_all=mailbox.catch_all if mailbox else None,
-        protected=mailbox.protected if mailbox else None,
-        reason=decision.error,
-        errors=decision.errors,
-        metadata=metadata,
-    )
+    *,
+    validation_type: ValidationTypeWord | ValidationType = "smtp",
+    backend: Backend | str | None = None,
+) -> Explanation:
+    """Show the evidence behind a verdict: each check, what it observed, and the rule that decided.
 
-
-def explain(email: str, *, validation_type: str = "smtp", backend: Any = None) -> Explanation:
-    """Show the evidence behind a verdict: each check, what it saw, and the rule that decided.
+    This is one `mailverdict.check` with everything recorded, so both give the same verdict.
 
     Parameters
     ----------
     email : str
         The address.
     validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
-        How deep; what goes over the network is as in `verify`.
+        As in `verify`.
     backend : backend, str or None
-        As in `verify`. A service tells its payload only, and may count it against the quota.
+        As in `verify`. A service returns its payload only, and may count the check against the quota.
 
     Returns
     -------
@@ -281,24 +135,89 @@ def explain(email: str, *, validation_type: str = "smtp", backend: Any = None) -
     ...     mv.explain("ada@gmial.com", validation_type="mx", backend=world.backend).verification.result
     'invalid'
     """
-    if not isinstance(email, str) or not email.strip():
-        raise SettingsError(f"email={email!r}: give one address as text")
-    kind = parse_validation_type(validation_type)
-    asked = pick_backend(backend)
-    if isinstance(asked, LocalBackend):
-        return run_sync(explain_here(asked, email.strip(), kind))
-    from ..frames.verify import check  # noqa: PLC0415 - the frames' part is needed for a service only
+    address, kind = parse_email(email), parse_validation_type(validation_type)
 
-    return explain_answer(check(email, validation_type=kind, backend=asked))
+    async def explain_once() -> Explanation:
+        record = CheckRecord()
+        async with open_backend(backend) as opened:
+            found = await check_address(address, kind, opened, record)
+            if record.evidence is None:  # a service observed, and returns its payload only
+                return Explanation(found, tuple(service_steps(found)))
+            dns = record.evidence.dns
+            servers = await mail_server_lines(opened, dns) if dns is not None else []
+            return Explanation(found, tuple(local_steps(found, record, servers)))
+
+    return run_sync(explain_once())
 
 
-def explain_answer(found: Verification) -> Explanation:
-    """What a service's payload tells of its evidence."""
-    checks = Step(
-        "checks", "as the service tells them", tuple(f"{k}: {str(v).lower()}" for k, v in found.checks.items())
-    )
-    notes = Step(
-        "metadata", "as the service tells it", tuple(f"{k}: {str(v)[:300]}" for k, v in found.metadata.items())
-    )
-    why = (*(f"{reason}" for reason in found.reasons), *(f"{e.code}: {e.message}" for e in found.errors or ()))
-    return Explanation(found, (checks, notes, Step("verdict", found.result, why)))
+async def mail_server_lines(backend: Backend, dns: DomainEvidence) -> list[str]:
+    """Preference, name and addresses of a domain's mail servers."""
+    assert isinstance(backend, LocalBackend)
+    resolver = backend.domains.resolver
+    answers = [await resolver.addresses(exchange.host) for exchange in dns.exchanges]
+    return [
+        f"{exchange.preference} {exchange.host} -> {', '.join(map(str, answer.addresses)) or answer.message}"
+        for exchange, answer in zip(dns.exchanges, answers, strict=True)
+    ]
+
+
+def local_steps(found: Verification, record: CheckRecord, servers: Sequence[str]) -> Iterator[Step]:
+    """The checks that were made on this machine, in their order, and the verdict."""
+    evidence = record.evidence
+    assert evidence is not None
+    yield syntax_step(evidence.syntax)
+    if evidence.syntax.ok:
+        yield flags_step(evidence.flags, evidence.syntax)
+    if (dns := evidence.dns) is not None:
+        yield Step("dns", f"{dns.domain}: {dns.outcome}", (*servers, *filter(None, [dns.message])))
+    if evidence.blacklist is not None:
+        yield blacklist_step(evidence.blacklist)
+    if evidence.mailbox is not None:
+        yield mailbox_step(evidence.mailbox, record.transcript)
+    meanings = [f"{reason}: {REASON_MEANING[Reason(reason)]}" for reason in found.reasons]
+    yield verdict_step(found, [f"{line} (decides)" if i == 0 else line for i, line in enumerate(meanings)])
+
+
+def service_steps(found: Verification) -> Iterator[Step]:
+    """What a service's payload contains of its evidence."""
+    yield Step("checks", "from the service", tuple(f"{k}: {str(v).lower()}" for k, v in found.checks.items()))
+    yield Step("metadata", "from the service", tuple(f"{k}: {str(v)[:SHOWN]}" for k, v in found.metadata.items()))
+    yield verdict_step(found, found.reasons)
+
+
+def syntax_step(seen: SyntaxEvidence) -> Step:
+    if not seen.ok:
+        return Step("syntax", "refused", (seen.message,))
+    return Step("syntax", "accepted", (f"normal form {seen.normalized}", f"domain asked for {seen.ascii_domain}"))
+
+
+def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
+    """The flags, and the domain that was probably meant."""
+    values = {name: getattr(flags, name) for name in ("role", "spamtrap", "disposable", "free")}
+    raised = [name for name, value in values.items() if value]
+    lines = [f"{name}: {'never determined' if value is None else str(value).lower()}" for name, value in values.items()]
+    if meant := suggest_domain(seen.ascii_domain):
+        lines.append(f"did you mean {seen.local}@{meant}?")
+    return Step("lists", ", ".join(raised) or "nothing flagged", tuple(lines))
+
+
+def blacklist_step(seen: BlacklistEvidence) -> Step:
+    outcome = {True: "listed", False: "not listed", None: "undetermined"}[seen.listed]
+    lines = [*(f"asked: {source}" for source in seen.sources), *filter(None, [seen.message])]
+    return Step("blacklist", outcome if seen.sources else "no blacklist is configured", tuple(lines))
+
+
+def mailbox_step(seen: MailboxEvidence, transcript: Transcript) -> Step:
+    """The SMTP dialogue with seconds, and the rule that classified the deciding reply."""
+    lines = [f"{seconds:7.3f} {who} {text}"[:SHOWN] for seconds, who, text in transcript]
+    if seen.reason is None:
+        outcome, decided = "accepted", f"{seen.host} accepts the recipient"
+    else:
+        outcome, decided = str(seen.reason), f"rule {seen.classification.rule!r} reads: {seen.reply}"[:SHOWN]
+    words = {True: "accepts any address", False: "refuses a random address", None: "not established"}
+    return Step("smtp", outcome, (*lines, decided, f"catch-all: {words[seen.catch_all]}"))
+
+
+def verdict_step(found: Verification, reasons: Sequence[str]) -> Step:
+    """The reasons in order of precedence, of which the first decides, and the errors."""
+    return Step("verdict", found.result, (*reasons, *(f"{e.code}: {e.message}" for e in found.errors or ())))

@@ -22,6 +22,7 @@ from ..local.smtp.engine import find_helo_name, why_undialled
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
 from ..model.settings import Blacklist
+from ..runs.single import open_backend
 
 __all__ = ["PROBED_DOMAINS", "Finding", "HostAudit", "audit_here", "audit_host"]
 
@@ -292,14 +293,12 @@ def audit_host(
     >>> audit.is_fit
     False
     """
-    asked = backend or LocalBackend()
-    if not isinstance(asked, LocalBackend):
-        raise SettingsError(f"backend={asked!r}: only a local backend asks from this host")
+    if backend is not None and not isinstance(backend, LocalBackend):
+        raise SettingsError(f"backend={backend!r}: only a local backend connects from this host")
 
     async def audit() -> HostAudit:
-        try:
-            return await audit_here(asked, domains, address)
-        finally:
-            await asked.aclose()
+        async with open_backend(backend) as opened:
+            assert isinstance(opened, LocalBackend)
+            return await audit_here(opened, domains, address)
 
     return run_sync(audit())

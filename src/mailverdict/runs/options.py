@@ -167,5 +167,6 @@ def pick_screen(options: Options) -> Screener | None:
     offline, backend = options.settings.offline, options.backend
     if isinstance(backend, LocalBackend):
         return Screener(backend, with_dns=False) if offline else None
-    screener = options.screen if isinstance(options.screen, LocalBackend) else LocalBackend()
-    return Screener(screener, with_dns=options.screen is not None and not offline)
+    given = options.screen if isinstance(options.screen, LocalBackend) else None
+    with_dns = options.screen is not None and not offline
+    return Screener(given or LocalBackend(), with_dns=with_dns, owns_backend=given is None)

@@ -12,10 +12,11 @@ from enum import StrEnum
 import pyarrow as pa
 
 from ..backend import Backend, Batch, Deferred, Event, Settled
-from ..errors import BackendError, ContractError, RateLimited
+from ..errors import BackendError, ContractError, QuotaExceeded, RateLimited
 from ..model.table import table_to_rows
 from ..model.verification import Verification
-from ..model.words import Reason, Status, Verdict
+from ..model.words import Reason, Status, ValidationType, Verdict
+from ..runs.single import check_address
 from ..verdicts import settle_saturated
 
 __all__ = ["CheckOutcome", "EngineFailure", "VerificationEngine", "saturated_verification"]
@@ -53,9 +54,8 @@ class VerificationEngine:
     def __init__(self, backend: Backend, *, check_timeout: float) -> None:
         self.backend = backend
         self.check_timeout = check_timeout
-        self.gathering: dict[str, dict[str, list[asyncio.Future[CheckOutcome]]]] = {}
-        self.tasks: set[asyncio.Task[None]] = set()
-        self.checking = 0
+        self.checks: set[asyncio.Timeout] = set()  # the timeouts of the single checks under way
+        self.idle = asyncio.Event()
 
     async def verify(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[CheckOutcome]]:
         """Verify unique addresses; each is in exactly one of the lists that are yielded."""
@@ -70,13 +70,8 @@ class VerificationEngine:
                         left.pop(each.email, None)
                     if outcomes:
                         yield outcomes
-        except RateLimited:
-            failure = EngineFailure.SATURATED
-        except ContractError as exc:
-            LOG.error("the backend's service broke the contract: %s", exc)
         except BackendError as exc:
-            failure = EngineFailure.ERROR
-            LOG.error("the backend failed: %s", exc)
+            failure = failure_of(exc)
         except Exception:  # a bug in a backend must not become a verdict
             failure = EngineFailure.ERROR
             LOG.exception("the backend failed unexpectedly")
@@ -84,53 +79,51 @@ class VerificationEngine:
             yield [CheckOutcome(email, failure=failure) for email in left]
 
     async def check(self, email: str, validation_type: str) -> CheckOutcome:
-        """Verify one address, together with the others that are asked at the same moment."""
-        loop = asyncio.get_running_loop()
-        if not self.gathering:
-            loop.call_soon(self.start)
-        future: asyncio.Future[CheckOutcome] = loop.create_future()
-        self.gathering.setdefault(validation_type, {}).setdefault(email, []).append(future)
-        return await future
-
-    def start(self) -> None:
-        """Begin a batch of each type that was asked."""
-        gathered, self.gathering = self.gathering, {}
-        for validation_type, waiting in gathered.items():
-            task = asyncio.get_running_loop().create_task(self.check_all(validation_type, waiting))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
-
-    async def check_all(self, validation_type: str, waiting: dict[str, list[asyncio.Future[CheckOutcome]]]) -> None:
-        """One batch of single checks; who waits too long is told that there was no answer."""
-        self.checking += len(waiting)
-        left = dict(waiting)
+        """Verify one address within `check_timeout`."""
+        timeout = asyncio.timeout(self.check_timeout)
+        self.checks.add(timeout)
+        failure = EngineFailure.ERROR
         try:
-            async with (
-                asyncio.timeout(self.check_timeout),
-                aclosing(self.verify(list(waiting), validation_type)) as lists,
-            ):
-                async for answers in lists:
-                    for answer in answers:
-                        hand_out(left.pop(answer.email), answer)
+            async with timeout:
+                return CheckOutcome(email, await check_address(email, ValidationType(validation_type), self.backend))
         except TimeoutError:
-            LOG.error("the engine did not answer %d single checks in time", len(left))
+            LOG.error("a single check was not answered in time")
+        except QuotaExceeded:  # of a service behind this one
+            failure = EngineFailure.SATURATED
+        except BackendError as exc:
+            failure = failure_of(exc)
+        except Exception:  # a bug in a backend must not become a verdict
+            LOG.exception("the backend failed unexpectedly")
         finally:
-            self.checking -= len(waiting)
-            for email, futures in left.items():
-                hand_out(futures, CheckOutcome(email, failure=EngineFailure.ERROR))
+            self.checks.discard(timeout)
+            if not self.checks:
+                self.idle.set()
+        return CheckOutcome(email, failure=failure)
+
+    @property
+    def checking(self) -> int:
+        """Single checks under way."""
+        return len(self.checks)
 
     async def aclose(self) -> None:
-        """Stop the checks that are running, and close the backend."""
-        for task in self.tasks:
-            task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        """End the checks under way and close the backend."""
+        for timeout in self.checks:
+            timeout.reschedule(asyncio.get_running_loop().time())
+        if self.checks:
+            self.idle.clear()
+            await self.idle.wait()
         await self.backend.aclose()
 
 
-def hand_out(futures: Iterable[asyncio.Future[CheckOutcome]], answer: CheckOutcome) -> None:
-    for future in futures:
-        if not future.done():
-            future.set_result(answer)
+def failure_of(exc: BackendError) -> EngineFailure:
+    """Log why a backend gave no verdict, and name the failure."""
+    if isinstance(exc, RateLimited):
+        return EngineFailure.SATURATED
+    if isinstance(exc, ContractError):
+        LOG.error("the backend's answer violates the contract: %s", exc)
+        return EngineFailure.MISMATCH
+    LOG.error("the backend could not answer: %s", exc)
+    return EngineFailure.ERROR
 
 
 def read_event(event: Event, emails: Sequence[str]) -> list[CheckOutcome]:
@@ -160,12 +153,4 @@ VERDICTS = frozenset(map(str, Verdict))
 
 def saturated_verification(email: str, validation_type: str, reason: Reason) -> Verification:
     """The verification when our own queue or rate limiter refused: no checks and no flags."""
-    decision = settle_saturated(reason)
-    return Verification(
-        email=email,
-        validation_type=validation_type,
-        result=decision.result,
-        reasons=decision.reasons,
-        reason=decision.error,
-        errors=decision.errors,
-    )
+    return settle_saturated(reason).to_verification(email, validation_type)

@@ -10,7 +10,6 @@ from typing import Any
 
 from ..backend import Backend
 from ..local.backend import LocalBackend
-from ..local.instant import Instant
 from ..model.settings import LocalSettings
 from .engine import VerificationEngine
 from .http.limiter import RateLimiter
@@ -34,7 +33,6 @@ class ServiceState:
     writes: GroupCommitter[Operation]
     reads: GroupCommitter[StoreQuery]
     engine: VerificationEngine
-    instant: Instant | None  # `regex` of the local engine is settled without a batch
     worker: Worker
     submitter: JobSubmitter
 
@@ -71,7 +69,6 @@ class ServiceState:
         self.writes = GroupCommitter(self.commit, name="mailverdict-store-writer")
         self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
         self.engine = VerificationEngine(backend, check_timeout=self.settings.seconds("check_timeout"))
-        self.instant = Instant(backend.settings.lists) if isinstance(backend, LocalBackend) else None
         common: dict[str, Any] = {"clock": self.clock, "on_finished": self.metrics.count_finished_job}
         self.worker = Worker(self.writes, self.reads, self.engine, self.settings, **common)
         self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)

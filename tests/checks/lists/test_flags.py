@@ -175,7 +175,7 @@ class TestRoles:
         assert lists.flags("team", "example.org").role is False  # allow beats deny
 
     def test_names_are_the_effective_set(self) -> None:
-        names = loaded(role_allow=["info"], role_deny=["chefin"]).role_names.to_pylist()
+        names = loaded(role_allow=["info"], role_deny=["chefin"]).role_names
         assert "info" not in names
         assert {"chefin", "sales"} <= set(names)
 

@@ -53,7 +53,7 @@ class LoadedLists:
     free: Mapping[str, bool]
     spamtrap: Mapping[str, bool]
     marked: frozenset[str]  # every domain in one of the three
-    role_names: pa.StringArray  # lower-case local parts that name a function
+    role_names: frozenset[str]  # lower-case local parts that name a function
     version: str  # names the lists, for `metadata`
 
     def flags(self, local: str, ascii_domain: str) -> Flags:
@@ -66,11 +66,19 @@ class LoadedLists:
         Flags(role=True, spamtrap=None, disposable=True, free=False)
         """
         return Flags(
-            role=match_locals(pa.array([local], pa.string()), self.role_names.to_pylist())[0].as_py(),
+            role=self.is_role(local),
             spamtrap=find_mark(ascii_domain, self.spamtrap) or None,
             disposable=bool(find_mark(ascii_domain, self.disposable)),
             free=bool(find_mark(ascii_domain, self.free)),
         )
+
+    def is_role(self, local: str) -> bool:
+        """Whether a local part is a role name; ASCII is compared without Arrow, which a single check would wait for."""
+        if local.isascii():
+            folded = local.lower()
+            return folded in self.role_names or folded.partition("+")[0] in self.role_names
+        matched: bool = match_locals(pa.array([local], pa.string()), self.role_names)[0].as_py()
+        return matched
 
     def domain_flags(self, domains: Sequence[str]) -> DomainFlags:
         """Return the flags of many domains: lower case, in A-labels, best each once."""
@@ -151,7 +159,7 @@ def load_once(settings: Lists, folder: Path, _stamps: tuple[tuple[int, int] | No
         free=free,
         spamtrap=spamtrap,
         marked=frozenset((*disposable, *free, *spamtrap)),
-        role_names=pa.array(sorted((roles | {*own["role_deny"]}) - {*own["role_allow"]}), pa.string()),
+        role_names=frozenset((roles | {*own["role_deny"]}) - {*own["role_allow"]}),
         version=version_text(listings, own, extended=settings.extended_roles),
     )
 

@@ -79,7 +79,9 @@ class MailboxStage:
             feeding.cancel()
             await engine.aclose()
 
-    async def ask_one(self, view: ColumnView, seen: DomainEvidence, transcript: Transcript) -> MailboxEvidence | None:
+    async def ask_one(
+        self, view: ColumnView, seen: DomainEvidence, transcript: Transcript | None
+    ) -> MailboxEvidence | None:
         """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
         results = ResultBuffer(view)
         engine = await self.engine(view, results, transcript)

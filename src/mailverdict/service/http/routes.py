@@ -16,7 +16,7 @@ from ...backend import Quota
 from ...contract.envelope import JobStatus, dump_entry, dump_quota
 from ...contract.revisions import Revision
 from ...model.verification import Verification
-from ...model.words import Reason, ValidationType
+from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, saturated_verification
 from ..jobs.store import DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJob
 from ..jobs.submission import MALFORMED, is_job_id, malformed_job, new_job_ids
@@ -85,8 +85,6 @@ class Endpoints:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         if self.settings.check_costs_quota:
             self.require_granted(await self.state.submitter.debit(trace.client, 1), 1)
-        if self.state.instant is not None and check.validation_type == ValidationType.REGEX:
-            return self.state.instant.settle(check.email, check.syntax)
         outcome = await self.state.engine.check(check.email, check.validation_type)
         return self.usable(outcome, check)
 

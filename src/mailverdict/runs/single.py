@@ -1,0 +1,81 @@
+"""One address: which backend checks it, and how, for `mailverdict.check`, `explain` and the service's single check."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from ..backend import Backend, Batch, Deferred, Noticed, Settled
+from ..checks.syntax.address import observe_syntax
+from ..errors import BackendError, ContractError, QuotaExceeded, RateLimited
+from ..local.backend import CheckRecord, LocalBackend
+from ..model.table import verification_of
+from ..model.verification import Verification, parse_errors
+from ..model.words import Status, ValidationType, Verdict
+from .options import pick_backend
+
+__all__ = ["check_address", "open_backend"]
+
+
+@asynccontextmanager
+async def open_backend(backend: Any) -> AsyncIterator[Backend]:
+    """The backend behind an argument of the user; closed afterwards, unless the user made it."""
+    picked = pick_backend(backend)
+    try:
+        yield picked
+    finally:
+        if picked is not backend:
+            await picked.aclose()
+
+
+async def check_address(
+    email: str, validation_type: ValidationType, backend: Backend, record: CheckRecord | None = None
+) -> Verification:
+    """Verify one stripped address; a malformed one is settled on this machine and costs no quota."""
+    if isinstance(backend, LocalBackend):
+        return await backend.check(email, validation_type, record=record)
+    if not observe_syntax(email).ok:
+        return await LocalBackend().check(email, validation_type, record=record)
+    if hasattr(backend, "check"):
+        found: Verification = await backend.check(email, str(validation_type))
+        return found
+    return await check_by_batch(email, validation_type, backend, record)
+
+
+async def check_by_batch(
+    email: str, validation_type: ValidationType, backend: Backend, record: CheckRecord | None
+) -> Verification:
+    """The same with a user's backend that verifies batches only."""
+    batch = Batch(pa.array([email], pa.string()), str(validation_type))
+    async with aclosing(backend.verify(batch)) as events:  # type: ignore[type-var]
+        async for event in events:
+            if isinstance(event, Noticed) and record is not None:
+                record.notices.append(event.message)
+            elif isinstance(event, Settled) and len(event.rows):
+                return replace(read_row(event.rows.to_pylist()[0]), email=email)
+            elif isinstance(event, Deferred) and event.emails:
+                raise refusal(event)
+    raise ContractError(f"{backend!r} did not answer")
+
+
+def read_row(row: dict[str, Any]) -> Verification:
+    """The verification in a row, or the exception that stands for its status."""
+    if row["status"] != Status.DONE:
+        errors = parse_errors(row["errors"] and json.loads(row["errors"]))
+        cause = errors[0].message if errors else "no cause is known"
+        raise BackendError(f"the backend could not verify the address: {cause}")
+    if row["result"] not in tuple(Verdict):
+        raise ContractError(f"the verdict is {row['result']!r}, none of {', '.join(Verdict)}", path="result")
+    return verification_of(row)
+
+
+def refusal(event: Deferred) -> BackendError:
+    """The exception for an address that the backend put off."""
+    if event.why == "quota":
+        return QuotaExceeded("the daily quota does not cover the address", requested=1)
+    return RateLimited(f"the backend has not verified the address yet: {event.why}", retry_after=event.retry_after)
