@@ -1,7 +1,7 @@
-"""`mailverdict.verify` of a column, beside a loop over email-validator; then how it grows.
+"""`mailverdict.verify` of a column, compared with a loop over email-validator; then its growth with the rows.
 
-The first table: the same unique addresses in the same process, round by round in turn; `verify` goes all the
-way to the finished frame with verdict, flags and suggestions, the loop only says yes or no. Acceptance must be
+The first table: the same unique addresses in the same process, round by round in turn; `verify` returns
+the finished frame with verdict, flags and suggestions, the loop only yes or no. Acceptance must be
 identical, row by row. The second table: 10,000 to 5,000,000 rows, each in a process of its own, with the
 highest resident memory above what was resident with the input loaded. Run it as
 ``python -m benchmarks.column``; ``--rows`` and ``--rounds`` may be given.
@@ -37,7 +37,7 @@ KINDS = {
 
 
 def accept_all(texts: Sequence[str]) -> list[bool]:
-    """Loop over email-validator as its page says."""
+    """Loop over email-validator as its documentation shows."""
     return [accepts(text) for text in texts]
 
 
@@ -54,7 +54,7 @@ def verify(column: pd.Series) -> pd.DataFrame:
 
 
 def compare(rows: int, rounds: int) -> None:
-    """Print `verify` beside the loop."""
+    """Print `verify` and the loop."""
     texts = make_addresses(rows)
     columns = {name: make(texts) for name, make in KINDS.items()}
     times: dict[str, list[float]] = {name: [] for name in columns}

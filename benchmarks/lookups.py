@@ -1,8 +1,8 @@
-"""MX look-ups a second: `Resolver.observe_domains` beside dnspython's own `dns.asyncresolver`.
+"""MX look-ups a second: `Resolver.observe_domains` compared with dnspython's `dns.asyncresolver`.
 
 20,000 unique domains, of which one in ten does not exist, and a responder in another process that
-answers each query after 20 ms. dnspython runs with 50, 200 and 1,000 in flight and the best of these
-counts; both sides must find the same exchanges.
+answers each query after 20 ms. dnspython runs with 50, 200 and 1,000 in flight, and the best of these
+counts; both must find the same exchanges.
 
 Run it as ``python benchmarks/lookups.py``; a smaller number of domains may be given.
 """
@@ -60,7 +60,7 @@ def answer_to(query: bytes) -> bytes:
 
 
 def respond(listener: socket.socket) -> None:
-    """Answer every query `DELAY` after it came, for ever."""
+    """Answer every query `DELAY` after its arrival, until the process ends."""
     waiting: deque[tuple[float, bytes, tuple[str, int]]] = deque()
     listener.setblocking(False)
     poll = select.poll()
@@ -68,15 +68,15 @@ def respond(listener: socket.socket) -> None:
     while True:
         left = max(0.0, waiting[0][0] - time.monotonic()) if waiting else 1.0
         if poll.poll(left * 1000):
-            take_queries(listener, waiting)
+            receive_queries(listener, waiting)
         now = time.monotonic()
         while waiting and waiting[0][0] <= now:
             _, packet, source = waiting.popleft()
             listener.sendto(packet, source)
 
 
-def take_queries(listener: socket.socket, waiting: deque[tuple[float, bytes, tuple[str, int]]]) -> None:
-    """Read what has come, up to a bound, so that answers do not wait for long."""
+def receive_queries(listener: socket.socket, waiting: deque[tuple[float, bytes, tuple[str, int]]]) -> None:
+    """Receive the queries that arrived, with a limit, so that answers are sent in time."""
     for _ in range(64):
         try:
             packet, source = listener.recvfrom(512)
@@ -87,7 +87,7 @@ def take_queries(listener: socket.socket, waiting: deque[tuple[float, bytes, tup
 
 @contextmanager
 def responder() -> Iterator[int]:
-    """Run the responder in a process of its own; gives its port."""
+    """Run the responder in another process; return its port."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
         listener.bind(("127.0.0.1", 0))
@@ -129,7 +129,7 @@ async def look_up_ours(port: int, domains: list[str]) -> Found:
 
 
 def peer_with(concurrency: int) -> Method:
-    """Give dnspython with so many look-ups in flight."""
+    """Dnspython with this many look-ups in flight."""
 
     async def look_up(port: int, domains: list[str]) -> Found:
         resolver = dns.asyncresolver.Resolver(configure=False)

@@ -1,6 +1,6 @@
-"""Syntax of a million addresses: `observe_column` beside a loop over email-validator.
+"""Syntax of a million addresses: `observe_column` compared with a loop over email-validator.
 
-Both see the same unique addresses in the same process, round by round in turn; the ratio is that of the
+Both get the same unique addresses in the same process, round by round in turn; the ratio is that of the
 medians. Acceptance and normal forms must be identical, row by row. Run it as
 ``python -m benchmarks.syntax``; ``--rows`` and ``--rounds`` may be given.
 """
@@ -25,7 +25,7 @@ from mailverdict.checks.syntax.local_parts import match_locals
 from .addresses import make_addresses
 
 ROWS, ROUNDS = 1_000_000, 3
-QUICK_REPEATS = 5  # of everything that is no loop, in each round
+QUICK_REPEATS = 5  # of everything except the loop, in each round
 ROLES = (
     "abuse",
     "admin",
@@ -44,7 +44,7 @@ Times = dict[str, list[float]]
 
 
 def validate_all(texts: list[str]) -> list[str | None]:
-    """Loop over email-validator as its page says; None where it refuses."""
+    """Loop over email-validator as its documentation shows; None if it refuses."""
     return [validate(text) for text in texts]
 
 
@@ -55,8 +55,8 @@ def validate(text: str) -> str | None:
         return None
 
 
-def take_time(times: Times, name: str, call: Callable[[], Any]) -> Any:
-    """Call, note the seconds under `name`, and hand on what came back."""
+def measure(times: Times, name: str, call: Callable[[], Any]) -> Any:
+    """Call, record the seconds under `name`, and return the result."""
     begin = time.perf_counter()
     result = call()
     times.setdefault(name, []).append(time.perf_counter() - begin)
@@ -66,21 +66,21 @@ def take_time(times: Times, name: str, call: Callable[[], Any]) -> Any:
 def run_round(times: Times, texts: list[str], column: pa.StringArray) -> None:
     """One round of everything; raise if the answers differ."""
     for _ in range(QUICK_REPEATS):
-        seen = take_time(times, "observe_column", partial(observe_column, column))
-        take_time(times, "observe_column, one thread", partial(observe_column, column, threads=1))
-        take_time(times, "fault_messages", partial(fault_messages, column, seen.ok))
-        take_time(times, "match_locals", partial(match_locals, seen.local, ROLES))
-    expected = take_time(times, "email-validator loop", partial(validate_all, texts))
-    if seen.normalized.to_pylist() != expected:
+        result = measure(times, "observe_column", partial(observe_column, column))
+        measure(times, "observe_column, one thread", partial(observe_column, column, threads=1))
+        measure(times, "fault_messages", partial(fault_messages, column, result.ok))
+        measure(times, "match_locals", partial(match_locals, result.local, ROLES))
+    expected = measure(times, "email-validator loop", partial(validate_all, texts))
+    if result.normalized.to_pylist() != expected:
         raise SystemExit("the answers differ from email-validator's")
 
 
 def peak_above_input(column: pa.StringArray) -> str:
-    """Tell the highest resident memory during one call above what was resident before (Linux only)."""
+    """Format the peak of resident memory during one call, above the memory before it (Linux only)."""
     status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
     if not status.exists():
         return "not measured on this system"
-    clear.write_text("5")  # sets the high-water mark to the present
+    clear.write_text("5")  # resets the peak to the current value
     before = read_status(status, "VmRSS")
     observe_column(column)
     return f"{(read_status(status, 'VmHWM') - before) / 1024:.0f} MB above the input of {column.nbytes / 1e6:.0f} MB"

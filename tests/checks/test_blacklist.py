@@ -290,7 +290,7 @@ class TestZones:
         assert (seen.listed, seen.sources) == (True, ("bl.sandbox.example",))
 
     @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"])
-    def test_test_entries_say_nothing_about_an_exchange_there(self, address):
+    def test_test_entries_do_not_list_an_exchange(self, address):
         zones = {"mx.ada.example": DomainRecords({"A": (address,)}), **TEST_ENTRY}
         assert check(zones, Blacklist(zones=[ZONE])).listed is False
 
@@ -320,7 +320,7 @@ class TestZonesWithIpv6:
 
 
 class TestThrift:
-    def test_each_address_is_asked_about_once_in_a_zone_whoever_shares_it(self):
+    def test_each_address_is_looked_up_once_in_a_zone(self):
         hosts = [f"mx{n}.example" for n in range(5)]
         zones = {**dict.fromkeys(hosts, HOST), **TEST_ENTRY}
 

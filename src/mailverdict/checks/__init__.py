@@ -1,1 +1,1 @@
-"""Checks: each observes one thing and judges nothing."""
+"""The checks: each observes one thing; verdicts.py decides."""

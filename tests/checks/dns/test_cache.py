@@ -68,7 +68,7 @@ def test_the_others_get_their_answer_when_one_is_cancelled(cancelled):
     assert len({str(each) for each in seen[:cancelled] + seen[cancelled + 1 :]}) == 1
 
 
-def test_a_failure_is_for_whoever_asked_and_is_not_kept():
+def test_failure_is_raised_to_its_caller_and_not_cached():
     async def fail() -> str:
         await asyncio.sleep(0)
         raise LookupError("broken")

@@ -36,8 +36,8 @@ def test_normal_form(name, normal):
         (".".join(["a" * 49] * 5) + ".abcd", "a domain name has at most 253 characters (RFC 1035), this has 254"),
         ("a..example", "the name has an empty label"),
         ("", "the name has an empty label"),
-        ("a\x00b.example", "the name holds a character that no domain name has"),
-        ("a\\b.example", "the name holds a character that no domain name has"),
+        ("a\x00b.example", "the name contains a character that is not allowed in domain names"),
+        ("a\\b.example", "the name contains a character that is not allowed in domain names"),
         ("\ud800.example", "the name cannot be written in A-labels (RFC 5891)"),
     ],
 )

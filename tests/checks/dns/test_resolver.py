@@ -125,7 +125,7 @@ class TestOutcomes:
             ("truncated-forged.example", "MX look-up: 127.0.0.1 cannot be asked (over TCP it answers something else)"),
         ],
     )
-    def test_message_says_what_was_seen(self, seen, domain, message):
+    def test_message_describes_the_answer(self, seen, domain, message):
         assert seen[domain].message == message
 
     @pytest.mark.parametrize("domain", ["Ada.Example", "ADA.EXAMPLE.", "ada.example"])
@@ -233,7 +233,7 @@ class TestThrift:
         assert all(evidence.domain == domains[position].lower().rstrip(".") for position, evidence in found)
         assert [server.count(name) for name in names] == [1] * 300
 
-    def test_simultaneous_askers_share_one_question(self):
+    def test_simultaneous_requests_share_one_question(self):
         async def action(resolver: Resolver, server: DnsServer) -> Any:
             return await asyncio.gather(*(resolver.observe_domain("ada.example") for _ in range(20))), server
 
@@ -241,7 +241,7 @@ class TestThrift:
         assert {evidence.outcome for evidence in found} == {DnsOutcome.MX}
         assert server.count() == 1
 
-    def test_askers_go_on_when_the_first_is_cancelled(self):
+    def test_waiting_requests_continue_when_the_first_is_cancelled(self):
         async def action(resolver: Resolver, _: DnsServer) -> DomainEvidence:
             first = asyncio.create_task(resolver.observe_domain("ada.example"))
             second = asyncio.create_task(resolver.observe_domain("ada.example"))
@@ -270,7 +270,7 @@ class TestThrift:
         zones = {f"h{n}.example": DomainRecords({"A": ("127.0.0.5",)}, delay=0.01) for n in range(30)}
         assert serve(zones, action, dns_concurrency=5) == 5
 
-    def test_whoever_stops_listening_stops_the_asking(self):
+    def test_closing_the_iterator_cancels_the_lookups(self):
         async def action(resolver: Resolver, server: DnsServer) -> int:
             async with contextlib.aclosing(resolver.observe_domains([f"d{n}.example" for n in range(5000)])) as stream:
                 async for _ in stream:
@@ -384,7 +384,7 @@ class TestTrouble:
         evidence, _ = look_up({"ada.example": DEAD, "bob.example": MX}, "bob.example", dns_attempts=2)
         assert evidence.outcome is DnsOutcome.MX
 
-    def test_port_where_nobody_listens(self):
+    def test_port_without_a_listener(self):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
             taken.bind(("127.0.0.1", 0))
             endpoint = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -480,7 +480,7 @@ class Repeating(random.Random):
 
 
 class TestForgery:
-    def test_answer_from_another_address_is_not_taken(self):
+    def test_answer_from_another_address_is_ignored(self):
         async def main() -> DomainEvidence:
             loop = asyncio.get_running_loop()
             transport, _ = await loop.create_datagram_endpoint(Impostor, local_addr=("127.0.0.1", 0))
@@ -507,7 +507,7 @@ class TestForgery:
         )
         assert all(evidence.exchanges[0].host == f"mx.{evidence.domain}" for _, evidence in found)
 
-    def test_late_answer_to_an_earlier_question_is_not_taken_for_the_next(self):
+    def test_late_answer_to_an_earlier_question_is_not_used_for_the_next(self):
         """Every question has the same id here, so that only the question tells the answers apart."""
 
         class Constant(random.Random):

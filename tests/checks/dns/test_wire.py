@@ -68,7 +68,7 @@ class TestQuestion:
             (b"", False, "nothing"),
         ],
     )
-    def test_only_an_answer_to_our_question_is_taken(self, packet, is_answer, why):
+    def test_only_an_answer_to_the_question_is_accepted(self, packet, is_answer, why):
         assert QUESTION.is_answered_by(packet) is is_answer, why
 
 
@@ -109,10 +109,10 @@ class TestAnswer:
             (response(r"ada.example.|60|CNAME|e\000va.example."), "an alias that cannot be asked about"),
         ],
     )
-    def test_what_says_nothing_about_the_domain(self, packet, message):
+    def test_message_without_a_result_is_undetermined(self, packet, message):
         assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
 
-    def test_message_of_another_kind_is_no_answer(self):
+    def test_message_of_another_kind_is_not_an_answer(self):
         packet = bytearray(response())
         packet[2] |= 5 << 3  # UPDATE
         assert parse_answer(bytes(packet), QUESTION).outcome is AnswerOutcome.UNDETERMINED

@@ -81,7 +81,7 @@ class TestPackagedLists:
         suffixes = frozenset(entries("suffixes"))
         assert [each for each in entries(name) if is_public_suffix(each, suffixes)] == []
 
-    def test_disposable_holds_no_provider(self) -> None:
+    def test_disposable_contains_no_provider(self) -> None:
         lasting = frozenset(
             (*entries("relays"), *entries("free"), *entries("free_more"), *entries("suggestion_targets"))
         )

@@ -123,7 +123,7 @@ LABELS = st.sampled_from(
 
 
 @given(st.lists(st.lists(LABELS, max_size=6).map(".".join), max_size=20))
-def test_many_domains_say_the_same_as_one(domains: list[str]) -> None:
+def test_many_domains_have_the_same_flags_as_one(domains: list[str]) -> None:
     lists = loaded(spamtrap=["trap.example"], disposable_deny=["x.com"], disposable_allow=["x.x.com"])
     many = lists.domain_flags(domains)
     for at, domain in enumerate(domains):
@@ -239,7 +239,7 @@ class TestVersion:
         disposable, free, more, role = (each.version for each in packaged.values())
         assert loaded().version == f"disposable {disposable}, free {free}+{more}, role {role}"
 
-    def test_version_tells_tiers_and_own_entries_apart(self) -> None:
+    def test_version_depends_on_tiers_and_own_entries(self) -> None:
         versions = [
             loaded().version,
             loaded(extended_roles=True).version,

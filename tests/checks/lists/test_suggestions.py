@@ -74,7 +74,7 @@ class TestSilence:
         wrong = {domain: each for domain, each in zip(domains, suggest_domains(domains), strict=True) if each}
         assert len(wrong) <= 2 * len(domains) / 10_000, wrong
 
-    def test_none_of_the_real_domains_by_hand(self) -> None:
+    def test_real_domains_get_no_suggestion(self) -> None:
         assert [domain for domain, each in zip(REAL, suggest_domains(REAL), strict=True) if each] == []
 
     @pytest.mark.parametrize("name", ["suggestion_targets", "known_domains", "free", "free_more", "relays"])
@@ -212,5 +212,5 @@ def test_never_raises_and_gives_a_target_or_nothing(domain: str) -> None:
 
 
 @given(st.lists(st.sampled_from([row["typo"] for row in TYPOS] + REAL)))
-def test_many_say_the_same_as_one(domains: list[str]) -> None:
+def test_many_have_the_same_suggestion_as_one(domains: list[str]) -> None:
     assert suggest_domains(domains) == [suggest_domain(each) for each in domains]

@@ -279,7 +279,7 @@ def test_the_callers_buffers_stay_as_they_are():
     assert column.to_pylist() == before
 
 
-def test_more_text_than_an_array_can_hold_is_said_clearly():
+def test_more_text_than_an_array_can_contain_is_an_error():
     assert offsets_of_lengths(np.array([OFFSET_MAX - 1, 1], np.int32))[-1] == OFFSET_MAX
     with pytest.raises(ValueError, match="slice the column"):
         offsets_of_lengths(np.array([OFFSET_MAX, 1], np.int32))

@@ -73,7 +73,7 @@ def test_describe_character_when_it_can_or_cannot_be_seen(char, description):
     assert describe_character(char) == description
 
 
-def test_no_description_holds_a_character_that_hides_or_reorders_text():
+def test_no_description_contains_a_character_that_hides_or_reorders_text():
     risky = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Mn", "Me"}
     shown = [chr(code) for code in range(0x3000) if unicodedata.category(chr(code)) in risky]
     assert [char for char in shown if char in describe_character(char)] == []

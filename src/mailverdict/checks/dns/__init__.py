@@ -1,1 +1,1 @@
-"""The DNS: resolver, retries, sockets, wire format, names, answers, cache."""
+"""DNS: the resolver and its cache, retries, sockets, the wire format, names and answers."""

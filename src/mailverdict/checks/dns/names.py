@@ -22,10 +22,7 @@ class InvalidNameError(ValueError):
 def normal_name(name: str) -> str:
     """Return the name in lower-case A-labels without the final dot.
 
-    Raises
-    ------
-    InvalidNameError
-        If the DNS cannot carry it; the message says why and does not repeat the name.
+    InvalidNameError if the DNS cannot carry it; the message gives the cause and does not repeat the name.
 
     >>> normal_name("Bücher.Example.")
     'xn--bcher-kva.example'
@@ -60,4 +57,4 @@ def describe_fault(name: str) -> str:
         return f"a label has at most {MAX_LABEL} characters (RFC 1035), one of this name has {longest}"
     if "" in labels:
         return "the name has an empty label"
-    return "the name holds a character that no domain name has"
+    return "the name contains a character that is not allowed in domain names"

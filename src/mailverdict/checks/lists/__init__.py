@@ -1,1 +1,1 @@
-"""Lists of domains and names: flags, files, the store, updates, suggestions."""
+"""Lists of domains and names: their files, flags from them, suggestions, updates."""

@@ -37,7 +37,7 @@ from .arrays import (
 from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
 from .local_parts import check_local_parts
 
-__all__ = ["CheckedDomains", "SyntaxColumn", "check_domains", "fault_messages", "observe_column"]
+__all__ = ["SyntaxColumn", "fault_messages", "observe_column"]
 
 PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the processor's cache
 REFUSED = np.int32(-1)

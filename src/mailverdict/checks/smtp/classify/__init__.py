@@ -1,1 +1,1 @@
-"""What a reply says of a mailbox: one ordered table of rules and the words they look for."""
+"""From a reply to its reason: one ordered table of rules, and the vocabulary that they search for."""

@@ -28,7 +28,7 @@ WAITABLE = frozenset({Reason.GREYLISTED, Reason.PROTECTED, Reason.INCONCLUSIVE, 
 
 
 def classify(reply: Reply, *, phase: str) -> Reason | None:
-    """Give the reason of a refusal, or None if the reply accepts.
+    """Return the reason of a refusal, or None if the reply accepts.
 
     >>> classify(Reply(550, "5.1.1", "User unknown"), phase="rcpt").value
     'mailbox_not_found'

@@ -213,7 +213,7 @@ RULES: tuple[Rule, ...] = (
          sample="mail 452 4.3.2 Connection rate limit exceeded.",
          seen="Sendmail, Postfix anvil, Exchange: a limit on simultaneous connections, not a refusal of the client"),
 
-    # 8. Greylisting by name, and what Postfix says it rejected (`<x>: CLASS rejected:`).
+    # 8. Greylisting by name, and client or sender in the form of Postfix (`<x>: CLASS rejected:`).
     # Before the client rules: links to greylisting pages hold names of DNS lists. `Recipient address rejected` is not
     # here, since its text decides.
     Rule("greylist", Reason.GREYLISTED, code=TRANSIENT, text=r"gr[ea]y-? ?list|\[gl\d\d\]",
