@@ -6,7 +6,7 @@ import doctest
 import re
 
 import pytest
-from tools.check_site import complaints, main
+from tools.check_site import errors, main
 from tools.docs_hooks import MARK, TABLES, on_page_markdown, on_post_page
 
 import mailverdict as mv
@@ -65,14 +65,14 @@ def test_every_public_name_is_in_the_reference():
 @pytest.mark.parametrize(("page", "why"), ELSEWHERE, ids=[why for _, why in ELSEWHERE])
 def test_what_is_fetched_from_elsewhere_is_found(tmp_path, page, why):
     (tmp_path / "page.html").write_text(page)
-    assert len(list(complaints(tmp_path))) == 1
+    assert len(list(errors(tmp_path))) == 1
     assert main(tmp_path) == 1
 
 
 @pytest.mark.parametrize(("page", "why"), AT_HOME, ids=[why for _, why in AT_HOME])
 def test_what_stays_at_home_is_let_be(tmp_path, page, why):
     (tmp_path / "page.html").write_text(page)
-    assert list(complaints(tmp_path)) == []
+    assert list(errors(tmp_path)) == []
     assert main(tmp_path) == 0
 
 

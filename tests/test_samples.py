@@ -93,7 +93,7 @@ def world() -> Iterator[mv.sandbox.World]:
 
 
 @pytest.fixture(scope="module")
-def told() -> subprocess.CompletedProcess[str]:
+def finished() -> subprocess.CompletedProcess[str]:
     """What the demo said."""
     command = [sys.executable, "-X", "utf8", "-m", "tools.demo"]
     return subprocess.run(command, cwd=demo.ROOT, capture_output=True, encoding="utf-8", timeout=120)
@@ -228,28 +228,28 @@ class TestSandbox:
 
 
 class TestDemo:
-    def test_it_runs_without_a_word_on_stderr(self, told: subprocess.CompletedProcess[str]) -> None:
-        assert (told.returncode, told.stderr) == (0, "")
+    def test_it_prints_nothing_on_stderr(self, finished: subprocess.CompletedProcess[str]) -> None:
+        assert (finished.returncode, finished.stderr) == (0, "")
 
-    def test_it_says_first_that_its_world_is_a_sandbox(self, told: subprocess.CompletedProcess[str]) -> None:
-        assert "sandbox on this machine" in told.stdout.splitlines()[0]
+    def test_the_first_line_names_the_sandbox(self, finished: subprocess.CompletedProcess[str]) -> None:
+        assert "sandbox: made-up domains on this machine" in finished.stdout.splitlines()[0]
 
     @pytest.mark.parametrize("kind", demo.MESSY)
-    def test_it_shows_the_mess(self, told: subprocess.CompletedProcess[str], kind: str) -> None:
-        assert re.search(rf"^{re.escape(kind)} +\d{{5}} ", told.stdout, re.MULTILINE)
+    def test_it_shows_the_mess(self, finished: subprocess.CompletedProcess[str], kind: str) -> None:
+        assert re.search(rf"^{re.escape(kind)} +\d{{5}} ", finished.stdout, re.MULTILINE)
 
-    def test_it_sums_up_in_words(self, told: subprocess.CompletedProcess[str]) -> None:
-        assert re.search(r"^  valid +1,\d{3} +7\d\.\d%", told.stdout, re.MULTILINE)
-        assert "valid means that the domain can receive mail" in told.stdout
-        assert all(reason in told.stdout for reason in demo.TELLING)
+    def test_it_prints_a_summary(self, finished: subprocess.CompletedProcess[str]) -> None:
+        assert re.search(r"^  valid +1,\d{3} +7\d\.\d%", finished.stdout, re.MULTILINE)
+        assert "valid means that the domain can receive mail" in finished.stdout
+        assert all(reason in finished.stdout for reason in demo.INSTRUCTIVE)
 
-    def test_it_asks_the_mailboxes_too(self, told: subprocess.CompletedProcess[str]) -> None:
-        deep = told.stdout.partition("does the mailbox exist?")[2]
+    def test_it_verifies_mailboxes(self, finished: subprocess.CompletedProcess[str]) -> None:
+        deep = finished.stdout.partition("does the mailbox exist?")[2]
         assert "mailbox not found" in deep
         assert "the mailbox exists and no problem was found" in deep
         assert "can be mailed" in demo.REPORT.read_text(encoding="utf-8")
 
-    def test_it_writes_every_row(self, told: subprocess.CompletedProcess[str]) -> None:
+    def test_it_writes_every_row(self, finished: subprocess.CompletedProcess[str]) -> None:
         written = pd.read_csv(demo.RESULT, dtype=str)
         assert len(written) == ROWS
         assert {"email_verdict", "email_error_message", "email_suggestion"} <= set(written.columns)

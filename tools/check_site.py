@@ -1,6 +1,6 @@
-"""Check that the built documentation fetches nothing from elsewhere: ``python -m tools.check_site [FOLDER]``.
+"""Check that the built documentation loads nothing from other sites: ``python -m tools.check_site [FOLDER]``.
 
-Links that a reader follows may lead anywhere; what a page loads by itself may not.
+Links may lead to other sites; scripts, styles, images and the like that a browser loads by itself may not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-# What a browser fetches without being asked to: element -> attributes.
+# What a browser loads by itself: element -> attributes.
 LOADING = {
     "script": ("src",),
     "img": ("src", "srcset"),
@@ -26,61 +26,61 @@ LOADING = {
     "image": ("href", "xlink:href"),
     "use": ("href", "xlink:href"),
 }
-HARMLESS_LINKS = {"canonical", "next", "prev", "alternate", "author", "license", "edit"}
-ELSEWHERE = re.compile(r"^\s*(?:https?:)?//", re.IGNORECASE)
+LINKS_NOT_LOADED = {"canonical", "next", "prev", "alternate", "author", "license", "edit"}
+OTHER_SITE = re.compile(r"^\s*(?:https?:)?//", re.IGNORECASE)
 IN_STYLE = re.compile(r"(?:url\(\s*['\"]?|@import\s+['\"])((?:https?:)?//[^'\")\s]+)", re.IGNORECASE)
 IN_SCRIPT = re.compile(r"(?:import\s*\(?|from|\.src\s*=|importScripts\()\s*['\"]((?:https?:)?//[^'\"]+)")
 
 
-class Fetched(HTMLParser):
-    """Collects what one page fetches from elsewhere."""
+class LoadedUrls(HTMLParser):
+    """Collects the URLs of other sites that one page loads."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: list[str] = []
-        self.inside = ""
+        self.urls: list[str] = []
+        self.element = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Look at what an element loads."""
+        """Collect from attributes and inline styles."""
         given = {name: value or "" for name, value in attrs}
-        self.inside = tag
-        if tag == "link" and HARMLESS_LINKS & set(given.get("rel", "").split()):
+        self.element = tag
+        if tag == "link" and LINKS_NOT_LOADED & set(given.get("rel", "").split()):
             return
-        self.found += [given[name] for name in LOADING.get(tag, ()) if ELSEWHERE.match(given.get(name, ""))]
-        self.found += IN_STYLE.findall(given.get("style", ""))
+        self.urls += [given[name] for name in LOADING.get(tag, ()) if OTHER_SITE.match(given.get(name, ""))]
+        self.urls += IN_STYLE.findall(given.get("style", ""))
 
     def handle_endtag(self, tag: str) -> None:
-        """Leave a style or script."""
-        self.inside = ""
+        """Forget the element, whose text is over."""
+        self.element = ""
 
     def handle_data(self, data: str) -> None:
-        """Look into styles and scripts."""
-        pattern = {"style": IN_STYLE, "script": IN_SCRIPT}.get(self.inside)
-        self.found += pattern.findall(data) if pattern else []
+        """Collect from the text of styles and scripts."""
+        pattern = {"style": IN_STYLE, "script": IN_SCRIPT}.get(self.element)
+        self.urls += pattern.findall(data) if pattern else []
 
 
-def fetched(path: Path) -> list[str]:
-    """What a page or a style sheet fetches from elsewhere."""
+def loaded_urls(path: Path) -> list[str]:
+    """The URLs of other sites that a page or a style sheet loads."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".css":
         return IN_STYLE.findall(text)
-    page = Fetched()
+    page = LoadedUrls()
     page.feed(text)
-    return page.found
+    return page.urls
 
 
-def complaints(folder: Path) -> Iterator[str]:
-    """One line for each thing that is fetched from elsewhere."""
+def errors(folder: Path) -> Iterator[str]:
+    """One line for each URL."""
     for path in sorted(folder.rglob("*")):
         if path.suffix in (".html", ".css"):
-            yield from (f"{path.relative_to(folder)} fetches {url[:120]}" for url in fetched(path))
+            yield from (f"{path.relative_to(folder)} loads {url[:120]}" for url in loaded_urls(path))
 
 
 def main(folder: Path) -> int:
-    """Tell what is fetched; exit status 1 if anything is, or if nothing was built."""
-    found = list(complaints(folder))
+    """Print what is loaded; returns exit status 1 if anything is, or if there are no pages."""
+    found = list(errors(folder))
     pages = len(list(folder.rglob("*.html")))
-    print("\n".join(found) or f"{pages} pages fetch nothing from elsewhere")
+    print("\n".join(found) or f"{pages} pages load nothing from other sites")
     return 0 if pages and not found else 1
 
 

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
 RESULT = ROOT / "out" / "crm_verified.csv"
 REPORT = ROOT / "out" / "crm_report.html"
-SANDBOX = "The mail world of this demo is a sandbox on this machine: made-up domains, no real server is asked."
+SANDBOX = "This demo uses the sandbox: made-up domains on this machine; no real server is asked."
 MESSY = {
     "display name": r"\S <\S+@\S+>$",
     "link": "^mailto:",
@@ -31,7 +31,7 @@ MESSY = {
     "placeholder": "^-$",
     "typo": r"@gmial\.com$",
 }
-TELLING = ("NXDOMAIN", "null MX", "neither an MX", "no answer in", "SERVFAIL", "two dots", "There is no @")
+INSTRUCTIVE = ("NXDOMAIN", "null MX", "neither an MX", "no answer in", "SERVFAIL", "two dots", "There is no @")
 YOURSELF = """\
 Do it yourself, in Python:
 
@@ -48,11 +48,11 @@ or on the command line (with --sandbox, as here; leave it out to ask the real DN
 
     .venv/bin/mailverdict verify data/samples/crm_export.csv -c email -t mx -o out/verified.csv --sandbox
 
-README.md says what else can be asked, and what each answer means."""
+README.md explains the other options and what each answer means."""
 
 
 def main() -> None:
-    """Tell the story from the export to the file that holds the verdicts."""
+    """Clean, verify and report on the export, and print each step."""
     print(SANDBOX)
     df = pd.read_csv(EXPORT)
     show_mess(df)
@@ -72,14 +72,14 @@ def headline(text: str) -> None:
 
 
 def show(table: pd.DataFrame) -> None:
-    """Print a table, texts to the left."""
+    """Print a table with text aligned to the left."""
     numbers = table.select_dtypes("number").columns
-    shown = {name: table[name].tolist() if name in numbers else to_the_left(table[name]) for name in table}
+    shown = {name: table[name].tolist() if name in numbers else align_left(table[name]) for name in table}
     print(pd.DataFrame(shown, index=table.index.tolist()).to_string(justify="left"))
 
 
-def to_the_left(cells: pd.Series[Any]) -> list[str]:
-    """Texts of one length, with what cannot be seen in them as Python would write it."""
+def align_left(cells: pd.Series[Any]) -> list[str]:
+    """Texts padded to one length, with invisible characters as in a Python literal."""
     texts = ["" if pd.isna(cell) else visible(str(cell)) for cell in cells]
     return [text.ljust(max(map(len, texts))) for text in texts]
 
@@ -89,7 +89,7 @@ def visible(text: str) -> str:
 
 
 def show_mess(df: pd.DataFrame) -> None:
-    """One row of each kind of mess."""
+    """Print one row for each kind of mess."""
     headline(f"1. A CRM export, {EXPORT.relative_to(ROOT)}: {len(df):,} rows, {len(df.columns)} columns")
     rows = pd.concat([first(df, df["email"].str.contains(pattern)) for pattern in MESSY.values()])
     show(rows[["contact_id", "last_name", "email"]].set_axis(list(MESSY), axis="index"))
@@ -101,12 +101,12 @@ def first(df: pd.DataFrame, mask: pd.Series[bool]) -> pd.DataFrame:
 
 
 def tidy(df: pd.DataFrame) -> pd.DataFrame:
-    """Show what `clean` does, and take it over where it found an address."""
-    headline('2. mv.clean(df, "email"): what people and exports put around an address goes, the address stays')
+    """Show what `clean` does, and use its addresses."""
+    headline('2. mv.clean(df, "email"): removes what people and exports put around an address')
     tidied = mv.clean(df, "email")
     changed = tidied[tidied["email_change"] != ""]
     show(changed.drop_duplicates("email_change")[["email", "email_clean", "email_change"]].head(6))
-    print(f"\n{len(changed):,} cells tidied. A domain is never rewritten, only suggested.")
+    print(f"\n{len(changed):,} cells cleaned. A domain is never changed; corrections are only suggested.")
     return df.assign(email=tidied["email_clean"].fillna(df["email"]))
 
 
@@ -129,7 +129,7 @@ def sum_up(out: pd.DataFrame, validation_type: ValidationType) -> None:
 
 
 def ask_mailboxes(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
-    """Ask the exchanges themselves, and show what it adds."""
+    """Verify the mailboxes, and show the summary and the policy."""
     headline('6. mv.verify(df, "email", validation_type="smtp"): does the mailbox exist?')
     began = perf_counter()
     out: pd.DataFrame = mv.verify(df, "email", validation_type="smtp", columns="all", backend=world.backend)
@@ -147,29 +147,29 @@ def count_valid(df: pd.DataFrame, world: mv.sandbox.World) -> int:
 
 def show_domains(out: pd.DataFrame) -> None:
     """The domains with the most rows that are not valid."""
-    headline('4. mv.by_domain(out, "email"): where the trouble is')
+    headline('4. mv.by_domain(out, "email"): the domains with problems')
     table = mv.by_domain(out, "email", top=len(out))[["rows", "valid", "invalid", "unknown"]]
-    trouble = (table["rows"] - table["valid"]).nlargest(8)
-    show(table.loc[trouble.index])
+    worst = (table["rows"] - table["valid"]).nlargest(8)
+    show(table.loc[worst.index])
 
 
 def show_reasons(out: pd.DataFrame) -> None:
-    """A row for each reason."""
-    headline("5. Why, row by row (columns email_verdict, email_error_message, email_suggestion)")
+    """Print one row for each reason."""
+    headline("5. The reason for each row (columns email_verdict, email_error_message, email_suggestion)")
     message = out["email_error_message"]
-    masks = [out["email_suggestion"].notna(), *(message.str.contains(text, regex=False) for text in TELLING)]
+    masks = [out["email_suggestion"].notna(), *(message.str.contains(text, regex=False) for text in INSTRUCTIVE)]
     rows = pd.concat([first(out, mask) for mask in masks])
     show(rows[["email", "email_verdict", "email_error_message", "email_suggestion"]])
 
 
 def write(out: pd.DataFrame) -> None:
-    """Write it as the command line does: whole or not at all, and nothing that a spreadsheet would run."""
+    """Write the file as the command line does, without cells that a spreadsheet would run as formulas."""
     RESULT.parent.mkdir(exist_ok=True)
-    with create_table(RESULT) as table:
-        table.write(pa.Table.from_pandas(out, preserve_index=False))
+    with create_table(RESULT) as writer:
+        writer.write(pa.Table.from_pandas(out, preserve_index=False))
     mv.report(out, "email", REPORT)
     headline(f"Written: {RESULT.relative_to(ROOT)}, {len(out):,} rows, {len(out.columns)} columns")
-    print(f"And a page for people who decide: {REPORT.relative_to(ROOT)}, open it in a browser.\n")
+    print(f"A report as a web page: {REPORT.relative_to(ROOT)}, open it in a browser.\n")
 
 
 if __name__ == "__main__":

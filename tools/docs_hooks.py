@@ -1,4 +1,4 @@
-"""Fill tables into the documentation from the code they describe: ``<!-- table: columns -->`` and its siblings.
+"""Insert tables into the documentation that are made from the code: ``<!-- table: columns -->`` and others.
 
 mkdocs calls the functions named ``on_...`` for each page (see ``hooks`` in mkdocs.yml).
 """
@@ -24,7 +24,7 @@ from mailverdict.verdicts import PRECEDENCE
 
 MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
 IN_SCRIPT = "(?:(?!</script>).)*?"
-MENDING = (
+PAGE_FIXES = (
     # What notebook pages would load for diagrams and formulas that they do not have.
     (re.compile(rf'<script type="module">{IN_SCRIPT}mermaid{IN_SCRIPT}</script>', re.DOTALL), ""),
     (re.compile(r'<script src=""></script>'), ""),
@@ -40,13 +40,13 @@ DTYPE = {"verdict": "category", "status": "category", "text": "string", "bool": 
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put each table where its mark stands; a mark without a table is an error."""
+    """Replace each mark by its table; an unknown mark is an error."""
     return MARK.sub(lambda match: TABLES[match[1]](), markdown)
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    """Mend what the generators of pages make of notebooks and docstrings."""
-    for pattern, replacement in MENDING:
+    """Fix what the page generators get wrong in notebooks and docstrings."""
+    for pattern, replacement in PAGE_FIXES:
         output = pattern.sub(replacement, output)
     return output
 
@@ -80,23 +80,23 @@ def lists() -> str:
 
 
 def benchmarks() -> str:
-    """What each benchmark says of itself, up to the first blank line."""
+    """The first paragraph of each benchmark's docstring."""
     named = re.search(r"^NAMES = (\(.*?\))", (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"), re.MULTILINE)
     assert named is not None
     paths = [BENCHMARKS / f"{name}.py" for name in ast.literal_eval(named[1])]
-    told = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in paths}
-    return table(("benchmark", "measures"), [(f"`{name}`", text.partition("\n\n")[0]) for name, text in told.items()])
+    docs = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in paths}
+    return table(("benchmark", "measures"), [(f"`{name}`", text.partition("\n\n")[0]) for name, text in docs.items()])
 
 
 def cli() -> str:
-    """Every command with what it says of itself."""
+    """Every command with its help text."""
     paths = walk((), typer.main.get_command(app))
-    told = ((path, CliRunner().invoke(app, [*path, "--help"], terminal_width=100).output) for path in paths)
-    return "\n\n".join(f"## mailverdict {' '.join(path)}\n\n```text\n{text.strip()}\n```" for path, text in told)
+    pages = ((path, CliRunner().invoke(app, [*path, "--help"], terminal_width=100).output) for path in paths)
+    return "\n\n".join(f"## mailverdict {' '.join(path)}\n\n```text\n{text.strip()}\n```" for path, text in pages)
 
 
 def walk(path: tuple[str, ...], command: Any) -> Iterator[tuple[str, ...]]:
-    """Names of commands and sub-commands, as they are typed; the root itself says nothing of its own."""
+    """Names of all commands and subcommands."""
     if path:
         yield path
     for name, child in getattr(command, "commands", {}).items():

@@ -1,6 +1,6 @@
 """Take the pictures of the interactive audit for notebook 03: ``python -m tools.make_pictures``.
 
-JupyterLab runs a small notebook, Debian's chromium looks at it; the same machinery as in ``tests/widgets``.
+JupyterLab runs a small notebook in Debian's chromium, with the helpers of ``tests/widgets``.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ def main() -> None:
     PICTURES.mkdir(exist_ok=True)
     with chromium() as browser:
         for is_dark in (False, True):
-            take(browser, PICTURES / f"audit-{'dark' if is_dark else 'light'}.png", is_dark=is_dark)
+            take_picture(browser, PICTURES / f"audit-{'dark' if is_dark else 'light'}.png", is_dark=is_dark)
 
 
-def take(browser: object, path: Path, *, is_dark: bool) -> None:
-    """Run the audit to its end and photograph it."""
+def take_picture(browser: object, path: Path, *, is_dark: bool) -> None:
+    """Run the audit to its end and save a screenshot."""
     with tempfile.TemporaryDirectory() as name, audit_page(browser) as opened:
         folder = Path(name)
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA)

@@ -82,7 +82,7 @@ def make_contacts(seed: int = SEED) -> list[Contact]:
 
 
 def make_contact(dice: Dice, number: int, person: Person, email: Cell) -> Contact:
-    """Fill in what an export has beside the address; half of it is usually empty."""
+    """The other columns of a row, about half of them empty."""
     is_business = bool(person.company)
     return Contact(
         contact_id=number,
@@ -105,8 +105,8 @@ def billing(dice: Dice, person: Person) -> str:
 
 
 @dataclass(frozen=True)
-class Manner:
-    """How a country's spreadsheets write CSV."""
+class CsvStyle:
+    """How spreadsheets of a country write CSV."""
 
     delimiter: str
     newline: str
@@ -115,42 +115,42 @@ class Manner:
     day: str
 
 
-PLAIN = Manner(",", "\n", "utf-8", ".", "%Y-%m-%d")
-GERMAN_EXCEL = Manner(";", "\r\n", "utf-8-sig", ",", "%d.%m.%Y")
+PLAIN = CsvStyle(",", "\n", "utf-8", ".", "%Y-%m-%d")
+GERMAN_EXCEL = CsvStyle(";", "\r\n", "utf-8-sig", ",", "%d.%m.%Y")
 
 
-def as_text(value: Cell | float, manner: Manner) -> str:
-    """What a spreadsheet shows, and so writes, of a cell."""
+def as_text(value: Cell | float, style: CsvStyle) -> str:
+    """A cell as a spreadsheet shows it, and therefore writes it."""
     for kind, render in RENDER:
         if isinstance(value, kind):
-            return render(value, manner)
+            return render(value, style)
     return "" if value is None else str(value)
 
 
-def render_number(value: int, manner: Manner) -> str:
-    """Twelve digits and more are shown with an exponent, and so the rest of them is lost in a CSV."""
-    return str(value) if value < 10**11 else f"{value:.5E}".replace(".", manner.decimal)
+def render_number(value: int, style: CsvStyle) -> str:
+    """Twelve digits and more are shown with an exponent, so that a CSV loses most of them."""
+    return str(value) if value < 10**11 else f"{value:.5E}".replace(".", style.decimal)
 
 
-RENDER: tuple[tuple[type, Callable[[Any, Manner], str]], ...] = (
-    (bool, lambda value, manner: "yes" if value else "no"),
+RENDER: tuple[tuple[type, Callable[[Any, CsvStyle], str]], ...] = (
+    (bool, lambda value, style: "yes" if value else "no"),
     (int, render_number),
-    (float, lambda value, manner: f"{value:.2f}".replace(".", manner.decimal)),
-    (date, lambda value, manner: value.strftime(manner.day)),
+    (float, lambda value, style: f"{value:.2f}".replace(".", style.decimal)),
+    (date, lambda value, style: value.strftime(style.day)),
 )
 
 
-def render_csv(contacts: Sequence[Contact], manner: Manner) -> bytes:
+def render_csv(contacts: Sequence[Contact], style: CsvStyle) -> bytes:
     """A whole CSV file."""
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, delimiter=manner.delimiter, lineterminator=manner.newline)
+    writer = csv.writer(buffer, delimiter=style.delimiter, lineterminator=style.newline)
     writer.writerow(COLUMNS)
-    writer.writerows([as_text(value, manner) for value in astuple(contact)] for contact in contacts)
-    return buffer.getvalue().encode(manner.encoding)
+    writer.writerows([as_text(value, style) for value in astuple(contact)] for contact in contacts)
+    return buffer.getvalue().encode(style.encoding)
 
 
 def to_table(contacts: Sequence[Contact]) -> pa.Table:
-    """Typed columns; the addresses as the text that a CSV has, since a column has one type."""
+    """Typed columns; the addresses are text as in the CSV."""
     table = pa.Table.from_pylist([vars(contact) | {"email": email_text(contact)} for contact in contacts], PARQUET)
     return table.replace_schema_metadata(None)
 
@@ -171,7 +171,7 @@ def render_parquet(contacts: Sequence[Contact]) -> bytes:
 
 
 def render_xlsx(contacts: Sequence[Contact]) -> bytes:
-    """A workbook with real numbers, dates and yes/no, also where they do not belong."""
+    """A workbook with numbers, dates and booleans, some of them in the wrong column."""
     sink = io.BytesIO()
     options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(sink, options) as book:
@@ -198,7 +198,7 @@ def write_row(sheet: Any, at: int, row: tuple[Any, ...], day: Any) -> None:
 
 
 def render_readme(contacts: Sequence[Contact]) -> bytes:
-    """The page that explains the files, with the table of the mess in them."""
+    """The page that explains the files."""
     table = "\n".join(f"| {mess.name} | {mess.rows:,} | {mess.why} |" for mess in (AS_IT_SHOULD_BE, *MESS))
     return README.format(rows=len(contacts), seed=SEED, table=table).encode()
 
@@ -250,7 +250,7 @@ FILES: dict[str, Callable[[Sequence[Contact]], bytes]] = {
 
 
 def write_samples(folder: Path) -> list[Path]:
-    """Write all files; gives their paths."""
+    """Write all files and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     contacts = make_contacts()
     for name, render in FILES.items():

@@ -1,7 +1,7 @@
-"""Execute the notebooks and store them as they should be read: ``python -m tools.run_notebooks [NAME ...]``.
+"""Execute the notebooks and store them with their outputs: ``python -m tools.run_notebooks [NAME ...]``.
 
-What a run leaves behind that is no result is taken out, so that the same code gives the same file:
-times, kernel versions, progress bars and other widgets, addresses of objects, ports, and where files are kept.
+What differs from run to run is removed or replaced, so that the same code gives the same file: times, kernel versions,
+progress bars and other widgets, addresses of objects, ports and paths.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 STABLE = (
     (re.compile(r"(?<=127\.0\.0\.1:)\d{4,5}|(?<=, port )\d{4,5}"), "2525"),  # the sandbox takes any free port
     (re.compile(r"(?<=\d\.)\d{3}(?= [CS*] )"), "001"),  # milliseconds in a dialogue
-    (re.compile(r"(?<=[<;])[a-z0-9]{16}(?=@)"), "x7k2v9q4m1z8r5t0"),  # the random local part that is asked about
+    (re.compile(r"(?<=[<;])[a-z0-9]{16}(?=@)"), "x7k2v9q4m1z8r5t0"),  # the random local part of catch-all probes
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"), "2026-03-01 09:00 UTC"),  # when a report was made
     (re.compile(r"\S*/ipykernel_\d+/\d+\.py:\d+: "), ""),  # where a warning came from
     (re.compile(r" at 0x[0-9a-f]{8,}"), ""),  # the address of an object
@@ -34,7 +34,7 @@ METADATA: dict[str, Any] = {
 
 
 def main(names: Iterable[str]) -> None:
-    """Execute the notebooks named, or all."""
+    """Execute the given notebooks, or all."""
     wanted = sorted(NOTEBOOKS.glob("*.ipynb"))
     for path in [p for p in wanted if p.stem in set(names)] if names else wanted:
         print(path.relative_to(ROOT))
@@ -42,7 +42,7 @@ def main(names: Iterable[str]) -> None:
 
 
 def execute(notebook: Any) -> Any:
-    """Run the cells in order, where the notebook lies; the first error ends it."""
+    """Run the cells in the notebook's folder; the first error stops it."""
     client = NotebookClient(
         notebook, timeout=TIMEOUT, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOKS)}}
     )
@@ -62,18 +62,18 @@ def store(path: Path, notebook: Any) -> None:
 
 
 def is_view(output: Any) -> bool:
-    """Whether an output is a view of a widget: it lives in the kernel, and what is left of it says nothing."""
+    """Whether an output is a view of a widget, which shows nothing without a kernel."""
     return WIDGET_VIEW in output.get("data", {})
 
 
 def tidy(output: Any) -> Any:
-    """One output with everything made stable; a picture is for light and dark pages alike."""
+    """One output without what differs from run to run; pictures also without their background."""
     output.get("metadata", {}).pop("image/png", None)
     return nbformat.from_dict(in_texts(output, stable))
 
 
 def in_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """Apply `change` to every text inside; pictures have nothing to change."""
+    """Apply `change` to every text inside, except to pictures."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What is wrong with the e-mail cells of the sample files: one table, each row with its reason to be there."""
+"""The kinds of e-mail cells in the sample files, as one table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sample_people import Dice, Person, plain_letters
 
 __all__ = ["MESS", "ROWS", "Cell", "Mess", "fictional_number"]
 
-# Text; a number or a date where a spreadsheet took the cell for one; None where there is nothing.
+# Text; a number or a date where a spreadsheet converted the cell to one; None for an empty cell.
 Cell = str | int | date | None
 MakeCell = Callable[[Dice, Person], Cell]
 
@@ -61,30 +61,14 @@ WRAPPINGS: tuple[Callable[[Person], str], ...] = (
 
 @dataclass(frozen=True)
 class Mess:
-    """A kind of e-mail cell.
+    """A kind of e-mail cell."""
 
-    Attributes
-    ----------
-    name : str
-        Short, unique.
-    rows : int
-        How many of the file's rows.
-    people : tuple of str
-        Groups of people it happens to, see `sample_people.make_person`.
-    cell : callable
-        Makes the cell.
-    why : str
-        What it is here for.
-    repeats : bool
-        Whether it is somebody who is in the file already.
-    """
-
-    name: str
-    rows: int
-    people: tuple[str, ...]
+    name: str  # unique
+    rows: int  # of the file
+    people: tuple[str, ...]  # groups in which it occurs, see `sample_people.make_person`
     cell: MakeCell
     why: str
-    repeats: bool = False
+    repeats: bool = False  # a person who is in the file already
 
 
 ANYBODY = ("consumer", "business", "business")
@@ -100,7 +84,7 @@ def spread_case(dice: Dice, person: Person) -> Cell:
 
 
 def padded(*around: str) -> MakeCell:
-    """Blanks of one kind before, after or on both sides."""
+    """A cell with blanks before, after or on both sides."""
     shapes = ("{0}{1}", "{1}{0}", "{0}{1}{0}")
     return lambda dice, person: dice.pick(shapes).format(dice.pick(around), person.email)
 
@@ -120,7 +104,7 @@ def invisible(dice: Dice, person: Person) -> Cell:
 
 
 def fictional_number(dice: Dice, country: str) -> str:
-    """A phone number that regulators keep for fiction; nothing where no such range is known to us."""
+    """A phone number from a range reserved for fiction; empty if we know none for the country."""
     make = FICTION.get(country)
     return make(dice) if make else ""
 
@@ -142,9 +126,9 @@ def date_cell(dice: Dice, person: Person) -> Cell:
     return date(2023, 1, 5) + timedelta(days=dice.below(700))
 
 
-# In this order; what is left of ROWS are the cells that are as they should be. The order of the file is shuffled.
+# The remaining cells, up to ROWS, are ordinary addresses. The rows of the file are shuffled.
 MESS: tuple[Mess, ...] = (
-    # Nothing is wrong with the cell, but it is worth knowing
+    # Valid addresses with a property worth knowing
     Mess("role account", 60, BUSINESS, lambda d, p: f"{d.word(ROLES)}@{p.domain}", "names a function, not a person"),
     Mess(
         "disposable",
@@ -166,13 +150,13 @@ MESS: tuple[Mess, ...] = (
     # The same person again
     Mess("duplicate", 30, ANYBODY, as_is, "entered twice", repeats=True),
     Mess("duplicate in another case", 34, ANYBODY, spread_case, "entered twice, in another case", repeats=True),
-    # Nothing there
+    # No address
     Mess("empty", 205, ANYBODY, lambda d, p: None, "never asked for"),
     Mess("only blanks", 14, ANYBODY, lambda d, p: d.pick((" ", "   ", "\u00a0")), "looks empty and is not"),
     Mess(
         "placeholder", 22, ANYBODY, lambda d, p: d.turn("placeholder", PLACEHOLDERS.split()), "the field was mandatory"
     ),
-    # An address with something around it: `clean` takes it off
+    # An address with something around it, which `clean` removes
     Mess("blanks around", 34, ANYBODY, padded(" ", "  ", "\t"), "copied with blanks"),
     Mess("no-break space", 12, ANYBODY, padded("\u00a0"), "copied from a web page"),
     Mess("display name", 30, ANYBODY, lambda d, p: d.turn("wrapping", WRAPPINGS)(p), "copied from a mail client"),
@@ -194,10 +178,10 @@ MESS: tuple[Mess, ...] = (
     Mess("date", 3, ANYBODY, date_cell, "something that a spreadsheet made a date of"),
     Mess("spreadsheet error", 4, ANYBODY, lambda d, p: d.turn("error", SPREADSHEET_ERRORS), "a formula went wrong"),
     Mess("formula text", 4, ANYBODY, lambda d, p: f'="{p.email}"', "the way exports keep spreadsheets from guessing"),
-    # Well formed, and yet no mail can get there
+    # Well formed, but without mail
     Mess("typo", 46, CONSUMER, lambda d, p: p.at(d.turn("slip", SLIPS.split())), "a slip in a well-known domain"),
     Mess("closed", 38, ("closed",), as_is, "the organisation's domain is gone"),
     Mess("takes no mail", 14, ("no mail",), as_is, "a null MX (RFC 7505), or a parked domain without any"),
-    # Not to be known today
+    # Unknown today
     Mess("DNS trouble", 46, ("trouble",), as_is, "its name servers time out, fail or refuse: unknown, not invalid"),
 )

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Dice:
-    """Chance by `Random.random` alone: the one method whose sequence Python promises to keep."""
+    """Random choices from `Random.random` alone: the only method whose sequence Python guarantees."""
 
     def __init__(self, seed: int) -> None:
         self.roll: Callable[[], float] = Random(seed).random
@@ -35,11 +35,11 @@ class Dice:
         return self.pick(words.split())
 
     def turn(self, what: str, choices: Sequence[T]) -> T:
-        """The choice whose turn it is, so that all of them come up."""
+        """The choices in turn, so that all of them occur."""
         return choices[next(self.turns[what]) % len(choices)]
 
     def chance(self, share: float) -> bool:
-        """True that often."""
+        """True with this probability."""
         return self.roll() < share
 
     def shuffled(self, items: Sequence[T]) -> list[T]:
@@ -48,7 +48,7 @@ class Dice:
         return [items[at] for at in sorted(range(len(items)), key=keys.__getitem__)]
 
 
-# First names are common ones; family names are invented, so that no pair is likely to be anybody's.
+# First names are common; family names are invented, so that no pair is likely to be a real person.
 FIRST = {
     "german": "Anna Lukas Jürgen Sabine Björn Heike Felix Katharina Matthias Jana Uwe Petra Tobias Ulrike Sören Mia",
     "english": "Emma Oliver Grace Thomas Chloe Harry Ruth Daniel Amelia George Nadia Marcus Isla Peter Fiona Samuel",
@@ -101,7 +101,7 @@ AT_HOME = {
 
 @dataclass(frozen=True)
 class Organisation:
-    """Where people work, and how its addresses are made."""
+    """An organisation and the form of its addresses."""
 
     domain: str
     name: str
@@ -109,7 +109,7 @@ class Organisation:
     pattern: int
 
 
-# domain | name | country. The first group is most of the file; the others are for the mess that bears their name.
+# domain | name | country. The first group is most of the file; the others are for the kinds of cells of that name.
 ORGANISATION_ROWS = {
     "business": """
         nordlicht-logistik.de | Nordlicht Logistik GmbH | DE
@@ -200,7 +200,7 @@ ORGANISATIONS = {group: read_organisations(rows) for group, rows in ORGANISATION
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody who does not exist."""
+    """A made-up person."""
 
     first: str
     family: str
@@ -211,11 +211,11 @@ class Person:
 
     @property
     def email(self) -> str:
-        """Where they would be reached."""
+        """Their address."""
         return f"{self.local}@{self.domain}"
 
     def at(self, domain: str) -> str:
-        """The same mailbox name elsewhere."""
+        """The same local part at another domain."""
         return f"{self.local}@{domain}"
 
 
@@ -223,7 +223,7 @@ TRANSLITERATED = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", 
 
 
 def plain_letters(name: str) -> str:
-    """A name as most mail systems want it: ASCII letters and hyphens.
+    """A name in ASCII letters and hyphens, as in most addresses.
 
     >>> plain_letters("Jørgen O'Köhler-Núñez")
     'jorgenokoehler-nunez'
@@ -238,7 +238,7 @@ def local_part(pattern: str, first: str, family: str) -> str:
 
 
 def make_person(dice: Dice, group: str) -> Person:
-    """Make up somebody: a ``consumer``, or from one of the groups of organisations."""
+    """Make a person: a ``consumer``, or of one of the groups of organisations."""
     return make_consumer(dice) if group == "consumer" else make_employee(dice, dice.pick(ORGANISATIONS[group]))
 
 
