@@ -118,7 +118,7 @@ REASON_MEANING: dict[Reason, str] = {
     Reason.SENDER_BLOCKED: "the server refuses our sender or HELO name, not the mailbox",
     Reason.TIMEOUT: "the server did not answer in time",
     Reason.CONNECTION_DROPPED: "the server ended the session before answering",
-    Reason.PORT_CLOSED: "no exchange of the domain could be connected to",
+    Reason.PORT_CLOSED: "no mail server of the domain could be connected to",
     Reason.MAILBOX_FULL: "the mailbox exists but is over its quota",
     Reason.NO_SMTP_DATA: "something answered that does not speak SMTP",
     Reason.INCONCLUSIVE: "the server's answer says nothing about the mailbox",

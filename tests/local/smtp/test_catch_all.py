@@ -1,4 +1,4 @@
-"""What is known of domains, and who waits for it."""
+"""Catch-all domains: probes, and the answers that wait for them."""
 
 import random
 
@@ -69,7 +69,7 @@ SAME = [
 
 @pytest.mark.parametrize(("own", "other", "expected", "why"), SAME)
 @pytest.mark.parametrize("comes_first", [True, False])
-def test_an_ambiguous_refusal_that_anyone_gets_is_about_us(own, other, expected, why, comes_first):
+def test_an_ambiguous_refusal_of_every_address_is_about_the_client(own, other, expected, why, comes_first):
     probes = CatchAllProbes()
     probe = probes.address_of(0, "x.example", random.Random(1))
     other = Reply(other.code, other.enhanced_code, other.text.replace("{probe}", probe))

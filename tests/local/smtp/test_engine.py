@@ -171,7 +171,7 @@ def test_backing_off_waits_by_the_clock():
     assert reasons == [Reason.INCONCLUSIVE] * 2
 
 
-def test_a_fault_of_our_own_is_raised_and_not_swallowed():
+def test_an_exception_in_a_task_is_raised():
     class Broken(Book):
         async def addresses(self, host):
             raise ZeroDivisionError
@@ -356,7 +356,7 @@ def test_rows_are_handed_on_together():
     assert len([event for event in events if isinstance(event, Settled)]) < 10
 
 
-def test_waiting_is_told_while_nothing_else_is_under_way():
+def test_waiting_is_reported_while_no_session_is_under_way():
     events = events_of(["ada@greylisting.example", "grace@greylisting.example"])
     waits = [event for event in events if isinstance(event, Waiting)]
     assert waits

@@ -1,4 +1,4 @@
-"""What is owed to one exchange; no clock but what is handed in."""
+"""The limits of one exchange; the clock is a parameter."""
 
 import datetime
 
@@ -104,7 +104,7 @@ def test_not_more_than_three_addresses_are_tried():
     assert host.closed.classification.reason is Reason.TIMEOUT
 
 
-def test_an_exchange_is_never_left_alone_with_a_word_about_a_mailbox():
+def test_the_reason_of_a_closed_exchange_is_never_about_a_mailbox():
     host = state()
     host.close(SessionEnd(classify_reply(UNKNOWN, phase="rcpt"), "rcpt", "421 5.1.1 User unknown"))
     assert host.closed.classification.reason is Reason.INCONCLUSIVE
@@ -201,7 +201,7 @@ def trial(host, *, refused=10, pause=0.0, classification=None):
     return budget, host.plan.refusal_budget
 
 
-def test_a_server_that_does_not_mind_earns_the_largest_budget():
+def test_a_server_without_extra_latency_gets_the_largest_budget():
     assert trial(state()) == (10, 36)
 
 

@@ -1,4 +1,4 @@
-"""Lanes and exchange sets."""
+"""Queues and exchange sets."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def close(host, *, dialled=True):
         host.close_without_address("no address")
 
 
-def test_a_lane_hands_out_blocks_in_order_and_splits_them():
+def test_a_queue_draws_blocks_in_order_and_splits_them():
     queue = PreferenceQueue()
     queue.add(np.array([1, 2, 3]))
     queue.add(np.array([], np.int64))
@@ -38,13 +38,13 @@ def test_what_came_back_goes_first_in_its_order():
     assert (len(queue), queue.draw(2), queue.drain(), len(queue)) == (4, [2, 3], [9, 4], 0)
 
 
-def test_a_lane_that_is_handed_out_piece_by_piece_costs_the_same_for_each():
+def test_drawing_piece_by_piece_costs_the_same_for_each():
     queue = PreferenceQueue()
     queue.add(np.arange(200_000))
     assert sum(len(queue.draw(9)) for _ in range(22_223)) == 200_000
 
 
-def test_the_first_host_left_serves_a_lane():
+def test_the_first_host_that_is_not_closed_serves_a_queue():
     one, two, three = hosts("one", "two", "three")
     exchanges = ExchangeSet([one, two, three], 3)
     assert [exchanges.host_for(mx_index) for mx_index in range(3)] == [one, two, three]
@@ -65,7 +65,7 @@ def test_only_hosts_that_could_be_dialled_count_as_attempts(dialled, expected):
     assert (found and found.host) == expected
 
 
-def test_an_address_moves_to_the_lane_after_the_host_that_told_nothing():
+def test_an_address_moves_to_the_queue_after_the_host_that_was_asked():
     one, two, three = hosts("one", "two", "three")
     exchanges = ExchangeSet([one, two, three], 2)
     assert exchanges.mx_index_after(one) == 1
@@ -74,7 +74,7 @@ def test_an_address_moves_to_the_lane_after_the_host_that_told_nothing():
     assert exchanges.mx_index_after(one) is None
 
 
-def test_servable_names_lanes_with_something_to_ask():
+def test_servable_gives_queues_that_are_not_empty():
     one, two = hosts("one", "two")
     exchanges = ExchangeSet([one, two], 2)
     assert list(exchanges.servable()) == []
@@ -85,7 +85,7 @@ def test_servable_names_lanes_with_something_to_ask():
     assert exchanges.waiting() == 2
 
 
-def test_stranded_takes_out_what_nobody_can_be_asked_about():
+def test_addresses_without_an_exchange_are_drained():
     one, two = hosts("one", "two")
     exchanges = ExchangeSet([one, two], 2)
     exchanges.add(np.array([1, 2]))

@@ -25,22 +25,22 @@ def view_of(*emails):
     return observe_view(pa.array(emails), load_lists(Lists()))
 
 
-def outbox_of(view):
+def buffer_of(view):
     made = ResultBuffer(view)
     made.domains = dict.fromkeys(range(len(view.syntax.domains)), MX)
     return made
 
 
-def taken(results):
+def rows_of(results):
     positions, table = results.take(NOW)
     return dict(zip(positions.tolist(), table_to_rows(table), strict=True))
 
 
-def test_rows_say_what_was_found_and_by_whom():
-    results = outbox_of(view_of("ada@x.example", "nobody@x.example", "info@x.example"))
+def test_rows_hold_the_verdict_and_its_evidence():
+    results = buffer_of(view_of("ada@x.example", "nobody@x.example", "info@x.example"))
     for position, evidence in ((2, FINE), (0, FINE), (1, GONE)):
         results.add(position, evidence)
-    rows = taken(results)
+    rows = rows_of(results)
     assert [(rows[i].result, rows[i].details) for i in range(3)] == [
         ("valid", None),
         ("invalid", "mailbox_not_found"),
@@ -54,26 +54,26 @@ def test_rows_say_what_was_found_and_by_whom():
 
 
 def test_rows_are_taken_once():
-    results = outbox_of(view_of("ada@x.example"))
+    results = buffer_of(view_of("ada@x.example"))
     results.add(0, FINE)
-    assert (len(results), len(taken(results)), len(results)) == (1, 1, 0)
-    assert taken(results) == {}
+    assert (len(results), len(rows_of(results)), len(results)) == (1, 1, 0)
+    assert rows_of(results) == {}
 
 
 def test_a_domain_without_exchanges_needs_no_mailbox():
-    results = outbox_of(view_of("ada@x.example"))
+    results = buffer_of(view_of("ada@x.example"))
     results.domains[0] = DomainEvidence("x.example", DnsOutcome.NULL_MX)
     results.add(0, None)
-    (row,) = taken(results).values()
+    (row,) = rows_of(results).values()
     assert (row.result, row.reasons, row.catch_all, row.protected) == ("invalid", ("no_mx_record",), None, None)
 
 
 def test_what_is_inferred_is_marked():
-    results = outbox_of(view_of("ada@x.example"))
+    results = buffer_of(view_of("ada@x.example"))
     results.add(
         0, MailboxEvidence(Classification(Reason.PROTECTED, "client"), "mx", True, protected=True, inferred=True)
     )
-    assert taken(results)[0].metadata["inferred"] is True
+    assert rows_of(results)[0].metadata["inferred"] is True
 
 
 def test_other_spellings_get_the_same_answer():
@@ -82,21 +82,21 @@ def test_other_spellings_get_the_same_answer():
     )
     leaders, aliases = find_aliases(view, view.accepted())
     assert (leaders.tolist(), aliases) == ([0, 2], {0: [1, 3]})
-    results = outbox_of(view)
+    results = buffer_of(view)
     results.aliases = aliases
     results.add(0, GONE)
-    rows = taken(results)
+    rows = rows_of(results)
     assert sorted(rows) == [0, 1, 3]
     assert {row.result for row in rows.values()} == {"invalid"}
     assert rows[3].email == "ada@BÜCHER.example"
 
 
-def test_a_batch_without_twins_is_left_as_it_is():
+def test_a_batch_without_aliases_stays_as_it_is():
     view = view_of("ada@x.example", "bob@x.example")
     leaders, aliases = find_aliases(view, np.array([0, 1]))
     assert (leaders.tolist(), aliases) == ([0, 1], {})
 
 
-def test_a_batch_of_nothing_has_no_twins():
+def test_an_empty_batch_has_no_aliases():
     view = view_of("broken")
     assert find_aliases(view, view.accepted())[1] == {}

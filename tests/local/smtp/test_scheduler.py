@@ -144,7 +144,7 @@ def test_a_backing_off_host_is_woken_in_time():
     assert made.next_time() is None
 
 
-def test_other_lanes_are_served_while_the_first_waits():
+def test_other_queues_are_served_while_the_first_waits():
     first, second = host("first"), host("second")
     first.not_before = 10.0
     exchanges = ExchangeSet([first, second], 3)

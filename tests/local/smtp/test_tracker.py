@@ -1,4 +1,4 @@
-"""What becomes of an address: no socket, and a clock that is a number."""
+"""The states of recipients, and what answers lead to: no socket, and a clock that is a number."""
 
 import random
 
@@ -139,7 +139,7 @@ def test_every_legal_move_happens():
     assert bench.states() == ["answered"] * 2 + ["abandoned"] * 4
 
 
-def test_probes_are_asked_first_then_the_lane():
+def test_probes_are_asked_before_addresses():
     bench = Bench()
     bench.exchanges.probes = [1]
     probe, first, second = bench.window(bench.active(), 3)
@@ -174,7 +174,7 @@ def test_without_probes_an_accepted_address_is_settled_at_once():
     assert (bench.last().catch_all, bench.exchanges.probes) == (None, [])
 
 
-MOVING = [
+NO_ANSWERS = [
     (BLOCKED, "the first refuses us"),
     (SENDER, "or our sender"),
     (Reply(451, "4.3.0", "Temporary lookup failure"), "or has trouble"),
@@ -182,8 +182,8 @@ MOVING = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "why"), MOVING)
-def test_an_address_without_an_answer_moves_on(reply, why):
+@pytest.mark.parametrize(("reply", "why"), NO_ANSWERS)
+def test_an_address_without_an_answer_is_queued_for_the_next_exchange(reply, why):
     bench = Bench()
     bench.ask(bench.active(), reply)
     assert (bench.settled(), len(bench.exchanges.queues[1])) == ({}, 1), why
@@ -191,7 +191,7 @@ def test_an_address_without_an_answer_moves_on(reply, why):
     assert bench.settled() == {0: Reason.MAILBOX_NOT_FOUND}
 
 
-def test_an_address_that_got_no_answer_anywhere_is_told_the_last():
+def test_the_last_reply_counts_where_no_exchange_gives_an_answer():
     bench = Bench()
     bench.ask(bench.active(), BLOCKED)
     bench.ask(bench.active(mx_index=1), SENDER)
@@ -221,7 +221,7 @@ def test_greylisted_addresses_wait_with_their_probe_and_come_back_once():
     assert (again, address.address) == (probe, "ada0@x.example")
 
 
-def test_an_address_that_stays_greylisted_asks_the_next_exchange_and_is_told_so():
+def test_an_address_that_stays_greylisted_is_asked_of_the_next_exchange():
     bench = Bench()
     bench.tracker.retries.retried.add(0)
     bench.ask(bench.active(), GREY)
@@ -230,7 +230,7 @@ def test_an_address_that_stays_greylisted_asks_the_next_exchange_and_is_told_so(
     assert bench.settled() == {0: Reason.GREYLISTED}
 
 
-def test_nothing_is_asked_of_an_exchange_that_was_left_alone():
+def test_nothing_is_asked_of_a_closed_exchange():
     bench = Bench(protected_after=2)
     active = bench.active()
     bench.ask(active, BLOCKED, 2)
@@ -266,7 +266,7 @@ def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is
     assert bench.tracker.is_too_small(active, pipelined(room), expected) is is_too_small
 
 
-def test_the_rest_of_a_lane_and_a_trial_are_asked_to_the_end():
+def test_the_rest_of_a_queue_and_a_trial_are_asked_to_the_end():
     bench = Bench()
     on_trial, other = bench.active(budget=10), bench.active()
     bench.window(on_trial, 1)
@@ -293,7 +293,7 @@ def test_what_was_not_reached_goes_back_in_order():
     assert bench.tracker.began == {}
 
 
-def test_an_address_on_which_two_sessions_broke_is_told_so():
+def test_an_address_on_which_two_sessions_broke_is_settled():
     bench = Bench()
     bench.hosts[1].close_without_address("none")
     for sessions in (1, 2):
@@ -304,7 +304,7 @@ def test_an_address_on_which_two_sessions_broke_is_told_so():
     assert bench.exchanges.queues[0].draw(9) == [1, 2, 3, 4, 5]
 
 
-NOBODYS_FAULT = [
+NOT_ABOUT_AN_ADDRESS = [
     (ended(None, action=Action.BACK_OFF, reason=Reason.INCONCLUSIVE), "capacity"),
     (ended(None, action=Action.IN_STEP, reason=Reason.TIMEOUT), "a lost reply"),
     (ended(FailureKind.REFUSED, phase="connect"), "no connection"),
@@ -312,15 +312,15 @@ NOBODYS_FAULT = [
 ]
 
 
-@pytest.mark.parametrize(("end", "why"), NOBODYS_FAULT)
-def test_no_address_is_blamed_for(end, why):
+@pytest.mark.parametrize(("end", "why"), NOT_ABOUT_AN_ADDRESS)
+def test_no_address_is_settled_by(end, why):
     bench = Bench()
     for _ in range(3):
         bench.tracker.on_session_end(bench.active(), end)
     assert (bench.settled(), len(bench.exchanges.queues[0])) == ({}, 6), why
 
 
-def test_a_refusal_before_anyone_was_asked_answers_the_first():
+def test_a_refusal_before_the_first_rcpt_answers_the_first_address():
     bench = Bench()
     bench.tracker.on_session_end(bench.active(), ended(None, reason=Reason.PROTECTED, phase="banner"))
     assert (len(bench.exchanges.queues[0]), len(bench.exchanges.queues[1])) == (5, 1)
@@ -361,7 +361,7 @@ def test_a_lost_probe_is_sent_again_and_then_given_up():
     assert bench.last().catch_all is None
 
 
-def test_stranded_addresses_are_told_what_was_said_to_them_else_why_nobody_is_asked():
+def test_abandoned_addresses_keep_their_own_last_reply_else_the_reason_of_the_exchange():
     bench = Bench()
     bench.ask(bench.active(), Reply(451, "4.3.0", "Temporary lookup failure"))
     for host in bench.hosts:
@@ -371,7 +371,7 @@ def test_stranded_addresses_are_told_what_was_said_to_them_else_why_nobody_is_as
     assert bench.tracker.unsettled == 0
 
 
-def test_stranded_probes_release_who_waited_for_them():
+def test_abandoned_probes_settle_the_addresses_that_wait_for_them():
     bench = Bench()
     bench.ask(bench.active(), OK)
     bench.exchanges.queues[0].drain()
@@ -436,7 +436,7 @@ def test_the_end_of_a_session_shows_how_far_it_came(end, port_open, connected, p
 
 
 @pytest.mark.parametrize("reason", [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL, None])
-def test_the_end_of_a_session_never_tells_of_a_mailbox(reason):
+def test_the_end_of_a_session_is_never_about_a_mailbox(reason):
     assert end_evidence("mx", SessionEnd(Classification(reason, "rule"), "rcpt", "421")).reason is Reason.INCONCLUSIVE
 
 
@@ -456,7 +456,7 @@ PICKS = [
 
 
 @pytest.mark.parametrize(("reasons", "expected", "why"), PICKS)
-def test_one_exchange_speaks_for_all(reasons, expected, why):
+def test_one_closed_exchange_is_reported_for_the_set(reasons, expected, why):
     hosts = [ExchangeState(f"mx{n}", LocalSettings(), SessionPlan("c.example")) for n in range(len(reasons))]
     for host, reason in zip(hosts, reasons, strict=True):
         host.close(SessionEnd(Classification(Reason(reason), "rule"), "banner", ""))

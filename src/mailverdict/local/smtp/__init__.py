@@ -1,1 +1,1 @@
-"""The SMTP engine of the local backend: which sessions are open, and what became of each recipient."""
+"""The SMTP engine of the local backend: which sessions are open, and the state of each recipient."""

@@ -48,8 +48,8 @@ SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
 PORT_CLOSED_NOTICE = (
-    "no exchange could be connected to: outgoing connections to port 25 seem to be closed on this network, "
-    "so that nothing could be established about any mailbox; mailverdict.audit_host() tells more"
+    "no mail server could be connected to: outgoing connections to port 25 seem to be closed on this network, "
+    "so that nothing could be established about any mailbox; mailverdict.audit_host() shows details"
 )
 
 
@@ -351,7 +351,7 @@ def why_undialled(answer: AddressAnswer) -> str:
     if answer.addresses:
         shown = ", ".join(str(address) for address in answer.addresses[:3])
         return f"{shown}: not a public address, and not in allow_networks"
-    return answer.message or "the exchange has no address"
+    return answer.message or "the mail server has no address"
 
 
 async def find_helo_name(settings: LocalSettings) -> str:

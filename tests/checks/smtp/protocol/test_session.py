@@ -59,7 +59,7 @@ def test_session_goes_in_step_where_pipelining_is_not_offered() -> None:
     assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found"}
 
 
-def test_session_goes_in_step_when_told_to() -> None:
+def test_session_goes_in_step_without_pipelining() -> None:
     played = play(to(ADA, BOB), server([ADA]), plan=plan(pipelining=False))
 
     assert max(played.flights) == 1
@@ -281,7 +281,7 @@ MAIL_REFUSALS = [
 
 @pytest.mark.parametrize(("reply", "reason"), MAIL_REFUSALS)
 @pytest.mark.parametrize("ehlo", [IN_STEP, "250-mx.example|250 PIPELINING"])
-def test_refused_mail_is_no_answer_about_anyone(reply: str, reason: str, ehlo: str) -> None:
+def test_refused_mail_is_not_an_answer_about_a_recipient(reply: str, reason: str, ehlo: str) -> None:
     special: dict[str, Any] = {"MAIL": reply, "RCPT": "503 5.5.1 need MAIL command"}
     played = play(to(ADA, BOB), server(special=special, ehlo=ehlo))
 

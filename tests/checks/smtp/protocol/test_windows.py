@@ -75,7 +75,7 @@ def test_plan_window_counts_companions_and_domains() -> None:
     assert [(e.companions, e.domains) for e in entries if e.recipient] == [(3, 2), (3, 2), (3, 2), (1, 1)]
 
 
-def test_plan_window_counts_who_was_there_before() -> None:
+def test_plan_window_counts_recipients_of_the_open_transaction() -> None:
     entries = plan_window([C], **{**PLAIN, "transaction": OpenTransaction(2, frozenset({"x.example"}))})
 
     assert [(e.companions, e.domains) for e in entries] == [(3, 2)]
@@ -91,7 +91,7 @@ AFTER = [
 
 
 @pytest.mark.parametrize(("recipients", "before", "after", "why"), AFTER)
-def test_standing_after_tells_what_may_go_on(recipients: Any, before: Any, after: Any, why: str) -> None:
+def test_transaction_after_a_window(recipients: Any, before: Any, after: Any, why: str) -> None:
     assert transaction_after(plan_window(recipients, **PLAIN, transaction=before), before) == after, why
 
 

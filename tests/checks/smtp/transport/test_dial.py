@@ -108,7 +108,7 @@ def test_dial_goes_on_to_the_next_address(open_port: int) -> None:
     assert attempt(("127.0.0.2", "127.0.0.1"), open_port) == "127.0.0.1"
 
 
-def test_dial_tells_a_refusal(closed_port: int) -> None:
+def test_dial_reports_a_refusal(closed_port: int) -> None:
     failure = attempt(("127.0.0.1",), closed_port)
 
     assert isinstance(failure, Failure)
@@ -116,7 +116,7 @@ def test_dial_tells_a_refusal(closed_port: int) -> None:
     assert "127.0.0.1" in failure.detail
 
 
-def test_dial_tells_a_time_out_even_beside_a_refusal(deaf_port: int) -> None:
+def test_dial_reports_a_time_out_even_beside_a_refusal(deaf_port: int) -> None:
     failure = attempt(("127.0.0.2", "127.0.0.1"), deaf_port, patience=0.4)
 
     assert isinstance(failure, Failure)
@@ -134,4 +134,4 @@ def test_dial_does_not_dial_what_it_may_not() -> None:
 def test_dial_without_addresses() -> None:
     failure = attempt((), 25)
 
-    assert failure == Failure(FailureKind.NOT_DIALLED, "the exchange has no address")
+    assert failure == Failure(FailureKind.NOT_DIALLED, "the mail server has no address")

@@ -172,7 +172,7 @@ def test_connections_are_made_where_someone_listens(round_: Round) -> None:
 PLAIN = Exchange("mx.plain.example", "the usual case")
 
 
-def test_transcript_holds_every_line() -> None:
+def test_transcript_contains_every_line() -> None:
     played = play([PLAIN], lambda server: run(server, PLAIN, ["ada", "nobody"]))
 
     assert [f"{who}: {text}" for _, who, text in played.lines[1:]] == [

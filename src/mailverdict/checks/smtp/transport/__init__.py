@@ -1,1 +1,1 @@
-"""Sockets for the SMTP dialogue: which addresses may be dialled, and the driver of a session."""
+"""Sockets for the SMTP dialogue: which addresses may be contacted, and the driver of a session."""

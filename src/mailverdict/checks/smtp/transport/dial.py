@@ -77,7 +77,7 @@ async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], patienc
 def not_dialled(addresses: Sequence[str]) -> str:
     """The reason why no address can be contacted."""
     if not addresses:
-        return "the exchange has no address"
+        return "the mail server has no address"
     return f"{', '.join(addresses)}: not a public address, and not in allow_networks"
 
 
