@@ -7,6 +7,7 @@ import re
 import string
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from ...checks.smtp.classify.classifier import catch_all_of
 from ...checks.smtp.replies import Reply
@@ -91,7 +92,7 @@ class CatchAllProbes:
 
     def complete(self, answer: PendingAnswer, code: int) -> MailboxEvidence:
         """The evidence of an answer once its domain is known."""
-        evidence = replace(answer.evidence, catch_all=self.known[code])
+        evidence = with_catch_all(answer.evidence, catch_all=self.known[code])
         if is_same_refusal(answer, self.refusals.get(code), self.addresses.get(code, "")):
             own = evidence.classification
             common = replace(own, reason=Reason.SENDER_BLOCKED, rule=f"{own.rule}+same_for_anyone")
@@ -102,6 +103,12 @@ class CatchAllProbes:
         """Count a probe without an answer; whether to give up on the domain."""
         self.lost[code] += 1
         return self.lost[code] >= TRIES
+
+
+@lru_cache(maxsize=4096)
+def with_catch_all(evidence: MailboxEvidence, *, catch_all: bool | None) -> MailboxEvidence:
+    """The evidence with what is known of the domain; cached, since most addresses are accepted in the same words."""
+    return replace(evidence, catch_all=catch_all)
 
 
 def is_same_refusal(answer: PendingAnswer, reply: Reply | None, probe: str) -> bool:
