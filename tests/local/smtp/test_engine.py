@@ -79,7 +79,7 @@ async def running(domains, *played, more=None, clock=None, **settings):
 
 async def finish(engine):
     while not engine.is_done():
-        await engine.work(0.2)
+        await engine.run_until_change(0.2)
     return [seen.reason for _, seen in sorted(engine.results.items)]
 
 
@@ -126,11 +126,11 @@ def test_greylisted_addresses_are_asked_again_when_the_clock_says_so():
         clock = Clock()
         async with running({"x.example": [LATER.host]}, LATER, clock=clock) as (engine, server, _):
             while engine.waiting_for() is None:
-                await engine.work(0.05)
+                await engine.run_until_change(0.05)
             seconds, why = engine.waiting_for()
             asked = server.stats(LATER.host).commands["RCPT"]
             clock.now += 299
-            await engine.work(0.01)
+            await engine.run_until_change(0.01)
             still = server.stats(LATER.host).commands["RCPT"]
             clock.now += 3
             return seconds, why, asked, still, await finish(engine), server.stats(LATER.host).rcpts
@@ -153,9 +153,9 @@ def test_backing_off_waits_by_the_clock():
         ):
             sessions = []
             for _ in range(4):
-                await engine.work(0.01)
-                while engine.tasks or not engine.scheduler.sleeping:
-                    await engine.work(0.01)
+                await engine.run_until_change(0.01)
+                while engine.tasks or not engine.scheduler.backing_off:
+                    await engine.run_until_change(0.01)
                 sessions.append(server.stats(BUSY.host).sessions)
                 clock.now = engine.scheduler.next_time()
             return sessions, await drain(engine, clock)
@@ -163,7 +163,7 @@ def test_backing_off_waits_by_the_clock():
     async def drain(engine, clock):
         while not engine.is_done():
             clock.now += 1
-            await engine.work(0.001)
+            await engine.run_until_change(0.001)
         return [seen.reason for _, seen in engine.results.items]
 
     sessions, reasons = asyncio.run(run())
@@ -194,7 +194,7 @@ def test_closing_ends_every_session():
             _,
         ):
             while not server.stats(slow.host).open_now:
-                await engine.work(0.05)
+                await engine.run_until_change(0.05)
             await engine.aclose()
             while server.stats(slow.host).open_now:
                 await asyncio.sleep(0.01)

@@ -67,16 +67,16 @@ class MailboxStage:
         """Yield rows as they settle: domains without exchanges first, then what the exchanges answer."""
         results = ResultBuffer(view)
         engine = await self.engine(view, results)
-        feeding = asyncio.create_task(self.feed(engine, view, results))
-        feeding.add_done_callback(lambda _: engine.change.set())
+        look_ups = asyncio.create_task(self.look_up_domains(engine, view, results))
+        look_ups.add_done_callback(lambda _: engine.change.set())
         try:
-            async for _ in self.pulse(engine, feeding):
-                for event in self.drain(engine, results, clock):
+            async for _ in self.run_engine(engine, look_ups):
+                for event in self.collect_events(engine, results, clock):
                     yield event
             if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port says nothing of the network
                 yield Noticed(PORT_CLOSED_NOTICE)
         finally:
-            feeding.cancel()
+            look_ups.cancel()
             await engine.aclose()
 
     async def ask_one(
@@ -88,7 +88,7 @@ class MailboxStage:
         try:
             engine.add_domain(0, seen, np.zeros(1, np.int64))
             while not engine.is_done():
-                await engine.work(FLUSH_SECONDS)
+                await engine.run_until_change(FLUSH_SECONDS)
         finally:
             await engine.aclose()
         return results.items[0][1]
@@ -103,7 +103,7 @@ class MailboxStage:
             settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
         )
 
-    async def feed(self, engine: SmtpEngine, view: ColumnView, results: ResultBuffer) -> None:
+    async def look_up_domains(self, engine: SmtpEngine, view: ColumnView, results: ResultBuffer) -> None:
         """Look up every domain once; those with exchanges are queued, the others are settled."""
         positions, results.aliases = find_aliases(view, view.accepted())
         asked = np.full(len(view.texts), NOT_ASKED, np.int32)
@@ -114,19 +114,19 @@ class MailboxStage:
                 engine.add_domain(code, seen, rows.of([code])[0])
             engine.change.set()
 
-    async def pulse(self, engine: SmtpEngine, feeding: asyncio.Task[None]) -> AsyncIterator[None]:
+    async def run_engine(self, engine: SmtpEngine, look_ups: asyncio.Task[None]) -> AsyncIterator[None]:
         """Run the engine; yield when rows should be made, and once more when it is done."""
         due = engine.clock() + FLUSH_SECONDS
-        while not (feeding.done() and engine.is_done()):
-            await engine.work(max(0.0, due - engine.clock()))
-            if feeding.done():
-                feeding.result()
+        while not (look_ups.done() and engine.is_done()):
+            await engine.run_until_change(max(0.0, due - engine.clock()))
+            if look_ups.done():
+                look_ups.result()
             if engine.clock() >= due or len(engine.results) >= FLUSH_ROWS:
                 yield
                 due = engine.clock() + FLUSH_SECONDS
         yield
 
-    def drain(self, engine: SmtpEngine, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
+    def collect_events(self, engine: SmtpEngine, results: ResultBuffer, clock: Callable[[], datetime]) -> list[Event]:
         """The rows that have settled since the last time, and what is being waited for."""
         events: list[Event] = []
         if len(results):
@@ -185,7 +185,7 @@ class SmtpEngine:
             return
         exchanges = self.exchange_set(seen)
         self.tracker.add(exchanges, positions)
-        self.serve(exchanges)
+        self.reschedule(exchanges)
 
     def exchange_set(self, seen: DomainEvidence) -> ExchangeSet:
         """The set of a domain's exchanges, the same for every domain that has them."""
@@ -205,7 +205,7 @@ class SmtpEngine:
             self.hosts[name] = ExchangeState(name, self.settings, self.plan, provider)
         return self.hosts[name]
 
-    def serve(self, exchanges: ExchangeSet) -> None:
+    def reschedule(self, exchanges: ExchangeSet) -> None:
         """Schedule a set whose queues or exchanges changed."""
         self.tracker.requeue_or_fail(exchanges)
         self.scheduler.offer(exchanges)
@@ -220,14 +220,14 @@ class SmtpEngine:
         """Whether connections were tried and not one was made."""
         return self.failed_connections > 0 and not self.connections
 
-    async def work(self, patience: float) -> None:
-        """Open what can be opened, and wait until something happens, at most `patience` seconds."""
+    async def run_until_change(self, seconds: float) -> None:
+        """Open what can be opened, and wait until something happens, at most `seconds`."""
         self.start_sessions()
         if self.scheduler.has_more():
-            patience = 0.0
+            seconds = 0.0
         times = [t for t in (self.scheduler.next_time(), self.tracker.retries.next_time()) if t is not None]
         try:
-            async with asyncio.timeout(min([patience, *(max(0.0, t - self.clock()) for t in times)])):
+            async with asyncio.timeout(min([seconds, *(max(0.0, t - self.clock()) for t in times)])):
                 await self.change.wait()
         except TimeoutError:
             pass
@@ -253,7 +253,7 @@ class SmtpEngine:
         """Start what can be started now: sessions, a few at a time, and look-ups of hosts."""
         now = self.clock()
         for exchanges in self.tracker.queue_retries(now):
-            self.serve(exchanges)
+            self.reschedule(exchanges)
         for assignment in self.scheduler.assignments(now):
             self.spawn(self.run_session(assignment))
         for host in self.scheduler.pop_unresolved():
@@ -266,7 +266,7 @@ class SmtpEngine:
         task.add_done_callback(self.on_task_done)
 
     def on_task_done(self, task: asyncio.Task[None]) -> None:
-        """Forget a task; its exception is raised by `work`."""
+        """Forget a task; its exception is raised by `run_until_change`."""
         self.tasks.discard(task)
         self.change.set()
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -285,7 +285,7 @@ class SmtpEngine:
     def close_exchange(self, host: ExchangeState) -> None:
         """An exchange is not asked any more: its sets go on to the next, or have no other."""
         for exchanges in self.sets_of.pop(host.host, ()):
-            self.serve(exchanges)
+            self.reschedule(exchanges)
 
     # --- one session ----------------------------------------------------------------------------------
 

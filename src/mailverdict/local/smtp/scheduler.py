@@ -64,7 +64,7 @@ class Scheduler:
         self.ready: list[tuple[int, int, ExchangeSet, str]] = []
         self.lines: defaultdict[str, WaitingLine] = defaultdict(WaitingLine)
         self.freed: list[str] = []
-        self.sleeping: list[tuple[float, str]] = []
+        self.backing_off: list[tuple[float, str]] = []
         self.unresolved: list[ExchangeState] = []
         self.resolving: set[str] = set()
         self.active = 0
@@ -72,12 +72,12 @@ class Scheduler:
 
     # --- what could be served --------------------------------------------------------------------
 
-    def offer(self, exchanges: ExchangeSet, nominated_by: str = "") -> bool:
+    def offer(self, exchanges: ExchangeSet, freed_by: str = "") -> bool:
         """Make a set ready if it has enough for a session; whether it was."""
         if exchanges.is_queued or not self.is_worth_a_session(exchanges):
             return False
         exchanges.is_queued = True
-        heapq.heappush(self.ready, (-exchanges.waiting(), next(self.order), exchanges, nominated_by))
+        heapq.heappush(self.ready, (-exchanges.waiting(), next(self.order), exchanges, freed_by))
         return True
 
     def is_worth_a_session(self, exchanges: ExchangeSet) -> bool:
@@ -94,7 +94,7 @@ class Scheduler:
         if name in self.lines:
             self.freed.append(name)
 
-    def nominate(self) -> None:
+    def offer_waiting(self) -> None:
         """Make ready the first set of each line that is still worth a session."""
         while self.freed:
             line = self.lines[name := self.freed.pop()]
@@ -107,19 +107,19 @@ class Scheduler:
 
     def assignments(self, now: float) -> Iterator[Assignment]:
         """What can be opened now, longest queue first; a few at a time, since queues change meanwhile."""
-        self.wake(now)
-        self.nominate()
+        self.end_back_offs(now)
+        self.offer_waiting()
         left = BATCH
         while left and self.has_more():
-            _, _, exchanges, nominated_by = heapq.heappop(self.ready)
+            _, _, exchanges, freed_by = heapq.heappop(self.ready)
             exchanges.is_queued = False
             found, lacking = self.assign(exchanges, now)
-            if nominated_by and nominated_by not in lacking:
-                self.free(nominated_by)  # there may be room for one more
+            if freed_by and freed_by not in lacking:
+                self.free(freed_by)  # there may be room for one more
             if found is not None:
                 self.begin(found)
                 yield found
-            self.nominate()
+            self.offer_waiting()
             left -= 1
 
     def has_more(self) -> bool:
@@ -144,7 +144,7 @@ class Scheduler:
         if host.addresses is None:
             return [self.look_up(host)]
         if host.not_before > now:
-            heapq.heappush(self.sleeping, (host.not_before, host.host))
+            heapq.heappush(self.backing_off, (host.not_before, host.host))
             return [host.host]
         if host.active >= host.limit:
             return [host.host]
@@ -202,11 +202,11 @@ class Scheduler:
 
     # --- waiting --------------------------------------------------------------------------------------
 
-    def wake(self, now: float) -> None:
+    def end_back_offs(self, now: float) -> None:
         """Free the hosts whose back-off is over."""
-        while self.sleeping and self.sleeping[0][0] <= now:
-            self.free(heapq.heappop(self.sleeping)[1])
+        while self.backing_off and self.backing_off[0][0] <= now:
+            self.free(heapq.heappop(self.backing_off)[1])
 
     def next_time(self) -> float | None:
         """When the next back-off is over; None if there is none."""
-        return self.sleeping[0][0] if self.sleeping else None
+        return self.backing_off[0][0] if self.backing_off else None

@@ -55,15 +55,15 @@ def unwrapped(address: IPAddress) -> Iterator[IPAddress]:
         yield relayed
 
 
-async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], patience: float) -> str | Failure:
+async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float) -> str | Failure:
     """Connect to the first address that accepts; return it, or the most important failure.
 
-    `patience` is in seconds for all addresses together; each attempt gets an equal share of what is left.
+    `seconds` is the time for all addresses together; each attempt gets an equal share of what is left.
     """
     allowed = [address for address in target.addresses if may_dial(address, target.allow_networks)]
     if not allowed:
         return Failure(FailureKind.NOT_DIALLED, not_dialled(target.addresses))
-    until = asyncio.get_running_loop().time() + patience
+    until = asyncio.get_running_loop().time() + seconds
     failures = []
     for index, address in enumerate(allowed):
         share = (until - asyncio.get_running_loop().time()) / (len(allowed) - index)
@@ -82,16 +82,16 @@ def not_dialled(addresses: Sequence[str]) -> str:
 
 
 async def attempt(
-    address: str, target: Target, protocol: Callable[[], asyncio.Protocol], patience: float
+    address: str, target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float
 ) -> Failure | None:
     """Try one address."""
     loop = asyncio.get_running_loop()
     source = (target.source, 0) if target.source else None
     try:
-        async with asyncio.timeout(patience):
+        async with asyncio.timeout(seconds):
             await loop.create_connection(protocol, address, target.port, local_addr=source)
     except TimeoutError:
-        return Failure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {patience:g} s")
+        return Failure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
     except OSError as exc:
         kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
         return Failure(kind, f"{address}: {exc.strerror or exc}")

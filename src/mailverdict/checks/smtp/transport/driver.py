@@ -276,8 +276,8 @@ class SessionProtocol(asyncio.Protocol):
     def wait_for(self, phase: str) -> None:
         """Wait for a reply; a trickle of bytes does not move the deadline, a complete reply does."""
         self.waiting = phase
-        patience = {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(phase, self.timeouts.command)
-        self.deadline = min(self.since + patience, self.end)
+        timeout = {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(phase, self.timeouts.command)
+        self.deadline = min(self.since + timeout, self.end)
         if self.timer is None or self.timer.cancelled() or self.timer.when() > self.deadline:
             self.arm()
 
@@ -316,9 +316,9 @@ class SessionProtocol(asyncio.Protocol):
         if self.parser.is_inside or self.replies:
             return Failure(FailureKind.TLS, "bytes in the clear after the server was ready for TLS")
         assert self.transport
-        patience = max(0.001, min(self.timeouts.command, self.end - self.loop.time()))
+        timeout = max(0.001, min(self.timeouts.command, self.end - self.loop.time()))
         try:
-            transport = await self.loop.start_tls(self.transport, self, self.tls, ssl_handshake_timeout=patience)
+            transport = await self.loop.start_tls(self.transport, self, self.tls, ssl_handshake_timeout=timeout)
         except (OSError, ssl.SSLError, TimeoutError) as exc:
             return Failure(FailureKind.TLS, f"TLS failed: {str(exc) or type(exc).__name__}")
         if transport is None:  # the connection was lost in the meantime
