@@ -61,7 +61,7 @@ def test_a_lost_answer_is_its_own_error() -> None:
     assert error_of(NoAnswer(error, was_sent=True)) is error
 
 
-def test_odd_details_are_no_numbers() -> None:
+def test_details_of_another_type_are_not_numbers() -> None:
     refusal = error_of(Failure("QUOTA_EXCEEDED", "m", 429, {"limit": "100", "remaining": True, "requested": None}))
     assert isinstance(refusal, QuotaExceeded)
     assert (refusal.limit, refusal.remaining, refusal.requested) == (None, None, None)
@@ -74,7 +74,7 @@ def test_success_is_handed_on_and_failure_raised() -> None:
         success_of(Failure("X", "m", 500, {}))
 
 
-def test_a_limiter_is_no_quota() -> None:
+def test_a_rate_limit_is_not_a_quota() -> None:
     assert not is_quota_refusal(Failure("RATE_LIMITED", "m", 429, {}))
 
 
@@ -105,6 +105,6 @@ def test_a_malformed_address_is_refused_as_one() -> None:
     assert rejected_row("no at", "mx", "Invalid email format")["reasons"] == ""
 
 
-def test_a_refusal_for_another_reason_is_no_verdict() -> None:
+def test_a_rejection_for_another_reason_has_no_verdict() -> None:
     row = rejected_row("ada@example.org", "smtp", "Domain not served")
     assert (row["status"], row.get("result"), row["error"]) == ("error", None, "REJECTED")

@@ -187,7 +187,7 @@ UNSURE: list[ApiAnswer] = [
 
 
 @pytest.mark.parametrize("answer", UNSURE)
-def test_a_lost_submission_that_was_counted_is_uncertain_and_told(answer: ApiAnswer) -> None:
+def test_a_lost_submission_that_was_counted_is_uncertain_with_a_notice(answer: ApiAnswer) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(10), answer, quota(15)])
     assert kinds(taken)[3:] == ["POST", "Pause", "GET", "QuotaSeen", "Deferred", "Noticed"]
@@ -211,7 +211,7 @@ def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(an
     assert RESUBMISSIONS == 1
 
 
-def test_a_turn_of_the_day_after_a_loss_tells_nothing_so_it_is_uncertain() -> None:
+def test_a_new_day_after_a_loss_leaves_it_uncertain() -> None:
     taken = drive(new_submission(addresses(5)), [quota(10), RESET, quota(0)])
     assert taken[-2].why == "uncertain"
 
@@ -286,7 +286,7 @@ def test_a_status_that_no_table_knows_counts_as_paid() -> None:
     assert [len(step.jobs) for step in taken if isinstance(step, Submitted)] == [1]
 
 
-def test_the_quota_is_told_each_time_it_is_seen() -> None:
+def test_the_quota_is_yielded_each_time_it_is_read() -> None:
     taken = drive(new_submission(["a@b.org"]), [quota(3), RESET, quota(4)])
     assert [step.quota.used for step in taken if isinstance(step, QuotaSeen)] == [3, 4]
 
@@ -310,7 +310,7 @@ def test_matching_never_raises_and_gives_one_entry_per_address(data: Any) -> Non
 RECORD = {"daily_limit": 100, "used": 40, "remaining": 60}
 
 
-def test_asking_tells_the_quota_and_gives_it_back() -> None:
+def test_requesting_the_quota_yields_and_returns_it() -> None:
     steps = request_quota()
     assert next(steps) == QUOTA_REQUEST
     assert steps.send(Success(RECORD, {})) == QuotaSeen(Quota(100, 40, 60))
@@ -319,7 +319,7 @@ def test_asking_tells_the_quota_and_gives_it_back() -> None:
     assert over.value.value == Quota(100, 40, 60)
 
 
-def test_asking_raises_what_the_service_said() -> None:
+def test_requesting_the_quota_raises_the_error_of_the_service() -> None:
     steps = request_quota()
     next(steps)
     with pytest.raises(ServiceError, match="down"):
@@ -344,7 +344,7 @@ def test_the_record_is_read_bare_and_in_an_envelope() -> None:
         {**RECORD, "daily_limit": 10**30},
     ],
 )
-def test_what_is_no_record_is_refused(body: Any) -> None:
+def test_a_body_that_is_not_a_quota_record_is_refused(body: Any) -> None:
     with pytest.raises(ContractError):
         read_quota(body)
 

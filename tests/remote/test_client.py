@@ -175,7 +175,7 @@ def test_retry_after_is_respected_for_a_limiter_also_by_a_submission() -> None:
     assert (calls, seconds) == (2, 7.0)
 
 
-def test_a_limiter_that_asks_for_more_than_seconds_is_told_not_waited_for() -> None:
+def test_a_rate_limit_that_asks_for_a_long_wait_is_returned_not_waited_for() -> None:
     answer, calls, seconds = ask(reply(429, b"", **{"Retry-After": "3600"}))
     assert isinstance(answer, Failure)
     assert (answer.retry_after, calls, seconds) == (3600.0, 1, 0.0)
@@ -241,7 +241,7 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_taken_in() -> None:
     assert "larger than" in str(answer.error)
 
 
-def test_an_answer_nested_too_deeply_is_no_answer() -> None:
+def test_an_answer_nested_too_deeply_is_not_an_answer() -> None:
     assert isinstance(ask(reply(200, b"[" * 100_000))[0], NoAnswer)
 
 
@@ -329,7 +329,7 @@ def test_base_urls_have_one_normal_form(text: str, url: str, why: str) -> None:
         b"http://h",
     ],
 )
-def test_what_is_no_base_url_is_refused(text: Any) -> None:
+def test_a_text_that_is_not_a_base_url_is_refused(text: Any) -> None:
     with pytest.raises(SettingsError, match="base_url"):
         parse_base_url(text)
 

@@ -25,7 +25,7 @@ def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_o
     assert [len(each) for each in service.batches] == [100, 100, 50]
 
 
-def test_jobs_are_told_before_the_first_poll() -> None:
+def test_jobs_are_yielded_before_the_first_poll() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = World(loop)
         async with aclosing(world.backend.verify(batch(addresses(5)))) as events:
@@ -82,7 +82,7 @@ def test_a_job_that_fails_technically_is_an_error_row_and_no_verdict() -> None:
     assert {(row["status"], row["result"]) for row in outcome.rows.values()} == {("error", None)}
 
 
-def test_what_is_not_finished_after_15_minutes_stays_pending_and_is_told() -> None:
+def test_what_is_not_finished_after_15_minutes_stays_pending_with_a_notice() -> None:
     outcome, service = verify_scripted(addresses(4), duration=lambda e: 1e9 if e.startswith("user1") else 1.0)
     assert outcome.deferred == {"user1@example1.org": "gave_up"}
     assert len(outcome.rows) == 3
@@ -106,7 +106,7 @@ def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
     run_virtual(main)
 
 
-def test_an_old_job_that_is_still_not_over_is_polled_once_and_let_be() -> None:
+def test_an_old_job_that_is_not_finished_is_polled_once_and_given_up() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = World(loop, duration=lambda _: 1e9)
         first = await world.verify(addresses(3))
@@ -261,7 +261,7 @@ def test_another_json_is_one_error_that_says_what_was_seen() -> None:
     assert service.requests["bulk"] == 0
 
 
-def test_an_outage_during_polling_is_an_error_after_a_minute_with_settled_rows_told() -> None:
+def test_an_outage_during_polling_is_an_error_after_a_minute_and_settled_rows_are_kept() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = World(loop, duration=lambda e: 1.0 if e.startswith("user1") else 50.0)
 
@@ -382,6 +382,6 @@ def test_cancelling_ends_every_request() -> None:
     run_virtual(main)
 
 
-def test_a_long_wait_is_told() -> None:
+def test_a_long_wait_is_an_event() -> None:
     outcome, _ = verify_scripted(addresses(1), duration=lambda _: 60.0)
     assert max(outcome.waits) == pytest.approx(5.0, abs=0.1)

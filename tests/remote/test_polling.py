@@ -78,13 +78,13 @@ def test_trouble_with_the_service_says_nothing_about_the_job() -> None:
     assert follow(lambda _: next(results)) == (VERIFICATION, [2.0, 4.0, 6.0, 8.0])
 
 
-def test_a_job_whose_polls_keep_failing_is_let_be_in_the_end() -> None:
+def test_a_job_whose_polls_keep_failing_is_given_up_in_the_end() -> None:
     ending, ages = follow(lambda _: DOWN)
     assert ending == GaveUp("without a usable answer (TransportError)")
     assert ages[-1] >= 900
 
 
-def test_an_old_job_is_not_let_be_over_one_failing_poll() -> None:
+def test_an_old_job_is_not_given_up_after_one_failing_poll() -> None:
     results = iter([DOWN, "queued"])
     follower = follow_job(JOB, SCHEDULE, 90_000.0)
     next(follower)
@@ -194,7 +194,7 @@ def test_news_of_an_earlier_revision_carries_the_type_that_was_asked() -> None:
     assert (result.result, result.validation_type) == ("invalid", "smtp")
 
 
-def test_another_job_s_record_is_no_news_of_this_one() -> None:
+def test_another_job_s_record_is_not_a_result_of_this_one() -> None:
     done = record(status="done", verification=payload("eve@example.org", "smtp"))
     done.data["job_id"] = "j2"
     assert isinstance(read_poll(JOB, done), ContractError)
@@ -212,7 +212,7 @@ def test_a_finished_job_with_an_unusable_payload_is_over_all_the_same(verificati
 @pytest.mark.parametrize(
     "data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}]
 )
-def test_data_that_is_no_record_is_trouble_with_the_service(data: Any) -> None:
+def test_data_that_is_not_a_record_is_an_error_of_the_service(data: Any) -> None:
     assert isinstance(read_poll(JOB, Success(data, {})), ContractError)
 
 

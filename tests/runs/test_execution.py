@@ -129,12 +129,12 @@ class TestEvents:
         done = execute(ScriptedBackend([Noticed("slow"), Noticed("dead"), Noticed("slow")]))
         assert done.notices == ["slow", "dead"]
 
-    def test_an_answer_nobody_asked_for_is_the_backends_error(self):
+    def test_an_answer_about_another_address_is_an_error_of_the_backend(self):
         done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:1])), Settled(rows_of(["eve@example.org"]))]))
         assert "'eve@example.org'" in str(done.error)
         assert statuses(done) == ["done"] + ["pending"] * 4
 
-    def test_nothing_to_do_asks_nobody(self):
+    def test_an_empty_column_makes_no_request(self):
         backend = ScriptedBackend()
         done = execute(backend, [])
         assert (backend.asked, done.progress.state, done.results.table("mx").num_rows) == ([], "done", 0)
@@ -147,7 +147,7 @@ class TestEnds:
         assert done.progress.state == "failed"
         assert len(done.progress.message) == 300
 
-    def test_any_other_error_is_told_and_raised_as_it_is(self):
+    def test_any_other_error_is_reported_and_raised_unchanged(self):
         execution = Execution(
             pa.array(EMAILS), ScriptedBackend([ZeroDivisionError("a bug")]), RunSettings(ValidationType.MX)
         )
@@ -220,7 +220,7 @@ class TestLimits:
         assert backend.asked == [EMAILS[2:4]]
         assert (done.progress.from_journal, statuses(done)) == (2, ["done"] * 4 + ["pending"])
 
-    def test_offline_asks_nobody(self):
+    def test_offline_makes_no_request(self):
         backend = ScriptedBackend()
         done = execute(backend, offline=True, journal=Notes(known=EMAILS[:2]))
         assert backend.asked == []
@@ -235,7 +235,7 @@ class TestQuota:
         assert (done.error, done.progress.state) == (None, "stopped")
         assert done.progress.message == "3 left: the daily quota is used up; call again later to go on"
 
-    def test_raise_tells_the_numbers(self):
+    def test_raise_reports_the_numbers(self):
         done = execute(
             ScriptedBackend([QuotaSeen(Quota(100, 98, 2)), Settled(rows_of(EMAILS[:2])), self.SHORT]), on_quota="raise"
         )
@@ -256,7 +256,7 @@ class TestQuota:
         assert (done.progress.state, done.newly_verified) == ("done", 5)
 
     @pytest.mark.parametrize("why", ["gave_up", "uncertain", "rejected"])
-    def test_other_delays_are_no_reason_to_wait(self, why):
+    def test_other_delays_do_not_start_a_wait(self, why):
         naps = Naps()
         done = execute(ScriptedBackend([Deferred(tuple(EMAILS), why)]), on_quota="wait", sleep=naps)
         assert (naps.taken, done.progress.state) == ([], "stopped")

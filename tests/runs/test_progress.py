@@ -25,7 +25,7 @@ def test_every_state_but_running_is_an_end(state, is_over):
 
 
 @pytest.mark.parametrize("is_free", [True, False])
-def test_a_bar_is_shown_as_told(is_free):
+def test_a_bar_is_shown_as_requested(is_free):
     assert wants_bar(progress=True, is_free=is_free)
     assert not wants_bar(progress=False, is_free=is_free)
 

@@ -33,7 +33,7 @@ def test_positions_are_found_by_either_way_of_looking(size, picked):
 
 @pytest.mark.parametrize("size", [3, 2 * SMALL])
 @pytest.mark.parametrize("stranger", ["eve@example.org", "A1@example.org", "", "x" * 9_999])
-def test_a_stranger_is_the_backends_error(size, stranger):
+def test_an_unknown_address_is_an_error_of_the_backend(size, stranger):
     with pytest.raises(BackendError, match=r"the backend answered about '.{0,99}, which it was not asked about"):
         rows_for(size).positions_of(pa.chunked_array([["a1@example.org", stranger]]))
 

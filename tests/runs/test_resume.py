@@ -60,7 +60,7 @@ def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp
     run_virtual(main)
 
 
-def test_a_submission_that_may_have_been_counted_is_held_and_told_until_its_day(tmp_path: Path) -> None:
+def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = World(loop)
         leave_behind(world, tmp_path / "j.db", addresses(3))
@@ -161,7 +161,7 @@ def test_a_run_does_not_wait_without_a_lost_submission_or_without_a_quota(tmp_pa
     assert execution.progress.state == "done"
 
 
-def test_a_living_run_is_not_judged(journal: Journal) -> None:
+def test_the_submission_of_a_running_process_is_not_resolved(journal: Journal) -> None:
     journal.record(KEY, Submitting("t", ("a@x.org",), 0))
     assert journal.seconds_to_resolve(KEY) is None
 
@@ -170,7 +170,7 @@ def settle(journal: Journal, email: str) -> None:
     journal.record(KEY, Settled(rows_to_table([Verification(email, "smtp", "valid")], source="remote")))
 
 
-def test_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> None:
+def test_the_reasons_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> None:
     with Journal(tmp_path / "j.db", clock=lambda: EPOCH) as other:
         other.claim(KEY, ["leased@x.org", "held@x.org", "job@x.org"])
         other.record(KEY, Submitting("t", ("held@x.org", "job@x.org"), 0))
@@ -185,7 +185,7 @@ def test_why_addresses_were_not_claimed(journal: Journal, tmp_path: Path) -> Non
         assert told[1] == "1 addresses are being verified by another process on this journal"
 
 
-def test_nothing_is_told_where_all_is_answered_or_polled(journal: Journal) -> None:
+def test_there_is_no_notice_if_all_is_settled_or_polled(journal: Journal) -> None:
     journal.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),)))
     settle(journal, "known@x.org")
     assert list(find_unclaimed(journal, KEY, pa.array(["job@x.org"])).notices()) == []

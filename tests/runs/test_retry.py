@@ -71,7 +71,7 @@ def test_every_reason_asked_again_is_one_of_the_contract_s_unknowns() -> None:
     assert all(seconds > 0 for seconds in ASK_AGAIN.values())
 
 
-def test_not_now_is_told_with_the_time_to_call_again() -> None:
+def test_the_hint_counts_temporary_answers_and_names_the_time_to_call_again() -> None:
     table = rows(
         ("done", "unknown", "greylisted"),
         ("done", "unknown", "rate_limited;role"),
@@ -85,7 +85,7 @@ def test_not_now_is_told_with_the_time_to_call_again() -> None:
     )
 
 
-def test_nothing_is_told_where_every_answer_is_one() -> None:
+def test_there_is_no_hint_without_temporary_answers() -> None:
     assert retry_hint(rows(("done", "unknown", "timeout"), ("done", "valid", ""), ("error", None, None))) == ""
     assert retry_hint(rows().slice(0, 0)) == ""
 
@@ -96,7 +96,7 @@ def test_a_hold_doubles_up_to_a_month() -> None:
 
 
 @pytest.mark.parametrize(
-    ("used_before", "used", "now", "judgement"),
+    ("used_before", "used", "now", "expected"),
     [
         (5, 5, 100.0, LostSubmission.NOT_COUNTED),
         (5, 5, 1.0, LostSubmission.TOO_EARLY),
@@ -106,5 +106,7 @@ def test_a_hold_doubles_up_to_a_month() -> None:
         (5, 5, 86_400.0, LostSubmission.MAYBE_COUNTED),
     ],
 )
-def test_judging_a_lost_submission(used_before: int | None, used: int, now: float, judgement: LostSubmission) -> None:
-    assert classify_lost_submission(sent_at=0.0, used_before=used_before, used=used, now=now) is judgement
+def test_classifying_a_lost_submission(
+    used_before: int | None, used: int, now: float, expected: LostSubmission
+) -> None:
+    assert classify_lost_submission(sent_at=0.0, used_before=used_before, used=used, now=now) is expected

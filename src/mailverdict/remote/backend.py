@@ -47,7 +47,10 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-MAX_PARALLEL = 100
+MAX_PARALLEL = 100  # polls
+MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
+OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
+MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
 MALFORMED_CODES = ("EMAIL_REQUIRED", "E1002")  # errors of the single check for an address that the service refuses
 
 
@@ -180,12 +183,12 @@ class RemoteBackend:
         Raises
         ------
         BackendError
-            When the service cannot be used; the message names the URL and what was seen.
+            If the service cannot be used; the message names the URL and the cause.
         """
         submission = Submission(
             batch.addresses.to_pylist(), str(batch.validation_type), clock=self.clock, new_token=new_token
         )
-        async with self.client() as client:
+        async with self._client() as client:
             stream = EventStream(
                 client, submission, schedule=self.poll, parallel=self.max_parallel_polls, clock=self.clock
             )
@@ -206,9 +209,9 @@ class RemoteBackend:
         BackendError
             If the service gives no usable answer.
         """
-        async with self.client() as client:
+        async with self._client() as client:
             data = success_of(await client.send(QUOTA_REQUEST)).data
-        return self.parse(read_quota, data)
+        return self._parse(read_quota, data)
 
     async def check(self, email: str, validation_type: str) -> Verification:
         """Verify one address at once, by the service's single check; it may cost a unit of quota.
@@ -244,14 +247,14 @@ class RemoteBackend:
             {"email": email, "validation_type": str(validation_type)},
             is_repeatable=False,
         )
-        async with self.client() as client:
+        async with self._client() as client:
             answer = await client.send(request)
         if isinstance(answer, Failure) and answer.code in MALFORMED_CODES:
             malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
             return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
-        return asked_as(self.parse(parse_payload, success_of(answer).data), email)
+        return asked_as(self._parse(parse_payload, success_of(answer).data), email)
 
-    def client(self) -> Client:
+    def _client(self) -> Client:
         """A client for the running event loop; its sockets are closed at the end of the call."""
         if self._is_closed:
             raise BackendError(f"{self!r} was closed; make a new one")
@@ -265,7 +268,7 @@ class RemoteBackend:
             clock=self.clock,
         )
 
-    def parse(self, read: Callable[[object], T], data: object) -> T:
+    def _parse(self, read: Callable[[object], T], data: object) -> T:
         """Read an answer's data; an error names the URL."""
         try:
             return read(data)
@@ -317,17 +320,12 @@ def check_timeout(timeout: Duration) -> float:
     return seconds
 
 
-MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
-OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
-MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
-
-
 @dataclass(order=True)
 class PolledJob:
     """A job and the time of its next poll; ordered for the heap."""
 
-    at: float
-    number: int
+    due: float  # seconds since the epoch
+    number: int  # order of jobs that are due at the same time
     job: Job = field(compare=False)
     follower: Generator[float, TimedPollResult, Ending] = field(compare=False)
 
@@ -348,7 +346,7 @@ class EventStream:
         self.parallel, self.clock = parallel, clock
         self.queue: list[PolledJob] = []
         self.polls: dict[asyncio.Task[ApiAnswer], PolledJob] = {}
-        self.numbers = 0
+        self.job_count = 0
         self.paused_until = 0.0
         self.failing_since: float | None = None
         self.given_up: Counter[str] = Counter()
@@ -390,9 +388,9 @@ class EventStream:
         """Poll jobs from now on, with staggered first polls."""
         now = self.clock()
         for place, job in enumerate(jobs):
-            self.numbers += 1
+            self.job_count += 1
             follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
-            heapq.heappush(self.queue, PolledJob(next(follower), self.numbers, job, follower))
+            heapq.heappush(self.queue, PolledJob(next(follower), self.job_count, job, follower))
 
     async def submit(self) -> AsyncGenerator[Event, None]:
         """Submit one batch; each event is yielded and processed before the next step."""
@@ -426,7 +424,7 @@ class EventStream:
 
     def next_due(self) -> float:
         """When the next poll may start."""
-        return max(self.queue[0].at, self.paused_until) if self.queue else float("inf")
+        return max(self.queue[0].due, self.paused_until) if self.queue else float("inf")
 
     def wait_events(self) -> Iterator[Event]:
         """An event if nothing is to do for a while: no poll under way or due, nothing to submit."""
@@ -474,7 +472,7 @@ class EventStream:
         if isinstance(result, RateLimited) and result.retry_after:
             self.paused_until = max(self.paused_until, now + result.retry_after)
         try:
-            polled.at = polled.follower.send(TimedPollResult(result, now))
+            polled.due = polled.follower.send(TimedPollResult(result, now))
         except StopIteration as over:
             ending: Ending = over.value
             return ending

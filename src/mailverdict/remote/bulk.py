@@ -46,7 +46,7 @@ __all__ = [
 
 GRACE = 5.0  # seconds that a service may need to count a submission whose answer was lost
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
-QUOTA_INTERVAL = 900.0  # seconds until a used-up quota is worth reading again; services do not tell its reset
+QUOTA_INTERVAL = 900.0  # seconds until a used-up quota is worth reading again; services do not announce its reset
 REQUEST_TIMEOUT = 408
 # Error codes after which a submission may have been counted, whatever the HTTP status.
 UNCERTAIN_CODES = frozenset({"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTREAM_SCHEMA_MISMATCH", "INTERNAL_ERROR"})

@@ -232,13 +232,7 @@ class Client:
 
 
 def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) -> bytes:
-    """Fetch a file that the user asked for by its URL.
-
-    Raises
-    ------
-    TransportError
-        If it cannot be had, is not there, or is larger than `limit` octets.
-    """
+    """Download a file; `TransportError` if that fails or the file is larger than `limit` octets."""
     body = bytearray()
     try:
         with httpx.stream("GET", url, follow_redirects=True, timeout=timeout) as response:

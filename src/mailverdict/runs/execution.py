@@ -37,7 +37,7 @@ __all__ = ["Execution", "RunSettings", "unique_addresses"]
 
 logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
-QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not tell when its day ends
+QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
 OWN_FIELDS = ("status", "result", "reasons")  # fields that a run itself needs at its end
 Positions = npt.NDArray[np.int64]
@@ -92,7 +92,7 @@ class Execution:
         return self.backend.journal_key(self.settings.validation_type)
 
     async def run(self) -> None:
-        """Run to the end; the last progress tells how it ended, also after an error."""
+        """Run to the end; the last progress shows how it ended, also after an error."""
         try:
             await self.run_stages()
         except asyncio.CancelledError:
@@ -193,7 +193,7 @@ class Execution:
         return jobs, np.setdiff1d(todo, in_flight, assume_unique=True)
 
     def claim(self, todo: Positions) -> tuple[Positions, list[Job]]:
-        """What this run may submit, and jobs that another process has submitted meanwhile.
+        """What this run may submit, and jobs that another process has submitted since.
 
         The limit counts what is claimed: held addresses do not use it up.
         """
@@ -207,7 +207,7 @@ class Execution:
         return own, self.reuse_unclaimed(left) if len(left) else []
 
     def reuse_unclaimed(self, left: Positions) -> list[Job]:
-        """Use what other processes have settled or submitted meanwhile; add a notice about the rest."""
+        """Use what other processes have settled or submitted since; add a notice about the rest."""
         assert self.journal is not None
         self.reuse_known(self.addresses.take(pa.array(left)))
         still = np.intersect1d(left, self.results.unsettled(), assume_unique=True)
@@ -266,7 +266,7 @@ class Execution:
     async def wait_for_quota(self) -> Positions:
         """Sleep until the quota may have changed; returns the addresses that are still to be submitted."""
         hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
-        self.emit_progress(message="waiting for the daily quota to turn over")
+        self.emit_progress(message="waiting for the daily quota to be reset")
         await self.sleep(max(min(hints, default=QUOTA_INTERVAL), MIN_QUOTA_INTERVAL))
         emails = [email for each in self.short_of_quota for email in each.emails]
         return np.sort(self.results.positions_of(pa.array(emails, pa.string())))
@@ -337,7 +337,7 @@ class Execution:
 class Unclaimed:
     """Addresses that this run may not submit, and the reasons."""
 
-    jobs: list[Job]  # submitted by another process meanwhile; polled by this run as well
+    jobs: list[Job]  # submitted by another process since; polled by this run as well
     held: int  # addresses whose submission was lost; they may have been paid for
     free_at: float | None  # seconds since the epoch when the first of those may be sent again
     elsewhere: int  # addresses that another process is about to submit

@@ -171,7 +171,7 @@ def test_an_answer_older_than_asked_for_is_not_given(journal: Journal, clock: Cl
 
 
 @pytest.mark.parametrize("reason", ["throttled", "rate_limited", "greylisted"])
-def test_not_now_is_never_handed_out_as_an_answer(journal: Journal, reason: str) -> None:
+def test_a_temporary_answer_is_never_reused(journal: Journal, reason: str) -> None:
     journal.record(KEY, Settled(answers("a@x.org", result="unknown", reasons=(reason, "role"))))
     assert known(journal, "a@x.org") == {}
     assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
@@ -211,7 +211,7 @@ def test_jobs_in_flight_are_given_for_the_addresses_asked_until_they_are_settled
     assert [job.email for job in journal.in_flight(KEY, column("a@x.org", "b@x.org"))] == ["b@x.org"]
 
 
-def test_a_job_that_is_let_be_stays_in_flight(journal: Journal) -> None:
+def test_a_job_that_is_given_up_stays_in_flight(journal: Journal) -> None:
     journal.record(KEY, Submitted(jobs("a@x.org")))
     journal.record(KEY, Deferred(("a@x.org",), "gave_up"))
     assert len(journal.in_flight(KEY, column("a@x.org"))) == 1
@@ -276,7 +276,7 @@ def test_a_lease_without_a_sign_of_life_ends(path: Path, clock: Clock) -> None:
         assert two.claim(KEY, ["a@x.org"]) == ["a@x.org"]
 
 
-def test_who_lost_its_lease_while_asleep_cannot_submit(path: Path, clock: Clock) -> None:
+def test_a_process_that_lost_its_lease_cannot_submit(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as asleep, Journal(path, clock=clock) as other:
         asleep.claim(KEY, ["a@x.org", "b@x.org"])
         clock.now += LEASE + 1
@@ -292,7 +292,7 @@ def test_what_is_paid_for_cannot_be_submitted(journal: Journal) -> None:
         journal.record(KEY, Submitting("t", ("a@x.org",), 0))
 
 
-def test_an_announced_submission_is_uncertain_until_an_event_says_more(journal: Journal) -> None:
+def test_an_announced_submission_is_uncertain_until_another_event(journal: Journal) -> None:
     journal.record(KEY, Submitting("t", ("a@x.org", "b@x.org"), 7))
     assert [(each.email, each.used_before, each.free_at) for each in journal.uncertain(KEY)] == [
         ("a@x.org", 7, NOON + HOLD),
@@ -343,7 +343,7 @@ def leave_behind(path: Path, clock: Clock, used_before: int | None = 7) -> None:
         (7, 3, GRACE, False, "a new day began"),
     ],
 )
-def test_a_quota_reading_judges_what_a_dead_run_left(
+def test_a_quota_reading_resolves_what_an_ended_process_left(
     path: Path, clock: Clock, used_before: int | None, used: int, later: float, is_free: bool, why: str
 ) -> None:
     leave_behind(path, clock, used_before)
@@ -353,7 +353,7 @@ def test_a_quota_reading_judges_what_a_dead_run_left(
         assert (journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]) is is_free, why
 
 
-def test_a_judgement_is_made_once_and_not_by_a_later_coincidence(path: Path, clock: Clock) -> None:
+def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(path: Path, clock: Clock) -> None:
     leave_behind(path, clock)
     clock.now += GRACE
     with Journal(path, clock=clock) as journal:
@@ -362,7 +362,7 @@ def test_a_judgement_is_made_once_and_not_by_a_later_coincidence(path: Path, clo
         assert journal.claim(KEY, ["a@x.org"]) == []
 
 
-def test_what_is_too_early_to_judge_is_judged_later(path: Path, clock: Clock) -> None:
+def test_what_is_too_early_to_resolve_is_resolved_later(path: Path, clock: Clock) -> None:
     leave_behind(path, clock)
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
@@ -371,7 +371,7 @@ def test_what_is_too_early_to_judge_is_judged_later(path: Path, clock: Clock) ->
         assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
 
 
-def test_a_living_run_s_submission_is_not_judged_by_others(path: Path, clock: Clock) -> None:
+def test_the_submission_of_a_running_process_is_not_resolved_by_others(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as alive, Journal(path, clock=clock) as other:
         alive.claim(KEY, ["a@x.org"])
         alive.record(KEY, Submitting("t", ("a@x.org",), 7))
@@ -499,7 +499,7 @@ DAMAGE = {"overwritten": overwrite, "truncated": truncate, "later version": from
 
 
 @pytest.mark.parametrize("how", ["text", "short", "another SQLite file", *DAMAGE])
-def test_a_file_that_is_no_journal_is_an_error_and_left_byte_for_byte(path: Path, how: str) -> None:
+def test_a_file_that_is_not_a_journal_is_an_error_and_left_byte_for_byte(path: Path, how: str) -> None:
     damaged(path, how)
     before = path.read_bytes()
     for _ in range(2):
@@ -542,7 +542,7 @@ def test_a_journal_that_others_could_read_is_made_private_also_while_it_is_open(
         assert modes(path) == {"": 0o600, "-wal": 0o600, "-shm": 0o600}
 
 
-def test_a_folder_is_no_journal(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_journal(tmp_path: Path) -> None:
     with pytest.raises(JournalError):
         Journal(tmp_path)
 
@@ -579,7 +579,7 @@ def test_an_event_that_cannot_be_written_leaves_nothing_behind(journal: Journal)
     assert len(journal.uncertain(KEY)) == 1
 
 
-def test_runs_list_what_is_held(journal: Journal, clock: Clock) -> None:
+def test_the_summary_counts_what_the_journal_contains(journal: Journal, clock: Clock) -> None:
     journal.record(KEY, Settled(answers("a@x.org", "b@x.org")))
     clock.now += 60
     journal.record(KEY, Settled(answers("c@x.org", result="unknown")))

@@ -65,6 +65,6 @@ def test_a_long_outcome_fits() -> None:
 
 
 @pytest.mark.parametrize("bodies", [["{"], ["{}", "nonsense"], ["[1]"], ['{"role": "text"}']])
-def test_what_is_no_outcome_is_an_error(bodies: list[str]) -> None:
+def test_a_text_that_is_not_an_outcome_is_an_error(bodies: list[str]) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - pyarrow's own message
         unpack(bodies)

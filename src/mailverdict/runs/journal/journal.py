@@ -50,7 +50,7 @@ class Attempt:
     address: str  # as the journal stores it
     sent_at: float  # seconds since the epoch
     used_before: int | None  # the quota's `used` just before
-    free_at: float  # when it may be sent again if nothing is learnt until then
+    free_at: float  # when it may be sent again if nothing is found out until then
 
 
 class Journal:
@@ -132,14 +132,14 @@ class Journal:
         """Seconds until a quota reading can show whether submissions of ended processes were counted; None: no such."""
         with self.transaction("DEFERRED"):
             unresolved = self.connection.execute(sql.SELECT_LAST_UNRESOLVED, (self.key_id(key),)).fetchall()
-            living = self.living_owners()
-        sent = [sent_at for owner, sent_at in unresolved if owner not in living]
+            running = self.running_owners()
+        sent = [sent_at for owner, sent_at in unresolved if owner not in running]
         return max(0.0, max(sent) + GRACE - self.clock()) if sent else None
 
     def claim(self, key: str, emails: Sequence[str] | pa.StringArray, *, limit: int | None = None) -> list[str]:
         """Lease addresses that are about to be submitted; returns those that may be, in order, each once.
 
-        Left out are addresses leased to another living process, in flight, held, or settled by
+        Left out are addresses leased to another running process, in flight, held, or settled by
         others since `settled` was last called. `limit` leases the first so many.
         """
         wanted = emails if isinstance(emails, pa.Array) else pa.array(emails, pa.string())
@@ -169,7 +169,7 @@ class Journal:
 
     @contextmanager
     def transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
-        """Commit on success, roll back on an error; by default no other process writes meanwhile."""
+        """Commit on success, roll back on an error; by default other processes cannot write until it ends."""
         with self.lock, sql.journal_errors(self.path):
             self.connection.execute(f"BEGIN {kind}")
             try:
@@ -182,7 +182,7 @@ class Journal:
     def on_key(self, key: str) -> JournalTransaction:
         """Within a transaction: what writes under `key`, which is added if it is new."""
         self.connection.execute(sql.INSERT_KEY, (key,))
-        return JournalTransaction(self.connection, self.key_id(key), self.owner, self.clock(), self.living_owners)
+        return JournalTransaction(self.connection, self.key_id(key), self.owner, self.clock(), self.running_owners)
 
     def key_id(self, key: str) -> int:
         """The number of a key; 0, which no row has, if the key is new."""
@@ -193,7 +193,7 @@ class Journal:
         row = self.connection.execute(query, values).fetchone()
         return int(row[0]) if row else 0
 
-    def living_owners(self) -> frozenset[int]:
+    def running_owners(self) -> frozenset[int]:
         """Processes that may still be running, this one included."""
         now = self.clock()
         owners = self.connection.execute(sql.SELECT_OWNERS).fetchall()
@@ -205,12 +205,12 @@ class Journal:
 
     def expire_owners(self) -> None:
         """Delete the leases of processes that have ended."""
-        living = json.dumps(sorted(self.living_owners()))
-        self.connection.execute(sql.DELETE_LEASES_OF_ENDED, (living,))
-        self.connection.execute(sql.DELETE_ENDED_OWNERS, (living,))
+        running = json.dumps(sorted(self.running_owners()))
+        self.connection.execute(sql.DELETE_LEASES_OF_ENDED, (running,))
+        self.connection.execute(sql.DELETE_ENDED_OWNERS, (running,))
 
     def renew_leases(self) -> None:
-        """Extend the leases of this process; adds it again if others have removed it meanwhile."""
+        """Extend the leases of this process; adds the process again if another one has removed it."""
         self.renewed_at = self.clock()
         self.connection.execute(
             sql.REPLACE_OWNER,
@@ -226,7 +226,7 @@ class JournalTransaction:
     key: int
     owner: int  # the process that writes
     now: float  # seconds since the epoch
-    living_owners: Callable[[], frozenset[int]]
+    running_owners: Callable[[], frozenset[int]]
 
     def execute_each(self, statement: str, rows: Iterable[tuple[Any, ...]]) -> None:
         """Run a statement for each row; its first parameter is the key."""
@@ -263,7 +263,7 @@ class JournalTransaction:
                 self.resolve_lost_submissions(event.quota.used)
 
     def record_submitting(self, event: Submitting) -> None:
-        """From here on the addresses may be paid for, until another event tells."""
+        """The addresses may be paid for from here on; only another event shows whether they are."""
         losses_by_address = dict(self.connection.execute(sql.SELECT_LOSSES, (self.key,)))
         for email in event.emails:
             address = identity(email)
@@ -325,9 +325,9 @@ class JournalTransaction:
     def resolve_lost_submissions(self, used: int) -> None:
         """Decide by the quota's `used` whether submissions of ended processes were counted."""
         unresolved = self.connection.execute(sql.SELECT_UNRESOLVED, (self.key,)).fetchall()
-        living = self.living_owners() if unresolved else frozenset()
+        running = self.running_owners() if unresolved else frozenset()
         for token, sent_at, used_before, owner in unresolved:
-            if owner in living:
+            if owner in running:
                 continue
             outcome = classify_lost_submission(sent_at=sent_at, used_before=used_before, used=used, now=self.now)
             if outcome is LostSubmission.NOT_COUNTED:

@@ -20,7 +20,7 @@ class Owner:
 
     host: str  # machine, and process-id namespace on Linux: a pid means nothing elsewhere
     pid: int
-    born: str  # seconds since the epoch when it started: tells it from a later process with the same pid; may be empty
+    born: str  # seconds since the epoch when it started: differs for a later process with the same pid; may be empty
 
     def has_ended(self) -> bool:
         """Whether the process certainly does not run any more."""

@@ -194,7 +194,7 @@ def open_file(path: Path) -> JournalConnection:
 
 
 def file_id(path: Path) -> tuple[int, int]:
-    """What tells a file from others, whatever its path."""
+    """Identifies a file, whatever its path."""
     status = path.stat()
     return status.st_dev, status.st_ino
 
