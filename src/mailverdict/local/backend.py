@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
@@ -122,8 +123,8 @@ class LocalBackend:
     def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]) -> None:
         self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks
         self.clock = clock
-        self.domains = DomainStage(self.settings)
-        self.mailboxes = MailboxStage(self.settings, self.domains)
+        self._network: tuple[DomainStage, MailboxStage] | None = None
+        self._lock = threading.Lock()  # two event loops may use the network for the first time at once
         self._lists = ListCache(self.settings.lists)
         self._session_limits: WeakValueDictionary[tuple[object, ...], asyncio.Semaphore] = WeakValueDictionary()
         self._is_closed = False
@@ -134,6 +135,24 @@ class LocalBackend:
         names = LocalSettings.__dataclass_fields__
         changed = [n for n in names if getattr(self.settings, n) != getattr(default, n)]
         return f"LocalBackend({', '.join(f'{n}={getattr(self.settings, n)!r}' for n in changed)})"
+
+    @property
+    def domains(self) -> DomainStage:
+        """The stage that asks the DNS."""
+        return self._stages()[0]
+
+    @property
+    def mailboxes(self) -> MailboxStage:
+        """The stage that asks the mail servers."""
+        return self._stages()[1]
+
+    def _stages(self) -> tuple[DomainStage, MailboxStage]:
+        """The stages that use the network, made when first needed: ``regex`` does without."""
+        with self._lock:
+            if self._network is None:
+                domains = DomainStage(self.settings)
+                self._network = domains, MailboxStage(self.settings, domains)
+            return self._network
 
     def is_free(self, validation_type: str) -> bool:
         """Whether the type needs no network: only ``regex``."""
@@ -258,7 +277,8 @@ class LocalBackend:
     async def aclose(self) -> None:
         """Do as `close`, from async code."""
         self._is_closed = True
-        await self.domains.aclose()
+        if self._network is not None:
+            await self.domains.aclose()
 
     def __enter__(self) -> Self:
         return self
