@@ -48,12 +48,13 @@ def test_polls_are_few_at_once_and_spread() -> None:
 
 @pytest.mark.parametrize("seconds", [0.5, 3.0, 29.0, 65.0, 200.0])
 def test_requests_per_job_are_within_a_tenth_of_what_the_schedule_needs(seconds: float) -> None:
-    _, service = verify_scripted(addresses(100), duration=lambda _: seconds)
+    count = 40
+    _, service = verify_scripted(addresses(count), duration=lambda _: seconds)
     schedule, needed, age = PollSchedule(), 0, 0.0
     while age < seconds or not needed:
         age += schedule.interval(age)
         needed += 1
-    assert sum(service.requests.values()) / 100 <= 1.1 * needed
+    assert sum(service.requests.values()) / count <= 1.1 * needed
 
 
 def test_only_pending_jobs_are_polled() -> None:
@@ -94,13 +95,13 @@ def test_what_is_not_finished_after_15_minutes_stays_pending_with_a_notice() -> 
 def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = World(loop, duration=lambda _: 5000.0)
-        first = await world.verify(addresses(30))
+        first = await world.verify(addresses(5))
         assert set(first.deferred.values()) == {"gave_up"}
         before = sum(world.service.requests.values())
         await asyncio.sleep(5000)
         second = await world.verify([], in_flight=first.jobs)
-        assert sorted(second.rows) == sorted(addresses(30))
-        assert sum(world.service.requests.values()) - before == 30, "one poll each, and no quota asked"
+        assert sorted(second.rows) == sorted(addresses(5))
+        assert sum(world.service.requests.values()) - before == 5, "one poll each, and no quota asked"
         assert world.service.violations_and_double_payments == []
 
     run_virtual(main)
@@ -215,12 +216,12 @@ def test_no_fault_makes_an_address_paid_twice(fault: str, endpoint: str, place: 
     def prepare(service: ScriptedService) -> None:
         service.script(endpoint, [None] * place + [FAULTS[fault]])
 
-    outcome, service = verify_scripted(addresses(150), prepare)
+    outcome, service = verify_scripted(addresses(110), prepare)  # two batches
     told_twice = [v for v in service.violations if "terminal" not in v or not FAULTS[fault].is_done]
     assert told_twice == []
     assert max(service.paid.values()) == 1
     assert outcome.error is None
-    assert len(outcome.rows) + len(outcome.deferred) == 150
+    assert len(outcome.rows) + len(outcome.deferred) == 110
     assert set(outcome.deferred.values()) <= {"uncertain"}
     lost = endpoint == "bulk" and FAULTS[fault].is_done
     assert len(outcome.deferred) == (len(service.batches[place]) if lost else 0)
@@ -342,7 +343,7 @@ def test_jobs_in_flight_are_bounded() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = World(loop)
         open_jobs = most = 0
-        async with aclosing(world.backend.verify(batch(addresses(MAX_IN_FLIGHT + 500)))) as events:
+        async with aclosing(world.backend.verify(batch(addresses(MAX_IN_FLIGHT + 150)))) as events:
             async for event in events:
                 open_jobs += len(event.jobs) if isinstance(event, Submitted) else 0
                 open_jobs -= len(event.job_ids) if isinstance(event, Settled) else 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mailverdict as mv
@@ -49,6 +49,7 @@ def test_rows_and_distinct_addresses_by_bucket():
     }
 
 
+@settings(max_examples=40)
 @given(st.lists(st.sampled_from(BUCKETS)))
 def test_every_row_is_in_one_bucket(buckets):
     table = mv.summary(made(buckets), "email")

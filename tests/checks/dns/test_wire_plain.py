@@ -88,13 +88,13 @@ def test_exchanges_with_usual_names_are_read_here(records, edns):
     assert assert_alike(message_of(records, edns=edns).to_wire())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(MESSAGES)
 def test_generated_answers_are_read_alike(message):
     assert_alike(message.to_wire())
 
 
-@settings(max_examples=700, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(MESSAGES, st.data())
 def test_damaged_answers_are_read_alike(message, data):
     whole = message.to_wire()
@@ -106,7 +106,7 @@ def test_damaged_answers_are_read_alike(message, data):
     assert_alike(bytes(packet[:cut]) + data.draw(st.sampled_from([b"", b"\0", b"\0\0\x29\x04\xd0\0\0\0\0\0\0"])))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_pointers_anywhere_are_read_alike(data):
     """Names out of labels and pointers at random: forwards, backwards, to themselves, into the middle of labels."""

@@ -38,7 +38,7 @@ CHECKS = [
     unsupported_method,
 ]
 EXAMPLES = hypothesis.settings(
-    max_examples=100,
+    max_examples=40,
     deadline=None,
     derandomize=True,
     database=None,
