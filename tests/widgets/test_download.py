@@ -9,7 +9,7 @@ import pytest
 from python_calamine import CalamineWorkbook
 
 from mailverdict.errors import InputError
-from mailverdict.widgets.download import MIME, save_table
+from mailverdict.widgets.listing import MIME, save_table
 
 
 def content_of(url: str, kind: str) -> bytes:

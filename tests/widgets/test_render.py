@@ -11,7 +11,7 @@ from mailverdict import Quota
 from mailverdict.runs.plan import plan_run
 from mailverdict.runs.progress import Progress
 from mailverdict.widgets import render as r
-from mailverdict.widgets.download import Saved
+from mailverdict.widgets.listing import Saved
 
 OURS = {"div", "span", "b", "code", "a"}
 ATTRIBUTES = {"class", "role", "style", "download", "href"}

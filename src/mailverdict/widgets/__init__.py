@@ -8,7 +8,7 @@ try:
 except ImportError as exc:
     raise MissingExtraError("the interactive audit", "widgets") from exc
 
-from .audit import Audit
+from .panel import Audit
 
 __all__ = ["Audit"]
 

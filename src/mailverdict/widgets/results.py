@@ -13,8 +13,7 @@ from itables.widget import ITable
 
 from ..frames.policy import POLICIES, Policy, find_policy
 from .controls import LABEL, Quiet, button, choice, line, row, set_choices, show
-from .download import save_table
-from .listing import PAGE_ROWS, Listing
+from .listing import PAGE_ROWS, Listing, save_table
 from .render import render_counts, render_head, render_hint, render_left_out, render_notice, render_saved
 from .source import label_of
 
