@@ -53,7 +53,7 @@ def ready(data, backend=None, **options) -> Audit:
 
 def said(audit: Audit) -> str:
     """The message that is shown."""
-    return audit.form.notice.value
+    return audit._panel.form.notice.value
 
 
 def press(button: object) -> None:

@@ -25,19 +25,19 @@ def remote(service, **options) -> mv.RemoteBackend:
 
 
 def finished(audit: Audit) -> Audit:
-    press(audit.form.go)
+    press(audit._panel.form.go)
     audit.wait(30)
     return audit
 
 
 def test_a_frame_is_taken_in_and_its_column_guessed(contacts):
     audit = ready(contacts, validation_type="regex")
-    assert audit.form.column.label == "E-Mail"
-    assert "ada0@example.org" in audit.form.examples.value
-    assert "43 rows, 2 columns" in audit.picker.taken.value
+    assert audit._panel.form.column.label == "E-Mail"
+    assert "ada0@example.org" in audit._panel.form.examples.value
+    assert "43 rows, 2 columns" in audit._panel.picker.taken.value
     assert audit.plan.unique == 40
-    assert not audit.form.go.disabled
-    assert audit.form.stop.disabled
+    assert not audit._panel.form.go.disabled
+    assert audit._panel.form.stop.disabled
 
 
 def test_the_result_is_the_frame_with_all_result_columns(contacts):
@@ -47,8 +47,8 @@ def test_the_result_is_the_frame_with_all_result_columns(contacts):
     assert list(audit.result.columns) == list(expected.columns)
     assert audit.result["E-Mail_verdict"].equals(expected["E-Mail_verdict"])
     assert audit.run.progress.state == "done"
-    assert "Done: 42 of 42" in audit.form.state.value
-    assert audit.results.box.layout.display is None
+    assert "Done: 42 of 42" in audit._panel.form.state.value
+    assert audit._panel.results.box.layout.display is None
 
 
 def test_nothing_is_left_of_the_users_frame_but_itself(contacts):
@@ -60,8 +60,8 @@ def test_nothing_is_left_of_the_users_frame_but_itself(contacts):
 def test_each_type_says_what_it_asks_and_what_valid_means():
     audit, meanings = Audit(), set()
     for kind in mv.ValidationType:
-        audit.form.kind.value = str(kind)
-        meanings.add(audit.form.asked.value)
+        audit._panel.form.kind.value = str(kind)
+        meanings.add(audit._panel.form.asked.value)
     assert len(meanings) == 4
     assert all("valid means" in meaning for meaning in meanings)
 
@@ -69,11 +69,16 @@ def test_each_type_says_what_it_asks_and_what_valid_means():
 def test_every_control_has_a_label_and_a_hint():
     audit = Audit()
     controls = [
-        *(audit.picker.upload, audit.picker.path, audit.picker.open, audit.picker.encoding),
-        *(audit.form.column, audit.form.kind, audit.form.go, audit.form.stop),
-        *(audit.results.policy, audit.results.verdict, audit.results.reason, audit.results.action),
-        *(audit.results.search, audit.results.number, audit.results.back, audit.results.on),
-        *(audit.results.which, audit.results.format, audit.results.make),
+        *(audit._panel.picker.upload, audit._panel.picker.path, audit._panel.picker.open, audit._panel.picker.encoding),
+        *(audit._panel.form.column, audit._panel.form.kind, audit._panel.form.go, audit._panel.form.stop),
+        *(
+            audit._panel.results.policy,
+            audit._panel.results.verdict,
+            audit._panel.results.reason,
+            audit._panel.results.action,
+        ),
+        *(audit._panel.results.search, audit._panel.results.number, audit._panel.results.back, audit._panel.results.on),
+        *(audit._panel.results.which, audit._panel.results.format, audit._panel.results.make),
     ]
     assert all(control.description and control.tooltip for control in controls)
     assert not any(getattr(control, "icon", "") for control in controls), "icons come from a CDN under Voila"
@@ -84,38 +89,38 @@ def test_the_estimate_is_what_is_paid(contacts, service, tmp_path):
     plan = audit.plan
     assert (plan.rows, plan.missing, plan.malformed, plan.unique, plan.to_submit) == (43, 1, 1, 40, 40)
     assert plan.days == 1
-    assert "1,000</b> of 1,000" in audit.form.quota.value
+    assert "1,000</b> of 1,000" in audit._panel.form.quota.value
     assert paid(service) == 0, "an estimate spends nothing"
     finished(audit)
     assert paid(service) == plan.to_submit
-    assert "960</b> of 1,000" in audit.form.quota.value
+    assert "960</b> of 1,000" in audit._panel.form.quota.value
     assert audit.plan.known == 40
 
 
 def test_a_cancelled_run_goes_on_where_it_stopped_and_pays_once(contacts, service, tmp_path):
     audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
-    press(audit.form.go)
-    assert audit.form.column.disabled, "nothing is changed under a run's feet"
+    press(audit._panel.form.go)
+    assert audit._panel.form.column.disabled, "nothing is changed under a run's feet"
     wait_for_settled(audit, 3)
-    press(audit.form.stop)
+    press(audit._panel.form.stop)
     audit.wait(30)
     partial = audit.result["E-Mail_status"].value_counts()
     assert audit.run.progress.state == "cancelled"
     assert partial["done"] >= 3
     assert partial["pending"] > 0
-    assert audit.results.listing.counts("bucket")["pending"] == partial["pending"]
-    assert audit.form.go.description == "Resume"
+    assert audit._panel.results.listing.counts("bucket")["pending"] == partial["pending"]
+    assert audit._panel.form.go.description == "Resume"
     assert audit.plan.to_submit == 0, "what is in flight has been paid for"
     finished(audit)
     assert audit.run.progress.state == "done"
-    assert audit.form.go.description == "Verify"
+    assert audit._panel.form.go.description == "Verify"
     assert paid(service) == 40
 
 
 def test_a_new_kernel_resumes_from_the_journal(contacts, service, tmp_path):
     journal = tmp_path / "j.db"
     first = ready(contacts, remote(service), validation_type="smtp", journal=journal)
-    press(first.form.go)
+    press(first._panel.form.go)
     wait_for_settled(first, 3)
     first.run._interrupt()
     second = finished(ready(contacts, remote(service), validation_type="smtp", journal=journal))
@@ -129,7 +134,7 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
     cable = Cable()
     backend = mv.RemoteBackend(service.url, poll=SLOW, transport=cable, clock=HastyClock())
     audit = ready(contacts, backend, validation_type="smtp", journal=tmp_path / "j.db")
-    press(audit.form.go)
+    press(audit._panel.form.go)
     wait_for_settled(audit, 3)
     cable.is_out = True
     audit.wait(30)
@@ -137,7 +142,7 @@ def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on
     assert service.url in said(audit)
     assert "What is settled is kept; press the button to go on." in said(audit)
     assert (audit.result["E-Mail_status"] == "done").sum() >= 3
-    assert audit.form.go.description == "Resume"
+    assert audit._panel.form.go.description == "Resume"
     cable.is_out = False
     finished(audit)
     assert audit.run.progress.state == "done"
@@ -151,26 +156,26 @@ def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts,
     audit = ready(contacts, remote(service, transport=cable), validation_type="smtp", journal=tmp_path / "j.db")
     assert audit.plan is None
     assert service.url in said(audit)
-    assert audit.form.go.description == "Try again"
+    assert audit._panel.form.go.description == "Try again"
     cable.is_out = False
-    press(audit.form.go)
+    press(audit._panel.form.go)
     audit.wait(30)
     assert audit.run is None
     assert said(audit) == ""
     assert audit.plan.to_submit == 40
-    assert audit.form.go.description == "Verify"
+    assert audit._panel.form.go.description == "Verify"
 
 
 def test_a_small_quota_is_told_before_and_respected(contacts, tmp_path):
     with paced_service(0, daily_limit=30) as service:
         audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
         assert (audit.plan.remaining, audit.plan.days) == (30, 2)
-        assert "the rest waits for another day" in audit.form.estimate.value
+        assert "the rest waits for another day" in audit._panel.form.estimate.value
         finished(audit)
         assert paid(service) == 30
     assert audit.run.progress.state == "stopped"
     assert "daily quota is used up" in said(audit)
-    assert audit.form.go.description == "Resume"
+    assert audit._panel.form.go.description == "Resume"
 
 
 def test_a_limit_holds_for_each_press(contacts, service, tmp_path):
@@ -185,15 +190,15 @@ def test_a_limit_holds_for_each_press(contacts, service, tmp_path):
 def test_this_machine_has_no_quota(contacts):
     with mv.sandbox.World() as world:
         audit = finished(ready(contacts, world.backend, validation_type="mx"))
-    assert "no quota" in audit.form.quota.value
+    assert "no quota" in audit._panel.form.quota.value
     assert audit.plan.daily_limit is None
     assert audit.result["E-Mail_status"].value_counts()["done"] == 42
-    assert audit.form.go.description == "Verify", "there is no journal to resume from"
+    assert audit._panel.form.go.description == "Verify", "there is no journal to resume from"
 
 
 def test_another_column_and_type_are_worked_out_anew():
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"], "also": ["nobody"]}), validation_type="regex")
-    audit.form.column.value = 1
+    audit._panel.form.column.value = 1
     audit.wait(30)
     assert (audit.plan.malformed, audit.plan.unique) == (1, 0)
     finished(audit)
@@ -202,25 +207,25 @@ def test_another_column_and_type_are_worked_out_anew():
 
 def test_a_late_estimate_does_not_replace_a_newer_one():
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    call, shown = audit.call(), audit.form.estimate.value
-    audit.estimates += 1
-    audit.work_out(audit.estimates - 1, {**call, "data": pd.DataFrame({"mail": [None]})})
-    assert audit.form.estimate.value == shown
+    call, shown = audit._panel.arguments(), audit._panel.form.estimate.value
+    audit._panel.estimates += 1
+    audit._panel.compute_estimate(audit._panel.estimates - 1, {**call, "data": pd.DataFrame({"mail": [None]})})
+    assert audit._panel.form.estimate.value == shown
     assert audit.plan.unique == 1
 
 
 def test_the_column_is_chosen_where_it_is_given(contacts):
-    assert ready(contacts, column="name", validation_type="regex").form.column.label == "name"
+    assert ready(contacts, column="name", validation_type="regex")._panel.form.column.label == "name"
     with pytest.raises(ColumnError, match="no column 'mail'"):
         Audit(contacts, column="mail")
 
 
 def test_without_a_likely_column_one_is_asked_for():
     audit = ready(pd.DataFrame({"a": ["x"], "b": [2]}), validation_type="regex")
-    assert audit.form.column.value is None
-    assert audit.form.go.disabled
+    assert audit._panel.form.column.value is None
+    assert audit._panel.form.go.disabled
     assert "choose the one that holds them" in said(audit)
-    audit.form.column.value = 0
+    audit._panel.form.column.value = 0
     audit.wait(30)
     assert said(audit) == ""
     assert audit.plan.malformed == 1
@@ -236,7 +241,7 @@ def test_arguments_that_cannot_work_are_refused(options):
 
 
 def test_verifying_nothing_is_refused():
-    with pytest.raises(SettingsError, match="take in a table"):
+    with pytest.raises(SettingsError, match="load a table"):
         Audit().verify()
 
 
@@ -245,16 +250,16 @@ def test_a_new_table_clears_what_was_found(contacts):
     audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
     audit.wait(30)
     assert audit.result is None
-    assert audit.results.box.layout.display == "none"
-    assert audit.form.progress.value == ""
+    assert audit._panel.results.box.layout.display == "none"
+    assert audit._panel.form.progress.value == ""
 
 
 def test_a_column_that_is_not_ours_is_not_overwritten():
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"], "mail_verdict": ["mine"]}), validation_type="regex")
-    press(audit.form.go)
+    press(audit._panel.form.go)
     assert "already has a column" in said(audit)
     assert audit.run is None
-    assert not audit.form.go.disabled
+    assert not audit._panel.form.go.disabled
 
 
 def test_a_column_name_that_occurs_twice_is_told():
@@ -274,20 +279,26 @@ def test_a_journal_that_is_none_is_told_and_left_alone(contacts, service, tmp_pa
 
 def test_an_error_of_ours_becomes_a_message_too(contacts, caplog):
     audit = ready(contacts, validation_type="regex")
-    audit.results.fill = lambda *_: 1 / 0
+    audit._panel.results.fill = lambda *_: 1 / 0
     finished(audit)
     assert "ZeroDivisionError" in said(audit)
-    assert not audit.form.go.disabled
+    assert not audit._panel.form.go.disabled
     assert "the audit met an error" in caplog.text
 
 
 def test_what_is_hostile_is_shown_as_text():
     frame = pd.DataFrame({SCRIPT: ["x"], "mail": [f"{SCRIPT}@example.org"]})
     audit = finished(ready(frame, column="mail", validation_type="regex"))
-    audit.results.search.value = SCRIPT
-    parts = [audit.picker.taken, audit.form.examples, audit.form.notice, audit.form.state, audit.results.place]
+    audit._panel.results.search.value = SCRIPT
+    parts = [
+        audit._panel.picker.taken,
+        audit._panel.form.examples,
+        audit._panel.form.notice,
+        audit._panel.form.state,
+        audit._panel.results.place,
+    ]
     assert all("<script" not in part.value and "<img" not in part.value for part in parts)
-    table = audit.results.table._dt_args
+    table = audit._panel.results.table._dt_args
     assert "<script" not in table["table_html"] + table["data_json"]
     assert "&lt;script" in table["table_html"]
     assert "&lt;script" in table["data_json"]
@@ -296,7 +307,7 @@ def test_what_is_hostile_is_shown_as_text():
 def test_100_000_rows_stay_in_python():
     mails = [f"user{n}@example.org" if n % 50 else "bad" for n in range(100_000)]
     audit = finished(ready(pd.DataFrame({"id": range(100_000), "mail": mails}), validation_type="regex"))
-    results = audit.results
+    results = audit._panel.results
     assert len(audit.result) == 100_000
     assert results.number.max == 100_000 // PAGE_ROWS
     assert len(json.loads(results.table._dt_args["data_json"])) == PAGE_ROWS
@@ -309,7 +320,7 @@ def test_100_000_rows_stay_in_python():
 def test_filters_pages_and_policy_work_together(contacts):
     many = pd.DataFrame({"mail": [f"a{n}@example.org" for n in range(120)] + ["bad", "b@gmial.com"]})
     audit = finished(ready(many, validation_type="regex"))
-    results = audit.results
+    results = audit._panel.results
     assert results.verdict.options[1] == ("valid (121)", "valid")
     press(results.on)
     press(results.on)
@@ -327,13 +338,13 @@ def test_filters_pages_and_policy_work_together(contacts):
 def test_a_policy_of_ones_own_can_be_chosen(contacts):
     mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])
     audit = finished(ready(contacts, validation_type="regex", policy=mine))
-    assert audit.results.policy.value == "mine"
-    assert audit.results.listing.counts("action")["send"] == 42
+    assert audit._panel.results.policy.value == "mine"
+    assert audit._panel.results.listing.counts("action")["send"] == 42
 
 
 def test_the_file_holds_what_is_wanted_and_goes_when_it_is_outdated(contacts, tmp_path):
     audit = finished(ready(contacts, validation_type="regex", folder=tmp_path))
-    results = audit.results
+    results = audit._panel.results
     results.verdict.value = "invalid"
     results.which.value = "shown"
     press(results.make)
@@ -345,7 +356,7 @@ def test_the_file_holds_what_is_wanted_and_goes_when_it_is_outdated(contacts, tm
 
 
 def test_a_file_that_came_too_late_is_not_offered(contacts, tmp_path):
-    results = finished(ready(contacts, validation_type="regex", folder=tmp_path)).results
+    results = finished(ready(contacts, validation_type="regex", folder=tmp_path))._panel.results
     results.write(results.files - 1, contacts, "old", "csv")
     assert results.saved.value == ""
 
@@ -360,3 +371,8 @@ def test_without_the_extra_it_says_what_to_install():
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=Path(__file__).parent)
     assert "MissingExtraError: the interactive audit needs an optional dependency" in ran.stderr
     assert "pip install 'mailverdict[widgets]'" in ran.stderr
+
+
+def test_only_what_is_documented_is_offered_to_completion():
+    offered = {name for name in dir(Audit()) if not name.startswith("_")}
+    assert offered == {"cancel", "load", "plan", "result", "run", "verify", "wait"}

@@ -10,48 +10,48 @@ from tests.widgets.test_source import upload
 
 def test_a_file_is_uploaded_and_another_opened(tmp_path):
     audit = Audit(validation_type="regex")
-    audit.picker.upload.value = (upload("a.csv", b"mail\nada@example.org\n"),)
+    audit._panel.picker.upload.value = (upload("a.csv", b"mail\nada@example.org\n"),)
     audit.wait(30)
-    assert audit.source.name == "a.csv"
+    assert audit._panel.source.name == "a.csv"
     (tmp_path / "b.csv").write_text("post\nbob@example.org\n")
-    audit.picker.path.value = str(tmp_path / "b.csv")
+    audit._panel.picker.path.value = str(tmp_path / "b.csv")
     audit.wait(30)
-    assert audit.source.name == "b.csv"
-    assert audit.form.column.label == "post"
+    assert audit._panel.source.name == "b.csv"
+    assert audit._panel.form.column.label == "post"
 
 
 def test_one_way_of_opening_a_path_is_enough(tmp_path):
     audit, read = Audit(validation_type="regex"), []
     (tmp_path / "b.csv").write_text("post\nbob@example.org\n")
-    audit.picker.take = lambda source: read.append(source.name)
-    audit.picker.path.value = str(tmp_path / "b.csv")
-    press(audit.picker.open)  # the box was left by clicking on the button
+    audit._panel.picker.on_source = lambda source: read.append(source.name)
+    audit._panel.picker.path.value = str(tmp_path / "b.csv")
+    press(audit._panel.picker.open)  # the box was left by clicking on the button
     assert read == ["b.csv"]
 
 
 def test_a_bad_upload_leaves_what_was_there_and_offers_encodings(contacts):
     audit = ready(contacts, validation_type="regex")
-    audit.picker.upload.value = (upload("old.csv", "who,mail\nJürgen,a@b.example\n".encode("cp1252")),)
+    audit._panel.picker.upload.value = (upload("old.csv", "who,mail\nJürgen,a@b.example\n".encode("cp1252")),)
     assert "old.csv, line 2: byte 0xfc is not utf-8" in said(audit)
     assert "--" not in said(audit), "there is no command line here"
-    assert audit.source.frame is contacts
-    assert audit.picker.encoding.layout.display is None
-    audit.picker.encoding.value = "cp1252"
+    assert audit._panel.source.frame is contacts
+    assert audit._panel.picker.encoding.layout.display is None
+    audit._panel.picker.encoding.value = "cp1252"
     audit.wait(30)
-    assert audit.source.frame["who"].tolist() == ["Jürgen"]
+    assert audit._panel.source.frame["who"].tolist() == ["Jürgen"]
     assert said(audit) == ""
-    audit.picker.upload.value = (upload("new.csv", "who,mail\nJürgen,a@b.example\n".encode()),)
-    assert audit.source.frame["who"].tolist() == ["Jürgen"], "the encoding was the last file's"
-    assert audit.picker.encoding.layout.display == "none"
+    audit._panel.picker.upload.value = (upload("new.csv", "who,mail\nJürgen,a@b.example\n".encode()),)
+    assert audit._panel.source.frame["who"].tolist() == ["Jürgen"], "the encoding was the last file's"
+    assert audit._panel.picker.encoding.layout.display == "none"
     audit.wait(30)
 
 
 def test_strangers_open_no_paths():
     audit = Audit(allow_paths=False)
-    shown = [child for box in audit.picker.box.children for child in getattr(box, "children", (box,))]
-    assert audit.picker.upload in shown
-    assert audit.picker.path not in shown
-    assert audit.picker.open not in shown
+    shown = [child for box in audit._panel.picker.box.children for child in getattr(box, "children", (box,))]
+    assert audit._panel.picker.upload in shown
+    assert audit._panel.picker.path not in shown
+    assert audit._panel.picker.open not in shown
 
 
 def test_a_path_that_is_not_there_is_refused(tmp_path):

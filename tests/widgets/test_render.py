@@ -38,7 +38,7 @@ class Seen(HTMLParser):
 RENDERERS = {
     "notice": r.render_notice,
     "examples": lambda given_text: r.render_examples([given_text]),
-    "taken": lambda given_text: r.render_taken(given_text, 1, 2),
+    "taken": lambda given_text: r.render_source(given_text, 1, 2),
     "quota": lambda given_text: r.render_quota(given_text, Quota(1, 0, 1), is_known=True),
     "state": lambda given_text: r.render_notice(r.render_state(Progress(state=given_text))),
     "link": lambda given_text: r.render_saved(Saved(given_text, 1, 1, url="data:text/csv;base64,")),

@@ -8,7 +8,7 @@ try:
 except ImportError as exc:
     raise MissingExtraError("the interactive audit", "widgets") from exc
 
-from .panel import Audit
+from .audit import Audit
 
 __all__ = ["Audit"]
 

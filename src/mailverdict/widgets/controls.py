@@ -1,4 +1,4 @@
-"""The controls of an audit and how they stand on the page; what they do is not known here."""
+"""The controls of an audit and their layout; what they do is in `panel`."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def button(description: str, tooltip: str, kind: str = "") -> Any:
 
 
 def line() -> Any:
-    """A place for a line of HTML."""
+    """A line of HTML, empty at first."""
     return w.HTML(layout=w.Layout(margin="0 2px"))
 
 
 def row(*children: Any) -> Any:
-    """Controls beside each other, on several lines where the page is narrow."""
+    """Controls side by side, wrapped where the page is narrow."""
     box = w.HBox(children, layout=w.Layout(overflow="visible"))
     box.add_class("mv-wrap")
     return box
@@ -50,21 +50,19 @@ def set_choices(dropdown: Any, options: Sequence[tuple[str, Any]], value: Any) -
 
 
 class Quiet:
-    """Tells our own changes of controls from the user's."""
+    """Tells changes of controls by the program from those by the user: a context in which changes are the program's."""
 
     def __init__(self) -> None:
         self.depth = 0
 
     def __enter__(self) -> None:
-        """From here on it is us."""
         self.depth += 1
 
     def __exit__(self, *error: object) -> None:
-        """No longer."""
         self.depth -= 1
 
     def unless(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Do `work` only for the user."""
+        """Make a callback that does `work` only for a change by the user."""
 
         def run() -> None:
             if not self.depth:
@@ -74,7 +72,7 @@ class Quiet:
 
 
 class Form:
-    """What a user sets before a run, and watches while it goes on."""
+    """The controls that start a run, and the lines that show its progress."""
 
     def __init__(self) -> None:
         self.column = choice("Column", tooltip="The column that holds the addresses")
@@ -90,7 +88,7 @@ class Form:
         self.box = w.VBox(list(self.parts()))
 
     def parts(self) -> Iterator[Any]:
-        """From top to bottom."""
+        """The rows of the form, from top to bottom."""
         yield row(self.column, self.examples)
         yield w.HTML(render_head("Verification"))
         yield row(self.kind, self.asked)
@@ -101,7 +99,7 @@ class Form:
         yield self.notice
 
     def set_running(self, *, is_running: bool) -> None:
-        """While a run goes on, nothing can be changed under its feet, and it can be cancelled."""
+        """Disable the choices during a run, and enable the button that cancels it."""
         for widget in (self.column, self.kind, self.go):
             widget.disabled = is_running
         self.stop.disabled = not is_running

@@ -1,4 +1,4 @@
-"""Cells of any kind as text."""
+"""The verified rows as a table with filters, search and pages, and as a file to download. All rows stay in Python."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ __all__ = ["LARGEST_LINK", "MIME", "PAGE_ROWS", "Listing", "Saved", "encodable",
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a cell is empty; a list in a cell is not, whatever is in it."""
+    """Whether a cell is empty; a list is not, whatever it holds."""
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
 def encodable(text: str) -> str:
-    """Text without halves of characters, which no file and no wire takes."""
+    """Text with lone surrogates escaped: they cannot be encoded as UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -42,22 +42,12 @@ PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns shown beside the address; a file may have hundreds
 LONGEST_CELL = 160
 Rows = npt.NDArray[np.int64]
-# What a person takes home: as the command line writes it. The frame in the notebook has all columns.
+# The result columns of a file, as the command line writes them. The frame in the notebook has all columns.
 KEPT = (*(c.name for c in COLUMNS if c.in_core), "error_message", "action", "action_why")
 
 
 class Listing:
-    """Verified rows and what a policy makes of them.
-
-    Parameters
-    ----------
-    out : DataFrame
-        What `verify` gave, with all result columns.
-    column : hashable
-        The verified column.
-    policy : Policy or str
-        What is done with which verdict.
-    """
+    """Verified rows with the action of a policy."""
 
     def __init__(self, out: pd.DataFrame, column: Hashable, policy: Policy | str) -> None:
         self.column = column
@@ -75,19 +65,19 @@ class Listing:
         return found.reset_index(drop=True)
 
     def why(self) -> pd.Series[Any]:
-        """The dominant reason, else the error code; None where there is neither."""
+        """The dominant reason, else the error code, else None."""
         details, error = (self.cells(name).astype(object) for name in ("details", "error"))
         why = details.where(details.notna(), error)
         return why.where(why.notna(), None).astype("category")
 
     def counts(self, name: str) -> dict[str, int]:
-        """Rows by ``bucket``, ``reason`` or ``action``; of reasons the most frequent first."""
+        """The number of rows by ``bucket``, ``reason`` or ``action``; reasons are sorted by frequency."""
         counted = getattr(self, name).value_counts()
         order = {"bucket": BUCKETS, "action": ACTIONS}.get(name, counted.index)
         return {str(value): int(counted.get(value, 0)) for value in order}
 
     def find(self, *, bucket: str = "", reason: str = "", action: str = "", search: str = "") -> Rows:
-        """Rows that match all that is given, in order; blank means any."""
+        """Positions of the rows that match all arguments; a blank matches any row."""
         wanted = {"bucket": bucket, "reason": reason, "action": action}
         mask = np.ones(len(self), bool)
         for name, value in wanted.items():
@@ -98,20 +88,20 @@ class Listing:
         return np.flatnonzero(mask)
 
     def holding(self, word: str) -> npt.NDArray[np.bool_]:
-        """Which rows show a text somewhere, in whatever case."""
+        """Which rows contain a word in a column that is shown, in any case."""
         found: npt.NDArray[np.bool_] = pc.match_substring(self.haystack, word.lower()).to_numpy(zero_copy_only=False)
         return found
 
     @cached_property
     def haystack(self) -> pa.Array:
-        """All that a row shows as one text in lower case, made when first searched."""
+        """All shown cells of each row as one text in lower case, computed at the first search."""
         parts = [shown_texts(cells).cast(pa.large_string()) for cells in self.shown.values()]
         joined = pc.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()), null_handling="replace")
         return pc.utf8_lower(joined)
 
     @cached_property
     def shown(self) -> dict[str, pd.Series[Any]]:
-        """The columns of the table by heading: address, what was found, then a few of the user's own."""
+        """The columns of the table by heading: the address, the results, then some of the user's columns."""
         own = [at for at in range(self.decided.shape[1]) if at not in self.ours]
         address = next(at for at in own if self.decided.columns[at] == self.column)
         others = [at for at in own if at != address][:OTHER_COLUMNS]
@@ -125,7 +115,7 @@ class Listing:
         return {**first, **found, **self.titled(others, {**first, **found})}
 
     def titled(self, places: Sequence[int], taken: Any) -> dict[str, pd.Series[Any]]:
-        """Columns of the user's by their names, made different where they are not."""
+        """Columns of the user by name; names that occur twice are made unique."""
         titled: dict[str, pd.Series[Any]] = {}
         for at in places:
             title = str(self.decided.columns[at])[:LONGEST_CELL]
@@ -142,13 +132,13 @@ class Listing:
         return {at for at, name in enumerate(self.decided.columns) if name in labels}
 
     def reasoning(self) -> pd.Series[Any]:
-        """Why, in plain words; a type without reasons tells it only by what the check said."""
+        """The explanation of each verdict; for types without reasons, the error message."""
         plain, said = (self.cells(name).astype(object) for name in ("action_why", "error_message"))
         is_plain = self.cells("details").notna() | self.cells("suggestion").notna() | said.isna()
         return plain.where(is_plain, said)
 
     def columns_left_out(self) -> int:
-        """How many of the user's columns the table does not show."""
+        """The number of the user's columns that the table does not show."""
         return max(0, self.decided.shape[1] - len(self.ours) - 1 - OTHER_COLUMNS)
 
     def page(self, rows: Rows, number: int) -> pd.DataFrame:
@@ -158,7 +148,7 @@ class Listing:
         return pd.DataFrame({"row": [f"{at + 1:,}" for at in part], **cells}, dtype=object).fillna("")
 
     def to_save(self, rows: Rows | None = None) -> pd.DataFrame:
-        """Rows as they are written to a file: the user's columns, then the result columns people need."""
+        """Rows as they are written to a file: the user's columns, then the result columns."""
         kept = {label_of(self.column, None, name) for name in KEPT}
         places = [at for at, name in enumerate(self.decided.columns) if at not in self.ours or name in kept]
         frame = self.decided.iloc[:, places]
@@ -185,7 +175,7 @@ def shown_texts(cells: pd.Series[Any]) -> pa.Array:
 
 
 def restore(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Array:
-    """Texts back in their rows, null between them."""
+    """Texts at the positions of their rows, null elsewhere."""
     if rows is None:
         return texts
     order = np.full(size, -1)
@@ -202,19 +192,7 @@ MIME = {
 
 @dataclass(frozen=True)
 class Saved:
-    """A file that was made: either its content or where it lies.
-
-    Attributes
-    ----------
-    name : str
-        With its ending.
-    rows, size : int
-        Rows, and octets.
-    url : str
-        A ``data:`` URL with the content; empty for a large file.
-    path : Path or None
-        Where a large file was written.
-    """
+    """A file that was made: a small one with its content, a large one with its path."""
 
     name: str
     rows: int
@@ -224,26 +202,7 @@ class Saved:
 
 
 def save_table(frame: pd.DataFrame, stem: str, kind: str, folder: Path, largest_link: int = LARGEST_LINK) -> Saved:
-    """Make a file of a frame; what a spreadsheet would run is neutralised.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The rows.
-    stem : str
-        The file's name without its ending.
-    kind : str
-        ``csv`` or ``xlsx``.
-    folder : Path
-        Where a large file goes; nothing there is overwritten.
-    largest_link : int
-        Octets up to which the content itself is handed over.
-
-    Raises
-    ------
-    InputError
-        If the kind cannot hold it, or the folder cannot be written to.
-    """
+    """Write a frame to a file; cells that a spreadsheet would execute are escaped."""
     name = f"{stem}.{kind}"
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as scratch:
         made = Path(scratch) / f"table.{kind}"
@@ -272,7 +231,7 @@ def put_beside(made: Path, folder: Path, stem: str, kind: str) -> Path:
 
 
 def free_name(folder: Path, stem: str, kind: str) -> Path:
-    """The first name that nothing has."""
+    """The first file name that does not exist."""
     target, number = folder / f"{stem}.{kind}", 1
     while target.exists():
         number += 1
@@ -281,13 +240,13 @@ def free_name(folder: Path, stem: str, kind: str) -> Path:
 
 
 def to_arrow(frame: pd.DataFrame) -> pa.Table:
-    """A frame of any dtypes as a table that every kind of file can hold; names may occur twice."""
+    """A frame of any dtypes as a table that all file formats can store; names may occur twice."""
     arrays = [column_to_arrow(frame.iloc[:, at]) for at in range(frame.shape[1])]
     return pa.table(arrays, names=[name_of(name) for name in frame.columns])
 
 
 def column_to_arrow(cells: pd.Series[Any]) -> pa.Array:
-    """Arrow's own type where files have one for it, text otherwise."""
+    """The column in its Arrow type where file formats support it, otherwise as text."""
     try:
         array = pa.array(cells, from_pandas=True)
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
@@ -297,7 +256,7 @@ def column_to_arrow(cells: pd.Series[Any]) -> pa.Array:
 
 
 def is_plain(kind: pa.DataType) -> bool:
-    """Whether files can hold values of a type as they are."""
+    """Whether all file formats support a type."""
     if pa.types.is_dictionary(kind):
         return bool(pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type))
     return any(is_kind(kind) for is_kind in PLAIN_KINDS)
@@ -316,11 +275,11 @@ PLAIN_KINDS = (
 
 
 def as_texts(cells: pd.Series[Any]) -> pa.Array:
-    """Whatever the cells are, as text that can be encoded."""
+    """Cells of any type as text that can be encoded."""
     texts = [None if is_missing(cell) else encodable(str(cell)) for cell in cells]
     return pa.array(texts, pa.large_string())
 
 
 def name_of(name: Any) -> str:
-    """A column's name as text; of labels on several levels all of them."""
+    """A column's name as text, with all levels of a multi-level label."""
     return encodable("_".join(map(str, name)) if isinstance(name, tuple) else str(name))

@@ -1,4 +1,4 @@
-"""Work beside the kernel's own thread, so that buttons are answered while it goes on."""
+"""The panel of an audit: what its controls do, the estimate, the run, and the threads that both use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import ipywidgets as w
 import pandas as pd
 
-from ..backend import Backend, Quota
+from ..backend import Quota
 from ..errors import MailVerdictError, SettingsError
 from ..frames.columns import check_column
 from ..frames.options import split_options
@@ -42,32 +42,29 @@ from .render import (
 from .results import Results
 from .source import FilePicker, Source, read_frame, read_path
 
-__all__ = ["INTERVAL", "Audit", "Background", "follow"]
+__all__ = ["INTERVAL", "LONG", "Background", "Panel", "follow"]
 
-INTERVAL = 0.1  # seconds between updates: ten a second is what a person sees and a browser bears
-LONG = 100  # intervals without news after which a person wonders
+INTERVAL = 0.1  # seconds between updates; more often, and browsers become slow
+LONG = 100  # intervals without progress after which the user is told so
+logger = logging.getLogger("mailverdict")
+NO_COLUMN = "No column looks like e-mail addresses: choose the one that holds them."
+MESSAGE_KINDS = {"done": "done", "stopped": "warned", "cancelled": "warned", "failed": "failed"}  # by state of a run
 
 
 class Background:
-    """Threads that end by themselves and never keep a kernel from ending."""
+    """Daemon threads, so that the kernel answers clicks in the meantime and can exit at any time."""
 
     def __init__(self) -> None:
         self.threads: list[threading.Thread] = []
 
     def start(self, work: Callable[[], object]) -> None:
-        """Begin `work` on a thread of its own."""
+        """Run `work` on a new thread."""
         thread = threading.Thread(target=work, name="mailverdict-audit", daemon=True)
         self.threads = [earlier for earlier in self.threads if earlier.is_alive()] + [thread]
         thread.start()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until all is done, also what one piece of work has started.
-
-        Raises
-        ------
-        TimeoutError
-            If it is not after `timeout` seconds.
-        """
+        """Wait until all threads have ended, or raise `TimeoutError` after `timeout` seconds."""
         until = None if timeout is None else time.monotonic() + timeout
         while alive := [thread for thread in self.threads if thread.is_alive()]:
             alive[0].join(INTERVAL)
@@ -78,7 +75,7 @@ class Background:
 def follow(
     run: Run[object], show: Callable[[Progress], None], idle: Callable[[float], None], interval: float = INTERVAL
 ) -> None:
-    """Show a run's progress at intervals until it is over, and only what is new; tell when nothing is for long."""
+    """Call `show` with each new progress of a run until its end, and `idle` when there is none for long."""
     shown, still = None, 0
     while not run.done():
         if (progress := run.progress) is not shown:
@@ -93,82 +90,19 @@ def follow(
             continue
 
 
-logger = logging.getLogger("mailverdict")
-NO_COLUMN = "No column looks like e-mail addresses: choose the one that holds them."
-KINDS_OF_END = {"done": "done", "stopped": "warned", "cancelled": "warned", "failed": "failed"}
-
-
-class Audit:
-    """Verify a column interactively, in JupyterLab or as a page under Voila.
-
-    Show it as the last line of a cell. The kernel stays free while a run goes on. What a service
-    was paid for is journalled: pressing the button again goes on where the last run stopped, also
-    in a new kernel.
-
-    Parameters
-    ----------
-    df : DataFrame, Series or path, optional
-        The rows, or a table file; without, the user chooses a file.
-    backend : backend, str or None
-        As in `mailverdict.verify`: None for this machine, or the URL of a verification service.
-    column : hashable, optional
-        The column to begin with; without, it is guessed.
-    validation_type : {"mx", "regex", "mx_blacklist", "smtp"}
-        The type to begin with.
-    journal : ``"auto"``, path or None
-        As in `mailverdict.verify`.
-    screen : {"mx", None}
-        As in `mailverdict.verify`.
-    limit : int, optional
-        As in `mailverdict.verify`, for each press of the button.
-    policy : Policy or {"balanced", "strict", "lenient"}
-        The policy to begin with.
-    folder : path, optional
-        Where files go that are too large for a link; the notebook's folder by default.
-    allow_paths : bool, default True
-        Whether files can be opened by their path. Turn it off where strangers use the page: they
-        would read tables on the machine where the kernel runs.
-
-    Attributes
-    ----------
-    result : DataFrame or None
-        The rows of the last run with all result columns; rows that are not settled are ``pending``.
-    plan : Plan or None
-        The estimate that is shown.
-    run : Run or None
-        The last run.
-
-    Raises
-    ------
-    SettingsError, InputError, ColumnError
-        If an argument cannot work; no network is used.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from mailverdict.widgets import Audit
-    >>> audit = Audit(pd.DataFrame({"mail": ["ada@example.org", "nobody"]}), validation_type="regex")
-    >>> audit.verify()
-    >>> audit.wait()
-    >>> audit.result["mail_verdict"].tolist()
-    ['valid', 'invalid']
-    """
+class Panel:
+    """The controls of an audit, the table that was loaded, and its last estimate, run and result."""
 
     def __init__(
         self,
-        df: Any = None,
-        backend: Backend | str | None = None,
+        validation_type: str,
+        settings: dict[str, Any],
+        policy: Policy | str,
+        folder: str | Path | None,
         *,
-        column: Hashable | None = None,
-        validation_type: str = "mx",
-        journal: str | Path | None = "auto",
-        screen: str | None = None,
-        limit: int | None = None,
-        policy: Policy | str = "balanced",
-        folder: str | Path | None = None,
-        allow_paths: bool = True,
+        allow_paths: bool,
     ) -> None:
-        self.settings: dict[str, Any] = {"backend": backend, "journal": journal, "screen": screen, "limit": limit}
+        self.settings = settings  # of `mailverdict.verify`
         self.options = check_options(validation_type, self.settings)
         self.source: Source | None = None
         self.plan: Plan | None = None
@@ -178,100 +112,83 @@ class Audit:
         self.background = Background()
         self.estimates = 0
         self.is_running = False
-        self.picker = FilePicker(self.take, self.tell, allow_paths=allow_paths)
+        self.picker = FilePicker(self.show_source, self.show_message, allow_paths=allow_paths)
         self.form = Form()
-        self.results = Results(policy, Path.cwd() if folder is None else Path(folder), self.guard, self.apart)
-        self.panel = w.VBox([w.HTML(STYLE), self.picker.box, self.form.box, self.results.box])
-        self.panel.add_class(ROOT_CLASS)
+        self.results = Results(
+            policy, Path.cwd() if folder is None else Path(folder), self.as_callback, self.run_in_background
+        )
+        self.box = w.VBox([w.HTML(STYLE), self.picker.box, self.form.box, self.results.box])
+        self.box.add_class(ROOT_CLASS)
         self.form.kind.value = str(self.options.validation_type)
-        self.wire()
-        self.describe_type()
-        if df is not None:
-            self.load(df, column=column)
+        self.connect()
+        self.show_type()
 
-    def wire(self) -> None:
-        """Say what happens when."""
-        form, guard = self.form, self.guard
-        self.picker.wire(guard)
+    def connect(self) -> None:
+        """Connect the controls with what they do."""
+        form, callback = self.form, self.as_callback
+        self.picker.connect(callback)
         for control in (form.column, form.kind):
-            control.observe(guard(form.quiet.unless(self.changed)), "value")
-        form.go.on_click(guard(self.press))
-        form.stop.on_click(guard(self.cancel))
+            control.observe(callback(form.quiet.unless(self.on_choice)), "value")
+        form.go.on_click(callback(self.on_start))
+        form.stop.on_click(callback(self.cancel))
 
-    def guard(self, work: Callable[[], None]) -> Callable[..., None]:
-        """Make a callback of it: one at a time, and an error becomes a message."""
+    def as_callback(self, work: Callable[[], None]) -> Callable[..., None]:
+        """Make a callback of `work`: one runs at a time, and an error becomes a message."""
 
         def alone() -> None:
             with self.lock:
                 work()
 
-        return self.reporting(alone)
+        return self.show_errors_of(alone)
 
-    def reporting(self, work: Callable[[], None]) -> Callable[..., None]:
-        """Turn an error into a message: nobody sees what a callback or a thread raises."""
+    def show_errors_of(self, work: Callable[[], None]) -> Callable[..., None]:
+        """Turn an error into a message: what a callback or a thread raises is not shown anywhere."""
 
         @functools.wraps(work)
         def run(*_: Any) -> None:
             try:
                 work()
             except MailVerdictError as exc:
-                self.tell(str(exc), "failed")
+                self.show_message(str(exc), "failed")
             except Exception as exc:
                 logger.exception("the audit met an error")
-                self.tell(f"{type(exc).__name__}: {exc}", "failed")
+                self.show_message(f"{type(exc).__name__}: {exc}", "failed")
 
         return run
 
-    def apart(self, work: Callable[[], None]) -> None:
-        """Do it beside the kernel's own thread."""
-        self.background.start(self.reporting(work))
+    def run_in_background(self, work: Callable[[], None]) -> None:
+        """Run `work` on a thread; an error becomes a message."""
+        self.background.start(self.show_errors_of(work))
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
-        """Show the controls."""
-        return self.panel._repr_mimebundle_(**options)
-
-    def tell(self, message: str, kind: str = "plain") -> None:
+    def show_message(self, message: str, kind: str = "plain") -> None:
         """Show a message, or none."""
         self.form.notice.value = render_notice(message, kind)
 
     def load(self, data: Any, column: Hashable | None = None) -> None:
-        """Take in a frame or a file, as choosing one on the page does.
-
-        Parameters
-        ----------
-        data : DataFrame, Series or path
-            The rows.
-        column : hashable, optional
-            The column; guessed if not given.
-
-        Raises
-        ------
-        InputError, ColumnError, SettingsError
-            If that cannot be read, has no such column, or a run is under way.
-        """
+        """Load a frame or a file."""
         source = read_path(data) if isinstance(data, str | Path) else read_frame(data)
         names: list[Any] = list(source.frame.columns)
         if column is not None:
             check_column(column, names)
-        self.take(source, None if column is None else names.index(column))
+        self.show_source(source, None if column is None else names.index(column))
 
-    def take(self, source: Source, at: int | None = None) -> None:
+    def show_source(self, source: Source, at: int | None = None) -> None:
         """Show a table that was read, with its column chosen or guessed."""
         if self.is_running:
-            raise SettingsError("a run is under way; cancel it first")
+            raise SettingsError("a run is in progress; cancel it first")
         with self.lock, self.form.quiet:
             self.source, self.result, self.plan = source, None, None
             self.results.clear()
             chosen = source.guess() if at is None else at
             set_choices(self.form.column, [(label, i) for i, label in enumerate(source.labels)], chosen)
-            self.picker.show_taken(source)
+            self.picker.show_source(source)
             self.form.progress.value = self.form.state.value = ""
             self.form.go.description = "Verify"
-        self.changed()
+        self.on_choice()
 
-    def changed(self) -> None:
-        """Another column or type: say what it means, and what it costs."""
-        self.describe_type()
+    def on_choice(self) -> None:
+        """After a change of column or type: show what the type checks, and start the estimate."""
+        self.show_type()
         self.plan = None
         self.form.estimate.value = self.form.examples.value = ""
         self.form.go.disabled = True
@@ -279,58 +196,58 @@ class Audit:
         if self.source is None:
             return
         if at is None:
-            self.tell(NO_COLUMN, "warned")
+            self.show_message(NO_COLUMN, "warned")
             return
-        self.tell("")
+        self.show_message("")
         self.form.examples.value = render_examples(self.source.examples(at))
-        self.estimate()
+        self.start_estimate()
 
-    def describe_type(self) -> None:
-        """What the type asks, whom, and what its `valid` means."""
+    def show_type(self) -> None:
+        """Show what the chosen type checks, by which backend, and what its `valid` means."""
         kind = ValidationType(self.form.kind.value)
         self.form.asked.value = render_asked(kind, MEANING_OF_VALID[kind])
         if self.plan is None:
-            self.form.quota.value = render_quota(self.asked(), None, is_known=False)
+            self.form.quota.value = render_quota(self.backend_label(), None, is_known=False)
 
-    def asked(self) -> str:
-        """Whom the addresses are asked of, in words."""
+    def backend_label(self) -> str:
+        """The backend in words."""
         if self.settings["backend"] is None:
             return "this machine"
         return str(getattr(self.options.backend, "base_url", None) or repr(self.options.backend))
 
-    def estimate(self) -> None:
-        """Work out the cost beside the kernel: a service may take its time to tell the quota."""
+    def start_estimate(self) -> None:
+        """Estimate the cost on a thread: a service may be slow to return the quota."""
         self.estimates += 1
-        number, call = self.estimates, self.call()
+        number, call = self.estimates, self.arguments()
         if self.plan is None:
-            self.form.estimate.value = render_notice("Working out what it costs…")
-        self.apart(lambda: self.work_out(number, call))
+            self.form.estimate.value = render_notice("Estimating the cost…")
+        self.run_in_background(lambda: self.compute_estimate(number, call))
 
-    def work_out(self, number: int, call: dict[str, Any]) -> None:
-        """Make the estimate, and show it unless something has changed meanwhile."""
+    def compute_estimate(self, number: int, call: dict[str, Any]) -> None:
+        """Make the estimate, and show it unless a newer one was started."""
         found: Plan | None = None
         try:
             found = plan(**call)
         finally:
             with self.lock:
                 if number == self.estimates:
-                    self.show_plan(found)
+                    self.show_estimate(found)
 
-    def show_plan(self, found: Plan | None) -> None:
-        """Show an estimate; without one the button asks for it again instead of spending blindly."""
+    def show_estimate(self, found: Plan | None) -> None:
+        """Show an estimate; without one the button estimates again instead of starting a run of unknown cost."""
         self.plan = found or self.plan
         form = self.form
         form.estimate.value = render_plan(self.plan) if self.plan else ""
         if self.plan:
-            form.quota.value = render_quota(self.asked(), quota_of(self.plan), is_known=True)
+            form.quota.value = render_quota(self.backend_label(), quota_of(self.plan), is_known=True)
         if not self.is_running:
             form.go.disabled = False
-            form.go.description = "Try again" if self.plan is None else self.go_label()
+            form.go.description = "Try again" if self.plan is None else self.start_label()
 
-    def call(self) -> dict[str, Any]:
+    def arguments(self) -> dict[str, Any]:
         """The arguments that the estimate and the run share."""
         if self.source is None or self.form.column.value is None:
-            raise SettingsError("take in a table and choose its column first")
+            raise SettingsError("load a table and choose its column first")
         frame, at = self.source.frame, self.form.column.value
         return {
             "data": frame,
@@ -340,102 +257,81 @@ class Audit:
             **self.settings,
         }
 
-    def press(self) -> None:
-        """Start once the cost is shown; else ask for it again."""
+    def on_start(self) -> None:
+        """Start the run if its cost is shown; otherwise estimate again."""
         if self.plan is None:
-            self.tell("")
-            self.estimate()
+            self.show_message("")
+            self.start_estimate()
         else:
             self.verify()
 
     def verify(self) -> None:
-        """Start the run, or go on where the last one stopped, as the button does.
-
-        Raises
-        ------
-        SettingsError, ColumnError, JournalError
-            If nothing is chosen, or as `mailverdict.start`; nothing was asked then.
-        """
+        """Start the run, or go on where the last one stopped."""
         with self.lock:
             if self.is_running:
                 return
-            call = self.call()
+            call = self.arguments()
             self.run = start(**call)
             self.set_running(is_running=True)
-            self.tell("")
+            self.show_message("")
             run = self.run
-        self.apart(lambda: self.watch(run, call["column"]))
+        self.run_in_background(lambda: self.watch_run(run, call["column"]))
 
     def set_running(self, *, is_running: bool) -> None:
-        """Whether a run goes on."""
+        """Enable or disable the controls for the time of a run."""
         self.is_running = is_running
         self.picker.set_running(is_running=is_running)
         self.form.set_running(is_running=is_running)
 
     def cancel(self) -> None:
-        """Stop the run, as the button does; what is settled is kept."""
+        """Stop the run; what is settled is kept."""
         if self.run is not None and self.is_running:
             self.run.cancel()
             self.form.stop.disabled = True
 
-    def wait(self, timeout: float | None = None) -> None:
-        """Wait until nothing goes on any more.
-
-        Parameters
-        ----------
-        timeout : float, optional
-            Seconds to wait at most.
-
-        Raises
-        ------
-        TimeoutError
-            If something still goes on after `timeout` seconds.
-        """
-        self.background.wait(timeout)
-
-    def watch(self, run: Run[Any], column: Hashable) -> None:
-        """Show how far a run is, then what came of it."""
+    def watch_run(self, run: Run[Any], column: Hashable) -> None:
+        """Show the progress of a run, then its result."""
         follow(run, self.show_progress, self.show_idle)
         with self.lock:
             self.set_running(is_running=False)
-            self.form.go.description = self.go_label()
+            self.form.go.description = self.start_label()
             self.show_end(run)
             self.result = run.partial()
             assert self.source is not None
             self.results.fill(self.result, column, self.source.stem())
             if run.progress.state != "failed":
-                self.estimate()
+                self.start_estimate()
 
     def show_progress(self, progress: Progress) -> None:
-        """Show a snapshot."""
+        """Show the progress, the quota and the latest message."""
         form = self.form
         form.state.value = render_notice(render_state(progress))
         form.progress.value = render_progress(progress)
         if progress.quota is not None:
-            form.quota.value = render_quota(self.asked(), progress.quota, is_known=True)
+            form.quota.value = render_quota(self.backend_label(), progress.quota, is_known=True)
         if not progress.is_over:
-            self.tell(progress.message)
+            self.show_message(progress.message)
 
     def show_idle(self, seconds: float) -> None:
-        """Say that nothing happens: a service may be slow, or away."""
-        self.tell(f"No news for {seconds:.0f} seconds. Cancel keeps what is settled.")
+        """Say that there is no progress: the service may be slow or unreachable."""
+        self.show_message(f"No progress for {seconds:.0f} seconds. Cancel keeps what is settled.")
 
     def show_end(self, run: Run[Any]) -> None:
-        """Say how it ended, and what to do next."""
+        """Show how the run ended, and what to do next."""
         progress = run.progress
         self.show_progress(progress)
         kept = "What is settled is kept; press the button to go on." if progress.state == "failed" else ""
         said = [progress.message, kept, *run.notices]
-        self.tell(" ".join(sentence(each) for each in said if each), KINDS_OF_END.get(progress.state, "plain"))
+        self.show_message(" ".join(sentence(each) for each in said if each), MESSAGE_KINDS.get(progress.state, "plain"))
 
-    def go_label(self) -> str:
-        """What the button does next."""
+    def start_label(self) -> str:
+        """The caption of the start button."""
         over = self.run.progress if self.run is not None else None
         is_part = over is not None and over.state in ("stopped", "cancelled", "failed")
-        return "Resume" if is_part and self.is_journalled() else "Verify"
+        return "Resume" if is_part and self.has_journal() else "Verify"
 
-    def is_journalled(self) -> bool:
-        """Whether what was found is there for the next run."""
+    def has_journal(self) -> bool:
+        """Whether the next run can go on where this one stopped."""
         options = check_options(self.form.kind.value, self.settings)
         return options.journal is not None
 
@@ -446,7 +342,7 @@ def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
 
 
 def quota_of(found: Plan) -> Quota | None:
-    """The quota that an estimate was made with."""
+    """The quota that an estimate was computed with."""
     if found.daily_limit is None or found.remaining is None:
         return None
     return Quota(found.daily_limit, found.daily_limit - found.remaining, found.remaining)

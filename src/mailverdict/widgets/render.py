@@ -1,4 +1,4 @@
-"""The look of the audit: Jupyter's own colours, so that it follows the theme, light or dark."""
+"""The HTML of an audit and its style sheet, in Jupyter's colours so that it follows the light or dark theme."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = [
     "render_progress",
     "render_quota",
     "render_saved",
+    "render_source",
     "render_state",
-    "render_taken",
     "sentence",
     "text",
 ]
@@ -104,13 +104,13 @@ QUOTA_LOW = "more than is left today: the rest waits for another day"
 
 
 def text(value: object, longest: int = LONGEST) -> str:
-    """Escape, and cut what is far too long."""
+    """Escaped text, cut where it is too long."""
     whole = str(value)
     return html.escape(whole if len(whole) <= longest else whole[: longest - 1] + "…")
 
 
 def sentence(message: str) -> str:
-    """As a sentence, so that messages can stand one after the other."""
+    """A message as a sentence, so that messages can be joined."""
     message = message[:1].upper() + message[1:]
     return message if message.endswith((".", "!", "?", "…")) else f"{message}."
 
@@ -120,7 +120,7 @@ def render_head(title: str) -> str:
 
 
 def render_hint(message: object) -> str:
-    """A soft line beside a control."""
+    """A hint beside a control."""
     return f'<span class="mv-soft">{text(message)}</span>'
 
 
@@ -143,13 +143,13 @@ def render_asked(validation_type: str, meaning: str) -> str:
     return f'<span class="mv-soft">{text(ASKS[ValidationType(validation_type)])}; {text(meaning)}.</span>'
 
 
-def render_taken(name: str, rows: int, columns: int) -> str:
-    """What was taken in."""
+def render_source(name: str, rows: int, columns: int) -> str:
+    """The name and size of the loaded table."""
     return f"<b>{text(name)}</b>: {rows:,} rows, {columns:,} columns"
 
 
 def render_quota(backend: str, quota: Quota | None, *, is_known: bool) -> str:
-    """Who is asked, and what is left today."""
+    """The backend, and the rest of its quota for today."""
     left = ""
     if quota is not None:
         left = f" · quota: <b>{quota.remaining:,}</b> of {quota.daily_limit:,} addresses left today"
@@ -189,7 +189,7 @@ def render_counts(counts: Mapping[str, int]) -> str:
 
 
 def render_left_out(columns: int) -> str:
-    """That the table does not show everything."""
+    """How many columns the table does not show."""
     what = "1 more column is" if columns == 1 else f"{columns:,} more columns are"
     return f'<span class="mv-soft">{what} not shown here, but in the file.</span>' if columns else ""
 
@@ -203,7 +203,7 @@ def render_saved(saved: Saved) -> str:
 
 
 def size_of(octets: int) -> str:
-    """Octets for a person."""
+    """A size in readable units."""
     return f"{octets / 1e6:,.1f} MB" if octets >= 100_000 else f"{max(octets / 1e3, 0.1):,.1f} kB"
 
 
@@ -220,7 +220,7 @@ def tile_row(tiles: Iterable[str]) -> str:
 
 
 def render_state(progress: Progress) -> str:
-    """Where a run stands, in a sentence."""
+    """The state of a run in a sentence."""
     settled = f"{progress.settled:,} of {progress.total:,} addresses settled"
     known = f", {progress.from_journal:,} of them known" if progress.from_journal else ""
     return f"{STATES.get(progress.state, progress.state)}: {settled}{known}"

@@ -1,4 +1,4 @@
-"""What was found: a policy's counts, filters, the table in pages, and files to take home."""
+"""The results of an audit: counts of a policy, filters, the table in pages, and downloads."""
 
 from __future__ import annotations
 
@@ -33,28 +33,20 @@ TABLE: dict[str, Any] = {
     "allow_html": False,
 }
 NOTHING = np.empty(0, np.int64)
-Guard = Callable[[Callable[[], None]], Callable[..., None]]
+Callback = Callable[[Callable[[], None]], Callable[..., None]]
 
 
 class Results:
-    """The lower half of an audit; hidden until there is something to show.
-
-    Parameters
-    ----------
-    policy : Policy or str
-        The one that is chosen at first.
-    folder : Path
-        Where files go that are too large for a link.
-    guard : callable
-        Wraps callbacks so that an error becomes a message.
-    apart : callable
-        Starts work beside the kernel.
-    """
+    """The lower half of an audit, hidden until there are results."""
 
     listing: Listing | None
 
     def __init__(
-        self, policy: Policy | str, folder: Path, guard: Guard, apart: Callable[[Callable[[], None]], None]
+        self,
+        policy: Policy | str,
+        folder: Path,
+        as_callback: Callback,
+        run_in_background: Callable[[Callable[[], None]], None],
     ) -> None:
         first = find_policy(policy)
         self.policies = {**POLICIES, first.name: first}
@@ -64,12 +56,12 @@ class Results:
         self.rows = NOTHING
         self.table: Any = None
         self.quiet = Quiet()
-        self.apart, self.files = apart, 0
+        self.run_in_background, self.files = run_in_background, 0
         self.make_controls(first)
-        self.wire(guard)
+        self.connect(as_callback)
 
     def make_controls(self, policy: Policy) -> None:
-        """All controls, and the box they stand in."""
+        """Make all controls, and the box that contains them."""
         self.policy = choice("Policy", list(self.policies), tooltip="What is done with which verdict")
         self.policy.value = policy.name
         self.head, self.actions = line(), line()
@@ -99,13 +91,13 @@ class Results:
         self.place = line()
         self.which = choice("Rows", [("all", "all"), ("as in the table", "shown")], tooltip="Rows of the file")
         self.format = choice("Format", [("CSV", "csv"), ("XLSX", "xlsx")], tooltip="Kind of file", width="12rem")
-        self.make = button("Make file", "Write the rows to a file to take home")
+        self.make = button("Make file", "Write the rows to a file for download")
         self.saved = line()
         self.box = w.VBox(list(self.parts()))
         show(self.box, is_shown=False)
 
     def parts(self) -> Any:
-        """From top to bottom."""
+        """The rows of controls, from top to bottom."""
         yield self.head
         yield row(self.policy, self.actions)
         yield row(self.verdict, self.reason, self.action, self.search)
@@ -117,20 +109,20 @@ class Results:
         yield w.HTML(render_hint("Text that a spreadsheet would run as a formula gets an apostrophe."))
         yield self.saved
 
-    def wire(self, guard: Guard) -> None:
-        """Say what happens when."""
-        self.policy.observe(guard(self.quiet.unless(self.decide)), "value")
+    def connect(self, callback: Callback) -> None:
+        """Connect the controls with what they do."""
+        self.policy.observe(callback(self.quiet.unless(self.decide)), "value")
         for control in (self.verdict, self.reason, self.action, self.search):
-            control.observe(guard(self.quiet.unless(self.filter)), "value")
-        self.number.observe(guard(self.quiet.unless(self.turn)), "value")
-        self.back.on_click(guard(lambda: self.step(-1)))
-        self.on.on_click(guard(lambda: self.step(1)))
+            control.observe(callback(self.quiet.unless(self.filter)), "value")
+        self.number.observe(callback(self.quiet.unless(self.turn)), "value")
+        self.back.on_click(callback(lambda: self.step(-1)))
+        self.on.on_click(callback(lambda: self.step(1)))
         for control in (self.which, self.format):
-            control.observe(guard(self.forget_file), "value")
-        self.make.on_click(guard(self.save))
+            control.observe(callback(self.forget_file), "value")
+        self.make.on_click(callback(self.save))
 
     def clear(self) -> None:
-        """Nothing to show any more."""
+        """Remove the results."""
         self.listing, self.out, self.rows = None, None, NOTHING
         show(self.box, is_shown=False)
 
@@ -142,7 +134,7 @@ class Results:
         show(self.box, is_shown=True)
 
     def decide(self) -> None:
-        """Apply the policy, and show what comes of it."""
+        """Apply the policy and show its actions."""
         if self.out is None:
             return
         self.listing = Listing(self.out, self.column, self.policies[self.policy.value])
@@ -152,7 +144,7 @@ class Results:
         self.filter()
 
     def offer_filters(self, listing: Listing) -> None:
-        """What there is to choose from, with counts; a choice that is still there stays."""
+        """Fill the filters with values and counts; a choice that still exists is kept."""
         with self.quiet:
             for control, name in ((self.verdict, "bucket"), (self.reason, "reason"), (self.action, "action")):
                 counts = {value: count for value, count in listing.counts(name).items() if count}
@@ -160,7 +152,7 @@ class Results:
                 set_choices(control, [(f"any ({len(listing):,} rows)", ""), *options], control.value or "")
 
     def filter(self) -> None:
-        """Find the rows that match, and begin with their first page."""
+        """Find the rows that match, and show their first page."""
         if self.listing is None:
             return
         self.rows = self.listing.find(
@@ -176,7 +168,7 @@ class Results:
         self.turn()
 
     def step(self, by: int) -> None:
-        """Go to the next page, or back; there is none beyond the ends."""
+        """Go some pages forward or back, not beyond the first or last."""
         self.number.value += by
 
     def turn(self) -> None:
@@ -189,13 +181,13 @@ class Results:
         self.show_page(self.listing.page(self.rows, number))
 
     def whereabouts(self, number: int, last: int) -> str:
-        """Which page, and which rows."""
+        """The page and its rows, in words."""
         start = (number - 1) * PAGE_ROWS
         rows = f"{start + 1:,} to {min(start + PAGE_ROWS, len(self.rows)):,}" if len(self.rows) else "none"
         return render_hint(f"of {last:,}; rows {rows} of {len(self.rows):,}")
 
     def show_page(self, page: pd.DataFrame) -> None:
-        """Hand the page to the table, which is made when there is something to show."""
+        """Show a page in the table, which is made at the first call."""
         if self.table is None:
             self.table = ITable(page, **TABLE)
             self.frame.children = (self.table,)
@@ -203,12 +195,12 @@ class Results:
             self.table.update(page, **TABLE)
 
     def forget_file(self) -> None:
-        """A file that was made before does not hold what is shown now."""
+        """Withdraw a file that was made before: it does not contain what is shown now."""
         self.files += 1
         self.saved.value = ""
 
     def save(self) -> None:
-        """Make the file beside the kernel: a large workbook takes many seconds."""
+        """Make the file on a thread: a large workbook takes many seconds."""
         if self.listing is None:
             return
         self.forget_file()
@@ -216,10 +208,10 @@ class Results:
         number, stem, kind = self.files, f"{self.stem}-verified", self.format.value
         self.saved.value = render_notice("Writing the file…")
         self.make.disabled = True
-        self.apart(lambda: self.write(number, frame, stem, kind))
+        self.run_in_background(lambda: self.write(number, frame, stem, kind))
 
     def write(self, number: int, frame: pd.DataFrame, stem: str, kind: str) -> None:
-        """Write the file, and offer it unless something else is wanted by then."""
+        """Write the file, and offer it unless the choices have changed meanwhile."""
         made = ""
         try:
             made = render_saved(save_table(frame, stem, kind, self.folder))

@@ -1,4 +1,4 @@
-"""Where the rows come from: a frame, an uploaded file, or a file by its path."""
+"""Loading a table: from a frame, an uploaded file or a path, and the controls to choose a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..errors import ColumnError, InputError, SettingsError
 from ..frames.files.readers import KINDS, ReadOptions, guess_column, open_kind, open_table
 from ..frames.text_column import read_values
 from .controls import LABEL, Quiet, button, choice, line, row, show
-from .render import render_head, render_hint, render_taken
+from .render import render_head, render_hint, render_source
 
 __all__ = ["FilePicker", "Source", "read_frame", "read_path", "read_upload"]
 
@@ -36,22 +36,14 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Source:
-    """A table that was taken in.
-
-    Attributes
-    ----------
-    name : str
-        How it is called: a file's name, or what it is.
-    frame : DataFrame
-        Its rows.
-    """
+    """A table that was loaded; `name` is its file name or what it is."""
 
     name: str
     frame: pd.DataFrame
 
     @cached_property
     def labels(self) -> list[str]:
-        """What the columns are called in a list to choose from: readable, each once."""
+        """The columns' names for a list to choose from: printable and unique."""
         labels: list[str] = []
         for name in map(label_of, self.frame.columns):
             earlier = labels.count(name)
@@ -75,14 +67,14 @@ class Source:
         return list(read_values(self.head(at)).texts[:EXAMPLES].to_pylist())
 
     def stem(self) -> str:
-        """What a file made from this is called, without its ending: letters a file system takes."""
+        """The name for a file made from this table, without suffix; only characters that all file systems allow."""
         stem = PurePosixPath(self.name).stem if self.name != FROM_MEMORY else ""
         kept = "".join(c if c.isalnum() or c in "-_. " else "_" for c in stem)
         return kept.strip(" ._")[:LONGEST_LABEL] or "emails"
 
 
 def label_of(name: Any) -> str:
-    """A column's name as text of one bounded line; of labels on several levels all of them."""
+    """A column's name as one line of bounded length, with all levels of a multi-level label."""
     whole = " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
     return readable(whole) or "(no name)"
 
@@ -94,13 +86,7 @@ def readable(text: str) -> str:
 
 
 def read_frame(data: Any) -> Source:
-    """Take in a frame, whoever's it is, or a Series.
-
-    Raises
-    ------
-    SettingsError
-        If it is neither.
-    """
+    """A frame of any library, or a Series, as a source."""
     if isinstance(data, pd.Series):
         data = data.to_frame("email" if data.name is None else data.name)
     elif not isinstance(data, pd.DataFrame) and hasattr(data, "to_pandas"):
@@ -111,13 +97,7 @@ def read_frame(data: Any) -> Source:
 
 
 def read_path(path: str | Path, encoding: str | None = None) -> Source:
-    """Read a table file.
-
-    Raises
-    ------
-    InputError
-        If it is not there, no table, or empty.
-    """
+    """Read a table file."""
     try:
         with open_table(Path(path).expanduser(), encoding=encoding) as table:
             return from_pieces(readable(Path(path).name), list(table.pieces()))
@@ -128,13 +108,7 @@ def read_path(path: str | Path, encoding: str | None = None) -> Source:
 
 
 def read_upload(upload: Mapping[str, Any], encoding: str | None = None) -> Source:
-    """Read what a browser sent; its name is not trusted.
-
-    Raises
-    ------
-    InputError
-        If it is no table, or empty.
-    """
+    """Read an uploaded file; its name is not trusted."""
     name = readable(str(upload["name"]).replace("\\", "/").rpartition("/")[2]) or "the file"
     suffix = PurePosixPath(name).suffix.lower()
     if suffix not in KINDS:
@@ -147,7 +121,7 @@ def read_upload(upload: Mapping[str, Any], encoding: str | None = None) -> Sourc
 
 
 def from_pieces(name: str, pieces: Sequence[pa.Table]) -> Source:
-    """Put the pieces of a file together; one without rows is as good as empty."""
+    """Join the pieces of a file; one without rows is an error."""
     whole = pa.concat_tables(pieces)
     if not len(whole):
         raise InputError(f"{name} has a header line but no rows")
@@ -175,20 +149,12 @@ BY_PATH = ", so give their path:"
 
 
 class FilePicker:
-    """The controls by which a table is taken in.
+    """The controls to choose a file."""
 
-    Parameters
-    ----------
-    take : callable
-        Takes the `Source` that was read.
-    tell : callable
-        Shows a message of a kind.
-    allow_paths : bool
-        Whether a file can be named by its path.
-    """
-
-    def __init__(self, take: Callable[[Source], None], tell: Callable[[str, str], None], *, allow_paths: bool) -> None:
-        self.take, self.tell = take, tell
+    def __init__(
+        self, on_source: Callable[[Source], None], show_message: Callable[[str, str], None], *, allow_paths: bool
+    ) -> None:
+        self.on_source, self.show_message = on_source, show_message
         self.reader: Callable[[str | None], Source] | None = None
         self.tried: tuple[str, float] | None = None  # a click on Open comes with leaving the box: one reading is enough
         self.quiet = Quiet()
@@ -214,7 +180,7 @@ class FilePicker:
         show(self.encoding, is_shown=False)
 
     def parts(self, *, allow_paths: bool) -> Iterator[Any]:
-        """From top to bottom."""
+        """The rows of controls, from top to bottom."""
         yield w.HTML(render_head("Addresses"))
         yield row(self.upload, w.HTML(render_hint(KINDS_TAKEN + BY_PATH * allow_paths)))
         if allow_paths:
@@ -222,28 +188,28 @@ class FilePicker:
         yield self.encoding
         yield self.taken
 
-    def wire(self, guard: Callable[[Callable[[], None]], Callable[..., None]]) -> None:
-        """Say what happens when."""
-        self.upload.observe(guard(self.read_uploaded), "value")
-        self.open.on_click(guard(self.read_named))
-        self.path.observe(guard(self.read_named), "value")
-        self.encoding.observe(guard(self.quiet.unless(self.read_again)), "value")
+    def connect(self, callback: Callable[[Callable[[], None]], Callable[..., None]]) -> None:
+        """Connect the controls with what they do."""
+        self.upload.observe(callback(self.read_uploaded), "value")
+        self.open.on_click(callback(self.read_named))
+        self.path.observe(callback(self.read_named), "value")
+        self.encoding.observe(callback(self.quiet.unless(self.read_again)), "value")
 
     def read_uploaded(self) -> None:
-        """Read what the browser sent."""
+        """Read the uploaded file."""
         if self.upload.value:
             uploaded, self.tried = self.upload.value[0], None
             self.read_new(lambda encoding: read_upload(uploaded, encoding))
 
     def read_named(self) -> None:
-        """Read the file that the path names."""
+        """Read the file at the path."""
         path = self.path.value.strip()
         if path and self.tried != (tried := (path, changed_at(path))):
             self.tried = tried
             self.read_new(lambda encoding: read_path(path, encoding))
 
     def read_new(self, reader: Callable[[str | None], Source]) -> None:
-        """Read another file; the encoding of the last one would silently spoil its letters."""
+        """Read another file. The encoding chosen for the last one is reset: it could silently give wrong characters."""
         with self.quiet:
             self.encoding.value = ""
         self.read(reader)
@@ -254,31 +220,31 @@ class FilePicker:
             self.read(self.reader)
 
     def read(self, reader: Callable[[str | None], Source]) -> None:
-        """Read a file; where that fails, the encoding can be chosen, since it is often the reason."""
+        """Read a file; if that fails, offer the choice of an encoding, which is often the reason."""
         self.reader = reader
-        self.tell("Reading the file…", "plain")
+        self.show_message("Reading the file…", "plain")
         try:
             source = reader(self.encoding.value or None)
         except InputError as exc:
             show(self.encoding, is_shown=True)
-            self.tell(str(exc).replace("as in --encoding", "above, as in"), "failed")
+            self.show_message(str(exc).replace("as in --encoding", "above, as in"), "failed")
             return
         show(self.encoding, is_shown=bool(self.encoding.value))
-        self.tell("", "plain")
-        self.take(source)
+        self.show_message("", "plain")
+        self.on_source(source)
 
-    def show_taken(self, source: Source) -> None:
-        """Say what was taken in."""
-        self.taken.value = render_taken(source.name, *source.frame.shape)
+    def show_source(self, source: Source) -> None:
+        """Show what was loaded."""
+        self.taken.value = render_source(source.name, *source.frame.shape)
 
     def set_running(self, *, is_running: bool) -> None:
-        """While a run goes on, no other table comes in."""
+        """Disable the controls during a run."""
         for widget in (self.upload, self.path, self.open, self.encoding):
             widget.disabled = is_running
 
 
 def changed_at(path: str) -> float:
-    """When a file was last written; 0 where there is none."""
+    """When a file was last written; 0 if it does not exist."""
     try:
         return Path(path).expanduser().stat().st_mtime
     except (OSError, ValueError, RuntimeError):

@@ -1,0 +1,157 @@
+"""`Audit`: verify an e-mail column from a file to a decision, with a mouse or a keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ..backend import Backend
+from ..frames.policy import Policy
+from ..runs.plan import Plan
+from ..runs.run import Run
+from .panel import Panel
+
+__all__ = ["Audit"]
+
+
+class Audit:
+    """Verify a column interactively, in JupyterLab or as a page under Voila.
+
+    Write it as the last line of a cell to show it. Other cells can be executed during a run. Results of
+    a service are kept in the journal: pressing the button again goes on where the last run stopped, also
+    in a new kernel.
+
+    Parameters
+    ----------
+    df : DataFrame, Series or path, optional
+        The rows, or a table file; without, the user chooses a file.
+    backend : backend, str or None
+        As in `mailverdict.verify`: None for this machine, or the URL of a verification service.
+    column : hashable, optional
+        The column to begin with; without, it is guessed.
+    validation_type : {"mx", "regex", "mx_blacklist", "smtp"}
+        The type to begin with.
+    journal : ``"auto"``, path or None
+        As in `mailverdict.verify`.
+    screen : {"mx", None}
+        As in `mailverdict.verify`.
+    limit : int, optional
+        As in `mailverdict.verify`, for each press of the button.
+    policy : Policy or {"balanced", "strict", "lenient"}
+        The policy to begin with.
+    folder : path, optional
+        Where files go that are too large for a link; the notebook's folder by default.
+    allow_paths : bool, default True
+        Whether files can be opened by their path. Turn it off where others use the page: they
+        could read tables on the machine where the kernel runs.
+
+    Attributes
+    ----------
+    result : DataFrame or None
+        The rows of the last run with all result columns; rows that are not settled are ``pending``.
+    plan : Plan or None
+        The estimate that is shown.
+    run : Run or None
+        The last run.
+
+    Raises
+    ------
+    SettingsError, InputError, ColumnError
+        If an argument cannot work; no network is used.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from mailverdict.widgets import Audit
+    >>> audit = Audit(pd.DataFrame({"mail": ["ada@example.org", "nobody"]}), validation_type="regex")
+    >>> audit.verify()
+    >>> audit.wait()
+    >>> audit.result["mail_verdict"].tolist()
+    ['valid', 'invalid']
+    """
+
+    def __init__(
+        self,
+        df: Any = None,
+        backend: Backend | str | None = None,
+        *,
+        column: Hashable | None = None,
+        validation_type: str = "mx",
+        journal: str | Path | None = "auto",
+        screen: str | None = None,
+        limit: int | None = None,
+        policy: Policy | str = "balanced",
+        folder: str | Path | None = None,
+        allow_paths: bool = True,
+    ) -> None:
+        settings = {"backend": backend, "journal": journal, "screen": screen, "limit": limit}
+        self._panel = Panel(validation_type, settings, policy, folder, allow_paths=allow_paths)
+        if df is not None:
+            self._panel.load(df, column)
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self._panel.box._repr_mimebundle_(**options)
+
+    @property
+    def result(self) -> pd.DataFrame | None:
+        """The rows of the last run with all result columns; rows that are not settled are ``pending``."""
+        return self._panel.result
+
+    @property
+    def plan(self) -> Plan | None:
+        """The estimate that is shown."""
+        return self._panel.plan
+
+    @property
+    def run(self) -> Run[Any] | None:
+        """The last run."""
+        return self._panel.run
+
+    def load(self, data: Any, column: Hashable | None = None) -> None:
+        """Load a frame or a file, as choosing one on the page does.
+
+        Parameters
+        ----------
+        data : DataFrame, Series or path
+            The rows.
+        column : hashable, optional
+            The column; guessed if not given.
+
+        Raises
+        ------
+        InputError, ColumnError, SettingsError
+            If that cannot be read, has no such column, or a run is in progress.
+        """
+        self._panel.load(data, column)
+
+    def verify(self) -> None:
+        """Start the run, or go on where the last one stopped, as the button does.
+
+        Raises
+        ------
+        SettingsError, ColumnError, JournalError
+            If nothing is chosen, or as `mailverdict.start`; no request was sent then.
+        """
+        self._panel.verify()
+
+    def cancel(self) -> None:
+        """Stop the run, as the button does; what is settled is kept."""
+        self._panel.cancel()
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the run and the estimate are complete.
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Seconds to wait at most.
+
+        Raises
+        ------
+        TimeoutError
+            If something is still in progress after `timeout` seconds.
+        """
+        self._panel.background.wait(timeout)
