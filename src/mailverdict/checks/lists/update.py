@@ -178,7 +178,7 @@ def check_update(
     suffixes: Collection[str] | None = None,
     malformed: int = 0,
 ) -> tuple[UpdateRefusal, ...]:
-    """Compare a new edition with the one in use; empty if nothing speaks against it.
+    """Compare a new edition with the one in use; empty if it may be used.
 
     Loss and gain count the names that went and came, so a replacement at equal size is noticed as well. `suffixes`
     are the packaged public suffixes by default, a small list together with the form ``com.br``; the whole Public
@@ -232,7 +232,7 @@ def clean_domains(
 
 def typo_domains() -> frozenset[str]:
     """The known typing errors of providers: squatters receive mail there, but the mailboxes are not disposable."""
-    return frozenset(slip for slip, _ in parse_pairs(packaged_names("typo_domains")))
+    return frozenset(wrong for wrong, _ in parse_pairs(packaged_names("typo_domains")))
 
 
 def parse_source(data: bytes, source: str) -> tuple[str, ...]:
