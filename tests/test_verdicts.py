@@ -49,7 +49,7 @@ def test_every_reason_has_a_rank_and_a_meaning():
 def test_a_malformed_address_is_invalid_whatever_was_asked(kind):
     decision = settle(ValidationType(kind), Evidence(BAD))
     assert decision.result == "invalid"
-    assert decision.error == "REGEX"
+    assert decision.reason == "REGEX"
     assert decision.errors[0].message == "there is no @"
     assert decision.checks == {"syntax": False}
     assert decision.reasons == (("syntax_error",) if kind == "smtp" else ())
@@ -88,7 +88,7 @@ DOMAIN_CASES = [
 @pytest.mark.parametrize(("kind", "seen", "listed", "result", "checks", "error"), DOMAIN_CASES)
 def test_types_without_a_session_have_no_reasons(kind, seen, listed, result, checks, error):
     decision = settle(ValidationType(kind), Evidence(OK, seen, listed, flags=Flags(role=True, disposable=True)))
-    assert (decision.result, decision.checks, decision.error) == (result, checks, error)
+    assert (decision.result, decision.checks, decision.reason) == (result, checks, error)
     assert decision.reasons == ()
 
 
@@ -147,7 +147,7 @@ def test_the_first_error_keeps_the_contract_code_and_the_finer_one_follows():
     decision = settle(
         ValidationType.SMTP, Evidence(OK, MX, mailbox=refused(Reason.MAILBOX_NOT_FOUND, error_code="MAILBOX_DISABLED"))
     )
-    assert decision.error == "SMTP"
+    assert decision.reason == "SMTP"
     assert [fault.code for fault in decision.errors] == ["SMTP", "MAILBOX_DISABLED"]
 
 

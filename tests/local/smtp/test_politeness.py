@@ -7,7 +7,7 @@ import pytest
 from mailverdict.checks.smtp.classify.classification import (
     Action,
     Classification,
-    Failure,
+    ConnectionFailure,
     FailureKind,
     classify_failure,
 )
@@ -33,7 +33,7 @@ def state(**settings):
 
 
 def broken(kind, phase, **how):
-    return SessionEnd(classify_failure(Failure(kind)), phase, kind.value, **how)
+    return SessionEnd(classify_failure(ConnectionFailure(kind)), phase, kind.value, **how)
 
 
 def hear(host, *replies):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mailverdict.checks.smtp.classify.classification import Failure, FailureKind, classify_failure
+from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind, classify_failure
 from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.local.smtp.politeness import ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet, PreferenceQueue
@@ -16,7 +16,7 @@ def hosts(*names):
 
 def close(host, *, dialled=True):
     if dialled:
-        host.close(SessionEnd(classify_failure(Failure(FailureKind.REFUSED)), "connect", "refused"))
+        host.close(SessionEnd(classify_failure(ConnectionFailure(FailureKind.REFUSED)), "connect", "refused"))
     else:
         host.close_without_address("no address")
 

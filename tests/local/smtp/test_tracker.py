@@ -10,7 +10,7 @@ from mailverdict.checks.lists.flags import load_lists
 from mailverdict.checks.smtp.classify.classification import (
     Action,
     Classification,
-    Failure,
+    ConnectionFailure,
     FailureKind,
     classify_failure,
 )
@@ -279,7 +279,9 @@ def test_the_rest_of_a_queue_and_a_trial_are_asked_to_the_end():
 
 def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="rcpt"):
     classification = (
-        classify_failure(Failure(kind)) if kind else Classification(reason, "rule", action=action or Action.NONE)
+        classify_failure(ConnectionFailure(kind))
+        if kind
+        else Classification(reason, "rule", action=action or Action.NONE)
     )
     return SessionEnd(classification, phase, "seen", whose, tuple(recipients), "mail")
 
@@ -413,7 +415,7 @@ def test_what_is_kept_of_a_reply_is_bounded():
 
 
 def failed(kind, phase, reached=""):
-    return SessionEnd(classify_failure(Failure(kind)), phase, "what was seen", reached=reached)
+    return SessionEnd(classify_failure(ConnectionFailure(kind)), phase, "what was seen", reached=reached)
 
 
 ENDS = [

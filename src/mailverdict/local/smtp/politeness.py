@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from ...checks.smtp.classify.classification import ABOUT_MAILBOX, Failure, FailureKind, classify_failure
+from ...checks.smtp.classify.classification import ABOUT_MAILBOX, ConnectionFailure, FailureKind, classify_failure
 from ...checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider
 from ...checks.smtp.replies import Reply
@@ -80,7 +80,7 @@ class ExchangeState:
     def close_without_address(self, detail: str, classification: Classification | None = None) -> None:
         """There is no address that may be contacted."""
         self.has_no_address = True
-        not_dialled = classify_failure(Failure(FailureKind.NOT_DIALLED))
+        not_dialled = classify_failure(ConnectionFailure(FailureKind.NOT_DIALLED))
         self.close(SessionEnd(classification or not_dialled, "connect", detail))
 
     # --- what a session is allowed ------------------------------------------------------------

@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind, classify_failure
+from mailverdict.checks.smtp.classify.classification import Action, ConnectionFailure, FailureKind, classify_failure
 from mailverdict.model.words import Reason
 from tests import CASES
 
@@ -35,11 +35,11 @@ SEEN = {
 
 @pytest.mark.parametrize("kind", FailureKind)
 def test_failure_has_a_reason(kind: FailureKind) -> None:
-    assert classify_failure(Failure(kind)).reason is TABLE[kind]
+    assert classify_failure(ConnectionFailure(kind)).reason is TABLE[kind]
 
 
 def test_failed_handshake_asks_for_a_session_without_tls() -> None:
-    assert classify_failure(Failure(FailureKind.TLS)).action is Action.WITHOUT_TLS
+    assert classify_failure(ConnectionFailure(FailureKind.TLS)).action is Action.WITHOUT_TLS
 
 
 def test_every_transport_row_of_the_reply_table_has_its_failure() -> None:
@@ -47,4 +47,4 @@ def test_every_transport_row_of_the_reply_table_has_its_failure() -> None:
     with path.open(encoding="utf-8", newline="") as file:
         rows = {row["text"]: row["expected_reason"] for row in csv.DictReader(file) if not row["code"]}
 
-    assert rows == {text: classify_failure(Failure(kind)).reason for text, kind in SEEN.items()}
+    assert rows == {text: classify_failure(ConnectionFailure(kind)).reason for text, kind in SEEN.items()}

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from mailverdict.checks.smtp.classify.classification import Failure, FailureKind
+from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
     LimitObserved,
@@ -23,11 +23,11 @@ from mailverdict.checks.smtp.protocol.steps import (
 )
 from tests.checks.smtp.parsing import parse_reply
 
-Answer = Callable[[str], str | Failure | None]
+Answer = Callable[[str], str | ConnectionFailure | None]
 """Gives the reply to a command, a failure, or None for silence; lines of a reply are parted by a bar."""
 
-SILENCE = Failure(FailureKind.REPLY_TIMEOUT)
-GONE = Failure(FailureKind.DROPPED)
+SILENCE = ConnectionFailure(FailureKind.REPLY_TIMEOUT)
+GONE = ConnectionFailure(FailureKind.DROPPED)
 EHLO = "250-mx.example|250-PIPELINING|250 8BITMIME"
 IN_STEP = "250-mx.example|250 8BITMIME"
 UNKNOWN = "550 5.1.1 User unknown"
@@ -64,8 +64,8 @@ def play(
     answer: Answer,
     *,
     plan: SessionPlan | None = None,
-    banner: str | Failure | None = "220 mx.example ESMTP",
-    handshake: Failure | None = None,
+    banner: str | ConnectionFailure | None = "220 mx.example ESMTP",
+    handshake: ConnectionFailure | None = None,
     seconds: Callable[[str], float] = lambda reply: 0.0,
 ) -> Played:
     """Run a session against `answer`."""
@@ -73,9 +73,9 @@ def play(
     plan = plan or SessionPlan("client.example")
     session = Session(plan)
     played = Played(SessionEnd())
-    replies: deque[str | Failure] = deque([banner] if banner is not None else [])
+    replies: deque[str | ConnectionFailure] = deque([banner] if banner is not None else [])
     steps = session.dialogue()
-    value: TimedReply | WindowPlan | Failure | None = None
+    value: TimedReply | WindowPlan | ConnectionFailure | None = None
     while True:
         try:
             step = steps.send(value)
@@ -102,10 +102,10 @@ def play(
                 played.lessons.append(step)
 
 
-def heard(replies: deque[str | Failure], seconds: Callable[[str], float]) -> TimedReply | Failure:
+def heard(replies: deque[str | ConnectionFailure], seconds: Callable[[str], float]) -> TimedReply | ConnectionFailure:
     """The next reply; silence where there is none."""
     reply = replies.popleft() if replies else SILENCE
-    if isinstance(reply, Failure):
+    if isinstance(reply, ConnectionFailure):
         return reply
     return TimedReply(parse_reply(reply.split("|")), seconds(reply))
 
@@ -114,13 +114,13 @@ def server(
     known: Iterable[str] = (),
     *,
     ehlo: str = EHLO,
-    special: dict[str, str | Failure | None] | None = None,
+    special: dict[str, str | ConnectionFailure | None] | None = None,
 ) -> Answer:
     """A plain server; `special` gives other replies by the beginning of a command."""
     mailboxes = {f"RCPT TO:<{address}>" for address in known}
     usual = {"EHLO": ehlo, "HELO": "250 mx.example", "QUIT": "221 Bye", "STARTTLS": "220 Go"}
 
-    def answer(line: str) -> str | Failure | None:
+    def answer(line: str) -> str | ConnectionFailure | None:
         for beginning, reply in (special or {}).items():
             if line.startswith(beginning):
                 return reply

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.classify.classification import Action, Failure, FailureKind
+from mailverdict.checks.smtp.classify.classification import Action, ConnectionFailure, FailureKind
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
     LimitObserved,
@@ -115,9 +115,9 @@ BANNERS = [
     ("421 4.3.2 too many connections", "inconclusive", "QUIT"),
     ("521 mx.example does not accept mail", "no_mx_record", "QUIT"),
     ("250 mx.example", "inconclusive", "QUIT"),
-    (Failure(FailureKind.NOT_SMTP), "no_smtp_data", "QUIT"),
-    (Failure(FailureKind.BANNER_TIMEOUT), "timeout", "QUIT"),
-    (Failure(FailureKind.NO_DATA), "no_smtp_data", ""),
+    (ConnectionFailure(FailureKind.NOT_SMTP), "no_smtp_data", "QUIT"),
+    (ConnectionFailure(FailureKind.BANNER_TIMEOUT), "timeout", "QUIT"),
+    (ConnectionFailure(FailureKind.NO_DATA), "no_smtp_data", ""),
 ]
 
 
@@ -157,7 +157,7 @@ def test_session_goes_on_in_the_clear_when_tls_is_declined() -> None:
 
 
 def test_failed_handshake_asks_for_a_session_without_tls() -> None:
-    played = play(to(ADA), server([ADA], ehlo=WITH_TLS), handshake=Failure(FailureKind.TLS))
+    played = play(to(ADA), server([ADA], ehlo=WITH_TLS), handshake=ConnectionFailure(FailureKind.TLS))
 
     assert played.ended.classification is not None
     assert played.ended.classification.action is Action.WITHOUT_TLS

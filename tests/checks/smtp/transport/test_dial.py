@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mailverdict.checks.smtp.classify.classification import Failure, FailureKind
+from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind
 from mailverdict.checks.smtp.transport.dial import Target, dial, may_dial
 
 LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"),)
@@ -95,7 +95,7 @@ class HangUp(asyncio.Protocol):
         transport.close()
 
 
-def attempt(addresses: tuple[str, ...], port: int, patience: float = 0.3) -> str | Failure:
+def attempt(addresses: tuple[str, ...], port: int, patience: float = 0.3) -> str | ConnectionFailure:
     target = Target(addresses, port, None, LOOPBACK)
     return asyncio.run(dial(target, HangUp, patience))
 
@@ -111,7 +111,7 @@ def test_dial_goes_on_to_the_next_address(open_port: int) -> None:
 def test_dial_reports_a_refusal(closed_port: int) -> None:
     failure = attempt(("127.0.0.1",), closed_port)
 
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, ConnectionFailure)
     assert failure.kind is FailureKind.REFUSED
     assert "127.0.0.1" in failure.detail
 
@@ -119,14 +119,14 @@ def test_dial_reports_a_refusal(closed_port: int) -> None:
 def test_dial_reports_a_time_out_even_beside_a_refusal(deaf_port: int) -> None:
     failure = attempt(("127.0.0.2", "127.0.0.1"), deaf_port, patience=0.4)
 
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, ConnectionFailure)
     assert failure.kind is FailureKind.CONNECT_TIMEOUT
 
 
 def test_dial_does_not_dial_what_it_may_not() -> None:
     failure = attempt(("10.0.0.1", "192.168.0.1"), 25)
 
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, ConnectionFailure)
     assert failure.kind is FailureKind.NOT_DIALLED
     assert "10.0.0.1" in failure.detail
 
@@ -134,4 +134,4 @@ def test_dial_does_not_dial_what_it_may_not() -> None:
 def test_dial_without_addresses() -> None:
     failure = attempt((), 25)
 
-    assert failure == Failure(FailureKind.NOT_DIALLED, "the mail server has no address")
+    assert failure == ConnectionFailure(FailureKind.NOT_DIALLED, "the mail server has no address")

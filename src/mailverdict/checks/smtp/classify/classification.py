@@ -8,7 +8,7 @@ from enum import StrEnum
 from ....model.evidence import Action, Classification
 from ....model.words import Reason
 
-__all__ = ["ABOUT_MAILBOX", "Action", "Classification", "Failure", "FailureKind", "classify_failure"]
+__all__ = ["ABOUT_MAILBOX", "Action", "Classification", "ConnectionFailure", "FailureKind", "classify_failure"]
 
 
 ABOUT_MAILBOX = frozenset({None, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL})
@@ -33,7 +33,7 @@ class FailureKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ConnectionFailure:
     """A failure of the connection."""
 
     kind: FailureKind
@@ -58,10 +58,10 @@ CLASSIFICATIONS = {
 assert set(CLASSIFICATIONS) == set(FailureKind)
 
 
-def classify_failure(failure: Failure) -> Classification:
+def classify_failure(failure: ConnectionFailure) -> Classification:
     """Classify a failure.
 
-    >>> classify_failure(Failure(FailureKind.DROPPED)).reason.value
+    >>> classify_failure(ConnectionFailure(FailureKind.DROPPED)).reason.value
     'connection_dropped'
     """
     return CLASSIFICATIONS[failure.kind]

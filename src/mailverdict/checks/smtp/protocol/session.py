@@ -6,8 +6,8 @@ A driver runs `Session.dialogue()` and answers each step:
 step                what the driver does
 ==================  ==================================================================
 `Send`              writes the bytes and sends None
-`Read`              sends the next reply as `TimedReply`, or a `Failure` if none comes
-`StartTls`          upgrades the connection and sends None, or a `Failure`
+`Read`              sends the next reply as `TimedReply`, or a `ConnectionFailure` if none comes
+`StartTls`          upgrades the connection and sends None, or a `ConnectionFailure`
 `WindowRequest`     sends a `WindowPlan` with the recipients to ask next
 `RecipientAnswer`   passes it on (a recipient is done) and sends None
 `LimitObserved`     passes it on (the server showed a limit) and sends None
@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from ....model.evidence import Action, Classification
 from ....model.words import Reason
-from ..classify.classification import Failure, FailureKind, classify_failure
+from ..classify.classification import ConnectionFailure, FailureKind, classify_failure
 from ..classify.classifier import classify_reply
 from ..replies import Reply
 from . import commands as command
@@ -105,7 +105,7 @@ def aborted_by_reply(reply: Reply, phase: str) -> SessionAborted:
     return SessionAborted(classification, phase, str(reply), awaits_quit=True)
 
 
-def aborted_by_failure(failure: Failure, phase: str, recipient: Recipient | None = None) -> SessionAborted:
+def aborted_by_failure(failure: ConnectionFailure, phase: str, recipient: Recipient | None = None) -> SessionAborted:
     """The connection failed."""
     return SessionAborted(
         classify_failure(failure),
@@ -203,7 +203,7 @@ class Session:
     def read(self, phase: str, recipient: Recipient | None = None) -> ReplyTo:
         """Wait for a reply; a failure or 421 ends the session."""
         timed = yield READ[phase]
-        if isinstance(timed, Failure):
+        if isinstance(timed, ConnectionFailure):
             raise aborted_by_failure(timed, phase, recipient)
         assert isinstance(timed, TimedReply)
         reply = timed.reply
@@ -282,7 +282,7 @@ class Session:
             del self.extensions["STARTTLS"]
             return
         failure = yield StartTls()
-        if isinstance(failure, Failure):
+        if isinstance(failure, ConnectionFailure):
             raise aborted_by_failure(failure, "ehlo")
         self.is_secure = True
         yield from self.hello()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ....model.evidence import Classification
-from ..classify.classification import Failure
+from ..classify.classification import ConnectionFailure
 from ..replies import Reply
 
 __all__ = [
@@ -136,5 +136,5 @@ class SessionEnd:
 
 
 Step = Send | Read | StartTls | WindowRequest | RecipientAnswer | LimitObserved
-StepResult = TimedReply | WindowPlan | Failure | None
+StepResult = TimedReply | WindowPlan | ConnectionFailure | None
 Dialogue = Generator[Step, StepResult, None]

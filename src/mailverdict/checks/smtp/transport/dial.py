@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ....model.settings import Network
-from ..classify.classification import Failure, FailureKind
+from ..classify.classification import ConnectionFailure, FailureKind
 
 __all__ = ["Target", "dial", "may_dial"]
 
@@ -55,14 +55,14 @@ def unwrapped(address: IPAddress) -> Iterator[IPAddress]:
         yield relayed
 
 
-async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float) -> str | Failure:
+async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float) -> str | ConnectionFailure:
     """Connect to the first address that accepts; return it, or the most important failure.
 
     `seconds` is the time for all addresses together; each attempt gets an equal share of what is left.
     """
     allowed = [address for address in target.addresses if may_dial(address, target.allow_networks)]
     if not allowed:
-        return Failure(FailureKind.NOT_DIALLED, not_dialled(target.addresses))
+        return ConnectionFailure(FailureKind.NOT_DIALLED, not_dialled(target.addresses))
     until = asyncio.get_running_loop().time() + seconds
     failures = []
     for index, address in enumerate(allowed):
@@ -83,7 +83,7 @@ def not_dialled(addresses: Sequence[str]) -> str:
 
 async def attempt(
     address: str, target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float
-) -> Failure | None:
+) -> ConnectionFailure | None:
     """Try one address."""
     loop = asyncio.get_running_loop()
     source = (target.source, 0) if target.source else None
@@ -91,8 +91,8 @@ async def attempt(
         async with asyncio.timeout(seconds):
             await loop.create_connection(protocol, address, target.port, local_addr=source)
     except TimeoutError:
-        return Failure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
+        return ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
     except OSError as exc:
         kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
-        return Failure(kind, f"{address}: {exc.strerror or exc}")
+        return ConnectionFailure(kind, f"{address}: {exc.strerror or exc}")
     return None

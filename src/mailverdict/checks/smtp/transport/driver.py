@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 from ....model.settings import Network
-from ..classify.classification import Failure, FailureKind, classify_failure
+from ..classify.classification import ConnectionFailure, FailureKind, classify_failure
 from ..protocol.session import Session
 from ..protocol.steps import (
     LimitObserved,
@@ -91,7 +91,7 @@ async def drive_session(
     protocol.note("*", f"connecting to {', '.join(addresses) or 'nothing'}, port {port}")
     target = Target(tuple(addresses), port, source, tuple(allow_networks))
     connected = await dial(target, lambda: protocol, timeouts.connect)
-    if isinstance(connected, Failure):
+    if isinstance(connected, ConnectionFailure):
         protocol.note("*", connected.detail)
         return SessionEnd(classify_failure(connected), "connect", connected.detail)
     try:
@@ -129,7 +129,7 @@ class SessionProtocol(asyncio.Protocol):
         self.steps = session.dialogue()
         self.parser = ReplyParser()
         self.replies: deque[Reply] = deque()
-        self.failure: Failure | None = None
+        self.failure: ConnectionFailure | None = None
         self.waiting = ""  # the phase of the Read under way
         self.began = self.since = self.loop.time()
         self.end = self.deadline = float("inf")
@@ -181,7 +181,7 @@ class SessionProtocol(asyncio.Protocol):
         self.replies.extend(self.parser.feed(data))
         if self.parser.fault and not self.failure:
             kind = FailureKind.NO_REPLY if self.parser.heard_smtp else FailureKind.NOT_SMTP
-            self.failure = Failure(kind, self.parser.fault)
+            self.failure = ConnectionFailure(kind, self.parser.fault)
         self.wake()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -203,7 +203,7 @@ class SessionProtocol(asyncio.Protocol):
             self.waiting = ""
             self.advance(self.next_reply())
 
-    def next_reply(self) -> TimedReply | Failure:
+    def next_reply(self) -> TimedReply | ConnectionFailure:
         """The next reply, or why there is none."""
         if not self.replies:
             assert self.failure
@@ -254,7 +254,7 @@ class SessionProtocol(asyncio.Protocol):
         is_early = self.parser.is_inside or any(reply.code != CLOSING for reply in self.replies)
         if is_early and not self.failure:
             self.replies.clear()
-            self.failure = Failure(FailureKind.NO_REPLY, "a reply came before its command")
+            self.failure = ConnectionFailure(FailureKind.NO_REPLY, "a reply came before its command")
         self.since = self.loop.time()
         self.write(data)
 
@@ -268,7 +268,7 @@ class SessionProtocol(asyncio.Protocol):
 
     def fail(self, kind: FailureKind, detail: str) -> None:
         """End the wait with a failure; the first one counts."""
-        self.failure = self.failure or Failure(kind, detail)
+        self.failure = self.failure or ConnectionFailure(kind, detail)
         self.wake()
 
     # --- deadlines -------------------------------------------------------------------------------------
@@ -311,18 +311,18 @@ class SessionProtocol(asyncio.Protocol):
         self.note("*", failure.detail if failure else "TLS established, certificate not verified")
         self.advance(failure)
 
-    async def handshake(self) -> Failure | None:
+    async def handshake(self) -> ConnectionFailure | None:
         """Replace the transport by one over TLS."""
         if self.parser.is_inside or self.replies:
-            return Failure(FailureKind.TLS, "bytes in the clear after the server was ready for TLS")
+            return ConnectionFailure(FailureKind.TLS, "bytes in the clear after the server was ready for TLS")
         assert self.transport
         timeout = max(0.001, min(self.timeouts.command, self.end - self.loop.time()))
         try:
             transport = await self.loop.start_tls(self.transport, self, self.tls, ssl_handshake_timeout=timeout)
         except (OSError, ssl.SSLError, TimeoutError) as exc:
-            return Failure(FailureKind.TLS, f"TLS failed: {str(exc) or type(exc).__name__}")
+            return ConnectionFailure(FailureKind.TLS, f"TLS failed: {str(exc) or type(exc).__name__}")
         if transport is None:  # the connection was lost in the meantime
-            return Failure(FailureKind.TLS, "TLS failed: the connection ended")
+            return ConnectionFailure(FailureKind.TLS, "TLS failed: the connection ended")
         self.transport = transport
         return None
 
