@@ -12,7 +12,6 @@ from starlette.requests import Request
 
 from ...checks.syntax.address import observe_syntax
 from ...contract.envelope import BULK_LIMIT
-from ...model.evidence import SyntaxEvidence
 from ...model.words import ValidationType
 from .replies import short_error, standard_error
 
@@ -26,11 +25,10 @@ CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A single check; its syntax has been checked and accepted."""
+    """A single check of a well-formed address."""
 
     email: str
     validation_type: str
-    syntax: SyntaxEvidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +110,9 @@ def parse_check(body: Mapping[str, Any], default_type: str | None) -> CheckReque
     """Parse a single check; without `default_type` the validation type is required."""
     given = body.get("email")
     email = given.strip() if isinstance(given, str) else ""
-    syntax = observe_syntax(email)
-    if not syntax.ok:
+    if not observe_syntax(email).ok:
         raise standard_error("EMAIL_REQUIRED", "email is missing, empty or malformed")
-    return CheckRequest(email, parse_type(body, default_type), syntax)
+    return CheckRequest(email, parse_type(body, default_type))
 
 
 def parse_bulk(body: Mapping[str, Any]) -> BulkRequest:
