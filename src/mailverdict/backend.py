@@ -1,8 +1,8 @@
-"""The one door between *how* an address is verified and *how many* are.
+"""`Backend`, the interface between *how* an address is verified and *how many* are, and its events.
 
-A backend takes a batch of unique addresses and streams events. Whoever runs it (see
-`mailverdict.runs`) records each event before asking for the next one, so that a crash between any
-two events loses nothing and pays nothing twice.
+A backend verifies a batch of unique addresses and yields events. The caller (see `mailverdict.runs`)
+records each event before it asks for the next one, so a crash between two events loses nothing and
+costs no quota twice.
 """
 
 from __future__ import annotations
@@ -33,40 +33,20 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Addresses to verify.
+    """Addresses to verify."""
 
-    Attributes
-    ----------
-    addresses : pyarrow.StringArray
-        Stripped texts without nulls; unique unless the backend says that it does not care.
-    validation_type : str
-        ``regex``, ``mx``, ``mx_blacklist`` or ``smtp``.
-    """
-
-    addresses: pa.StringArray
-    validation_type: str
+    addresses: pa.StringArray  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
+    validation_type: str  # regex, mx, mx_blacklist or smtp
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """An address that a service has accepted and been paid for.
+    """An address that a service has accepted and counted against the quota."""
 
-    Attributes
-    ----------
-    job_id : str
-        The service's identifier.
-    email : str
-        The address as it was submitted.
-    validation_type : str
-        As submitted.
-    submitted_at : float
-        Seconds since the epoch, by this machine's clock.
-    """
-
-    job_id: str
-    email: str
+    job_id: str  # the service's identifier
+    email: str  # as it was submitted
     validation_type: str
-    submitted_at: float
+    submitted_at: float  # seconds since the epoch, by this machine's clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,21 +72,11 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Submitting:
-    """A batch is about to be sent; what happens to it is not known before `Submitted`.
+    """A batch is about to be sent; `Submitted` or `Deferred` with the same token tells the outcome."""
 
-    Attributes
-    ----------
-    token : str
-        Names this attempt; the `Submitted` or `Deferred` that ends it carries the same.
-    emails : tuple of str
-        What is being sent.
-    used_before : int or None
-        The quota's `used` just before, by which a lost answer is found out.
-    """
-
-    token: str
+    token: str  # identifies this attempt
     emails: tuple[str, ...]
-    used_before: int | None
+    used_before: int | None  # the quota's `used` just before; shows whether a lost answer was counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,71 +89,43 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Rows that are final for this run (status `done` or `error`).
+    """Rows that are final for this run (status `done` or `error`)."""
 
-    Attributes
-    ----------
-    rows : pyarrow.Table
-        In the schema of `mailverdict.model.table`.
-    job_ids : tuple of str
-        The jobs that these rows end, if any, row by row.
-    positions : numpy.ndarray of int64, optional
-        Which address of the batch each row answers; None where only `email` tells.
-    """
-
-    rows: pa.Table
-    job_ids: tuple[str, ...] = ()
-    positions: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    rows: pa.Table  # in the schema of mailverdict.model.table
+    job_ids: tuple[str, ...] = ()  # the jobs that these rows end, row by row
+    positions: np.ndarray[Any, np.dtype[np.int64]] | None = (
+        None  # index in the batch of each row; None: the rows name their address in `email`
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """Addresses that stay `pending`: quota, give-up, an uncertain submission.
+    """Addresses that stay `pending`."""
 
-    Attributes
-    ----------
-    emails : tuple of str
-        As they were in the batch.
-    why : str
-        ``quota``, ``gave_up``, ``uncertain``, ``rejected``: why they are not settled.
-    retry_after : float or None
-        Seconds after which asking again makes sense.
-    token : str
-        The submission this ends, if one was under way.
-    """
-
-    emails: tuple[str, ...]
-    why: str
-    retry_after: float | None = None
-    token: str = ""
+    emails: tuple[str, ...]  # as they were in the batch
+    why: str  # quota, gave_up, uncertain or rejected
+    retry_after: float | None = None  # seconds after which another attempt makes sense
+    token: str = ""  # the submission that this ends, if one was sent
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Nothing to do for a while.
+    """The backend has nothing to do for a while."""
 
-    Attributes
-    ----------
-    seconds : float
-        How long from now.
-    why : str
-        In words, for a progress line.
-    """
-
-    seconds: float
-    why: str
+    seconds: float  # from now
+    why: str  # text for a progress line
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaSeen:
-    """The service told how much quota is left."""
+    """The service reported how much quota is left."""
 
     quota: Quota
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something the user should be told once: a warning, never an error."""
+    """A warning for the user; it is shown once."""
 
     message: str
 
@@ -192,44 +134,38 @@ Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noti
 
 
 class Backend(Protocol):
-    """Turns addresses into verdicts; may take milliseconds or hours."""
+    """Verifies addresses, in milliseconds or hours.
+
+    A backend may also have an async method ``check(email, validation_type)`` that returns the
+    `Verification` of one address; without it a single address is verified as a batch of one.
+    """
 
     @property
     def source(self) -> str:
-        """``local`` or ``remote``: where its rows say they come from."""
+        """``local`` or ``remote``: the `source` of its rows."""
         ...
 
     def is_free(self, validation_type: str) -> bool:
-        """Whether this type needs no network at all, so that duplicates cost nothing."""
+        """Whether this type needs no network, so that duplicates cost nothing."""
         ...
 
     def wants_journal(self, validation_type: str) -> bool:
-        """Whether ``journal="auto"`` means a file for this type."""
+        """Whether ``journal="auto"`` keeps a journal for this type."""
         ...
 
     def journal_key(self, validation_type: str) -> str:
-        """Names what answers are comparable with: the type, and the service asked."""
+        """Answers with the same key are comparable: same type, same service or settings."""
         ...
 
     def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
-        """Verify a batch and go on with jobs submitted by an earlier run.
+        """Verify a batch, and poll jobs that an earlier run submitted; those are not submitted again.
 
-        Parameters
-        ----------
-        batch : Batch
-            What to verify.
-        in_flight : sequence of Job
-            Already paid for; they are polled, never submitted again.
-
-        Yields
-        ------
-        Event
-            Every address of the batch ends in exactly one `Settled` row or `Deferred` entry.
+        Every address of the batch ends in exactly one `Settled` row or `Deferred` entry.
         """
         ...
 
     async def aclose(self) -> None:
-        """Let go of sockets."""
+        """Close sockets."""
         ...
 
 
@@ -238,5 +174,5 @@ class Metered(Protocol):
     """A backend that counts addresses against a daily quota."""
 
     async def quota(self) -> Quota:
-        """Ask how much is left; costs nothing."""
+        """How much is left; asking costs nothing."""
         ...

@@ -1,21 +1,21 @@
 """Every exception of mailverdict.
 
-A bad mailbox is data; an exception means that the call could not do its job.
+A bad mailbox is a result, not an exception. An exception means that the call failed.
 
 ::
 
     MailVerdictError
-      x SettingsError (ValueError)       a setting or argument that cannot work
+      x SettingsError (ValueError)       a wrong setting or argument
       x ColumnError (KeyError)           no such column, or an ambiguous one
       x InputError (ValueError)          a file or frame that cannot be read as asked
       x MissingExtraError (ImportError)  an optional dependency is not installed
-      x JournalError                     a journal that is not ours, or is damaged
+      x JournalError                     a file that is not a journal, or is damaged
       x BackendError
         - QuotaExceeded                  .limit .remaining .requested .partial
         - RateLimited                    .retry_after
-        - ContractError                  .path; an answer that does not speak the contract
-        - ServiceError                   .code .status; the service said no
-        - TransportError (ConnectionError)  no answer at all
+        - ContractError                  .path; an answer that violates the contract
+        - ServiceError                   .code .status; the service answered with an error
+        - TransportError (ConnectionError)  no answer
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ __all__ = [
 
 
 class MailVerdictError(Exception):
-    """Base of everything this package raises on purpose."""
+    """Base class of all exceptions of this package."""
 
 
 class SettingsError(MailVerdictError, ValueError):
-    """A setting or an argument has a value that cannot work."""
+    """A setting or an argument has a wrong value."""
 
 
 class InputError(MailVerdictError, ValueError):
-    """A file or frame cannot be read as what it was said to be."""
+    """A file or frame cannot be read in the given format."""
 
 
 class ColumnError(MailVerdictError, KeyError):
     """The frame has no such column, or has it more than once."""
 
     def __str__(self) -> str:
-        """Give the message itself; ``KeyError`` would show its repr."""
+        """The message; ``KeyError`` would show its repr."""
         return str(self.args[0]) if self.args else ""
 
 
@@ -74,21 +74,21 @@ class MissingExtraError(MailVerdictError, ImportError):
         super().__init__(f"{what} needs an optional dependency: pip install 'mailverdict[{extra}]'")
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str]]:
-        """Travel between processes whole."""
+        """Pickle both arguments."""
         return type(self), (self.what, self.extra)
 
 
 class JournalError(MailVerdictError):
-    """A journal file is damaged, or belongs to something else; it was left as it is."""
+    """A journal file is damaged, or is not a journal; it was not changed."""
 
 
 class BackendError(MailVerdictError):
-    """The backend could not answer; says nothing about any address.
+    """The backend failed; this says nothing about any address.
 
     Attributes
     ----------
     partial : pandas.DataFrame or None
-        What was settled before, where the caller asked for a column.
+        The rows settled before, if a column was being verified.
     """
 
     partial: Any = None
@@ -102,7 +102,7 @@ class QuotaExceeded(BackendError):
     message : str
         What happened and what to do.
     limit, remaining, requested : int or None
-        Addresses per day, left today, asked for; None where the service did not say.
+        Addresses per day, left today, requested; None if the service did not report it.
     """
 
     def __init__(
@@ -120,14 +120,14 @@ class QuotaExceeded(BackendError):
 
 
 class RateLimited(BackendError):
-    """The service asks to be asked later.
+    """The service asks to be called later.
 
     Parameters
     ----------
     message : str
         What happened.
     retry_after : float or None
-        Seconds the service asked to wait; None where it did not say.
+        Seconds to wait; None if the service did not report it.
     """
 
     def __init__(self, message: str, *, retry_after: float | None = None) -> None:
@@ -136,14 +136,14 @@ class RateLimited(BackendError):
 
 
 class ContractError(BackendError):
-    """An answer is not in the form that the contract gives.
+    """An answer violates the contract.
 
     Parameters
     ----------
     message : str
-        What was expected and what was seen (shortened).
+        What was expected and what was received (shortened).
     path : str
-        Where in the answer, as ``data.result.status``.
+        The position in the answer, as ``data.result.status``.
     """
 
     def __init__(self, message: str, *, path: str = "") -> None:
@@ -152,14 +152,14 @@ class ContractError(BackendError):
 
 
 class ServiceError(BackendError):
-    """The service answered with an error of its own.
+    """The service answered with an error.
 
     Parameters
     ----------
     message : str
-        The service's message and what it was asked.
+        The service's message and the request.
     code : str
-        ``error.code`` as sent; may be one that no table knows.
+        ``error.code`` as sent; not always a code of the contract.
     status : int
         HTTP status.
     """
@@ -171,4 +171,4 @@ class ServiceError(BackendError):
 
 
 class TransportError(BackendError, ConnectionError):
-    """No usable answer came back: refused, reset, timed out, TLS failed."""
+    """No answer was received: connection refused or reset, time-out, TLS failure."""

@@ -1,7 +1,7 @@
-"""The only bridge from sync to async: one daemon thread with its own event loop per process.
+"""Running async code from sync code: one daemon thread with an event loop per process.
 
-A notebook's kernel already runs a loop in the main thread, where `asyncio.run` raises; this works
-there, in scripts, in threads and in worker processes alike (a forked child gets a loop of its own).
+In a notebook `asyncio.run` raises, since the kernel runs a loop in the main thread. This works there,
+in scripts, in threads and in worker processes; a forked child gets a loop of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 __all__ = ["loop_thread", "run_sync", "start_task", "wait_until_done"]
 
 T = TypeVar("T")
-SLICE = 0.1  # seconds between looks at Ctrl-C; a bare Future.result() cannot be interrupted on Windows
+SLICE = 0.1  # seconds between checks for Ctrl-C; on Windows a plain Future.result() cannot be interrupted
 
 
 class LoopThread:
@@ -38,7 +38,7 @@ LOCK = threading.Lock()
 
 
 def loop_thread() -> LoopThread:
-    """Give the process's loop thread, started at first use."""
+    """The process's loop thread, started at first use."""
     with LOCK:
         if not HOLDER or not HOLDER[0].is_usable():
             HOLDER[:] = [LoopThread()]
@@ -46,18 +46,12 @@ def loop_thread() -> LoopThread:
 
 
 def start_task(coroutine: Coroutine[Any, Any, T]) -> concurrent.futures.Future[T]:
-    """Run `coroutine` on the loop thread and give its future at once."""
+    """Start `coroutine` on the loop thread and return its future."""
     return asyncio.run_coroutine_threadsafe(coroutine, loop_thread().loop)
 
 
 def wait_until_done(future: concurrent.futures.Future[Any], timeout: float | None = None) -> None:
-    """Wait in slices, so that Ctrl-C is felt at once; what came of it is left in the future.
-
-    Raises
-    ------
-    TimeoutError
-        If `timeout` seconds passed; the work goes on.
-    """
+    """Wait until the future is done, interruptible by Ctrl-C; TimeoutError after `timeout` seconds."""
     left = timeout
     while not future.done():
         piece = SLICE if left is None else min(SLICE, left)
