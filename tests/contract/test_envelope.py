@@ -11,9 +11,9 @@ from mailverdict.contract import envelope
 from mailverdict.contract.envelope import (
     ERROR_STATUS,
     SHORT_STATUS,
-    Failure,
+    ErrorEnvelope,
     JobStatus,
-    Success,
+    SuccessEnvelope,
     dump_failure,
     dump_quota,
     dump_short_failure,
@@ -34,14 +34,14 @@ PAYLOAD = Verification("a@b.org", "mx", "valid", checks={"syntax": True}).to_dic
 def test_a_success_both_ways() -> None:
     dumped = dump_success({"n": 1}, **STAMP)
     assert dumped == {"success": True, "data": {"n": 1}, "meta": {**STAMP, "version": "v1"}}
-    assert parse_envelope(dumped, 200) == Success({"n": 1}, dumped["meta"])
+    assert parse_envelope(dumped, 200) == SuccessEnvelope({"n": 1}, dumped["meta"])
 
 
 @pytest.mark.parametrize("code", ERROR_STATUS)
 def test_a_failure_both_ways(code: str) -> None:
     dumped = dump_failure(code, "why", **STAMP, details={"limit": 100})
     assert dumped["success"] is False
-    assert parse_envelope(dumped, ERROR_STATUS[code]) == Failure(code, "why", ERROR_STATUS[code], {"limit": 100})
+    assert parse_envelope(dumped, ERROR_STATUS[code]) == ErrorEnvelope(code, "why", ERROR_STATUS[code], {"limit": 100})
 
 
 def test_details_are_there_only_when_there_is_something_to_add() -> None:
@@ -53,18 +53,18 @@ def test_details_are_there_only_when_there_is_something_to_add() -> None:
 def test_a_short_failure_both_ways(code: str) -> None:
     dumped = dump_short_failure(code, "why")
     assert set(dumped) == {"error"}
-    assert parse_envelope(dumped, 400) == Failure(code, "why", 400, {})
+    assert parse_envelope(dumped, 400) == ErrorEnvelope(code, "why", 400, {})
 
 
 @pytest.mark.parametrize(
     ("error", "failure"),
     [
-        ({}, Failure("", "", 418, {})),
-        ({"code": "NEVER_HEARD_OF", "message": "m"}, Failure("NEVER_HEARD_OF", "m", 418, {})),
-        ({"code": 5, "message": None, "details": []}, Failure("5", "", 418, {})),
+        ({}, ErrorEnvelope("", "", 418, {})),
+        ({"code": "NEVER_HEARD_OF", "message": "m"}, ErrorEnvelope("NEVER_HEARD_OF", "m", 418, {})),
+        ({"code": 5, "message": None, "details": []}, ErrorEnvelope("5", "", 418, {})),
     ],
 )
-def test_codes_that_no_table_knows_are_taken_as_they_are(error: Any, failure: Failure) -> None:
+def test_codes_that_no_table_knows_are_taken_as_they_are(error: Any, failure: ErrorEnvelope) -> None:
     assert parse_envelope({"error": error}, 418) == failure
 
 
@@ -90,7 +90,7 @@ def test_what_is_neither_is_an_error(body: Any) -> None:
 
 def test_foreign_words_are_bounded() -> None:
     failure = parse_envelope({"error": {"code": "x" * 999, "message": "\n" * 9999}}, 500)
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, ErrorEnvelope)
     assert len(failure.code) < 100
     assert len(failure.message) < 600
     assert failure.message.isprintable()
@@ -98,7 +98,7 @@ def test_foreign_words_are_bounded() -> None:
 
 @pytest.mark.parametrize(("value", "number"), [(5, 5), (0, 0), (True, None), ("5", None), (None, None), (5.0, None)])
 def test_whole_numbers_in_details(value: Any, number: int | None) -> None:
-    assert Failure("X", "m", 429, {"remaining": value}).whole_number("remaining") == number
+    assert ErrorEnvelope("X", "m", 429, {"remaining": value}).whole_number("remaining") == number
 
 
 def test_a_quota_both_ways() -> None:

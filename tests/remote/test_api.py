@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mailverdict.backend import Job
-from mailverdict.contract.envelope import Failure, Success
+from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import QuotaExceeded, RateLimited, ServiceError, TransportError
 from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Verification
@@ -41,17 +41,17 @@ DETAILS = {"limit": 100, "remaining": 3, "requested": 50}
 def test_error_by_status_and_details_never_by_a_known_code_alone(
     code: str, status: int, details: dict[str, Any], kind: type[Exception]
 ) -> None:
-    assert type(error_of(Failure(code, "m", status, details))) is kind
+    assert type(error_of(ErrorEnvelope(code, "m", status, details))) is kind
 
 
 def test_errors_carry_what_was_said() -> None:
-    quota = error_of(Failure("QUOTA_EXCEEDED", "m", 429, DETAILS))
+    quota = error_of(ErrorEnvelope("QUOTA_EXCEEDED", "m", 429, DETAILS))
     assert isinstance(quota, QuotaExceeded)
     assert (quota.limit, quota.remaining, quota.requested) == (100, 3, 50)
-    limited = error_of(Failure("", "m", 429, {}, retry_after=7.0))
+    limited = error_of(ErrorEnvelope("", "m", 429, {}, retry_after=7.0))
     assert isinstance(limited, RateLimited)
     assert limited.retry_after == 7.0
-    service = error_of(Failure("ODD", "m", 418, {}))
+    service = error_of(ErrorEnvelope("ODD", "m", 418, {}))
     assert isinstance(service, ServiceError)
     assert (service.code, service.status, str(service)) == ("ODD", 418, "m")
 
@@ -62,20 +62,22 @@ def test_a_lost_answer_is_its_own_error() -> None:
 
 
 def test_details_of_another_type_are_not_numbers() -> None:
-    refusal = error_of(Failure("QUOTA_EXCEEDED", "m", 429, {"limit": "100", "remaining": True, "requested": None}))
+    refusal = error_of(
+        ErrorEnvelope("QUOTA_EXCEEDED", "m", 429, {"limit": "100", "remaining": True, "requested": None})
+    )
     assert isinstance(refusal, QuotaExceeded)
     assert (refusal.limit, refusal.remaining, refusal.requested) == (None, None, None)
 
 
 def test_success_is_handed_on_and_failure_raised() -> None:
-    answer = Success({}, {})
+    answer = SuccessEnvelope({}, {})
     assert success_of(answer) is answer
     with pytest.raises(ServiceError):
-        success_of(Failure("X", "m", 500, {}))
+        success_of(ErrorEnvelope("X", "m", 500, {}))
 
 
 def test_a_rate_limit_is_not_a_quota() -> None:
-    assert not is_quota_refusal(Failure("RATE_LIMITED", "m", 429, {}))
+    assert not is_quota_refusal(ErrorEnvelope("RATE_LIMITED", "m", 429, {}))
 
 
 JOB = Job("j", "ada@example.org", "smtp", 0.0)

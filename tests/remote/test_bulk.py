@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
-from mailverdict.contract.envelope import Failure, Success
+from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
 from mailverdict.remote.api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, Pause, read_quota
 from mailverdict.remote.bulk import (
@@ -27,16 +27,16 @@ RESET = NoAnswer(TransportError("POST http://verify.test: the connection was cut
 NOT_SENT = NoAnswer(TransportError("POST http://verify.test: no connection"), was_sent=False)
 
 
-def quota(used: int, limit: int = 100) -> Success:
-    return Success({"daily_limit": limit, "used": used, "remaining": limit - used}, {})
+def quota(used: int, limit: int = 100) -> SuccessEnvelope:
+    return SuccessEnvelope({"daily_limit": limit, "used": used, "remaining": limit - used}, {})
 
 
 def queued(emails: Sequence[str]) -> list[dict[str, Any]]:
     return [{"email": e, "status": "queued", "message": "", "job_id": f"job of {e}"} for e in emails]
 
 
-def accepted(emails: Sequence[str]) -> Success:
-    return Success({"results": queued(emails)}, {})
+def accepted(emails: Sequence[str]) -> SuccessEnvelope:
+    return SuccessEnvelope({"results": queued(emails)}, {})
 
 
 def new_submission(emails: Sequence[str]) -> Submission:
@@ -103,13 +103,13 @@ def test_a_batch_is_no_larger_than_what_remains_and_the_rest_is_deferred() -> No
 def test_a_quota_that_cannot_be_read_is_an_error_before_anything_is_sent() -> None:
     submission = new_submission(addresses(2))
     with pytest.raises(ServiceError):
-        drive(submission, [Failure("INTERNAL_ERROR", "m", 500, {})])
+        drive(submission, [ErrorEnvelope("INTERNAL_ERROR", "m", 500, {})])
     assert submission.left == addresses(2)
 
 
-def refusal(remaining: int | None, code: str = "QUOTA_EXCEEDED") -> Failure:
+def refusal(remaining: int | None, code: str = "QUOTA_EXCEEDED") -> ErrorEnvelope:
     details = {} if remaining is None else {"limit": 100, "remaining": remaining, "requested": 50}
-    return Failure(code, "m", 429, details)
+    return ErrorEnvelope(code, "m", 429, details)
 
 
 def test_a_quota_race_shrinks_the_batch_to_what_the_refusal_says() -> None:
@@ -140,7 +140,7 @@ def test_refusals_that_make_no_sense_end_all_the_same(remaining: int | None) -> 
 
 def test_a_service_with_a_smaller_limit_is_served_in_smaller_batches() -> None:
     submission = new_submission(addresses(100))
-    drive(submission, [quota(0), Failure("BULK_LIMIT_EXCEEDED", "m", 422, {"limit": 25, "received": 100})])
+    drive(submission, [quota(0), ErrorEnvelope("BULK_LIMIT_EXCEEDED", "m", 422, {"limit": 25, "received": 100})])
     for _ in range(4):
         assert len(posts(drive(submission, [quota(0), accepted(submission.left[:25])]))[0]) == 25
     assert not submission.has_work
@@ -149,14 +149,14 @@ def test_a_service_with_a_smaller_limit_is_served_in_smaller_batches() -> None:
 @pytest.mark.parametrize(
     "failure",
     [
-        Failure("INVALID_VALIDATION_TYPE", "m", 400, {"allowed": ["mx"]}),
-        Failure("E1002", "m", 400, {}),
-        Failure("", "HTML", 404, {}),
-        Failure("", "redirected", 308, {}),
-        Failure("WHATEVER", "m", 451, {}),
+        ErrorEnvelope("INVALID_VALIDATION_TYPE", "m", 400, {"allowed": ["mx"]}),
+        ErrorEnvelope("E1002", "m", 400, {}),
+        ErrorEnvelope("", "HTML", 404, {}),
+        ErrorEnvelope("", "redirected", 308, {}),
+        ErrorEnvelope("WHATEVER", "m", 451, {}),
     ],
 )
-def test_a_refusal_ends_the_submitting_and_nothing_is_uncertain(failure: Failure) -> None:
+def test_a_refusal_ends_the_submitting_and_nothing_is_uncertain(failure: ErrorEnvelope) -> None:
     submission = new_submission(addresses(5))
     taken = drive(submission, [quota(0), failure])
     assert taken[-1] == Deferred((), "rejected", token="t1")
@@ -173,16 +173,16 @@ def test_what_never_left_this_machine_is_not_uncertain() -> None:
 UNSURE: list[ApiAnswer] = [
     RESET,
     NoAnswer(ContractError("cut JSON"), was_sent=True),
-    Failure("INTERNAL_ERROR", "m", 500, {}),
-    Failure("UPSTREAM_ERROR", "m", 502, {}),
-    Failure("", "HTML", 502, {}),
-    Failure("E1005", "m", 400, {}),
-    Failure("", "HTML", 408, {}),
-    Failure("INTERNAL_ERROR", "m", 200, {}),
-    Success({}, {}),
-    Success(None, {}),
-    Success({"results": []}, {}),
-    Success({"results": [None, 3]}, {}),
+    ErrorEnvelope("INTERNAL_ERROR", "m", 500, {}),
+    ErrorEnvelope("UPSTREAM_ERROR", "m", 502, {}),
+    ErrorEnvelope("", "HTML", 502, {}),
+    ErrorEnvelope("E1005", "m", 400, {}),
+    ErrorEnvelope("", "HTML", 408, {}),
+    ErrorEnvelope("INTERNAL_ERROR", "m", 200, {}),
+    SuccessEnvelope({}, {}),
+    SuccessEnvelope(None, {}),
+    SuccessEnvelope({"results": []}, {}),
+    SuccessEnvelope({"results": [None, 3]}, {}),
 ]
 
 
@@ -243,7 +243,7 @@ def test_rejected_lines_are_settled_and_have_no_job() -> None:
     emails = ["a@b.org", "malformed", "c@d.org"]
     results = queued(emails)
     results[1] |= {"status": "error", "message": "Invalid email format"}
-    taken = drive(new_submission(emails), [quota(0), Success({"results": results}, {})])
+    taken = drive(new_submission(emails), [quota(0), SuccessEnvelope({"results": results}, {})])
     jobs = next(step for step in taken if isinstance(step, Submitted)).jobs
     assert [job.email for job in jobs] == ["a@b.org", "c@d.org"]
     settled = next(step for step in taken if isinstance(step, Settled)).rows.to_pylist()
@@ -254,7 +254,7 @@ def test_a_job_without_a_usable_id_is_uncertain_and_the_others_are_kept() -> Non
     emails = ["a@b.org", "c@d.org", "e@f.org"]
     results = queued(emails)
     results[1]["job_id"] = ".."
-    taken = drive(new_submission(emails), [quota(0), Success({"results": results}, {})])
+    taken = drive(new_submission(emails), [quota(0), SuccessEnvelope({"results": results}, {})])
     assert kinds(taken)[-3:] == ["Submitted", "Deferred", "Noticed"]
     assert taken[-2] == Deferred(("c@d.org",), "uncertain", token="t1")
     assert isinstance(taken[-1], Noticed)
@@ -282,7 +282,7 @@ def test_one_id_for_two_addresses_is_usable_for_neither() -> None:
 def test_a_status_that_no_table_knows_counts_as_paid() -> None:
     results = queued(["a@b.org"])
     results[0]["status"] = "accepted"
-    taken = drive(new_submission(["a@b.org"]), [quota(0), Success({"results": results}, {})])
+    taken = drive(new_submission(["a@b.org"]), [quota(0), SuccessEnvelope({"results": results}, {})])
     assert [len(step.jobs) for step in taken if isinstance(step, Submitted)] == [1]
 
 
@@ -313,7 +313,7 @@ RECORD = {"daily_limit": 100, "used": 40, "remaining": 60}
 def test_requesting_the_quota_yields_and_returns_it() -> None:
     steps = request_quota()
     assert next(steps) == QUOTA_REQUEST
-    assert steps.send(Success(RECORD, {})) == QuotaSeen(Quota(100, 40, 60))
+    assert steps.send(SuccessEnvelope(RECORD, {})) == QuotaSeen(Quota(100, 40, 60))
     with pytest.raises(StopIteration) as over:
         next(steps)
     assert over.value.value == Quota(100, 40, 60)
@@ -323,7 +323,7 @@ def test_requesting_the_quota_raises_the_error_of_the_service() -> None:
     steps = request_quota()
     next(steps)
     with pytest.raises(ServiceError, match="down"):
-        steps.send(Failure("INTERNAL_ERROR", "down", 500, {}))
+        steps.send(ErrorEnvelope("INTERNAL_ERROR", "down", 500, {}))
 
 
 def test_the_record_is_read_bare_and_in_an_envelope() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.contract.envelope import Failure, Success
+from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import ContractError, SettingsError, TransportError
 from mailverdict.remote.api import ApiAnswer, ApiRequest, NoAnswer
 from mailverdict.remote.client import (
@@ -76,31 +76,31 @@ def raising(kind: type[httpx.RequestError]) -> Handler:
 
 def test_a_success_is_its_data() -> None:
     answer, calls, _ = ask(reply(200, OK))
-    assert answer == Success({"n": 1}, META)
+    assert answer == SuccessEnvelope({"n": 1}, META)
     assert calls == 1
 
 
 def test_a_record_without_envelope_is_its_own_data() -> None:
-    assert ask(reply(200, {"daily_limit": 1}), BARE)[0] == Success({"daily_limit": 1}, {})
+    assert ask(reply(200, {"daily_limit": 1}), BARE)[0] == SuccessEnvelope({"daily_limit": 1}, {})
 
 
 def test_both_envelopes_are_errors_with_their_code() -> None:
     standard, *_ = ask(reply(400, json.loads(envelope("EMAIL_REQUIRED", "say which", a=1))))
-    assert isinstance(standard, Failure)
+    assert isinstance(standard, ErrorEnvelope)
     assert (standard.code, standard.status, standard.details) == ("EMAIL_REQUIRED", 400, {"a": 1})
     assert standard.message == f"GET {URL}/api/thing: 400 EMAIL_REQUIRED say which"
     short, *_ = ask(reply(400, {"error": {"code": "E1003", "message": "no type"}}))
-    assert isinstance(short, Failure)
+    assert isinstance(short, ErrorEnvelope)
     assert short.code == "E1003"
 
 
 def test_an_error_envelope_is_an_error_whatever_the_status() -> None:
-    assert isinstance(ask(reply(200, {"error": {"code": "E1004"}}), BARE)[0], Failure)
+    assert isinstance(ask(reply(200, {"error": {"code": "E1004"}}), BARE)[0], ErrorEnvelope)
 
 
 def test_a_success_envelope_with_an_error_status_is_none() -> None:
     answer, *_ = ask(reply(404, OK))
-    assert isinstance(answer, Failure)
+    assert isinstance(answer, ErrorEnvelope)
     assert answer.status == 404
 
 
@@ -164,20 +164,20 @@ def test_a_server_error_is_repeated_where_that_is_safe(status: int) -> None:
 
 def test_it_stops_repeating_when_it_is_answered() -> None:
     answer, calls, _ = ask(one_by_one(reply(500, HTML), raising(httpx.ReadError), reply(200, OK)))
-    assert isinstance(answer, Success)
+    assert isinstance(answer, SuccessEnvelope)
     assert calls == 3
 
 
 def test_retry_after_is_respected_for_a_limiter_also_by_a_submission() -> None:
     slow = reply(429, json.loads(envelope("SLOW")), **{"Retry-After": "7"})
     answer, calls, seconds = ask(one_by_one(slow, reply(202, OK)), POST)
-    assert isinstance(answer, Success)
+    assert isinstance(answer, SuccessEnvelope)
     assert (calls, seconds) == (2, 7.0)
 
 
 def test_a_rate_limit_that_asks_for_a_long_wait_is_returned_not_waited_for() -> None:
     answer, calls, seconds = ask(reply(429, b"", **{"Retry-After": "3600"}))
-    assert isinstance(answer, Failure)
+    assert isinstance(answer, ErrorEnvelope)
     assert (answer.retry_after, calls, seconds) == (3600.0, 1, 0.0)
 
 
@@ -189,7 +189,7 @@ def test_an_exhausted_quota_is_not_repeated() -> None:
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_not_followed_and_says_where_to(status: int) -> None:
     answer, calls, _ = ask(reply(status, b"", Location="https://elsewhere.test/x"), POST)
-    assert isinstance(answer, Failure)
+    assert isinstance(answer, ErrorEnvelope)
     assert "https://elsewhere.test/x" in answer.message
     assert calls == 1
 
@@ -221,7 +221,7 @@ def test_a_success_that_says_nothing_is_lost_and_shows_what_was_seen(body: bytes
 def test_a_proxy_s_page_is_shown_shortened_on_one_line() -> None:
     page = b"<html>\x1b[2J\r\n" + b"x" * 10_000
     answer, *_ = ask(reply(502, page, **{"Content-Type": "text/html"}))
-    assert isinstance(answer, Failure)
+    assert isinstance(answer, ErrorEnvelope)
     assert (answer.code, answer.status) == ("", 502)
     assert "text/html" in answer.message
     assert len(answer.message) < 400
@@ -247,7 +247,7 @@ def test_an_answer_nested_too_deeply_is_not_an_answer() -> None:
 
 def test_lone_surrogates_are_made_harmless() -> None:
     answer, *_ = ask(reply(200, b'{"success": true, "data": {"\\ud800": ["a\\udfffb", 1]}, "meta": {}}'))
-    assert answer == Success({"\ufffd": ["a\ufffdb", 1]}, {})
+    assert answer == SuccessEnvelope({"\ufffd": ["a\ufffdb", 1]}, {})
 
 
 def test_proper_pairs_survive() -> None:
@@ -456,4 +456,4 @@ def test_a_tls_failure_is_hopeless() -> None:
 def test_a_real_socket_that_behaves() -> None:
     body = json.dumps({"daily_limit": 1, "used": 0, "remaining": 1}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-    assert isinstance(ask_raw(head + body), Success)
+    assert isinstance(ask_raw(head + body), SuccessEnvelope)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.backend import Job
-from mailverdict.contract.envelope import Failure, Success
+from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import ContractError, RateLimited, ServiceError, SettingsError, TransportError
 from mailverdict.model.verification import Verification
 from mailverdict.remote.api import JobFailure, NoAnswer
@@ -161,9 +161,9 @@ def test_a_job_id_stays_within_its_path_segment() -> None:
     assert path == "/api/verification-result/a%2F..%2Fb%3Fc%23d%20%C3%A9"
 
 
-def record(**fields: Any) -> Success:
+def record(**fields: Any) -> SuccessEnvelope:
     base = {"email": "ada@example.org", "status": "queued", "verification": None}
-    return Success({"job_id": "j1", "result": {**base, **fields}}, {})
+    return SuccessEnvelope({"job_id": "j1", "result": {**base, **fields}}, {})
 
 
 def test_news_of_a_finished_job_is_its_verification() -> None:
@@ -184,12 +184,14 @@ def test_news_of_a_technical_failure() -> None:
 
 
 def test_news_of_an_unknown_job_is_none() -> None:
-    assert read_poll(JOB, Failure("JOB_NOT_FOUND", "no", 404, {})) is None
-    assert read_poll(JOB, Failure("", "HTML", 404, {})) is None
+    assert read_poll(JOB, ErrorEnvelope("JOB_NOT_FOUND", "no", 404, {})) is None
+    assert read_poll(JOB, ErrorEnvelope("", "HTML", 404, {})) is None
 
 
 def test_news_of_an_earlier_revision_carries_the_type_that_was_asked() -> None:
-    result = read_poll(JOB, Success({"job_id": "j1", "result": {"email": "ada@example.org", "status": "invalid"}}, {}))
+    result = read_poll(
+        JOB, SuccessEnvelope({"job_id": "j1", "result": {"email": "ada@example.org", "status": "invalid"}}, {})
+    )
     assert isinstance(result, Verification)
     assert (result.result, result.validation_type) == ("invalid", "smtp")
 
@@ -213,7 +215,7 @@ def test_a_finished_job_with_an_unusable_payload_is_over_all_the_same(verificati
     "data", [None, [], {}, {"result": None}, {"result": {"status": 5}}, {"job_id": 3, "result": {}}]
 )
 def test_data_that_is_not_a_record_is_an_error_of_the_service(data: Any) -> None:
-    assert isinstance(read_poll(JOB, Success(data, {})), ContractError)
+    assert isinstance(read_poll(JOB, SuccessEnvelope(data, {})), ContractError)
 
 
 def test_a_lost_answer_is_trouble_with_the_service() -> None:
@@ -242,7 +244,7 @@ JSON = st.recursive(
 
 @given(JSON, st.sampled_from(["queued", "done", "error", "valid", "invalid"]))
 def test_reading_news_never_raises(data: Any, status: str) -> None:
-    read_poll(JOB, Success(data, {}))
+    read_poll(JOB, SuccessEnvelope(data, {}))
     whole = {"job_id": "j1", "result": {"email": "a@b.org", "status": status, "verification": data, "details": data}}
-    result = read_poll(JOB, Success(whole, {}))
+    result = read_poll(JOB, SuccessEnvelope(whole, {}))
     assert isinstance(result, Verification | JobFailure | str)

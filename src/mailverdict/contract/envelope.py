@@ -19,10 +19,10 @@ __all__ = [
     "SHORT_STATUS",
     "VERSION",
     "BulkEntry",
-    "Failure",
+    "ErrorEnvelope",
     "JobRecord",
     "JobStatus",
-    "Success",
+    "SuccessEnvelope",
     "dump_entry",
     "dump_failure",
     "dump_job",
@@ -72,7 +72,7 @@ class JobStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Success:
+class SuccessEnvelope:
     """A success envelope's parts."""
 
     data: Any
@@ -80,7 +80,7 @@ class Success:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ErrorEnvelope:
     """An error envelope's parts, of either shape; `code` may be one that no table knows.
 
     `retry_after` is the header of that name in seconds, where there was one.
@@ -172,7 +172,7 @@ def dump_job(email: str, status: str, verification: Mapping[str, Any] | None) ->
     return {"email": email, "status": status, "verification": verification if status == JobStatus.DONE else None}
 
 
-def parse_envelope(body: object, status: int) -> Success | Failure:
+def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope:
     """Tell a success from an error of either shape.
 
     Raises
@@ -186,16 +186,16 @@ def parse_envelope(body: object, status: int) -> Success | Failure:
         return parse_failure(body, status)
     if body.get("success") is True and "data" in body:
         found = body.get("meta")
-        return Success(body["data"], found if isinstance(found, Mapping) else {})
+        return SuccessEnvelope(body["data"], found if isinstance(found, Mapping) else {})
     keys = ", ".join(sorted(map(str, body))[:8])
     raise ContractError(f"the answer has neither 'success' with 'data' nor 'error'; its keys: {shorten(keys)}", path="")
 
 
-def parse_failure(body: Mapping[str, Any], status: int) -> Failure:
+def parse_failure(body: Mapping[str, Any], status: int) -> ErrorEnvelope:
     """Read either error shape; `error.code` is taken as it is."""
     error = require_field(body, "error", dict, "")
     details = error.get("details")
-    return Failure(
+    return ErrorEnvelope(
         code=shorten(str(error.get("code") or ""), 80),
         message=shorten(str(error.get("message") or ""), 500),
         status=status,

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from ..backend import Event, Job, Quota
-from ..contract.envelope import Failure, Success, parse_quota
+from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_quota
 from ..errors import BackendError, QuotaExceeded, RateLimited, ServiceError
 from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.json_fields import shorten
@@ -76,19 +76,19 @@ class Pause:
     reason: str
 
 
-ApiAnswer = Success | Failure | NoAnswer
+ApiAnswer = SuccessEnvelope | ErrorEnvelope | NoAnswer
 Step = ApiRequest | Pause | Event
 T = TypeVar("T")
 Steps = Generator[Step, ApiAnswer | None, T]
 
 
-def is_quota_refusal(failure: Failure) -> bool:
+def is_quota_refusal(failure: ErrorEnvelope) -> bool:
     """Whether the daily quota refused the request, and not a limit on the request rate."""
     has_quota = failure.whole_number("remaining") is not None
     return failure.code == "QUOTA_EXCEEDED" or (failure.status == TOO_MANY_REQUESTS and has_quota)
 
 
-def error_of(answer: Failure | NoAnswer) -> BackendError:
+def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
     """The exception for an answer; its message already names URL and status."""
     if isinstance(answer, NoAnswer):
         return answer.error
@@ -100,9 +100,9 @@ def error_of(answer: Failure | NoAnswer) -> BackendError:
     return ServiceError(answer.message, code=answer.code, status=answer.status)
 
 
-def success_of(answer: ApiAnswer | None) -> Success:
+def success_of(answer: ApiAnswer | None) -> SuccessEnvelope:
     """The success; anything else is raised as its exception."""
-    if isinstance(answer, Success):
+    if isinstance(answer, SuccessEnvelope):
         return answer
     assert answer is not None
     raise error_of(answer)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from ..backend import Batch, Deferred, Event, Job, Noticed, Quota, Settled, Submitted, Waiting
-from ..contract.envelope import BULK_LIMIT, Failure
+from ..contract.envelope import BULK_LIMIT, ErrorEnvelope
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..loop import run_sync
 from ..model.evidence import Evidence, SyntaxEvidence
@@ -249,7 +249,7 @@ class RemoteBackend:
         )
         async with self._client() as client:
             answer = await client.send(request)
-        if isinstance(answer, Failure) and answer.code in MALFORMED_CODES:
+        if isinstance(answer, ErrorEnvelope) and answer.code in MALFORMED_CODES:
             malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
             return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
         return asked_as(self._parse(parse_payload, success_of(answer).data), email)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 from ..backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
-from ..contract.envelope import BULK_LIMIT, BulkEntry, Failure, Success, parse_entry
+from ..contract.envelope import BULK_LIMIT, BulkEntry, ErrorEnvelope, SuccessEnvelope, parse_entry
 from ..errors import BackendError, ContractError
 from ..model.json_fields import require_field
 from .api import (
@@ -92,7 +92,7 @@ class Submission:
         body = {"emails": list(emails), "validation_type": self.validation_type}
         answer = yield ApiRequest("POST", "/api/bulk-check-email", body, is_repeatable=False)
         assert answer is not None
-        entries = match_entries(answer.data, emails) if isinstance(answer, Success) else []
+        entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
         if any(entries):
             yield from self.accept(emails, entries, token)
         elif is_refusal(answer):
@@ -140,7 +140,7 @@ class Submission:
         yield Deferred(emails, "uncertain", token=token)
         yield Noticed(f"{reading}: {len(emails)} addresses may have been paid for; {STAYS_PENDING}")
 
-    def apply_refusal(self, refusal: Failure | NoAnswer, size: int) -> None:
+    def apply_refusal(self, refusal: ErrorEnvelope | NoAnswer, size: int) -> None:
         """Make the next batch smaller, by the limit that the service names if it does, or end submitting."""
         if isinstance(refusal, NoAnswer):
             self.error = refusal.error
@@ -157,18 +157,18 @@ class Submission:
 STAYS_PENDING = "they stay pending and are not sent again by this run, nor for a day by a journal"
 
 
-def is_refusal(answer: ApiAnswer) -> TypeGuard[Failure | NoAnswer]:
+def is_refusal(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope | NoAnswer]:
     """Whether the service certainly queued and counted nothing: a batch is refused as a whole."""
     if isinstance(answer, NoAnswer):
         return not answer.was_sent
-    if not isinstance(answer, Failure) or answer.code in UNCERTAIN_CODES:
+    if not isinstance(answer, ErrorEnvelope) or answer.code in UNCERTAIN_CODES:
         return False
     return 300 <= answer.status < 500 and answer.status != REQUEST_TIMEOUT
 
 
 def lost_error(answer: ApiAnswer) -> BackendError:
     """The error of an answer without usable entries."""
-    if isinstance(answer, Success):
+    if isinstance(answer, SuccessEnvelope):
         return ContractError("the answer to a submission has no usable entry in data.results", path="data.results")
     return error_of(answer)
 

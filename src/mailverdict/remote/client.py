@@ -21,7 +21,7 @@ from typing import Any
 
 import httpx
 
-from ..contract.envelope import Failure, Success, parse_envelope
+from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
@@ -72,14 +72,14 @@ class Retries:
         if attempt > self.attempts or not may_repeat(request, answer):
             return None
         wait = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
-        requested = answer.retry_after if isinstance(answer, Failure) else None
+        requested = answer.retry_after if isinstance(answer, ErrorEnvelope) else None
         wait = wait if requested is None else max(wait, requested)
         return wait if wait <= self.max_wait else None
 
 
 def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
     """Whether a second request can help and cannot be paid for twice."""
-    if isinstance(answer, Success):
+    if isinstance(answer, SuccessEnvelope):
         return False
     if isinstance(answer, NoAnswer):
         return not answer.is_permanent and (request.is_repeatable or not answer.was_sent)
@@ -273,12 +273,12 @@ def parse_response(request: ApiRequest, response: HttpResponse) -> ApiAnswer:
         message = (
             f"{response.where}: {response.status}, redirected to {response.location}; give the final URL as base URL"
         )
-        return Failure("", message, response.status, {})
+        return ErrorEnvelope("", message, response.status, {})
     try:
         answer = open_envelope(decode_json(response.body), response.status, is_enveloped=request.is_enveloped)
     except ContractError as exc:
         return parse_unexpected(response, exc)
-    if isinstance(answer, Success):
+    if isinstance(answer, SuccessEnvelope):
         return answer
     text = " ".join(filter(None, (answer.code, answer.message)))
     message = f"{response.where}: {response.status} {text}".rstrip()
@@ -293,18 +293,18 @@ def parse_unexpected(response: HttpResponse, error: ContractError) -> ApiAnswer:
         f"beginning {shorten(start, MAX_PAGE)!r}"
     )
     if response.status >= HTTPStatus.BAD_REQUEST:
-        return Failure("", seen, response.status, {}, response.retry_after)
+        return ErrorEnvelope("", seen, response.status, {}, response.retry_after)
     message = f"{seen}; {error}. Is this the base URL of a verification service?"
     return NoAnswer(ContractError(message, path=error.path), was_sent=True)
 
 
-def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> Success | Failure:
+def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> SuccessEnvelope | ErrorEnvelope:
     """The parts of the envelope; a record without an envelope is the data itself."""
     is_bare = not is_enveloped and isinstance(decoded, Mapping) and not {"success", "error"} & decoded.keys()
     if is_bare and status < HTTPStatus.MULTIPLE_CHOICES:
-        return Success(decoded, {})
+        return SuccessEnvelope(decoded, {})
     answer = parse_envelope(decoded, status)
-    if isinstance(answer, Success) and status >= HTTPStatus.BAD_REQUEST:
+    if isinstance(answer, SuccessEnvelope) and status >= HTTPStatus.BAD_REQUEST:
         raise ContractError(f"a success envelope with status {status}")
     return answer
 

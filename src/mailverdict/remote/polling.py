@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ..backend import Job
-from ..contract.envelope import EARLIER_FINAL, Failure, JobRecord, JobStatus, Success, parse_job
+from ..contract.envelope import EARLIER_FINAL, ErrorEnvelope, JobRecord, JobStatus, SuccessEnvelope, parse_job
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..model.json_fields import shorten
 from ..model.settings import parse_duration
@@ -167,9 +167,9 @@ def poll_request(job: Job) -> ApiRequest:
 
 def read_poll(job: Job, answer: ApiAnswer) -> PollResult:
     """Read the answer to a poll."""
-    if isinstance(answer, Failure) and answer.status == HTTPStatus.NOT_FOUND:
+    if isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.NOT_FOUND:
         return None
-    if not isinstance(answer, Success):
+    if not isinstance(answer, SuccessEnvelope):
         return error_of(answer)
     try:
         check_job_id(job, answer.data)
