@@ -45,7 +45,7 @@ WRONG = [
     ({"domains": ["private.example"]}, "port_25", False, "not in allow_networks"),
     ({"domains": ["closed.example", "private.example"]}, "port_25", False, "mx.closed.example"),
     ({"domains": ["tarpit.example", "gmail.com"], "connect_timeout": 0.2}, "port_25", True, "EHLO accepted"),
-    ({"domains": ["plain.example"]}, "ptr", None, "was not told by any server"),
+    ({"domains": ["plain.example"]}, "ptr", None, "no server reported our address"),
     ({"address": "127.0.40.1", "blacklist": mv.Blacklist(zones=[mv.Zone("bl.sandbox.example", codes=["127.0.0.2"])])}, "listed", False, "127.0.40.1"),
     ({"address": "127.0.10.1", "blacklist": mv.Blacklist(zones=[mv.Zone("bl.sandbox.example", codes=["127.0.0.2"])])}, "listed", True, "is on none of"),
     ({"address": "127.0.10.1", "blacklist": mv.Blacklist(zones=[mv.Zone("broken-bl.sandbox.example", codes=["127.0.0.2"])])}, "listed", None, ""),

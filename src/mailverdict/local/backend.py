@@ -31,7 +31,7 @@ from ..model.table import SOURCE_LOCAL
 from ..model.verification import Verification
 from ..model.words import ValidationType
 from ..verdicts import Decision, settle
-from .batch import ColumnView, observe_view
+from .batch import ObservedBatch, observe_batch
 from .domains import DomainStage, domain_notes
 from .smtp.engine import MailboxStage
 from .smtp.results import mailbox_notes
@@ -263,10 +263,10 @@ class LocalBackend:
             async for event in events:
                 yield event
 
-    async def view(self, addresses: pa.StringArray) -> ColumnView:
+    async def view(self, addresses: pa.StringArray) -> ObservedBatch:
         """Run the checks that need no network, off the event loop."""
         lists = load_lists(self.settings.lists)
-        return await asyncio.to_thread(observe_view, addresses, lists)
+        return await asyncio.to_thread(observe_batch, addresses, lists)
 
     # --- closing ------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
-"""A batch seen by column: what needs no network is known for every address at once.
+"""A batch by column: the checks that need no network, for all addresses at once, and the rows of results.
 
-Everything that repeats is worked out once per distinct thing (domain, decision) and handed to the
-rows by integer codes; there is no Python loop over rows.
+What repeats is computed once per domain or decision and assigned to rows by integer codes. There is no
+Python loop over rows, for speed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..model.table import JUDGED_COLUMNS, SOURCE_LOCAL, complete_table, dump_jso
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
-__all__ = ["Codes", "ColumnView", "Positions", "foreign_rows", "observe_view"]
+__all__ = ["Codes", "ObservedBatch", "Positions", "foreign_rows", "observe_batch"]
 
 Codes = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
@@ -34,34 +34,16 @@ WELL_FORMED = Evidence(SyntaxEvidence(ok=True))
 
 
 @dataclass(frozen=True)
-class ColumnView:
-    """What syntax and lists say of a batch.
+class ObservedBatch:
+    """What syntax and lists say about each address of a batch."""
 
-    Attributes
-    ----------
-    texts : pyarrow.StringArray
-        The batch, n addresses.
-    syntax : SyntaxColumn
-        Per row, and the unique domains of the accepted rows.
-    role : pyarrow.BooleanArray
-        n; null where the address is refused.
-    flags : DomainFlags
-        One entry per unique domain.
-    suggested : list of str or None
-        The domain meant instead, one per unique domain.
-    faults : pyarrow.DictionaryArray
-        n; why the address is refused, null where it is accepted.
-    lists_version : str
-        Which lists decided, for `metadata`.
-    """
-
-    texts: pa.StringArray
-    syntax: SyntaxColumn
-    role: pa.BooleanArray
-    flags: DomainFlags
-    suggested: Sequence[str | None]
-    faults: pa.DictionaryArray
-    lists_version: str
+    texts: pa.StringArray  # the batch, n addresses
+    syntax: SyntaxColumn  # per row, and the unique domains of the accepted rows
+    role: pa.BooleanArray  # n; null for a malformed address
+    flags: DomainFlags  # one entry per unique domain
+    suggested: Sequence[str | None]  # the domain probably meant, one per unique domain
+    faults: pa.DictionaryArray  # n; why an address is malformed, else null
+    lists_version: str  # for `metadata`
 
     def accepted(self) -> Positions:
         """Positions of the well-formed addresses."""
@@ -72,7 +54,7 @@ class ColumnView:
         return positions_where(pc.invert(self.syntax.ok))
 
     def domain_codes(self) -> Codes:
-        """Per row the index of its domain; -1 where the address is refused."""
+        """The index of each row's domain; -1 for a malformed address."""
         codes: Codes = self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
@@ -84,14 +66,14 @@ class ColumnView:
         return Flags(self.role[position].as_py(), spamtrap, disposable, free)
 
     def regex_rows(self, checked_at: datetime) -> pa.Table:
-        """Every row of the batch, in order, judged by syntax alone."""
+        """All rows of the batch, in order, for type `regex`."""
         faults = malformed(self.faults.dictionary, ValidationType.REGEX)
         decisions = [settle(ValidationType.REGEX, WELL_FORMED), *faults]
         codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
         return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at)
 
     def malformed_rows(self, validation_type: ValidationType, checked_at: datetime) -> tuple[Positions, pa.Table]:
-        """The refused rows alone: settled here, whatever was asked."""
+        """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
         codes = self.faults.indices.take(pa.array(positions)).cast(pa.int32()).to_numpy(zero_copy_only=False)
         decisions = malformed(self.faults.dictionary, validation_type)
@@ -108,24 +90,10 @@ class ColumnView:
         metadata: Sequence[Mapping[str, Any]] = (),
         extra_columns: Mapping[str, pa.Array] | None = None,
     ) -> pa.Table:
-        """Rows of the one table: `decisions` and `metadata` are handed out by `codes`.
+        """Rows of the result table.
 
-        Parameters
-        ----------
-        validation_type : ValidationType
-            What was asked.
-        positions : array of int64 or None
-            Which rows of the batch; None: all, in order.
-        codes : array of int32
-            Per row, the index of its decision.
-        decisions : sequence of Decision
-            The distinct decisions.
-        checked_at : datetime
-            UTC; the same for all rows.
-        metadata : sequence of mapping
-            One per decision; empty: the lists' version only.
-        extra_columns : mapping of str to pyarrow.Array
-            Columns of the table that are known per row (`catch_all`, `protected`).
+        `codes` has the index of each row's decision in `decisions` (and `metadata`, if given); `positions`
+        are the rows of the batch, None for all in order; `extra_columns` are columns known per row.
         """
         picked = None if positions is None else pa.array(positions)
         size = len(self.texts) if picked is None else len(picked)
@@ -145,7 +113,7 @@ class ColumnView:
         return complete_table(columns, size)
 
     def flag_columns(self, picked: pa.Array | None) -> dict[str, pa.Array]:
-        """Flags and suggestion of the rows; null where the address is refused."""
+        """Flags and suggestion of the rows; null for a malformed address."""
         domains = pick(self.syntax.domain_codes, picked)
         return {
             "role": pick(self.role, picked),
@@ -167,16 +135,16 @@ class ColumnView:
         return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
 
 
-def observe_view(texts: pa.StringArray, lists: LoadedLists) -> ColumnView:
-    """Look at a batch with the checks that need no network."""
+def observe_batch(texts: pa.StringArray, lists: LoadedLists) -> ObservedBatch:
+    """Run the checks that need no network."""
     syntax = observe_column(texts)
-    # Arrow and numpy work beside plain Python: what is known by domain is looked up one by one meanwhile.
+    # Arrow and numpy release the interpreter lock, so the look-ups by domain run at the same time.
     with ThreadPoolExecutor(2) as beside:
         role = beside.submit(match_locals, syntax.local, lists.role_names)
         faults = beside.submit(fault_messages, texts, syntax.ok)
         domains = syntax.domains.to_pylist()
         flags, suggested = lists.domain_flags(domains), suggest_domains(domains)
-    return ColumnView(texts, syntax, role.result(), flags, suggested, faults.result(), lists.version)
+    return ObservedBatch(texts, syntax, role.result(), flags, suggested, faults.result(), lists.version)
 
 
 def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:
@@ -186,7 +154,7 @@ def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list
 
 
 def foreign_rows(kinds: pa.DictionaryArray, validation_type: ValidationType, checked_at: datetime) -> pa.Table:
-    """Rows for cells that are no text at all; `kinds` says what each one is. They are never sent."""
+    """Rows for cells that are not text; `kinds` says what each one is. They are never sent."""
     faults = pa.array([f"the cell holds {kind}, not text" for kind in kinds.dictionary.to_pylist()], pa.string())
     decisions = malformed(faults, validation_type)
     codes = kinds.indices.cast(pa.int32()).to_numpy(zero_copy_only=False)
@@ -213,7 +181,7 @@ def moments(checked_at: datetime, size: int) -> pa.Array:
 
 
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
-    """A dictionary-encoded column: the distinct `values`, handed to rows by `codes`."""
+    """A dictionary-encoded column: row i has ``values[codes[i]]``."""
     distinct = pa.array([None if v is None else str(v) for v in values], pa.string()).dictionary_encode()
     return pa.DictionaryArray.from_arrays(distinct.indices.take(pa.array(codes)), distinct.dictionary)
 

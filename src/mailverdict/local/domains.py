@@ -1,4 +1,4 @@
-"""The DNS part of the local backend: every unique domain once, rows settled as domains answer."""
+"""The DNS stage of the local backend: each unique domain is looked up once; rows are settled as answers come."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, Syntax
 from ..model.settings import LocalSettings
 from ..model.words import ValidationType
 from ..verdicts import settle
-from .batch import Codes, ColumnView, Positions
+from .batch import Codes, ObservedBatch, Positions
 
 __all__ = ["DomainRows", "DomainStage", "domain_notes", "gather_groups"]
 
-FLUSH_DOMAINS = 2000  # settled at once: few enough for a smooth bar, enough to stay columnar
-FLUSH_SECONDS = 0.2  # or after this long, so that a slow resolver's answers show
+FLUSH_DOMAINS = 2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
+FLUSH_SECONDS = 0.2  # or after this time, so that the answers of a slow resolver appear
 Seen = tuple[int, DomainEvidence, BlacklistEvidence | None]
 
 
 class DomainRows:
-    """Which rows of a view belong to which domain."""
+    """Which rows of a batch belong to which domain."""
 
     def __init__(self, codes: Codes, domains: int) -> None:
         self.order: Positions = np.argsort(codes, kind="stable").astype(np.int64)
@@ -41,7 +41,7 @@ class DomainRows:
 
 
 class DomainStage:
-    """Asks the DNS, and the blacklists where the type says so, and settles rows by domain."""
+    """Looks up domains and, for `mx_blacklist`, their mail servers on blacklists; settles rows by domain."""
 
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
@@ -49,7 +49,7 @@ class DomainStage:
         self.blacklist = BlacklistCheck(settings.blacklist, self.resolver)
 
     async def settle(
-        self, view: ColumnView, validation_type: ValidationType, clock: Callable[[], datetime]
+        self, view: ObservedBatch, validation_type: ValidationType, clock: Callable[[], datetime]
     ) -> AsyncGenerator[Event, None]:
         """Yield the rows of every domain once it has answered."""
         rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
@@ -59,9 +59,9 @@ class DomainStage:
             yield Noticed(self.blacklist.notices.pop())
 
     def settle_group(
-        self, view: ColumnView, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
+        self, view: ObservedBatch, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
     ) -> Settled:
-        """Judge some domains and hand the decisions to their rows."""
+        """Settle the rows of some domains."""
         decisions = [
             settle(validation_type, Evidence(SyntaxEvidence(ok=True), dns, blacklist)) for _, dns, blacklist in group
         ]
@@ -71,7 +71,7 @@ class DomainStage:
         return Settled(table, positions=positions)
 
     async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:
-        """What the DNS and, for ``mx_blacklist``, the blacklists say of each domain, as they answer."""
+        """What the DNS and, for `mx_blacklist`, the blacklists say about each domain, in the order of the answers."""
         if validation_type is not ValidationType.MX_BLACKLIST:
             async for code, dns in self.resolver.observe_domains(domains):
                 yield code, dns, None
@@ -115,7 +115,7 @@ class DomainStage:
 
 
 def domain_notes(dns: DomainEvidence, blacklist: BlacklistEvidence | None) -> dict[str, Any]:
-    """What `metadata` says of a domain."""
+    """The keys of `metadata` about a domain."""
     notes: dict[str, Any] = {"mx_records": [exchange.host for exchange in dns.exchanges]} if dns.exchanges else {}
     if blacklist is not None:
         notes["blacklist_sources"] = list(blacklist.sources)
@@ -123,7 +123,7 @@ def domain_notes(dns: DomainEvidence, blacklist: BlacklistEvidence | None) -> di
 
 
 async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]]:
-    """Collect a stream into groups by size or time, so that one slow domain holds back no others."""
+    """Collect a stream into groups by size or time, so that a slow domain does not delay the others."""
     group: list[Seen] = []
     following = asyncio.ensure_future(anext(stream, None))
     try:

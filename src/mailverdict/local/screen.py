@@ -1,4 +1,4 @@
-"""What can be settled on this machine before a paying backend sees anything."""
+"""Screening: what is settled on this machine before a service with a quota is asked."""
 
 from __future__ import annotations
 
@@ -12,26 +12,14 @@ import pyarrow.compute as pc
 from ..backend import Settled
 from ..model.words import ValidationType
 from .backend import LocalBackend
-from .batch import ColumnView, Positions
+from .batch import ObservedBatch, Positions
 from .domains import DomainRows, gather_groups
 
 __all__ = ["Screener"]
 
 
 class Screener:
-    """Settles malformed addresses, and on request domains without mail; knows suggestions for the rest.
-
-    Parameters
-    ----------
-    backend : LocalBackend
-        Whose lists and resolver are used.
-    with_dns : bool
-        Whether domains are looked up.
-    owns_backend : bool
-        Whether to close the backend after the look-ups.
-    clock : callable
-        Gives the moment a row is checked at.
-    """
+    """Settles malformed addresses and, on request, domains without mail servers; adds suggestions to the other rows."""
 
     def __init__(
         self,
@@ -42,23 +30,13 @@ class Screener:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.backend, self.with_dns, self.owns_backend, self.clock = backend, with_dns, owns_backend, clock
-        self.view: ColumnView | None = None
+        self.view: ObservedBatch | None = None
         self.seen_at: Positions = np.empty(0, np.int64)
 
     async def settle(
         self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Settled]:
-        """Yield what can be settled here; positions are those of the column.
-
-        Parameters
-        ----------
-        addresses : pyarrow.StringArray
-            What is left to settle.
-        positions : array of int64
-            Where each stands in the column, ascending.
-        validation_type : ValidationType
-            What was asked; the rows say it.
-        """
+        """Yield rows that are settled here; `positions` (ascending) and those of the events are those of the column."""
         self.view = view = await self.backend.view(addresses)
         self.seen_at = positions
         found, rows = view.malformed_rows(validation_type, self.clock())
@@ -74,7 +52,7 @@ class Screener:
                 await self.backend.aclose()
 
     async def settle_domains(
-        self, view: ColumnView, positions: Positions, validation_type: ValidationType
+        self, view: ObservedBatch, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Settled]:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains

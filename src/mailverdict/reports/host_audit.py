@@ -1,4 +1,7 @@
-"""Whether a host is fit to ask mail servers: the value behind `mailverdict.audit_host`."""
+"""`audit_host`: whether mail servers accept connections from this host.
+
+First the value (`HostAudit`), then `audit_host`, then one function per question: port 25, PTR and HELO, blacklists.
+"""
 
 from __future__ import annotations
 
@@ -31,33 +34,23 @@ MARK = {True: "ok", False: "problem", None: "not established"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One question about this host.
+    """The answer to one question about this host."""
 
-    Attributes
-    ----------
-    name : str
-        ``port_25``, ``ptr``, ``helo`` or ``listed``.
-    ok : bool or None
-        None: could not be established.
-    seen : str
-        What was seen, and what to do about it.
-    """
-
-    name: str
-    ok: bool | None
-    seen: str
+    name: str  # port_25, ptr, helo or listed
+    ok: bool | None  # None: not established
+    seen: str  # what was observed, and what to do about it
 
 
 @dataclass(frozen=True, slots=True)
 class HostAudit:
-    """Whether this host may expect answers from mail servers.
+    """Whether mail servers accept this host as a client.
 
     Attributes
     ----------
     address : str or None
-        The address that mail servers see; None where it could not be found out.
+        The address that mail servers see; None if not established.
     helo_name : str
-        The name that would be given in EHLO.
+        The name sent in EHLO.
     findings : tuple of Finding
         One per question.
 
@@ -74,7 +67,7 @@ class HostAudit:
 
     @property
     def is_fit(self) -> bool:
-        """Whether nothing was found against it."""
+        """Whether no finding is a problem."""
         return all(finding.ok is not False for finding in self.findings)
 
     def __str__(self) -> str:
@@ -84,7 +77,7 @@ class HostAudit:
         return "\n".join([head + ("may ask" if self.is_fit else "is not fit to ask"), *lines])
 
     def __repr__(self) -> str:
-        """The same as `str`: it is made to be read."""
+        """The same as `str`."""
         return str(self)
 
     def _repr_html_(self) -> str:
@@ -98,32 +91,22 @@ class HostAudit:
 
 # Large providers that answer anyone on port 25; only EHLO and QUIT are said. Seen to answer, 2026-08.
 PROBED_DOMAINS = ("gmail.com", "outlook.com", "yahoo.com")
-MOST_ADDRESSES = 2  # of an exchange that are tried
+MAX_ADDRESSES = 2  # tried per mail server
 OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
 
 
 async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str | None) -> HostAudit:
-    """Look at this host with a backend's own settings.
-
-    Parameters
-    ----------
-    backend : LocalBackend
-        Whose resolver, port, HELO name and DNS lists are used.
-    domains : sequence of str
-        Whose exchanges are connected to.
-    address : str or None
-        Our address as servers see it; None: found out from what they say.
-    """
+    """Audit this host with the settings of a backend; without `address` it is taken from servers' replies."""
     helo_name = await find_helo_name(backend.settings)
-    port, told = await knock(backend, domains, helo_name)
+    port, told = await probe_port(backend, domains, helo_name)
     seen = address or told
-    findings = [port, *await look_back(backend, seen, helo_name), await own_listing(backend, seen)]
+    findings = [port, *await check_reverse_dns(backend, seen, helo_name), await check_own_listing(backend, seen)]
     return HostAudit(seen, helo_name, tuple(findings))
 
 
 @dataclass(frozen=True, slots=True)
-class Knock:
-    """What came of connecting to an exchange: `answered` is None where there was nothing to connect to."""
+class Greeting:
+    """The outcome of connecting to a mail server; `answered` is None if there was none to connect to."""
 
     answered: bool | None
     seen: str
@@ -131,49 +114,49 @@ class Knock:
     is_welcome: bool = False
 
 
-async def knock(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
-    """Connect to some exchanges and say EHLO; they often tell our address."""
-    tries = await asyncio.gather(*(greet(backend, domain, helo_name) for domain in domains))
+async def probe_port(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
+    """Connect to some mail servers and send EHLO; their replies often contain our address."""
+    tries = await asyncio.gather(*(greet_server(backend, domain, helo_name) for domain in domains))
     port = backend.settings.smtp_port
     reached = sorted((each for each in tries if each.answered), key=lambda each: not each.is_welcome)
     if reached:
         told = next((each.told for each in reached if each.told), None)
         return Finding("port_25", True, f"port {port} answers: {reached[0].seen}"), told
     if not tries:
-        return Finding("port_25", None, "no domain was given whose exchange could be connected to"), None
+        return Finding("port_25", None, "no domain was given whose mail server could be connected to"), None
     seen = "; ".join(each.seen for each in tries)
     if not any(each.answered is False for each in tries):
-        return Finding("port_25", False, f"there was no exchange to connect to: {seen}"), None
+        return Finding("port_25", False, f"there was no mail server to connect to: {seen}"), None
     advice = "outgoing mail ports are closed on this network; ask its operator, or use a service as backend"
     return Finding("port_25", False, f"no connection to port {port} ({seen}): {advice}"), None
 
 
-async def greet(backend: LocalBackend, domain: str, helo_name: str) -> Knock:
-    """One session that asks nothing."""
+async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Greeting:
+    """Connect to a domain's first mail server, send EHLO and QUIT."""
     settings, resolver = backend.settings, backend.domains.resolver
     seen = await resolver.observe_domain(domain)
     if not seen.exchanges:
-        return Knock(None, f"{domain}: {seen.message or seen.outcome}")
+        return Greeting(None, f"{domain}: {seen.message or seen.outcome}")
     exchange = seen.exchanges[0].host
     answer = await resolver.addresses(exchange)
     dialled = [a for a in map(str, answer.addresses) if may_dial(a, settings.allow_networks)]
     if not dialled:
-        return Knock(None, f"{exchange}: {why_undialled(answer)}")
+        return Greeting(None, f"{exchange}: {why_undialled(answer)}")
     transcript: Transcript = []
     end = await drive_session(
         Session(SessionPlan(helo_name)),
-        dialled[:MOST_ADDRESSES],
+        dialled[:MAX_ADDRESSES],
         port=settings.smtp_port,
         timeouts=SessionTimeouts(connect=settings.connect_timeout, command=settings.command_timeout),
         allow_networks=settings.allow_networks,
         transcript=transcript,
     )
     shown = f"{exchange}: {end.detail or 'EHLO accepted'}"
-    return Knock(end.phase != "connect", shown, own_address(transcript), is_welcome=end.classification is None)
+    return Greeting(end.phase != "connect", shown, own_address(transcript), is_welcome=end.classification is None)
 
 
 def own_address(transcript: Transcript) -> str | None:
-    """Our address, as servers put it in brackets into their reply to EHLO."""
+    """Our address, which servers put in brackets into their reply to EHLO."""
     for _, who, line in transcript:
         if who == "S" and (match := OWN_ADDRESS.search(line)) and is_address(match[1]):
             return match[1]
@@ -187,10 +170,10 @@ def is_address(text: str) -> bool:
         return False
 
 
-async def look_back(backend: LocalBackend, address: str | None, helo_name: str) -> list[Finding]:
+async def check_reverse_dns(backend: LocalBackend, address: str | None, helo_name: str) -> list[Finding]:
     """The PTR record of our address, its confirmation, and the HELO name against it."""
     if address is None:
-        unknown = "our own address was not told by any server; give address= to look at its PTR record"
+        unknown = "no server reported our address; give address= to check its PTR record"
         return [Finding("ptr", None, unknown), Finding("helo", None, "needs our own address")]
     resolver = backend.domains.resolver
     names = await pointer_names(backend, address)
@@ -214,14 +197,14 @@ async def pointer_names(backend: LocalBackend, address: str) -> list[str]:
 
 
 def helo_finding(helo_name: str, names: Sequence[str]) -> Finding:
-    """Whether we call ourselves what the DNS calls us."""
+    """Whether the HELO name is the name of our address in the DNS."""
     if helo_name.rstrip(".").lower() in names:
         return Finding("helo", True, f"{helo_name} is what the PTR record says")
     wanted = names[0] if names else "the name of the PTR record, once there is one"
     return Finding("helo", False, f"{helo_name} is not the name of our address; set helo_name={wanted!r}")
 
 
-async def own_listing(backend: LocalBackend, address: str | None) -> Finding:
+async def check_own_listing(backend: LocalBackend, address: str | None) -> Finding:
     """Our own address on the DNS lists that are configured."""
     zones = backend.settings.blacklist.zones
     if not zones:
@@ -236,35 +219,27 @@ async def own_listing(backend: LocalBackend, address: str | None) -> Finding:
 
 
 class OwnAddress:
-    """Lets the blacklist check look at one address that needs no looking up.
-
-    Parameters
-    ----------
-    resolver : Resolver
-        Who asks the DNS lists.
-    address : str
-        Our own.
-    """
+    """A resolver for the blacklist check that answers each host name with our own address."""
 
     def __init__(self, resolver: Resolver, address: str) -> None:
         self.resolver, self.address = resolver, address
 
     async def addresses(self, host: str) -> AddressAnswer:
-        """Give our own address, whatever is asked."""
+        """Our own address, whatever the name."""
         return AddressAnswer(host, (ipaddress.ip_address(self.address),), AnswerOutcome.DATA)
 
     async def query(self, name: str, rdtype: RecordType) -> DnsAnswer:
-        """Ask the DNS."""
+        """Query the DNS."""
         return await self.resolver.query(name, rdtype)
 
 
 def audit_host(
     backend: LocalBackend | None = None, *, domains: Sequence[str] = PROBED_DOMAINS, address: str | None = None
 ) -> HostAudit:
-    """Look whether mail servers will answer this host, before a column is asked about.
+    """Check whether mail servers will accept this host as a client, before a column is verified by `smtp`.
 
-    Connects to port 25 of one exchange of each of `domains` and says EHLO and QUIT, nothing else;
-    looks up the PTR record of our address and, where configured, our address on DNS lists.
+    Connects to port 25 of one mail server of each of `domains` and sends EHLO and QUIT, nothing else;
+    looks up the PTR record of our address and, if configured, our address on DNS blacklists.
 
     Parameters
     ----------

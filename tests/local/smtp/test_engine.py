@@ -13,7 +13,7 @@ import pytest
 from mailverdict.backend import Batch, Noticed, Settled, Waiting
 from mailverdict.checks.dns.answers import AddressAnswer, AnswerOutcome
 from mailverdict.checks.lists.flags import load_lists
-from mailverdict.local.batch import observe_view
+from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.engine import FULL_NAME, SmtpEngine, find_helo_name
 from mailverdict.local.smtp.results import ResultBuffer
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
@@ -58,7 +58,7 @@ class Clock:
 async def running(domains, *played, more=None, clock=None, **settings):
     """An engine with some domains, two addresses each."""
     async with SmtpServer(played) as server:
-        view = observe_view(
+        view = observe_batch(
             pa.array([f"ada{n}@{d}" for d in domains for n in range(2)], pa.string()), load_lists(Lists())
         )
         quick = {"connect_timeout": 0.3, "command_timeout": 0.3, "backoff_min": 0.01, "allow_networks": ["127.0.0.0/8"]}

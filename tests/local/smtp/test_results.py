@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from mailverdict.checks.lists.flags import load_lists
-from mailverdict.local.batch import observe_view
+from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.results import ResultBuffer, find_aliases
 from mailverdict.model.evidence import Classification, DnsOutcome, DomainEvidence, Exchange, MailboxEvidence
 from mailverdict.model.settings import Lists
@@ -22,7 +22,7 @@ GONE = MailboxEvidence(
 
 
 def view_of(*emails):
-    return observe_view(pa.array(emails), load_lists(Lists()))
+    return observe_batch(pa.array(emails), load_lists(Lists()))
 
 
 def buffer_of(view):

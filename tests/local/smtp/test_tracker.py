@@ -18,7 +18,7 @@ from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan, WindowRequest
 from mailverdict.checks.smtp.protocol.windows import domain_of
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.batch import observe_view
+from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.politeness import ClosedExchange, ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet
 from mailverdict.local.smtp.results import ResultBuffer
@@ -52,7 +52,7 @@ class Bench:
     def __init__(self, **settings):
         emails = [f"ada{n}@{domain}.example" for domain in "xy" for n in range(3)]
         self.settings = LocalSettings(**settings)
-        self.results = ResultBuffer(observe_view(pa.array(emails), load_lists(Lists())))
+        self.results = ResultBuffer(observe_batch(pa.array(emails), load_lists(Lists())))
         for code, domain in enumerate(("x.example", "y.example")):
             self.results.domains[code] = DomainEvidence(domain, DnsOutcome.MX, (Exchange(10, "mx1"),))
         self.now = 1000.0

@@ -31,7 +31,7 @@ from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Tra
 from ...model.evidence import Action, Classification, DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason, ValidationType
-from ..batch import ColumnView, Positions
+from ..batch import ObservedBatch, Positions
 from ..domains import FLUSH_SECONDS, DomainRows, DomainStage, gather_groups
 from .politeness import ExchangeState
 from .queues import ExchangeSet
@@ -63,7 +63,7 @@ class MailboxStage:
         self.providers = load_providers()
         self.helo_name: str | None = None
 
-    async def settle(self, view: ColumnView, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
+    async def settle(self, view: ObservedBatch, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
         """Yield rows as they settle: domains without exchanges first, then what the exchanges answer."""
         results = ResultBuffer(view)
         engine = await self.engine(view, results)
@@ -80,7 +80,7 @@ class MailboxStage:
             await engine.aclose()
 
     async def ask_one(
-        self, view: ColumnView, seen: DomainEvidence, transcript: Transcript | None
+        self, view: ObservedBatch, seen: DomainEvidence, transcript: Transcript | None
     ) -> MailboxEvidence | None:
         """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
         results = ResultBuffer(view)
@@ -93,7 +93,9 @@ class MailboxStage:
             await engine.aclose()
         return results.items[0][1]
 
-    async def engine(self, view: ColumnView, results: ResultBuffer, transcript: Transcript | None = None) -> SmtpEngine:
+    async def engine(
+        self, view: ObservedBatch, results: ResultBuffer, transcript: Transcript | None = None
+    ) -> SmtpEngine:
         """An engine for one batch; a single address is not retried when greylisted, since its caller waits."""
         settings = self.settings if len(view.texts) > 1 else replace(self.settings, retry_greylisted=0)
         if self.helo_name is None:
@@ -103,7 +105,7 @@ class MailboxStage:
             settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
         )
 
-    async def look_up_domains(self, engine: SmtpEngine, view: ColumnView, results: ResultBuffer) -> None:
+    async def look_up_domains(self, engine: SmtpEngine, view: ObservedBatch, results: ResultBuffer) -> None:
         """Look up every domain once; those with exchanges are queued, the others are settled."""
         positions, results.aliases = find_aliases(view, view.accepted())
         asked = np.full(len(view.texts), NOT_ASKED, np.int32)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...model.evidence import DomainEvidence, Evidence, Flags, MailboxEvidence, SyntaxEvidence
 from ...model.words import ValidationType
 from ...verdicts import Decision, settle
-from ..batch import ColumnView, Positions
+from ..batch import ObservedBatch, Positions
 from ..domains import domain_notes
 
 __all__ = ["ResultBuffer", "find_aliases", "mailbox_notes"]
@@ -28,7 +28,7 @@ class ResultBuffer:
     address at a position, which get the same answer.
     """
 
-    def __init__(self, view: ColumnView) -> None:
+    def __init__(self, view: ObservedBatch) -> None:
         self.view = view
         self.codes = view.domain_codes()
         self.domain_codes = self.codes.data  # reads single values faster than numpy
@@ -113,7 +113,7 @@ def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
     return notes
 
 
-def find_aliases(view: ColumnView, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
+def find_aliases(view: ObservedBatch, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
     """Separate addresses from their other spellings, so that a mailbox is asked about once.
 
     ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the position of the first
