@@ -11,7 +11,7 @@ from pandas.testing import assert_frame_equal
 import mailverdict as mv
 import mailverdict.dask
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
-from tests.runs.scripted import ScriptedBackend
+from tests.doubles.scripted_backend import ScriptedBackend
 
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
 

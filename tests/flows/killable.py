@@ -23,7 +23,7 @@ from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
-from tests.remote.world import addresses
+from tests.doubles.remote import addresses
 
 PER_ROUND = 12
 SPEED = 50.0

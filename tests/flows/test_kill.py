@@ -13,10 +13,10 @@ import pytest
 from mailverdict.errors import JournalError
 from mailverdict.runs.journal.journal import Journal
 from tests import ROOT
+from tests.doubles.scripted_service import ScriptedService
+from tests.doubles.serving import serve
 from tests.doubles.waiting import wait_until
 from tests.flows.killable import PER_ROUND
-from tests.flows.serving import serve
-from tests.remote.scripted import ScriptedService
 
 KILLS = 50
 

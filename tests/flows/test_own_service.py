@@ -12,7 +12,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.sandbox import World
 from mailverdict.service import ServiceSettings, create_app
-from tests.flows.serving import serve
+from tests.doubles.serving import serve
 
 QUICK = mv.PollSchedule(steps=((math.inf, 0.05),))
 SAME = [

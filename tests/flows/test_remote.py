@@ -15,8 +15,8 @@ import pytest
 import mailverdict as mv
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
-from tests.remote.scripted import FAULTS, ScriptedService, Wire, payload
-from tests.remote.world import URL, addresses
+from tests.doubles.remote import URL, addresses
+from tests.doubles.scripted_service import FAULTS, ScriptedService, Wire, payload
 
 QUICK = PollSchedule(steps=((math.inf, 0.01),), give_up=60)
 

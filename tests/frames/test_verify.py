@@ -20,7 +20,7 @@ from mailverdict.backend import Deferred, Noticed, Settled
 from mailverdict.errors import BackendError, ColumnError, QuotaExceeded, SettingsError
 from mailverdict.model.table import complete_table
 from mailverdict.runs.execution import FREE_BATCH
-from tests.runs.scripted import ScriptedBackend, rows_of
+from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 CELLS = ["ada@example.org", "Ada@EXAMPLE.org", "ADA@example.org", " ada@example.org ", None, "nobody", 7]
 

@@ -21,8 +21,8 @@ from mailverdict.model.verification import Verification
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
-from tests.remote.scripted import FAULTS, envelope, payload
-from tests.remote.world import URL, World, addresses
+from tests.doubles.remote import URL, RemoteWorld, addresses
+from tests.doubles.scripted_service import FAULTS, envelope, payload
 
 
 def test_it_is_a_remote_backend_that_costs_and_is_journalled() -> None:
@@ -62,7 +62,7 @@ def test_settings_that_cannot_work_are_refused_by_name(wrong: dict[str, Any]) ->
 
 def in_world(action: Any, **service: Any) -> Any:
     async def main(loop: VirtualLoop) -> Any:
-        return await action(World(loop, **service))
+        return await action(RemoteWorld(loop, **service))
 
     return run_virtual(main)
 
@@ -72,7 +72,7 @@ def test_quota() -> None:
 
 
 def test_quota_of_something_else_names_the_url() -> None:
-    async def action(world: World) -> None:
+    async def action(world: RemoteWorld) -> None:
         world.service.edit["quota"] = lambda _: {"limit": 5}
         await world.backend.quota()
 
@@ -88,7 +88,7 @@ def test_a_single_check_gives_the_service_s_verdict(kind: str) -> None:
 
 
 def test_a_single_check_is_not_repeated_once_it_was_sent() -> None:
-    async def action(world: World) -> int:
+    async def action(world: RemoteWorld) -> int:
         world.service.always["check"] = FAULTS["reset after"]
         with pytest.raises(TransportError):
             await world.backend.check("ada@example.org", "mx")
@@ -167,7 +167,7 @@ def test_a_transport_that_was_given_is_closed_with_the_backend_and_not_before() 
 
 
 def test_an_empty_batch_asks_nothing() -> None:
-    async def action(world: World) -> Any:
+    async def action(world: RemoteWorld) -> Any:
         outcome = await world.verify([])
         return outcome.events, dict(world.service.requests)
 
@@ -175,7 +175,7 @@ def test_an_empty_batch_asks_nothing() -> None:
 
 
 def test_two_calls_at_once_on_one_backend_keep_apart() -> None:
-    async def action(world: World) -> Any:
+    async def action(world: RemoteWorld) -> Any:
         emails = addresses(60)
         first, second = await asyncio.gather(world.verify(emails[:30]), world.verify(emails[30:]))
         return set(first.rows) | set(second.rows) == set(emails), world.service.violations_and_double_payments

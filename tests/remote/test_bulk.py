@@ -21,7 +21,7 @@ from mailverdict.remote.bulk import (
     request_quota,
     was_counted,
 )
-from tests.remote.world import addresses
+from tests.doubles.remote import addresses
 
 RESET = NoAnswer(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
 NOT_SENT = NoAnswer(TransportError("POST http://verify.test: no connection"), was_sent=False)

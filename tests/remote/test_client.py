@@ -26,7 +26,7 @@ from mailverdict.remote.client import (
     parse_retry_after,
 )
 from tests.doubles.clock import run_virtual
-from tests.remote.scripted import FAULTS, HTML, META, ScriptedService, Wire, envelope
+from tests.doubles.scripted_service import FAULTS, HTML, META, ScriptedService, Wire, envelope
 
 URL = "http://verify.test"
 GET = ApiRequest("GET", "/api/thing")

@@ -12,8 +12,8 @@ from mailverdict.remote.backend import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.bulk import RESUBMISSIONS
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
-from tests.remote.scripted import FAULTS, ScriptedService, payload
-from tests.remote.world import World, addresses, batch, verify_scripted
+from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
+from tests.doubles.scripted_service import FAULTS, ScriptedService, payload
 
 
 def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_of() -> None:
@@ -27,7 +27,7 @@ def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_o
 
 def test_jobs_are_yielded_before_the_first_poll() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         async with aclosing(world.backend.verify(batch(addresses(5)))) as events:
             async for event in events:
                 if isinstance(event, Submitting):
@@ -94,7 +94,7 @@ def test_what_is_not_finished_after_15_minutes_stays_pending_with_a_notice() -> 
 
 def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop, duration=lambda _: 5000.0)
+        world = RemoteWorld(loop, duration=lambda _: 5000.0)
         first = await world.verify(addresses(5))
         assert set(first.deferred.values()) == {"gave_up"}
         before = sum(world.service.requests.values())
@@ -109,7 +109,7 @@ def test_jobs_of_an_earlier_call_are_polled_and_never_submitted() -> None:
 
 def test_an_old_job_that_is_not_finished_is_polled_once_and_given_up() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop, duration=lambda _: 1e9)
+        world = RemoteWorld(loop, duration=lambda _: 1e9)
         first = await world.verify(addresses(3))
         await asyncio.sleep(5000)
         second = await world.verify([], in_flight=first.jobs)
@@ -121,7 +121,7 @@ def test_an_old_job_that_is_not_finished_is_polled_once_and_given_up() -> None:
 
 def test_jobs_that_the_service_forgot_end_as_errors() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         gone = Job("gone", "ada@example.org", "smtp", EPOCH - 90_000)
         outcome = await world.verify([], in_flight=[gone])
         assert outcome.rows["ada@example.org"]["error"] == "JOB_NOT_FOUND"
@@ -264,7 +264,7 @@ def test_another_json_is_one_error_that_says_what_was_seen() -> None:
 
 def test_an_outage_during_polling_is_an_error_after_a_minute_and_settled_rows_are_kept() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop, duration=lambda e: 1.0 if e.startswith("user1") else 50.0)
+        world = RemoteWorld(loop, duration=lambda e: 1.0 if e.startswith("user1") else 50.0)
 
         def fail() -> None:
             world.service.always = dict.fromkeys(["poll", "quota"], FAULTS["no connection"])
@@ -281,7 +281,7 @@ def test_an_outage_during_polling_is_an_error_after_a_minute_and_settled_rows_ar
 
 def test_an_outage_shorter_than_a_minute_is_ridden_out() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop, duration=lambda _: 30.0)
+        world = RemoteWorld(loop, duration=lambda _: 30.0)
         loop.call_later(10.0, world.service.always.update, dict.fromkeys(["poll", "quota"], FAULTS["502"]))
         loop.call_later(50.0, world.service.always.clear)
         outcome = await world.verify(addresses(12))
@@ -294,7 +294,7 @@ def test_an_outage_shorter_than_a_minute_is_ridden_out() -> None:
 
 def test_one_poisoned_job_does_not_end_the_run() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         poisoned = Job("poisoned", "eve@example.org", "smtp", EPOCH)
         served = world.service.answer_poll
 
@@ -327,7 +327,7 @@ def test_a_limiter_on_polls_slows_all_of_them_down() -> None:
         service.always["poll"] = FAULTS["limiter"]
 
     async def main(loop: VirtualLoop) -> ScriptedService:
-        world = World(loop)
+        world = RemoteWorld(loop)
         prepare(world.service)
         loop.call_later(100.0, world.service.always.clear)
         outcome = await world.verify(addresses(100))
@@ -341,7 +341,7 @@ def test_a_limiter_on_polls_slows_all_of_them_down() -> None:
 
 def test_jobs_in_flight_are_bounded() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         open_jobs = most = 0
         async with aclosing(world.backend.verify(batch(addresses(MAX_IN_FLIGHT + 150)))) as events:
             async for event in events:
@@ -356,7 +356,7 @@ def test_jobs_in_flight_are_bounded() -> None:
 
 def test_leaving_early_ends_every_request() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop, duration=lambda _: 100.0)
+        world = RemoteWorld(loop, duration=lambda _: 100.0)
         async with aclosing(world.backend.verify(batch(addresses(50)))) as events:
             async for event in events:
                 if isinstance(event, Submitted):
@@ -369,7 +369,7 @@ def test_leaving_early_ends_every_request() -> None:
 
 def test_cancelling_ends_every_request() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop, duration=lambda _: 100.0)
+        world = RemoteWorld(loop, duration=lambda _: 100.0)
         world.wire.latency = 0.5
         task = asyncio.create_task(world.verify(addresses(50)))
         await asyncio.sleep(4.0)

@@ -22,7 +22,7 @@ from mailverdict.remote.polling import (
     poll_request,
     read_poll,
 )
-from tests.remote.scripted import payload
+from tests.doubles.scripted_service import payload
 
 JOB = Job("j1", "ada@example.org", "smtp", submitted_at=1000.0)
 VERIFICATION = Verification("ada@example.org", "smtp", "valid")

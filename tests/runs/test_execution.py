@@ -18,7 +18,7 @@ from mailverdict.local.screen import Screener
 from mailverdict.model.table import complete_table
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import MIN_QUOTA_INTERVAL, QUOTA_INTERVAL, Execution, RunSettings, unique_addresses
-from tests.runs.scripted import ScriptedBackend, rows_of
+from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 EMAILS = [f"{letter}@example.org" for letter in "abcde"]
 

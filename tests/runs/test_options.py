@@ -15,7 +15,7 @@ from mailverdict.errors import SettingsError
 from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.options import Options, default_journal, open_execution
-from tests.runs.scripted import ScriptedBackend
+from tests.doubles.scripted_backend import ScriptedBackend
 
 
 def checked(**given):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mailverdict.errors import BackendError
 from mailverdict.model.table import SCHEMA
 from mailverdict.runs.results import SMALL, SettledRows
-from tests.runs.scripted import rows_of
+from tests.doubles.scripted_backend import rows_of
 
 
 def rows_for(count):

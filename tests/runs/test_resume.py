@@ -16,14 +16,14 @@ from mailverdict.runs.execution import Execution, RunSettings, find_unclaimed
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.runs.retry import GRACE, HOLD
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
-from tests.remote.scripted import FAULTS
-from tests.remote.world import URL, World, addresses
-from tests.runs.scripted import ScriptedBackend
+from tests.doubles.remote import URL, RemoteWorld, addresses
+from tests.doubles.scripted_backend import ScriptedBackend
+from tests.doubles.scripted_service import FAULTS
 
 KEY = f"smtp {URL}"
 
 
-def execution(world: World, path: Path, emails: list[str], limit: int | None = None) -> Execution:
+def execution(world: RemoteWorld, path: Path, emails: list[str], limit: int | None = None) -> Execution:
     return Execution(
         pa.array(emails),
         world.backend,
@@ -33,14 +33,16 @@ def execution(world: World, path: Path, emails: list[str], limit: int | None = N
     )
 
 
-async def run(world: World, path: Path, emails: list[str], limit: int | None = None) -> tuple[list[str], list[str]]:
+async def run(
+    world: RemoteWorld, path: Path, emails: list[str], limit: int | None = None
+) -> tuple[list[str], list[str]]:
     """Statuses and notices of one run."""
     one = execution(world, path, emails, limit)
     await one.run()
     return one.results.table("smtp")["status"].to_pylist(), one.notices
 
 
-def leave_behind(world: World, path: Path, emails: list[str]) -> None:
+def leave_behind(world: RemoteWorld, path: Path, emails: list[str]) -> None:
     """A run that died after announcing a submission."""
     with Journal(path, clock=world.loop.wall_clock) as dead:
         dead.claim(KEY, emails)
@@ -49,7 +51,7 @@ def leave_behind(world: World, path: Path, emails: list[str]) -> None:
 
 def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         leave_behind(world, tmp_path / "j.db", addresses(3))
         statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
         assert statuses == ["done"] * 5
@@ -62,7 +64,7 @@ def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp
 
 def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         leave_behind(world, tmp_path / "j.db", addresses(3))
         world.service.used += 3
         statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
@@ -81,7 +83,7 @@ def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice
 
 def test_what_is_held_does_not_stand_in_the_way_of_a_limit(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         leave_behind(world, tmp_path / "j.db", addresses(3))
         world.service.used += 3
         statuses, notices = await run(world, tmp_path / "j.db", addresses(9), limit=2)
@@ -96,7 +98,7 @@ def test_what_is_held_does_not_stand_in_the_way_of_a_limit(tmp_path: Path) -> No
 @pytest.mark.parametrize("fault", ["reset after", "500 after", "cut JSON", "half an answer"])
 def test_a_lost_answer_is_held_by_the_next_run_too(tmp_path: Path, fault: str) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         world.service.script("bulk", [FAULTS[fault]])
         statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
         assert statuses == ["pending"] * 5
@@ -110,7 +112,7 @@ def test_a_lost_answer_is_held_by_the_next_run_too(tmp_path: Path, fault: str) -
 
 def test_a_run_cancelled_while_its_submission_was_on_the_way_is_gone_on_with(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         world.wire.latency = 1.0
         one = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
         await asyncio.sleep(1.5)
@@ -127,7 +129,7 @@ def test_a_run_cancelled_while_its_submission_was_on_the_way_is_gone_on_with(tmp
 
 def test_two_runs_at_once_share_the_work_and_both_know_everything_in_the_end(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = World(loop)
+        world = RemoteWorld(loop)
         both = await asyncio.gather(*(run(world, tmp_path / "j.db", addresses(40)) for _ in range(2)))
         assert both[0][0] == ["done"] * 40
         assert sorted(world.service.paid.values()) == [1] * 40

@@ -22,7 +22,7 @@ from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.plan import Plan, plan_run
 from mailverdict.runs.progress import Progress
 from mailverdict.runs.run import Run, render_progress
-from tests.runs.scripted import ScriptedBackend, rows_of
+from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 EMAILS = ["a@example.org", "b@example.org"]
 HALF = Settled(rows_of(EMAILS[:1]), positions=np.array([0]))
@@ -196,7 +196,7 @@ import threading
 from dataclasses import fields
 import mailverdict as mv
 from mailverdict.backend import Noticed, Settled
-from tests.runs.scripted import ScriptedBackend, rows_of
+from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 backend = ScriptedBackend([Settled(rows_of(["a@example.org"])), Noticed("")], gate=threading.Event())
 said = lambda progress: print("settled", flush=True) if progress.settled == 1 else None

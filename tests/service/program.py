@@ -9,10 +9,10 @@ import asyncio
 import sys
 
 from mailverdict.service import ServiceSettings, run
-from tests.service.scripted import ScriptedBackend
+from tests.doubles.answering_backend import AnsweringBackend
 
 
-class StallingBackend(ScriptedBackend):
+class StallingBackend(AnsweringBackend):
     """Answers a number of batches and none after them."""
 
     def __init__(self, answered: float) -> None:

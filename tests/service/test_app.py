@@ -9,8 +9,8 @@ import pytest
 
 from mailverdict.service import create_app
 from mailverdict.service.jobs.store import Store
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import asynchronous, serving, settings_for
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.service import asynchronous, serving, settings_for
 
 CONTRACT = {"/api/check-email", "/api/quota", "/api/bulk-check-email", "/api/verification-result/{job_id}"}
 
@@ -25,7 +25,7 @@ async def test_contract_has_four_endpoints_without_a_version_in_their_paths(tmp_
 
 @asynchronous
 async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_path: Path) -> None:
-    app = create_app(settings_for(tmp_path), ScriptedBackend())
+    app = create_app(settings_for(tmp_path), AnsweringBackend())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
         assert (await client.get("/api/quota")).json() == {"daily_limit": 100, "used": 0, "remaining": 100}
     await app.state.service.close()
@@ -34,7 +34,7 @@ async def test_application_opens_itself_where_the_server_runs_no_lifespan(tmp_pa
 @asynchronous
 async def test_application_that_cannot_open_says_that_it_is_misconfigured(tmp_path: Path) -> None:
     store = Store(settings_for(tmp_path).store)
-    app = create_app(settings_for(tmp_path), ScriptedBackend())
+    app = create_app(settings_for(tmp_path), AnsweringBackend())
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app=app), base_url="http://x") as client:
         reply = await client.get("/api/quota")
     store.close()

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from mailverdict.service import create_app
-from tests.service.listening import Address, listening, read_answer
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import settings_for
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.listening import Address, listening, read_answer
+from tests.doubles.service import settings_for
 
 CHECK, BULK = "/api/check-email", "/api/bulk-check-email"
 GOOD = b'{"email":"ada@example.org","validation_type":"regex"}'
@@ -20,7 +20,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     settings = settings_for(
         tmp_path_factory.mktemp("service"), daily_limit=10**6, body_timeout=0.3, header_timeout=0.3, access_log=False
     )
-    with listening(create_app(settings, ScriptedBackend()), settings) as address:
+    with listening(create_app(settings, AnsweringBackend()), settings) as address:
         yield address
 
 

@@ -8,14 +8,15 @@ from sqlalchemy.exc import OperationalError
 
 from mailverdict.service.jobs.store import Claim
 from mailverdict.service.jobs.worker import BATCH_LIMIT
-from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
-from tests.service.world import Clock, asynchronous, serving, until
+from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, unknown
+from tests.doubles.clock import Clock
+from tests.doubles.service import asynchronous, serving, until
 
 
 @asynchronous
 async def test_submission_is_accepted_with_an_entry_per_line(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate)) as world:
         emails = ["ada@example.org", "broken", "ada@example.org", "bob@example.org"]
         reply = await world.submit(emails)
         assert reply.status_code == 202
@@ -39,7 +40,7 @@ async def test_submission_is_accepted_with_an_entry_per_line(tmp_path: Path) -> 
 @asynchronous
 async def test_quota_is_taken_at_submission_by_the_well_formed_addresses(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate)) as world:
         await world.submit(["ada@example.org", "broken", "bob@example.org", "@", "ada@example.org"])
         assert await world.used() == 3  # before anything was verified
         gate.set()
@@ -92,7 +93,7 @@ async def test_submission_beyond_the_quota_is_refused_as_a_whole(tmp_path: Path)
 @asynchronous
 async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate)) as world:
         # With no room in the engine the job stays where submission put it.
         world.state.worker.depth.verifying = world.state.settings.concurrency
         [job_id] = await world.submitted("ada@example.org")
@@ -131,7 +132,7 @@ async def test_done_job_has_the_payload_of_a_single_check_key_for_key(tmp_path: 
 
 @asynchronous
 async def test_status_never_is_a_verdict(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend({"ada": unknown("timeout")})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": unknown("timeout")})) as world:
         [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
         record = await world.ended(job_id)
         assert (record["status"], record["verification"]["result"]) == ("done", "unknown")
@@ -142,14 +143,14 @@ async def test_status_never_is_a_verdict(tmp_path: Path) -> None:
 )
 @asynchronous
 async def test_job_whose_check_failed_ends_in_error_without_a_verdict(tmp_path: Path, act: object) -> None:
-    async with serving(tmp_path, ScriptedBackend({"ada": act})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": act})) as world:
         [job_id] = await world.submitted("ada@example.org", validation_type="mx")
         assert await world.ended(job_id) == {"email": "ada@example.org", "status": "error", "verification": None}
 
 
 @asynchronous
 async def test_one_failure_does_not_take_other_jobs_along(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend({"bad": failed, "odd": no_verdict})) as world:
+    async with serving(tmp_path, AnsweringBackend({"bad": failed, "odd": no_verdict})) as world:
         jobs = await world.submitted("bad@example.org", "ada@example.org", "odd@example.org")
         assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["error", "done", "error"]
 
@@ -232,7 +233,9 @@ async def test_job_ids_cannot_be_guessed(tmp_path: Path) -> None:
 @asynchronous
 async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_is_throttled(tmp_path: Path) -> None:
     clock = Clock()
-    async with serving(tmp_path, ScriptedBackend({"ada": deferred}), clock=clock, saturation_backoff=(10, 20)) as world:
+    async with serving(
+        tmp_path, AnsweringBackend({"ada": deferred}), clock=clock, saturation_backoff=(10, 20)
+    ) as world:
         [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
         for wait in (10, 20):
             await until(lambda: world.state.worker.depth.postponed == 1)

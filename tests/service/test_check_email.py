@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from mailverdict.model.verification import Fault, Verification
-from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, unknown
-from tests.service.world import asynchronous, serving
+from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, unknown
+from tests.doubles.service import asynchronous, serving
 
 TYPES = ["smtp", "mx", "mx_blacklist", "regex"]
 ALWAYS = {"email", "validation_type", "result", "details", "reasons", "checks", "reason", "errors"}
@@ -73,7 +73,7 @@ async def test_verdict_and_outcome_of_the_request_are_separate(tmp_path: Path) -
     refused = mailbox(
         result="invalid", reasons=("mailbox_not_found",), reason="SMTP", errors=(Fault("SMTP", "no such user"),)
     )
-    async with serving(tmp_path, ScriptedBackend({"ada": refused})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": refused})) as world:
         reply = await world.check(validation_type="smtp")
         assert reply.status_code == 200
         assert reply.json()["success"] is True
@@ -83,7 +83,7 @@ async def test_verdict_and_outcome_of_the_request_are_separate(tmp_path: Path) -
 @asynchronous
 async def test_details_is_the_first_of_the_reasons(tmp_path: Path) -> None:
     late = mailbox(result="unknown", reasons=("timeout", "role"), role=True)
-    async with serving(tmp_path, ScriptedBackend({"info": late})) as world:
+    async with serving(tmp_path, AnsweringBackend({"info": late})) as world:
         data = (await world.check("info@example.org", "smtp")).json()["data"]
         assert (data["result"], data["details"], data["reasons"]) == ("unknown", "timeout", ["timeout", "role"])
         assert data["role"] is True
@@ -91,7 +91,7 @@ async def test_details_is_the_first_of_the_reasons(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_flags_that_were_never_determined_are_absent_keys(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend({"ada": unknown("timeout")})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": unknown("timeout")})) as world:
         data = (await world.check(validation_type="mx")).json()["data"]
         assert not {"role", "spamtrap", "disposable", "free"} & set(data)
         assert "metadata" not in data
@@ -99,7 +99,7 @@ async def test_flags_that_were_never_determined_are_absent_keys(tmp_path: Path) 
 
 @asynchronous
 async def test_server_flags_are_null_where_a_session_was_inconclusive(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend({"ada": unknown("timeout")})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": unknown("timeout")})) as world:
         data = (await world.check(validation_type="smtp")).json()["data"]
         assert data["catch_all"] is None
         assert data["protected"] is None
@@ -108,7 +108,7 @@ async def test_server_flags_are_null_where_a_session_was_inconclusive(tmp_path: 
 @asynchronous
 async def test_protected_mailbox_is_unknown(tmp_path: Path) -> None:
     guarded = mailbox(result="unknown", reasons=("protected",), protected=True)
-    async with serving(tmp_path, ScriptedBackend({"ada": guarded})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": guarded})) as world:
         data = (await world.check(validation_type="smtp")).json()["data"]
         assert (data["protected"], data["result"]) == (True, "unknown")
 
@@ -121,7 +121,7 @@ async def test_errors_are_objects_of_code_and_message_and_reason_is_the_first_co
         reason="SMTP",
         errors=(Fault("SMTP", "mx.example: 550 no"), Fault("MAILBOX_DISABLED", "off")),
     )
-    async with serving(tmp_path, ScriptedBackend({"ada": gone})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": gone})) as world:
         data = (await world.check(validation_type="smtp")).json()["data"]
         assert data["errors"][0] == {"code": "SMTP", "message": "mx.example: 550 no"}
         assert data["reason"] == data["errors"][0]["code"] == "SMTP"
@@ -131,7 +131,7 @@ async def test_errors_are_objects_of_code_and_message_and_reason_is_the_first_co
 @asynchronous
 async def test_reasons_that_no_table_knows_pass_through(tmp_path: Path) -> None:
     new = mailbox(result="unknown", reasons=("moon_phase",))
-    async with serving(tmp_path, ScriptedBackend({"ada": new})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": new})) as world:
         data = (await world.check(validation_type="smtp")).json()["data"]
         assert (data["result"], data["reasons"]) == ("unknown", ["moon_phase"])
 
@@ -215,7 +215,7 @@ async def test_check_costs_nothing_where_the_setting_says_so(tmp_path: Path) -> 
 )
 @asynchronous
 async def test_engine_that_fails_is_a_502(tmp_path: Path, act: object, code: str) -> None:
-    async with serving(tmp_path, ScriptedBackend({"ada": act})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": act})) as world:
         reply = await world.check(validation_type="smtp")
         assert reply.status_code == 502
         assert reply.json()["success"] is False
@@ -225,7 +225,7 @@ async def test_engine_that_fails_is_a_502(tmp_path: Path, act: object, code: str
 
 @asynchronous
 async def test_engine_that_is_saturated_is_throttled_and_not_a_502(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend({"ada": deferred})) as world:
+    async with serving(tmp_path, AnsweringBackend({"ada": deferred})) as world:
         reply = await world.check(validation_type="smtp")
         assert reply.status_code == 200
         assert reply.json()["data"]["details"] == "throttled"

@@ -17,7 +17,7 @@ import httpx
 
 from mailverdict.service.jobs.store import Store
 from tests import ROOT
-from tests.service.world import asynchronous
+from tests.doubles.service import asynchronous
 
 PROGRAM = [sys.executable, "-m", "tests.service.program"]
 CLIENTS = 20

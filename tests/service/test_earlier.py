@@ -7,8 +7,8 @@ import pytest
 
 from mailverdict.contract.envelope import parse_job
 from mailverdict.model.verification import Fault, Verification, parse_payload
-from tests.service.scripted import ScriptedBackend, failed, unknown
-from tests.service.world import World, asynchronous, serving
+from tests.doubles.answering_backend import AnsweringBackend, failed, unknown
+from tests.doubles.service import RunningService, asynchronous, serving
 
 KEYS = {"email", "validation_type", "valid", "checks", "reason", "errors"}
 RECORD = {"email", "status", "message", "details", "created_at", "updated_at"}
@@ -29,7 +29,7 @@ SCRIPT = {"gone": refused, "info": risky, "late": unknown("timeout"), "bad": fai
 
 
 def earlier(folder: Path, **changed: object):
-    return serving(folder, ScriptedBackend(SCRIPT), revision="earlier", **changed)
+    return serving(folder, AnsweringBackend(SCRIPT), revision="earlier", **changed)
 
 
 @asynchronous
@@ -71,7 +71,7 @@ async def test_reason_is_null_when_valid_and_one_of_four_otherwise(
         assert isinstance(data["errors"], list)
 
 
-async def record_of(world: World, job_id: str) -> dict:
+async def record_of(world: RunningService, job_id: str) -> dict:
     """The record of a job that has ended."""
     record = await world.ended(job_id)
     assert set(record) == RECORD
@@ -146,7 +146,7 @@ async def test_quota_and_meta_are_the_same_in_both(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_store_written_under_one_revision_is_read_under_the_other(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend(SCRIPT)) as world:
+    async with serving(tmp_path, AnsweringBackend(SCRIPT)) as world:
         [job_id] = await world.submitted("gone@example.org", validation_type="mx")
         await world.ended(job_id)
     async with earlier(tmp_path) as world:

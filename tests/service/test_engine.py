@@ -10,8 +10,8 @@ from mailverdict.backend import Deferred, Noticed, Settled, Waiting
 from mailverdict.errors import ContractError, QuotaExceeded, RateLimited, TransportError
 from mailverdict.model.table import complete_table, rows_to_table
 from mailverdict.service.engine import CheckOutcome, EngineFailure, VerificationEngine
-from tests.service.scripted import ScriptedBackend, deferred, failed, forgotten, no_verdict, valid
-from tests.service.world import asynchronous
+from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, valid
+from tests.doubles.service import asynchronous
 
 
 def engine_of(backend, timeout: float = 10.0) -> VerificationEngine:
@@ -28,7 +28,7 @@ async def failures_of(
     return {answer.email: answer.failure for answer in answers}
 
 
-class Playing(ScriptedBackend):
+class Playing(AnsweringBackend):
     """A backend that plays events, then may raise."""
 
     def __init__(self, *events, error: Exception | None = None) -> None:
@@ -50,7 +50,7 @@ def settled(*emails: str, positions=None) -> Settled:
 @asynchronous
 async def test_each_kind_of_act_is_an_answer() -> None:
     script = {"bad": failed, "odd": no_verdict, "lost": forgotten, "later": deferred}
-    found = await failures_of(engine_of(ScriptedBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
+    found = await failures_of(engine_of(AnsweringBackend(script)), *(f"{n}@x.org" for n in ("ada", *script)))
     assert found == {
         "ada@x.org": None,
         "bad@x.org": EngineFailure.ERROR,
@@ -104,7 +104,7 @@ async def test_table_of_no_rows_answers_nothing() -> None:
 
 @asynchronous
 async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> None:
-    engine = engine_of(ScriptedBackend(gate=asyncio.Event()), timeout=0.01)
+    engine = engine_of(AnsweringBackend(gate=asyncio.Event()), timeout=0.01)
     assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", failure=EngineFailure.ERROR)
     assert engine.checking == 0
 
@@ -125,13 +125,13 @@ async def test_check_that_takes_too_long_is_an_error_and_others_are_not() -> Non
 )
 @asynchronous
 async def test_a_single_check_without_a_verdict_names_the_failure(act, fault: EngineFailure) -> None:
-    engine = engine_of(ScriptedBackend({"ada": act}))
+    engine = engine_of(AnsweringBackend({"ada": act}))
     assert await engine.check("ada@x.org", "mx") == CheckOutcome("ada@x.org", failure=fault)
 
 
 @asynchronous
 async def test_close_answers_those_who_wait() -> None:
-    backend = ScriptedBackend(gate=asyncio.Event())
+    backend = AnsweringBackend(gate=asyncio.Event())
     engine = engine_of(backend)
     waiting = asyncio.create_task(engine.check("ada@x.org", "mx"))
     while not backend.batches:

@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from mailverdict.service.jobs.schema import ADVISORY_KEY
+from tests.doubles.service import asynchronous, serving
 from tests.service.postgres import Cluster
-from tests.service.world import asynchronous, serving
 
 pytestmark = pytest.mark.servers
 

@@ -3,8 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import NOON, Clock, asynchronous, serving
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.clock import NOON, Clock
+from tests.doubles.service import asynchronous, serving
 
 DAY = 86_400
 
@@ -95,7 +96,7 @@ async def test_limit_lowered_below_what_was_used_leaves_nothing(tmp_path: Path) 
 
 @asynchronous
 async def test_quota_is_exact_when_many_ask_at_once(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend(), daily_limit=25) as world:
+    async with serving(tmp_path, AnsweringBackend(), daily_limit=25) as world:
         replies = await asyncio.gather(*(world.check(f"a{i}@example.org") for i in range(60)))
         assert sorted(reply.status_code for reply in replies) == [200] * 25 + [429] * 35
         assert await world.used() == 25

@@ -9,7 +9,7 @@ from mailverdict.model.settings import Blacklist, Lists
 from mailverdict.model.words import Reason
 from mailverdict.sandbox import World as Sandbox
 from mailverdict.verdicts import order_reasons, verdict_of
-from tests.service.world import asynchronous, serving
+from tests.doubles.service import asynchronous, serving
 
 # As the contract has them: verdict by verdict.
 REASONS = {

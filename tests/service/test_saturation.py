@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import Clock, World, asynchronous, serving, until
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.clock import Clock
+from tests.doubles.service import RunningService, asynchronous, serving, until
 
 FLAGS = {"role", "spamtrap", "disposable", "free"}
 
@@ -64,7 +65,7 @@ async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_
         assert await world.used() == 2  # quota is consumed at submission
 
 
-async def submit_to_a_full_queue(world: World) -> str:
+async def submit_to_a_full_queue(world: RunningService) -> str:
     """A job that finds no room, and the room taken away for good."""
     world.state.worker.depth.waiting = world.state.settings.queue_limit
     [job_id] = await world.submitted("ada@example.org", validation_type="smtp")
@@ -108,7 +109,7 @@ async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> Non
 @asynchronous
 async def test_retry_takes_only_as_many_jobs_as_there_is_room_for(tmp_path: Path) -> None:
     clock, gate = Clock(), asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate), clock=clock, queue_limit=3) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate), clock=clock, queue_limit=3) as world:
         jobs = await world.submitted(*(f"a{i}@example.org" for i in range(5)))
         assert world.state.worker.depth.postponed == 5
         clock.now += world.state.settings.saturation_backoff[0]
@@ -123,7 +124,7 @@ async def test_retry_takes_only_as_many_jobs_as_there_is_room_for(tmp_path: Path
 @asynchronous
 async def test_singles_in_the_engine_count_as_queue(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate), queue_limit=2) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate), queue_limit=2) as world:
         pending = [asyncio.create_task(world.check(f"a{i}@example.org", "mx")) for i in range(2)]
         await until(lambda: world.state.engine.checking == 2)
         assert (await world.check("ada@example.org", "mx")).json()["data"]["details"] == "throttled"

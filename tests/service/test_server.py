@@ -10,8 +10,8 @@ from mailverdict.errors import SettingsError
 from mailverdict.service import create_app, run
 from mailverdict.service.jobs.store import Store
 from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import asynchronous, settings_for
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.service import asynchronous, settings_for
 
 START = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: "
 
@@ -46,7 +46,7 @@ class Wire(asyncio.Transport):
 def connection(folder: Path, **changed: object) -> tuple[BoundedProtocol, Wire]:
     """A connection as the server makes it, on a wire of ours."""
     settings = settings_for(folder, **changed)
-    config = configure(create_app(settings, ScriptedBackend()), settings, "127.0.0.1", 0)
+    config = configure(create_app(settings, AnsweringBackend()), settings, "127.0.0.1", 0)
     config.load()
     protocol = bounded_protocol(settings)(config, ServerState(), {})
     wire = Wire()
@@ -116,7 +116,7 @@ async def test_refusal_does_not_break_into_another_answer(tmp_path: Path) -> Non
 
 def test_proxies_are_not_believed_by_the_server_itself(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    config = configure(create_app(settings, ScriptedBackend()), settings, "127.0.0.1", 0)
+    config = configure(create_app(settings, AnsweringBackend()), settings, "127.0.0.1", 0)
     assert config.proxy_headers is False
     assert config.server_header is False
 

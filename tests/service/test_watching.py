@@ -9,8 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mailverdict.service.http.access import AccessLog
 from mailverdict.service.http.metrics import CONTENT_TYPE, Metrics
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import asynchronous, serving, until
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.service import asynchronous, serving, until
 
 
 @asynchronous
@@ -38,7 +38,7 @@ def samples(text: str) -> dict[tuple, float]:
 
 @asynchronous
 async def test_metrics_count_what_happened(tmp_path: Path) -> None:
-    async with serving(tmp_path, ScriptedBackend(), daily_limit=3) as world:
+    async with serving(tmp_path, AnsweringBackend(), daily_limit=3) as world:
         await world.check()
         [job_id] = await world.submitted("a@example.org", validation_type="mx")
         await world.ended(job_id)

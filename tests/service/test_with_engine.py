@@ -7,7 +7,7 @@ from mailverdict.local.backend import LocalBackend
 from mailverdict.sandbox import World as Sandbox
 from mailverdict.sandbox.examples import ADDRESSES
 from mailverdict.service.http.bodies import is_well_formed
-from tests.service.world import asynchronous, serving
+from tests.doubles.service import asynchronous, serving
 
 EXPECTED = [
     ("ada@gmail.com", "valid"),

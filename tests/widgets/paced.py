@@ -13,7 +13,7 @@ from mailverdict.backend import Batch, Event, Job, Settled
 from mailverdict.model.table import SOURCE_LOCAL, rows_to_table
 from mailverdict.model.verification import Verification
 from mailverdict.sandbox.serving import ServiceThread
-from tests.service.scripted import CHECKS, FLAGS, ScriptedBackend, unknown, valid
+from tests.doubles.answering_backend import CHECKS, FLAGS, AnsweringBackend, unknown, valid
 
 
 def gone(email: str, validation_type: str) -> Verification:
@@ -45,7 +45,7 @@ def role(email: str, validation_type: str) -> Verification:
 SCRIPT = {"gone": gone, "info": role, "full": unknown("mailbox_full")}
 
 
-class PacedBackend(ScriptedBackend):
+class PacedBackend(AnsweringBackend):
     """Answers one address after the other, by the letters its local part begins with."""
 
     def __init__(self, pace: float) -> None:

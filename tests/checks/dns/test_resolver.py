@@ -23,6 +23,7 @@ from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import LocalSettings, parse_resolver
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import CASES, sandbox_zones
+from tests.doubles.clock import Clock
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -287,16 +288,6 @@ class TestThrift:
             return await collect(resolver, [])
 
         assert serve({}, action) == []
-
-
-class Clock:
-    """Seconds that pass when told to."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class TestCache:

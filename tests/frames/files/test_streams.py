@@ -12,7 +12,7 @@ import pytest
 from mailverdict.backend import Deferred, Noticed, Settled
 from mailverdict.errors import BackendError, QuotaExceeded
 from mailverdict.frames.files.streams import PieceStream, Stopper
-from tests.runs.scripted import ScriptedBackend, rows_of
+from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 EMAILS = [[f"{letter}{n}@example.org" for n in range(3)] for letter in "abcd"]
 PIECES = [pa.table({"email": emails}) for emails in EMAILS]

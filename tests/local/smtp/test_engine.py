@@ -23,6 +23,7 @@ from mailverdict.sandbox import World
 from mailverdict.sandbox.smtp import SmtpServer
 from mailverdict.sandbox.smtp_script import Exchange as Played
 from mailverdict.sandbox.smtp_script import SmtpFault
+from tests.doubles.clock import Clock
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -44,14 +45,6 @@ class Book:
         found = tuple(ipaddress.ip_address(each) for each in self.known.get(host, ()))
         outcome = AnswerOutcome.DATA if found else AnswerOutcome.UNDETERMINED
         return AddressAnswer(host, found, outcome, "" if found else "A look-up: SERVFAIL")
-
-
-class Clock:
-    def __init__(self):
-        self.now = 1000.0
-
-    def __call__(self):
-        return self.now
 
 
 @asynccontextmanager

@@ -23,24 +23,15 @@ from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal import sql
 from mailverdict.runs.journal.journal import LEASE, Journal
 from mailverdict.runs.retry import ERROR_GOOD_FOR, GRACE, HOLD
+from tests.doubles.clock import Clock
 
 KEY = "smtp http://verify.test"
 NOON = 1_700_000_000.0 // 86_400 * 86_400 + 43_200
 
 
-class Clock:
-    """A clock that is moved by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(NOON)
 
 
 @pytest.fixture

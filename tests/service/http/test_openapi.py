@@ -22,9 +22,9 @@ from schemathesis.specs.openapi.checks import (
 from mailverdict.model.words import Reason
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.http.openapi import describe
-from tests.service.listening import Address, listening
-from tests.service.scripted import ScriptedBackend, failed, unknown
-from tests.service.world import asynchronous, serving, settings_for
+from tests.doubles.answering_backend import AnsweringBackend, failed, unknown
+from tests.doubles.listening import Address, listening
+from tests.doubles.service import asynchronous, serving, settings_for
 
 REVISIONS = ["current", "earlier"]
 # Not `positive_data_acceptance`: that a text is a well-formed address is more than a schema can say.
@@ -50,7 +50,7 @@ EXAMPLES = hypothesis.settings(
 def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     folder = tmp_path_factory.mktemp("service")
     settings = settings_for(folder, revision=request.param, daily_limit=10**6, rate_limit=0, access_log=False)
-    backend = ScriptedBackend({"late": unknown("timeout")})
+    backend = AnsweringBackend({"late": unknown("timeout")})
     with listening(create_app(settings, backend), settings) as address:
         yield address
 
@@ -105,7 +105,7 @@ def test_every_reason_is_documented_with_its_meaning() -> None:
 @pytest.mark.parametrize("revision", REVISIONS)
 @asynchronous
 async def test_every_kind_of_answer_fits_its_schema(tmp_path: Path, revision: str) -> None:
-    backend = ScriptedBackend({"late": unknown("timeout"), "bad": failed})
+    backend = AnsweringBackend({"late": unknown("timeout"), "bad": failed})
     async with serving(tmp_path, backend, revision=revision, daily_limit=12) as world:
         document = describe(world.state.settings)
         kinds = ("smtp", "mx", "mx_blacklist", "regex")

@@ -12,9 +12,9 @@ from playwright.sync_api import expect, sync_playwright
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.service import create_app
 from mailverdict.service.http.page import StatusPage, policy_of
-from tests.service.listening import Address, listening
-from tests.service.scripted import ScriptedBackend
-from tests.service.world import asynchronous, serving, settings_for
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.listening import Address, listening
+from tests.doubles.service import asynchronous, serving, settings_for
 
 CHROMIUM = shutil.which("chromium")
 MARKUP = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>"
@@ -72,7 +72,7 @@ def test_policy_allows_exactly_the_scripts_and_styles_of_the_page() -> None:
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     settings = settings_for(tmp_path_factory.mktemp("service"), access_log=False)
-    with listening(create_app(settings, ScriptedBackend({"hostile": hostile})), settings) as address:
+    with listening(create_app(settings, AnsweringBackend({"hostile": hostile})), settings) as address:
         yield address
 
 

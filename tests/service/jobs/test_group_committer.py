@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from mailverdict.service.jobs.group_committer import CommitterClosed, GroupCommitter
-from tests.service.world import asynchronous
+from tests.doubles.service import asynchronous
 
 
 class Recorder:

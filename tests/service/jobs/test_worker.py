@@ -8,8 +8,9 @@ from sqlalchemy.exc import OperationalError
 
 from mailverdict.service.jobs import worker as worker_module
 from mailverdict.service.jobs.store import Postpone, Settle
-from tests.service.scripted import ScriptedBackend, deferred, unknown
-from tests.service.world import Clock, asynchronous, serving, until
+from tests.doubles.answering_backend import AnsweringBackend, deferred, unknown
+from tests.doubles.clock import Clock
+from tests.doubles.service import asynchronous, serving, until
 
 
 def local_parts(world) -> list[str]:
@@ -35,7 +36,7 @@ async def test_client_with_few_jobs_does_not_wait_behind_one_with_many(tmp_path:
 @asynchronous
 async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate), concurrency=8, daily_limit=1000) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate), concurrency=8, daily_limit=1000) as world:
         jobs = await world.submitted(*(f"a{n}@x.org" for n in range(30)))
         await until(lambda: len(local_parts(world)) >= 8)
         assert (len(local_parts(world)), world.state.worker.depth.verifying) == (8, 8)
@@ -48,7 +49,7 @@ async def test_engine_never_has_more_than_the_concurrency(tmp_path: Path) -> Non
 
 @asynchronous
 async def test_batch_that_takes_too_long_ends_in_error(tmp_path: Path) -> None:
-    backend = ScriptedBackend(gate=asyncio.Event())
+    backend = AnsweringBackend(gate=asyncio.Event())
     async with serving(tmp_path, backend, job_timeout=0.01) as world:
         jobs = await world.submitted("a@x.org", "b@x.org")
         assert {(await world.ended(job_id))["status"] for job_id in jobs} == {"error"}
@@ -57,11 +58,11 @@ async def test_batch_that_takes_too_long_ends_in_error(tmp_path: Path) -> None:
 
 @asynchronous
 async def test_jobs_under_way_go_on_at_the_next_start(tmp_path: Path) -> None:
-    stuck = ScriptedBackend(gate=asyncio.Event())
+    stuck = AnsweringBackend(gate=asyncio.Event())
     async with serving(tmp_path, stuck) as world:
         jobs = await world.submitted("a@x.org", "b@x.org", validation_type="smtp")
         await until(lambda: stuck.batches)
-    async with serving(tmp_path, ScriptedBackend({"b": unknown("timeout")})) as world:
+    async with serving(tmp_path, AnsweringBackend({"b": unknown("timeout")})) as world:
         records = [await world.ended(job_id) for job_id in jobs]
         assert [record["verification"]["result"] for record in records] == ["valid", "unknown"]
         assert await world.used() == 2
@@ -103,7 +104,7 @@ async def test_results_are_removed_after_their_retention_and_not_before(tmp_path
 @asynchronous
 async def test_results_are_kept_until_the_store_is_available(tmp_path: Path) -> None:
     gate = asyncio.Event()
-    async with serving(tmp_path, ScriptedBackend(gate=gate)) as world:
+    async with serving(tmp_path, AnsweringBackend(gate=gate)) as world:
         worker = world.state.worker
         worker.retry_delay = 0.001
         [job_id] = await world.submitted("a@x.org")
@@ -179,7 +180,7 @@ async def test_unexpected_error_while_settling_ends_only_its_own_job(
 async def test_result_that_cannot_be_written_is_an_error_and_leaves_the_queue(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, refused: type, script: dict
 ) -> None:
-    async with serving(tmp_path, ScriptedBackend(script)) as world:
+    async with serving(tmp_path, AnsweringBackend(script)) as world:
         serve, failures = world.state.writes.execute, []
 
         def failing_once(operations):

@@ -1,4 +1,4 @@
-"""A backend whose events are written down beforehand."""
+"""A backend that plays a list of events for each batch."""
 
 from __future__ import annotations
 

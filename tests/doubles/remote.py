@@ -12,7 +12,7 @@ from mailverdict.backend import Batch, Deferred, Event, Job, Noticed, Settled, S
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import VirtualLoop, run_virtual
-from tests.remote.scripted import ScriptedService, Wire
+from tests.doubles.scripted_service import ScriptedService, Wire
 
 URL = "http://verify.test"
 
@@ -57,8 +57,8 @@ def batch(emails: Sequence[str], validation_type: str = "smtp") -> Batch:
     return Batch(pa.array(list(emails), pa.string()), validation_type)
 
 
-class World:
-    """Made inside a virtual loop."""
+class RemoteWorld:
+    """A remote backend, the scripted service it talks to, and their virtual time; made inside a virtual loop."""
 
     def __init__(
         self, loop: VirtualLoop, *, poll: PollSchedule | None = None, parallel: int = 8, **service: Any
@@ -90,7 +90,7 @@ def verify_scripted(emails: Sequence[str], prepare: Any = None, **options: Any) 
     validation_type = options.pop("validation_type", "smtp")
 
     async def main(loop: VirtualLoop) -> tuple[Outcome, ScriptedService]:
-        world = World(loop, **options)
+        world = RemoteWorld(loop, **options)
         if prepare is not None:
             prepare(world.service)
         return await world.verify(emails, validation_type), world.service

@@ -1,4 +1,4 @@
-"""A backend whose answers are written down: no network, and every kind of misbehaviour on demand."""
+"""A backend that answers each address by its local part: without a network, with every failure on demand."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def unknown(reason: str) -> Answer:
     return answer
 
 
-class ScriptedBackend:
-    """Answers by the local part where it is a word of the script, else `valid`.
+class AnsweringBackend:
+    """A backend that answers by the local part if the script has it, otherwise `valid`.
 
     Parameters
     ----------

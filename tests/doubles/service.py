@@ -17,20 +17,10 @@ from starlette.applications import Starlette
 from mailverdict.backend import Backend
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.service_state import ServiceState
-from tests.service.scripted import ScriptedBackend
+from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.clock import Clock
 
-NOON = 1_800_000_000.0  # 2027-01-15 08:00 UTC
 CLIENT = "192.0.2.1"
-
-
-class Clock:
-    """Time that moves when it is told to."""
-
-    def __init__(self, now: float = NOON) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -51,7 +41,7 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 @dataclass
-class World:
+class RunningService:
     """A running service."""
 
     app: Starlette
@@ -117,11 +107,11 @@ def settings_for(folder: Path, **changed: Any) -> ServiceSettings:
 @asynccontextmanager
 async def serving(
     folder: Path, backend: Backend | None = None, *, clock: Clock | None = None, **changed: Any
-) -> AsyncIterator[World]:
+) -> AsyncIterator[RunningService]:
     """Run a service for as long as the block takes."""
-    backend = backend or ScriptedBackend()
+    backend = backend or AnsweringBackend()
     clock = clock or Clock()
     lines: list[str] = []
     app = create_app(settings_for(folder, **changed), backend, clock=clock, log=lines.append)
     async with app.router.lifespan_context(app):
-        yield World(app, backend, clock, lines)
+        yield RunningService(app, backend, clock, lines)
