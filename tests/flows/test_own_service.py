@@ -1,6 +1,7 @@
 """The remote backend and the package's own service, over real sockets: both ends of one contract."""
 
 import math
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,12 +90,32 @@ def test_a_single_check_and_a_job_give_the_same_payload(world: World) -> None:
     assert there == here
 
 
+def test_a_check_by_url_is_one_request_and_no_job(world: World) -> None:
+    world.next_day()
+    begun = time.monotonic()
+    found = mv.check("ada@gmail.com", validation_type="mx", backend=world.url)
+    explained = mv.explain("ada@gmail.com", validation_type="mx", backend=world.url)
+    assert time.monotonic() - begun < 2, "the first poll of a job would come after two seconds"
+    assert (found.result, explained.verification.result) == ("valid", "valid")
+    assert mv.check("not an address", validation_type="mx", backend=world.url).reason == "REGEX"
+    assert mv.quota(world.url).used == 2
+
+
+def test_a_check_beyond_the_quota_is_an_exception(world: World) -> None:
+    world.next_day()
+    verify(world, [f"ada{n}@gmail.com" for n in range(100)], validation_type="regex")
+    with pytest.raises(mv.QuotaExceeded) as raised:
+        mv.check("ada@gmail.com", validation_type="mx", backend=world.url)
+    assert (raised.value.limit, raised.value.remaining, raised.value.requested) == (100, 0, 1)
+
+
 def test_a_service_of_the_earlier_revision_says_yes_and_no(world: World, tmp_path: Path) -> None:
     settings = ServiceSettings(store=f"sqlite:///{tmp_path / 'jobs.db'}", revision="earlier", access_log=False)
     column = ["ada@gmail.com", "ada@gone.example", "nobody"]
     with serve(create_app(settings, world.make_backend()), lifespan="on") as url:
         out = mv.verify(column, validation_type="mx", backend=mv.RemoteBackend(url, QUICK), journal=None, columns="all")
-    assert out["verdict"].tolist() == ["valid", "invalid", "invalid"]
+        single = [mv.check(email, validation_type="mx", backend=url).result for email in column]
+    assert out["verdict"].tolist() == single == ["valid", "invalid", "invalid"]
     assert out["source"].tolist() == ["remote", "remote", "local"]
     assert out["reasons"].tolist() == ["", "", ""]
     assert out["free"].isna().all(), "flags are not in that revision, and none are made up"
