@@ -100,7 +100,7 @@ class ErrorEnvelope:
 
 @dataclass(frozen=True, slots=True)
 class BulkEntry:
-    """One line of a bulk submission's answer."""
+    """One entry of a bulk submission's answer."""
 
     email: str
     status: str
@@ -109,13 +109,13 @@ class BulkEntry:
 
     @property
     def is_queued(self) -> bool:
-        """Whether a job was made, and paid for: only ``error`` says that none was."""
+        """Whether a job was created and counted against the quota: not if the status is ``error``."""
         return self.status != JobStatus.ERROR
 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A poll's answer: `verification` is there exactly when `status` is `done`."""
+    """The answer to a poll; `verification` is present exactly when `status` is `done`."""
 
     email: str
     status: str
@@ -173,7 +173,7 @@ def dump_job(email: str, status: str, verification: Mapping[str, Any] | None) ->
 
 
 def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope:
-    """Tell a success from an error of either shape.
+    """Read a success envelope or an error envelope of either form.
 
     Raises
     ------
@@ -192,7 +192,7 @@ def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope
 
 
 def parse_failure(body: Mapping[str, Any], status: int) -> ErrorEnvelope:
-    """Read either error shape; `error.code` is taken as it is."""
+    """Read either form of error envelope; `error.code` is kept unchanged."""
     error = require_field(body, "error", dict, "")
     details = error.get("details")
     return ErrorEnvelope(
@@ -204,7 +204,7 @@ def parse_failure(body: Mapping[str, Any], status: int) -> ErrorEnvelope:
 
 
 def parse_quota(body: object) -> Quota:
-    """Read a quota record: no envelope, three whole numbers."""
+    """Read a quota record: three whole numbers without an envelope."""
     limit, used, remaining = (require_field(body, key, int, "") for key in ("daily_limit", "used", "remaining"))
     if min(limit, used, remaining) < 0 or max(limit, used, remaining) > LARGEST:
         raise ContractError(
@@ -222,7 +222,7 @@ def parse_entries(data: object, emails: Sequence[str]) -> list[BulkEntry]:
 
 
 def parse_entry(entry: object, path: str) -> BulkEntry:
-    """Read one line of a bulk submission's answer; a job must have an identifier that can be polled."""
+    """Read one entry of a bulk submission's answer; a job must have an identifier that can be polled."""
     email, status = require_field(entry, "email", str, path), require_field(entry, "status", str, path)
     assert isinstance(entry, Mapping)
     is_job = status != JobStatus.ERROR
@@ -231,7 +231,7 @@ def parse_entry(entry: object, path: str) -> BulkEntry:
 
 
 def check_id(job_id: str, path: str) -> str:
-    """Give `job_id` back if it can be a segment of a URL path: ``..`` would climb out of it."""
+    """Return `job_id` if it can be a segment of a URL path; ``..`` would refer to another path."""
     if job_id in ("", ".", "..") or len(job_id) > LONGEST_ID or not job_id.isprintable():
         raise ContractError(f"{path}.job_id is {shorten(job_id)!r}, which cannot be polled", path=f"{path}.job_id")
     return job_id
@@ -240,12 +240,12 @@ def check_id(job_id: str, path: str) -> str:
 def parse_job(data: object, validation_type: str = "") -> JobRecord:
     """Read `data` of a poll's answer, of either revision.
 
-    The earlier revision's record does not name the type, so `validation_type` says what was asked.
+    The earlier revision's record has no type, so `validation_type` is the one that was submitted.
 
     Raises
     ------
     ContractError
-        If it is no job record, or `done` without a payload.
+        If it is not a job record, or `done` without a payload.
     """
     path = "data.result"
     record = require_field(data, "result", dict, "data")
@@ -258,7 +258,7 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
 
 
 def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
-    """The earlier record: its `status` is the verdict, `details` what else is known."""
+    """The earlier record: `status` is the verdict, `details` has the rest."""
     details = record.get("details")
     known = dict(details) if isinstance(details, Mapping) else {}
     payload = {"validation_type": record["validation_type"], **known, "email": email, "valid": status == "valid"}

@@ -23,8 +23,8 @@ class Revision(StrEnum):
     EARLIER = "earlier"
 
 
-# The earlier revision knows yes and no only. A risky address can receive mail, hence yes; what
-# could not be established is no verdict there, hence its poll status `error` and never `invalid`.
+# The earlier revision has only valid and invalid. A risky address can receive mail, hence valid; an
+# unknown one gets the poll status `error`, never `invalid`.
 EARLIER_VALID = {Verdict.VALID: True, Verdict.RISKY: True, Verdict.INVALID: False, Verdict.UNKNOWN: False}
 EARLIER_STATUS = {
     Verdict.VALID: "valid",
@@ -36,7 +36,7 @@ EARLIER_REASONS = ("REGEX", "DNS", "BLACKLIST", "SMTP")
 
 
 def dump_earlier_payload(v: Verification) -> dict[str, Any]:
-    """Give the earlier payload of `v`."""
+    """The earlier payload of `v`."""
     return {
         "email": v.email,
         "validation_type": v.validation_type,
@@ -48,7 +48,7 @@ def dump_earlier_payload(v: Verification) -> dict[str, Any]:
 
 
 def earlier_reason(v: Verification) -> str | None:
-    """Null when valid, else one of the four codes; what has no code of its own came of the session."""
+    """Null when valid, else one of the four codes; any other code belongs to the SMTP session."""
     if EARLIER_VALID[Verdict(v.result)]:
         return None
     return v.reason if v.reason in EARLIER_REASONS else "SMTP"
@@ -63,10 +63,7 @@ def dump_earlier_job(
     created_at: str,
     updated_at: str,
 ) -> dict[str, Any]:
-    """Give the earlier job record: its `status` is the verdict, `details` what led to it.
-
-    `status` is where the processing stands as long as there is no verification.
-    """
+    """The earlier job record: with a verification, `status` is the verdict; before, the processing state."""
     details: dict[str, Any] = {}
     if verification is not None:
         status = EARLIER_STATUS[Verdict(verification.result)]

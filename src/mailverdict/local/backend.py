@@ -42,22 +42,22 @@ LISTS_MAX_AGE = 5.0  # seconds until a single check looks for changed list files
 
 
 def utc_now() -> datetime:
-    """The moment a row is checked at."""
+    """The time in UTC."""
     return datetime.now(UTC)
 
 
 def keyword_only(signature: inspect.Signature) -> inspect.Signature:
-    """The signature of the settings, as this class takes them."""
+    """The same signature with keyword-only parameters."""
     only = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in signature.parameters.values()]
     return signature.replace(parameters=only, return_annotation=inspect.Signature.empty)
 
 
-# Settings by which the same address may get another answer; the others are pace and patience.
+# Settings that can change the answer for an address; the others are limits and time-outs.
 SHAPING = ("resolver", "smtp_port", "allow_networks", "blacklist", "lists")
 
 
 def rebuild(kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]) -> LocalBackend:
-    """Make a pickled backend again."""
+    """Unpickle a backend."""
     return kind(clock=clock, **settings)
 
 
