@@ -8,7 +8,7 @@ from functools import lru_cache
 
 __all__ = ["Reply", "ReplyParser", "find_enhanced_code"]
 
-MAX_LINE = 8 * 1024  # RFC 5321 4.5.3.1.5 says 512; real greetings are longer, a line of 10 MB is an attack
+MAX_LINE = 8 * 1024  # RFC 5321 4.5.3.1.5: 512; real greetings are longer, a line of 10 MB is an attack
 MAX_LINES = 100  # stops a greeting that never ends
 MAX_REPLY = 64 * 1024  # and one that ends late
 CACHED_LINE = 256  # frequent replies are short: "250 2.1.5 Ok"

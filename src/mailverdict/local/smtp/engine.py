@@ -1,6 +1,6 @@
 """The SMTP part of the local backend: a stage that yields rows, and the engine that runs its sessions.
 
-`MailboxStage.settle` looks up domains, hands them to a `SmtpEngine` and yields rows as they settle. The engine opens
+`MailboxStage.settle` looks up domains, passes them to an `SmtpEngine` and yields rows as they settle. The engine opens
 sessions within the limits (`scheduler`). A session draws recipients from the queues of its exchange set and
 reports each answer (`tracker`); when one ends, the next is opened. Everything happens on one event loop.
 """
@@ -73,7 +73,7 @@ class MailboxStage:
             async for _ in self.run_engine(engine, look_ups):
                 for event in self.collect_events(engine, results, clock):
                     yield event
-            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port says nothing of the network
+            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port proves nothing about the network
                 yield Noticed(PORT_CLOSED_NOTICE)
         finally:
             look_ups.cancel()
@@ -359,7 +359,7 @@ def why_undialled(answer: AddressAnswer) -> str:
 async def find_helo_name(settings: LocalSettings) -> str:
     """The name for EHLO: as set, else the host's full name.
 
-    It is ``localhost`` if the host has none; many servers refuse that, and `audit_host` says so.
+    It is ``localhost`` if the host has none; many servers refuse that, and `audit_host` reports it.
     """
     return settings.helo_name if settings.helo_name is not None else await asyncio.to_thread(own_name)
 

@@ -158,7 +158,7 @@ class Session:
     # --- the whole ---------------------------------------------------------------------------
 
     def dialogue(self) -> Generator[Step, StepResult, SessionEnd]:
-        """Run the session; the module docstring says what each step asks of the driver."""
+        """Run the session; the module docstring lists what each step asks of the driver."""
         try:
             yield from self.greet()
             if self.plan.starttls == "offered" and self.can_secure():

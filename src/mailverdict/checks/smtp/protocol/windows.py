@@ -51,7 +51,7 @@ def plan_window(
 ) -> list[WindowCommand]:
     """Lay out the commands that ask about `recipients`, all of them sendable; RSET separates transactions.
 
-    `utf8` names those that need SMTPUTF8 although their address is ASCII. `begins_with_rset` says that a
+    `utf8` names those that need SMTPUTF8 although their address is ASCII. `begins_with_rset`: a
     transaction is under way; `transaction` is given where it can take more recipients. This saves one MAIL round
     trip when the server does not pipeline.
 
