@@ -4,6 +4,9 @@ import pytest
 
 from mailverdict.local.smtp.greylisting import RetrySchedule
 from mailverdict.local.smtp.queues import ExchangeSet
+from mailverdict.model.settings import LocalSettings
+from mailverdict.model.words import Reason
+from mailverdict.runs.retry import ASK_AGAIN
 
 A, B = ExchangeSet([], 3), ExchangeSet([], 3)
 
@@ -53,3 +56,7 @@ def test_probes_wait_once_as_well_and_are_no_addresses():
     assert len(retries) == 0
     (ready,) = retries.pop_due(99.0)
     assert (ready.positions, ready.probes) == ([], [7])
+
+
+def test_a_run_and_the_engine_wait_equally_long():
+    assert LocalSettings().retry_greylisted == ASK_AGAIN[Reason.GREYLISTED]
