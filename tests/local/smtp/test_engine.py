@@ -16,6 +16,7 @@ from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.engine import FULL_NAME, SmtpEngine, find_helo_name
 from mailverdict.local.smtp.results import ResultBuffer
+from mailverdict.local.smtp.tracker import RecipientState
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason
@@ -73,6 +74,7 @@ async def running(domains, *played, more=None, clock=None, **settings):
 async def finish(engine):
     while not engine.is_done():
         await engine.run_until_change(0.2)
+    assert set(engine.tracker.states) <= {RecipientState.ANSWERED, RecipientState.ABANDONED}
     return [seen.reason for _, seen in sorted(engine.results.items)]
 
 

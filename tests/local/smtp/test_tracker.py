@@ -113,7 +113,7 @@ def test_the_first_answer_of_a_session_is_reported_once():
 
 def test_addresses_are_queued_once():
     bench = Bench()
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="only once"):
         bench.tracker.add(bench.exchanges, np.array([5]))
 
 

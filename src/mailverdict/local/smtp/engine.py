@@ -73,7 +73,7 @@ class MailboxStage:
             async for _ in self.run_engine(engine, look_ups):
                 for event in self.collect_events(engine, results, clock):
                     yield event
-            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one closed port proves nothing about the network
+            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one alone proves nothing
                 yield Noticed(PORT_CLOSED_NOTICE)
         finally:
             look_ups.cancel()

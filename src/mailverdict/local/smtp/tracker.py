@@ -118,7 +118,8 @@ class RecipientTracker:
 
     def add(self, exchanges: ExchangeSet, positions: Positions) -> None:
         """Queue the addresses of a domain."""
-        assert not self.state_array[positions].any()
+        if self.state_array[positions].any():
+            raise ValueError("an address is queued for the first time only once")
         self.state_array[positions] = S.QUEUED
         self.unsettled += len(positions)
         exchanges.add(positions)
