@@ -17,6 +17,7 @@ from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.remote import URL, addresses
 from tests.doubles.scripted_service import FAULTS, ScriptedService, Wire, payload
+from tests.doubles.waiting import wait_until
 
 QUICK = PollSchedule(steps=((math.inf, 0.01),), give_up=60)
 
@@ -179,10 +180,9 @@ def test_a_failure_keeps_what_is_settled_on_the_error_and_in_the_journal(bench: 
 def test_a_cancelled_run_is_gone_on_with_and_nothing_is_paid_twice(tmp_path: Path) -> None:
     bench = Bench(tmp_path, duration=lambda _: 0.3)
     run = mv.start(addresses(150), validation_type="smtp", backend=bench.backend, journal=bench.journal)
-    while not bench.service.jobs:
-        time.sleep(0.001)
+    wait_until(lambda: bench.service.jobs)
     run.cancel()
-    run.wait(timeout=10)
+    run.wait()
     bench.service.forget_told()
     out = bench.verify(addresses(150))
     assert bench.service.violations_and_double_payments == []

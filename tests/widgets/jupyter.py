@@ -7,12 +7,12 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-PATIENCE = 45.0
+from tests.doubles.waiting import wait_until
+
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
 }
@@ -96,12 +96,14 @@ def free_port() -> int:
 
 def wait_until_up(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
     """Return when it listens."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and server.poll() is None:
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return
-    raise RuntimeError(f"the server did not come up:\n{log.read_text()[-2000:]}")
+    wait_until(lambda: server.poll() is not None or accepts_connections(port))
+    if server.poll() is not None:
+        raise RuntimeError(f"the server ended:\n{log.read_text()[-2000:]}")
+
+
+def accepts_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
