@@ -1,4 +1,4 @@
-"""What holds for every test: loopback only, the same examples each time, nobody's own files."""
+"""For every test: loopback only, the same examples each time, patient event loops, a data folder of its own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ settings.load_profile("house")
 asyncio.set_event_loop_policy(PatientPolicy())
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    # A background job of a shell is born deaf to Ctrl-C, and so would be every process that a test interrupts.
+    # A shell starts background jobs with SIGINT ignored, which the processes that tests interrupt would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-STRANGERS: list[str] = []  # whom this process tried to reach, other than itself
+REFUSED: list[str] = []  # attempts of this process to reach another machine
 
 
 def is_loopback(host: object) -> bool:
-    """Whether a host, as sockets take it, is this machine."""
+    """Whether a host of a socket address is this machine."""
     if host in (None, "", "localhost", b"localhost"):
         return True
     try:
@@ -37,7 +37,7 @@ def is_loopback(host: object) -> bool:
 
 
 def watch_sockets(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse to leave this machine; an audit hook sees what asyncio and every library do."""
+    """Refuse connections to other machines; an audit hook covers asyncio and every library."""
     if event in ("socket.connect", "socket.sendto") and isinstance(arguments[1], tuple):
         target: object = arguments[1][0]
     elif event == "socket.getaddrinfo":
@@ -45,7 +45,7 @@ def watch_sockets(event: str, arguments: tuple[object, ...]) -> None:
     else:
         return
     if not is_loopback(target):
-        STRANGERS.append(f"{event} {target!r}")
+        REFUSED.append(f"{event} {target!r}")
         raise PermissionError(f"tests talk to loopback only, not to {target!r}")
 
 
@@ -53,16 +53,16 @@ sys.addaudithook(watch_sockets)
 
 
 @pytest.fixture(autouse=True)
-def stay_on_loopback():
-    """Fail a test that tried to leave this machine, also where its error was swallowed."""
-    STRANGERS.clear()
+def loopback_only():
+    """Fail a test that tried to reach another machine, also if its code caught the error."""
+    REFUSED.clear()
     yield
-    assert STRANGERS == []
+    assert REFUSED == []
 
 
 @pytest.fixture(autouse=True, scope="session")
-def nobody_home():
-    """Keep journals and updated lists of whoever runs the tests out of them."""
+def own_data_folder():
+    """Keep the tests away from the journals, lists and settings of the user who runs them."""
     with tempfile.TemporaryDirectory() as folder:
         given = {name: value for name, value in os.environ.items() if name.startswith("MAILVERDICT_")}
         for name in given:
