@@ -20,7 +20,7 @@ import pyarrow as pa
 from email_validator import EmailNotValidError, validate_email
 
 from mailverdict.checks.syntax.column import fault_messages, observe_column
-from mailverdict.checks.syntax.local_parts import match_locals
+from mailverdict.checks.syntax.kernels import match_locals
 
 from .addresses import make_addresses
 

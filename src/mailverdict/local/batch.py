@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from ..checks.lists.flags import DomainFlags, LoadedLists
 from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
-from ..checks.syntax.local_parts import match_locals
+from ..checks.syntax.kernels import match_locals
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
 from ..model.table import JUDGED_COLUMNS, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType

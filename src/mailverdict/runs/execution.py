@@ -25,8 +25,7 @@ from ..errors import QuotaExceeded
 from ..model.address import identities
 from ..model.table import SCHEMA
 from ..model.words import ValidationType, Verdict
-from .progress import Listener, Progress
-from .results import SettledRows
+from .progress import Listener, Progress, SettledRows
 from .retry import retry_hint
 
 if TYPE_CHECKING:

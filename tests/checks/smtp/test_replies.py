@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.replies import (
-    MAX_LINE,
-    MAX_LINES,
-    MAX_REPLY,
-    Reply,
-    ReplyParser,
-    find_enhanced_code,
-)
+from mailverdict.checks.smtp.replies import MAX_LINE, MAX_LINES, MAX_REPLY, Reply, ReplyParser, find_enhanced_code
 from tests.checks.smtp.parsing import parse_reply
 
 ENHANCED = [

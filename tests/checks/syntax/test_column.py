@@ -16,9 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import observe_syntax
-from mailverdict.checks.syntax.arrays import OFFSET_MAX, offsets_of_lengths
 from mailverdict.checks.syntax.column import PIECE_ROWS, SyntaxColumn, fault_messages, observe_column
-from mailverdict.checks.syntax.local_parts import ANY_DOT_ATOM, BLOCK_OCTETS
+from mailverdict.checks.syntax.kernels import ANY_DOT_ATOM, BLOCK_OCTETS, OFFSET_MAX, offsets_of_lengths
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
 

@@ -6,7 +6,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.column import observe_column
-from mailverdict.checks.syntax.local_parts import match_locals
+from mailverdict.checks.syntax.kernels import match_locals
 
 NAMES = ["info", "sales", "hr", "no-reply", "x", "büro", "élan", "k"]
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 from ...errors import SettingsError
 from ...model.evidence import Flags
 from ...model.settings import Lists
-from ..syntax.local_parts import match_locals
+from ..syntax.kernels import match_locals
 from .files import MANIFEST, ListFile, find_lists, read_entries, split_entries, user_lists_folder
 
 __all__ = ["DomainFlags", "LoadedLists", "below_any", "load_lists", "normal_domain"]

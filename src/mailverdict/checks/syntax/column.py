@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 
 from .address import DomainName, describe_refusal, normalize_domain
-from .arrays import (
+from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
+from .kernels import (
     DOMAINS,
     LOCAL_PARTS,
     Bools,
@@ -28,14 +29,13 @@ from .arrays import (
     Positions,
     SplitTexts,
     build_strings,
+    check_local_parts,
     concat_texts,
     select_half,
     split_at,
     to_bools,
     to_string_array,
 )
-from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
-from .local_parts import check_local_parts
 
 __all__ = ["SyntaxColumn", "fault_messages", "observe_column"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import BackendError
 from mailverdict.model.table import SCHEMA
-from mailverdict.runs.results import SMALL, SettledRows
+from mailverdict.runs.progress import SMALL, SettledRows
 from tests.doubles.scripted_backend import rows_of
 
 
