@@ -227,7 +227,7 @@ class LocalBackend:
             self.domains.blacklist.notices.clear()
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
-            batch = await self.view(pa.array([syntax.normalized]))
+            batch = ObservedBatch.of_one(syntax, evidence.flags, self._lists.current().version)
             async with self._session_limit(dns):
                 mailbox = await self.mailboxes.ask_one(batch, dns, None if record is None else record.transcript)
         return replace(evidence, dns=dns, blacklist=blacklist, mailbox=mailbox)

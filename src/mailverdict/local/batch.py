@@ -45,6 +45,31 @@ class ObservedBatch:
     faults: pa.DictionaryArray  # n; why an address is malformed, else null
     lists_version: str  # for `metadata`
 
+    @classmethod
+    def of_one(cls, syntax: SyntaxEvidence, flags: Flags, lists_version: str) -> ObservedBatch:
+        """The batch of one well-formed address that was observed already."""
+
+        def one(value: object, kind: pa.DataType) -> pa.Array:
+            return pa.array([value], kind)
+
+        text, bool_ = pa.string(), pa.bool_()
+        normalized = one(syntax.normalized, text)
+        return cls(
+            texts=normalized,
+            syntax=SyntaxColumn(
+                ok=one(True, bool_),
+                local=one(syntax.local, text),
+                domain_codes=one(0, pa.int32()),
+                domains=one(syntax.ascii_domain, text),
+                normalized=normalized,
+            ),
+            role=one(flags.role, bool_),
+            flags=DomainFlags(one(flags.spamtrap, bool_), one(flags.disposable, bool_), one(flags.free, bool_)),
+            suggested=[None],
+            faults=one(None, text).dictionary_encode(),
+            lists_version=lists_version,
+        )
+
     def accepted(self) -> Positions:
         """Positions of the well-formed addresses."""
         return positions_where(self.syntax.ok)

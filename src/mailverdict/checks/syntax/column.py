@@ -304,6 +304,8 @@ def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray)
     >>> fault_messages(texts, observe_column(texts).ok).to_pylist()
     [None, 'There is no dot in the domain.']
     """
+    if not ok.false_count:
+        return pa.DictionaryArray.from_arrays(pa.nulls(len(texts), pa.int32()), pa.array([], pa.string()))
     messages = MessageCodes()
     codes = np.full(len(texts), messages.code(TOO_LONG), np.int32)
     short = pc.and_not(pc.less_equal(pc.binary_length(texts), MAX_OCTETS), ok)
