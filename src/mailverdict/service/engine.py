@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -79,26 +79,37 @@ class VerificationEngine:
             yield [CheckOutcome(email, failure=failure) for email in left]
 
     async def check(self, email: str, validation_type: str) -> CheckOutcome:
-        """Verify one address within `check_timeout`; the timer would cost a `regex` check more than it takes."""
-        timeout = asyncio.timeout(None if self.backend.is_free(validation_type) else self.check_timeout)
-        self.checks.add(timeout)
-        failure = EngineFailure.ERROR
+        """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time."""
+        kind = ValidationType(validation_type)
         try:
-            async with timeout:
-                return CheckOutcome(email, await check_address(email, ValidationType(validation_type), self.backend))
+            if self.backend.is_free(validation_type):
+                return CheckOutcome(email, await check_address(email, kind, self.backend))
+            async with self._time_limit():
+                return CheckOutcome(email, await check_address(email, kind, self.backend))
         except TimeoutError:
             LOG.error("a single check was not answered in time")
+            failure = EngineFailure.ERROR
         except QuotaExceeded:  # of a service behind this one
             failure = EngineFailure.SATURATED
         except BackendError as exc:
             failure = failure_of(exc)
         except Exception:  # a bug in a backend must not become a verdict
             LOG.exception("the backend failed unexpectedly")
+            failure = EngineFailure.ERROR
+        return CheckOutcome(email, failure=failure)
+
+    @asynccontextmanager
+    async def _time_limit(self) -> AsyncIterator[None]:
+        """End a check after `check_timeout`, or earlier when the engine is closed."""
+        timeout = asyncio.timeout(self.check_timeout)
+        self.checks.add(timeout)
+        try:
+            async with timeout:
+                yield
         finally:
             self.checks.discard(timeout)
             if not self.checks:
                 self.idle.set()
-        return CheckOutcome(email, failure=failure)
 
     @property
     def checking(self) -> int:
