@@ -112,6 +112,7 @@ def connect(url: URL, *, writes: bool) -> Engine:
         engine = create_postgresql_engine(url, **common)
         if writes:
             event.listen(engine, "connect", lock_session)
+            event.listen(engine, "close", unlock_session)
         return engine
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **common)
     event.listen(engine, "connect", prepare_sqlite)
@@ -185,3 +186,11 @@ def lock_session(connection: Any, _: object) -> None:
     if not is_locked:
         connection.close()
         raise SettingsError(LOCKED)
+
+
+def unlock_session(connection: Any, _: object) -> None:
+    """Release the lock: the server would only do so some time after the connection was closed."""
+    with suppress(Exception):  # a lost connection has no lock any more
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", (ADVISORY_KEY,))
+        connection.commit()
