@@ -9,6 +9,7 @@ import importlib
 import inspect
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -71,6 +72,11 @@ class TestNames:
     @pytest.mark.parametrize("name", mv.__all__)
     def test_every_name_is_there(self, name):
         assert getattr(mv, name) is not None
+
+    def test_class_names_are_unique(self):
+        trees = [ast.parse(path.read_text(encoding="utf-8")) for path in SOURCE.rglob("*.py")]
+        names = Counter(node.name for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
+        assert [name for name, count in names.items() if count > 1] == []
 
     def test_completion_offers_the_public_names_and_nothing_else(self):
         assert dir(mv) == sorted(mv.__all__)

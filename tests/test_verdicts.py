@@ -10,9 +10,9 @@ from mailverdict.model.evidence import (
     DnsOutcome,
     DomainEvidence,
     Evidence,
-    Exchange,
     Flags,
     MailboxEvidence,
+    MailExchange,
     SyntaxEvidence,
 )
 from mailverdict.model.words import REASON_MEANING, Reason, ValidationType, Verdict
@@ -20,7 +20,7 @@ from mailverdict.verdicts import PRECEDENCE, order_reasons, settle, settle_satur
 
 OK = SyntaxEvidence(ok=True, normalized="ada@example.org", local="ada", ascii_domain="example.org")
 BAD = SyntaxEvidence(ok=False, message="there is no @")
-MX = DomainEvidence("example.org", DnsOutcome.MX, (Exchange(10, "mx.example.org"),))
+MX = DomainEvidence("example.org", DnsOutcome.MX, (MailExchange(10, "mx.example.org"),))
 ACCEPTED = MailboxEvidence(
     Classification(None, "accepted"),
     host="mx.example.org",

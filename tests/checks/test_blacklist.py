@@ -22,7 +22,7 @@ from mailverdict.checks.blacklist import (
     merge_results,
 )
 from mailverdict.checks.dns.resolver import Resolver
-from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Exchange
+from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import Blacklist, LocalSettings, Zone
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import LISTS, sandbox_zones
@@ -36,7 +36,7 @@ TEST_ENTRY = {"2.0.0.127.bl.example": DomainRecords({"A": ("127.0.0.2",)})}
 
 
 def with_exchanges(*hosts: str) -> DomainEvidence:
-    exchanges = tuple(Exchange(10 * n, host) for n, host in enumerate(hosts))
+    exchanges = tuple(MailExchange(10 * n, host) for n, host in enumerate(hosts))
     return DomainEvidence("ada.example", DnsOutcome.MX, exchanges)
 
 

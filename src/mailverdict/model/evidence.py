@@ -16,8 +16,8 @@ __all__ = [
     "DnsOutcome",
     "DomainEvidence",
     "Evidence",
-    "Exchange",
     "Flags",
+    "MailExchange",
     "MailboxEvidence",
     "SyntaxEvidence",
 ]
@@ -43,7 +43,7 @@ NO_MAIL: Mapping[DnsOutcome, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class MailExchange:
     """One mail exchange of a domain.
 
     Attributes
@@ -91,7 +91,7 @@ class DomainEvidence:
         A-label domain that was asked.
     outcome : DnsOutcome
         What the answers amount to.
-    exchanges : tuple of Exchange
+    exchanges : tuple of MailExchange
         By preference, lowest first; the domain itself for an implicit MX; empty otherwise.
     message : str
         What was seen, in a sentence; empty when the domain has exchanges.
@@ -99,7 +99,7 @@ class DomainEvidence:
 
     domain: str
     outcome: DnsOutcome
-    exchanges: tuple[Exchange, ...] = ()
+    exchanges: tuple[MailExchange, ...] = ()
     message: str = ""
 
     @property

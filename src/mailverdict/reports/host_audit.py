@@ -23,7 +23,7 @@ from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..local.smtp.engine import find_helo_name, why_undialled
 from ..loop import run_sync
-from ..model.evidence import DnsOutcome, DomainEvidence, Exchange
+from ..model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from ..model.settings import Blacklist
 from ..runs.single import open_backend
 
@@ -212,7 +212,7 @@ async def check_own_listing(backend: LocalBackend, address: str | None) -> Findi
     if address is None:
         return Finding("listed", None, "needs our own address")
     check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
-    seen = await check.observe(DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (Exchange(0, address),)))
+    seen = await check.observe(DomainEvidence(address, DnsOutcome.IMPLICIT_MX, (MailExchange(0, address),)))
     if seen.listed is None:
         return Finding("listed", None, seen.message)
     return Finding("listed", not seen.listed, seen.message or f"{address} is on none of {', '.join(seen.sources)}")

@@ -19,7 +19,7 @@ from mailverdict.checks.dns.retry import system_servers
 from mailverdict.checks.dns.sockets import Server
 from mailverdict.errors import SettingsError
 from mailverdict.loop import run_sync
-from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
+from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import LocalSettings, parse_resolver
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import CASES, sandbox_zones
@@ -103,7 +103,7 @@ class TestOutcomes:
         ],
     )
     def test_exchanges_by_preference(self, seen, domain, exchanges):
-        assert seen[domain].exchanges == tuple(Exchange(*each) for each in exchanges)
+        assert seen[domain].exchanges == tuple(MailExchange(*each) for each in exchanges)
 
     def test_exchanges_are_bounded(self, seen):
         exchanges = seen["many.example"].exchanges
@@ -132,7 +132,7 @@ class TestOutcomes:
     @pytest.mark.parametrize("domain", ["Ada.Example", "ADA.EXAMPLE.", "ada.example"])
     def test_case_and_final_dot_make_no_difference(self, domain):
         evidence, _ = look_up({"ada.example": MX}, domain)
-        assert evidence == DomainEvidence("ada.example", DnsOutcome.MX, (Exchange(10, "mx.ada.example"),))
+        assert evidence == DomainEvidence("ada.example", DnsOutcome.MX, (MailExchange(10, "mx.ada.example"),))
 
     def test_u_labels_are_asked_as_a_labels(self):
         evidence, server = look_up({"xn--mller-bau-q9a.example": MX}, "Müller-Bau.example")

@@ -17,7 +17,7 @@ from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.engine import FULL_NAME, SmtpEngine, find_helo_name
 from mailverdict.local.smtp.results import ResultBuffer
 from mailverdict.local.smtp.tracker import RecipientState
-from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
+from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason
 from mailverdict.sandbox import World
@@ -62,7 +62,7 @@ async def running(domains, *played, more=None, clock=None, **settings):
             config, book, ResultBuffer(view), helo_name="client.example", clock=clock, rng=random.Random(1)
         )
         for code, (domain, hosts) in enumerate(domains.items()):
-            exchanges = tuple(Exchange(10 * mx_index, host) for mx_index, host in enumerate(hosts))
+            exchanges = tuple(MailExchange(10 * mx_index, host) for mx_index, host in enumerate(hosts))
             seen = DomainEvidence(domain, DnsOutcome.MX if hosts else DnsOutcome.NULL_MX, exchanges)
             engine.add_domain(code, seen, np.array([2 * code, 2 * code + 1]))
         try:
@@ -214,7 +214,7 @@ def test_equal_preferences_are_put_in_an_order_of_their_own():
         async with running({}) as (engine, _, _):
             firsts = set()
             for n in range(40):
-                hosts = tuple(Exchange(10, f"{name}{n}") for name in "abc")
+                hosts = tuple(MailExchange(10, f"{name}{n}") for name in "abc")
                 firsts.add(engine.exchange_set(DomainEvidence("x", DnsOutcome.MX, hosts)).hosts[0].host[0])
             return firsts
 
@@ -224,7 +224,7 @@ def test_equal_preferences_are_put_in_an_order_of_their_own():
 def test_a_host_given_twice_is_one():
     async def run():
         async with running({}) as (engine, _, _):
-            twice = (Exchange(10, "a"), Exchange(20, "a"), Exchange(30, "b"))
+            twice = (MailExchange(10, "a"), MailExchange(20, "a"), MailExchange(30, "b"))
             return [h.host for h in engine.exchange_set(DomainEvidence("x", DnsOutcome.MX, twice)).hosts]
 
     assert asyncio.run(run()) == ["a", "b"]

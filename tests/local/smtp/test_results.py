@@ -8,13 +8,13 @@ import pyarrow as pa
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.results import ResultBuffer, find_aliases
-from mailverdict.model.evidence import Classification, DnsOutcome, DomainEvidence, Exchange, MailboxEvidence
+from mailverdict.model.evidence import Classification, DnsOutcome, DomainEvidence, MailboxEvidence, MailExchange
 from mailverdict.model.settings import Lists
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import Reason
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-MX = DomainEvidence("x.example", DnsOutcome.MX, (Exchange(10, "mx.x.example"),))
+MX = DomainEvidence("x.example", DnsOutcome.MX, (MailExchange(10, "mx.x.example"),))
 FINE = MailboxEvidence(Classification(None, "accepted"), "mx.x.example", True, True, True, False, False, "250 Ok")
 GONE = MailboxEvidence(
     Classification(Reason.MAILBOX_NOT_FOUND, "no_such_user"), "mx.x.example", True, True, False, False, False, "550 no"

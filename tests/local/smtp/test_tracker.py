@@ -33,7 +33,7 @@ from mailverdict.local.smtp.tracker import (
     pick_closed,
     reply_evidence,
 )
-from mailverdict.model.evidence import DnsOutcome, DomainEvidence, Exchange
+from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import Lists, LocalSettings
 from mailverdict.model.words import Reason
 
@@ -54,7 +54,7 @@ class Bench:
         self.settings = LocalSettings(**settings)
         self.results = ResultBuffer(observe_batch(pa.array(emails), load_lists(Lists())))
         for code, domain in enumerate(("x.example", "y.example")):
-            self.results.domains[code] = DomainEvidence(domain, DnsOutcome.MX, (Exchange(10, "mx1"),))
+            self.results.domains[code] = DomainEvidence(domain, DnsOutcome.MX, (MailExchange(10, "mx1"),))
         self.now = 1000.0
         self.first_answers = []
         self.tracker = RecipientTracker(

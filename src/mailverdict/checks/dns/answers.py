@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from ...model.evidence import Exchange
+from ...model.evidence import MailExchange
 
 __all__ = ["AddressAnswer", "AnswerOutcome", "DnsAnswer", "IPAddress", "RecordType", "sort_exchanges"]
 
@@ -35,7 +35,7 @@ class DnsAnswer:
     """The answer to one question."""
 
     outcome: AnswerOutcome
-    exchanges: tuple[Exchange, ...] = ()  # for MX: lowest preference first; a null MX has the host ""
+    exchanges: tuple[MailExchange, ...] = ()  # for MX: lowest preference first; a null MX has the host ""
     texts: tuple[str, ...] = ()  # for A and AAAA addresses, for PTR names, for TXT the joined strings
     ttl: float = 0.0  # seconds
     message: str = ""  # the cause, if the outcome is undetermined or the DNS cannot carry the name
@@ -53,7 +53,7 @@ class AddressAnswer:
     is_complete: bool = True  # both address families were answered
 
 
-def sort_exchanges(pairs: Iterable[tuple[int, str]]) -> tuple[Exchange, ...]:
+def sort_exchanges(pairs: Iterable[tuple[int, str]]) -> tuple[MailExchange, ...]:
     """Sort exchanges by preference, then name; a host that occurs twice keeps its lowest preference.
 
     >>> [each.host for each in sort_exchanges([(20, "b.example"), (10, "a.example"), (30, "a.example")])]
@@ -62,4 +62,4 @@ def sort_exchanges(pairs: Iterable[tuple[int, str]]) -> tuple[Exchange, ...]:
     best: dict[str, int] = {}
     for preference, host in sorted(pairs):
         best.setdefault(host, preference)
-    return tuple(Exchange(preference, host) for host, preference in best.items())[:MAX_EXCHANGES]
+    return tuple(MailExchange(preference, host) for host, preference in best.items())[:MAX_EXCHANGES]

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Exchange
+from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
 from ...model.settings import LocalSettings
 from .answers import AddressAnswer, AnswerOutcome, DnsAnswer, IPAddress, RecordType
 from .cache import AnswerCache
@@ -52,7 +52,7 @@ class Resolver:
     ...         await resolver.aclose()
     ...     return evidence
     >>> asyncio.run(look_up("ada.example")).exchanges
-    (Exchange(preference=10, host='mx.ada.example'),)
+    (MailExchange(preference=10, host='mx.ada.example'),)
     >>> asyncio.run(look_up("nobody.example")).message
     'the domain does not exist (NXDOMAIN)'
     """
@@ -157,7 +157,7 @@ class Resolver:
         for rdtype in ADDRESS_TYPES:
             answer = await self._query(name, rdtype)
             if answer.outcome is AnswerOutcome.DATA:
-                return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (Exchange(0, name),))
+                return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
             failures += describe_failure(rdtype, answer)
         if failures:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
