@@ -18,7 +18,6 @@ from mailverdict.contract.envelope import (
     dump_quota,
     dump_short_failure,
     dump_success,
-    parse_entries,
     parse_entry,
     parse_envelope,
     parse_job,
@@ -111,11 +110,9 @@ def entry(**fields: Any) -> dict[str, Any]:
     return {"email": "a@b.org", "status": "queued", "message": "Queued for verification", "job_id": "j", **fields}
 
 
-def test_entries_are_one_per_line() -> None:
-    (parsed,) = parse_entries({"results": [entry()]}, ["a@b.org"])
+def test_an_entry_names_the_job_of_its_address() -> None:
+    parsed = parse_entry(entry(), "")
     assert (parsed.email, parsed.job_id, parsed.is_queued) == ("a@b.org", "j", True)
-    with pytest.raises(ContractError, match="2 entries for 1"):
-        parse_entries({"results": [entry(), entry()]}, ["a@b.org"])
 
 
 def test_only_error_says_that_no_job_was_made() -> None:
@@ -228,7 +225,7 @@ ANY = st.recursive(
 
 @given(ANY)
 def test_parsing_raises_nothing_but_a_contract_error(body: Any) -> None:
-    for parse in (lambda b: parse_envelope(b, 200), parse_quota, parse_job, lambda b: parse_entries(b, ["a@b.org"])):
+    for parse in (lambda b: parse_envelope(b, 200), parse_quota, parse_job, lambda b: parse_entry(b, "")):
         message = ""
         try:
             parse(body)

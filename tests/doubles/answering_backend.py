@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pyarrow as pa
 
 from mailverdict.backend import Batch, Deferred, Event, Job, Settled
-from mailverdict.model.table import SOURCE_LOCAL, complete_table, rows_to_table
+from mailverdict.model.table import SOURCE_LOCAL, complete_table
 from mailverdict.model.verification import Fault, Verification
+from tests.doubles.tables import rows_to_table
 
 Answer = Callable[[str, str], Verification]
 FLAGS = {"role": False, "disposable": False, "free": False}

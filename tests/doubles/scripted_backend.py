@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 import pyarrow as pa
 
 from mailverdict.backend import Batch, Event, Job, Settled
-from mailverdict.model.table import rows_to_table
 from mailverdict.model.verification import Verification
+from tests.doubles.tables import rows_to_table
 
 __all__ = ["ScriptedBackend", "rows_of"]
 

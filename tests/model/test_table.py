@@ -17,7 +17,6 @@ from mailverdict.model.table import (
     dump_json,
     empty_table,
     parse_moment,
-    rows_to_table,
     table_to_rows,
 )
 from mailverdict.model.verification import Fault, Verification
@@ -32,6 +31,7 @@ from mailverdict.model.words import (
     VerdictWord,
 )
 from mailverdict.verdicts import PRECEDENCE
+from tests.doubles.tables import rows_to_table
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=9)
 WORDS = st.text("abc_", min_size=1, max_size=9)
@@ -93,13 +93,6 @@ def test_only_rows_that_are_done_are_values():
     table = rows_to_table([PLAIN, PLAIN], source="local")
     table = table.set_column(1, SCHEMA.field(1), pa.array(["pending", "done"]).dictionary_encode())
     assert table_to_rows(table) == [PLAIN]
-
-
-def test_suggestions_go_beside_and_must_be_as_many():
-    table = rows_to_table([PLAIN, PLAIN], source="local", suggestions=[None, "x"])
-    assert table["suggestion"].to_pylist() == [None, "x"]
-    with pytest.raises(ValueError, match="shorter"):
-        rows_to_table([PLAIN, PLAIN], source="local", suggestions=["x"])
 
 
 def test_a_table_is_completed_with_nulls_and_casts():

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from mailverdict.contract.revisions import dump_earlier_payload
 from mailverdict.errors import ContractError
-from mailverdict.model.table import rows_to_table, table_to_rows
+from mailverdict.model.table import table_to_rows
 from mailverdict.model.verification import KEYS, Fault, Verification, dump_payload, is_earlier_payload, parse_payload
 from mailverdict.model.words import Reason, ValidationType
 from tests import CASES
+from tests.doubles.tables import rows_to_table
 
 CASES: list[dict[str, Any]] = json.loads((CASES / "payloads.json").read_text(encoding="utf-8"))
 CURRENT = [case for case in CASES if case["revision"] == "current"]

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.backend import Deferred, Job, Settled, Submitted, Submitting
-from mailverdict.model.table import rows_to_table
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings, find_unclaimed
@@ -19,6 +18,7 @@ from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import URL, RemoteWorld, addresses
 from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_service import FAULTS
+from tests.doubles.tables import rows_to_table
 
 KEY = f"smtp {URL}"
 

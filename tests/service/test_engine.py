@@ -8,10 +8,11 @@ import pytest
 
 from mailverdict.backend import Deferred, Noticed, Settled, Waiting
 from mailverdict.errors import ContractError, QuotaExceeded, RateLimited, TransportError
-from mailverdict.model.table import complete_table, rows_to_table
+from mailverdict.model.table import complete_table
 from mailverdict.service.engine import CheckOutcome, EngineFailure, VerificationEngine
 from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, valid
 from tests.doubles.service import asynchronous
+from tests.doubles.tables import rows_to_table
 
 
 def engine_of(backend, timeout: float = 10.0) -> VerificationEngine:

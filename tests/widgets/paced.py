@@ -10,10 +10,11 @@ import httpx
 
 import mailverdict as mv
 from mailverdict.backend import Batch, Event, Job, Settled
-from mailverdict.model.table import SOURCE_LOCAL, rows_to_table
+from mailverdict.model.table import SOURCE_LOCAL
 from mailverdict.model.verification import Verification
 from mailverdict.sandbox.serving import ServiceThread
 from tests.doubles.answering_backend import CHECKS, FLAGS, AnsweringBackend, unknown, valid
+from tests.doubles.tables import rows_to_table
 
 
 def gone(email: str, validation_type: str) -> Verification:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -29,7 +29,6 @@ __all__ = [
     "dump_quota",
     "dump_short_failure",
     "dump_success",
-    "parse_entries",
     "parse_entry",
     "parse_envelope",
     "parse_job",
@@ -173,13 +172,7 @@ def dump_job(email: str, status: str, verification: Mapping[str, Any] | None) ->
 
 
 def parse_envelope(body: object, status: int) -> SuccessEnvelope | ErrorEnvelope:
-    """Read a success envelope or an error envelope of either form.
-
-    Raises
-    ------
-    ContractError
-        If `body` is neither.
-    """
+    """Read a success or error envelope; `ContractError` if `body` is neither."""
     if not isinstance(body, Mapping):
         raise ContractError(f"the answer is {shorten(body)}, not an object", path="")
     if "error" in body and body.get("success") is not True:
@@ -213,14 +206,6 @@ def parse_quota(body: object) -> Quota:
     return Quota(limit, used, remaining)
 
 
-def parse_entries(data: object, emails: Sequence[str]) -> list[BulkEntry]:
-    """Read a bulk submission's answer: one entry per address sent, in any case the same count."""
-    results = require_field(data, "results", list, "data")
-    if len(results) != len(emails):
-        raise ContractError(f"data.results has {len(results)} entries for {len(emails)} addresses", path="data.results")
-    return [parse_entry(each, f"data.results[{i}]") for i, each in enumerate(results)]
-
-
 def parse_entry(entry: object, path: str) -> BulkEntry:
     """Read one entry of a bulk submission's answer; a job must have an identifier that can be polled."""
     email, status = require_field(entry, "email", str, path), require_field(entry, "status", str, path)
@@ -238,14 +223,9 @@ def check_id(job_id: str, path: str) -> str:
 
 
 def parse_job(data: object, validation_type: str = "") -> JobRecord:
-    """Read `data` of a poll's answer, of either revision.
+    """Read `data` of a poll's answer, of either revision; `ContractError` if it is not a job record with its payload.
 
     The earlier revision's record has no type, so `validation_type` is the one that was submitted.
-
-    Raises
-    ------
-    ContractError
-        If it is not a job record, or `done` without a payload.
     """
     path = "data.result"
     record = require_field(data, "result", dict, "data")

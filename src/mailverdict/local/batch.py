@@ -83,13 +83,6 @@ class ObservedBatch:
         codes: Codes = self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
-    def flags_of(self, position: int) -> Flags:
-        """The flags of one well-formed row."""
-        code = self.syntax.domain_codes[position].as_py()
-        by_domain = (self.flags.spamtrap, self.flags.disposable, self.flags.free)
-        spamtrap, disposable, free = (flag[code].as_py() for flag in by_domain)
-        return Flags(self.role[position].as_py(), spamtrap, disposable, free)
-
     def regex_rows(self, checked_at: datetime) -> pa.Table:
         """All rows of the batch, in order, for type `regex`."""
         faults = malformed(self.faults.dictionary, ValidationType.REGEX)

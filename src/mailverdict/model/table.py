@@ -7,7 +7,7 @@ million objects. `reasons` is one text, joined by ``;`` in order of precedence.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -23,7 +23,6 @@ __all__ = [
     "SOURCE_REMOTE",
     "complete_table",
     "empty_table",
-    "rows_to_table",
     "table_to_rows",
 ]
 
@@ -99,19 +98,6 @@ def complete_table(columns: dict[str, Any], rows: int) -> pa.Table:
     return pa.table(arrays, schema=SCHEMA)
 
 
-def rows_to_table(
-    verifications: Iterable[Verification],
-    *,
-    source: str,
-    suggestions: Sequence[str | None] | None = None,
-) -> pa.Table:
-    """Put verifications into the table's form; `table_to_rows` gives them back unchanged."""
-    rows = [row_of(v, source) for v in verifications]
-    for row, suggestion in zip(rows, suggestions or (), strict=suggestions is not None):
-        row["suggestion"] = suggestion
-    return pa.Table.from_pylist(rows, schema=SCHEMA)
-
-
 def row_of(v: Verification, source: str) -> dict[str, Any]:
     """One row as a mapping of column to Python value."""
     metadata = dict(v.metadata)
@@ -142,12 +128,12 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
 
 
 def table_to_rows(table: pa.Table) -> list[Verification]:
-    """Give the verifications behind the rows whose status is `done`, in order."""
+    """The verifications of the rows whose status is `done`, in order."""
     return [verification_of(row) for row in table.to_pylist() if row["status"] == Status.DONE]
 
 
 def verification_of(row: dict[str, Any]) -> Verification:
-    """One row back as a value."""
+    """The verification of one row."""
     metadata = json.loads(row["metadata"]) if row["metadata"] else {}
     if row["checked_at"] is not None and "validated_at" not in metadata:
         metadata["validated_at"] = row["checked_at"].astimezone(UTC).isoformat()

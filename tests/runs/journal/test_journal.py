@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
 from mailverdict.errors import JournalError
-from mailverdict.model.table import SCHEMA, rows_to_table, table_to_rows
+from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal import sql
 from mailverdict.runs.journal.journal import LEASE, Journal
 from mailverdict.runs.retry import ERROR_GOOD_FOR, GRACE, HOLD
 from tests.doubles.clock import Clock
+from tests.doubles.tables import rows_to_table
 
 KEY = "smtp http://verify.test"
 NOON = 1_700_000_000.0 // 86_400 * 86_400 + 43_200

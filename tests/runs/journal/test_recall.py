@@ -3,9 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from mailverdict.model.table import SCHEMA, complete_table, rows_to_table
+from mailverdict.model.table import SCHEMA, complete_table
 from mailverdict.model.verification import Verification
 from mailverdict.runs.journal.recall import PER_ROW, pack, unpack
+from tests.doubles.tables import rows_to_table
 
 
 def table(count: int) -> pa.Table:
