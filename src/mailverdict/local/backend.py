@@ -246,24 +246,24 @@ class LocalBackend:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
         self._require_open()
         validation_type = ValidationType(batch.validation_type)
-        view = await self.view(batch.addresses)
+        observed = await self.observe_batch(batch.addresses)
         if validation_type is ValidationType.REGEX:
-            yield Settled(await asyncio.to_thread(view.regex_rows, self.clock()))
+            yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock()))
             return
-        positions, rows = view.malformed_rows(validation_type, self.clock())
+        positions, rows = observed.malformed_rows(validation_type, self.clock())
         if len(positions):
             yield Settled(rows, positions=positions)
         is_smtp = validation_type is ValidationType.SMTP
         stage = (
-            self.mailboxes.settle(view, self.clock)
+            self.mailboxes.settle(observed, self.clock)
             if is_smtp
-            else self.domains.settle(view, validation_type, self.clock)
+            else self.domains.settle(observed, validation_type, self.clock)
         )
         async with aclosing(stage) as events:
             async for event in events:
                 yield event
 
-    async def view(self, addresses: pa.StringArray) -> ObservedBatch:
+    async def observe_batch(self, addresses: pa.StringArray) -> ObservedBatch:
         """Run the checks that need no network, off the event loop."""
         lists = load_lists(self.settings.lists)
         return await asyncio.to_thread(observe_batch, addresses, lists)

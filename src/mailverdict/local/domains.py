@@ -49,17 +49,17 @@ class DomainStage:
         self.blacklist = BlacklistCheck(settings.blacklist, self.resolver)
 
     async def settle(
-        self, view: ObservedBatch, validation_type: ValidationType, clock: Callable[[], datetime]
+        self, batch: ObservedBatch, validation_type: ValidationType, clock: Callable[[], datetime]
     ) -> AsyncGenerator[Event, None]:
         """Yield the rows of every domain once it has answered."""
-        rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
-        async for group in gather_groups(self.observe(view.syntax.domains.to_pylist(), validation_type)):
-            yield self.settle_group(view, validation_type, rows, group, clock())
+        rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
+        async for group in gather_groups(self.observe(batch.syntax.domains.to_pylist(), validation_type)):
+            yield self.settle_group(batch, validation_type, rows, group, clock())
         while self.blacklist.notices:
             yield Noticed(self.blacklist.notices.pop())
 
     def settle_group(
-        self, view: ObservedBatch, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
+        self, batch: ObservedBatch, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
     ) -> Settled:
         """Settle the rows of some domains."""
         decisions = [
@@ -67,7 +67,7 @@ class DomainStage:
         ]
         notes = [domain_notes(dns, blacklist) for _, dns, blacklist in group]
         positions, codes = rows.of([code for code, _, _ in group])
-        table = view.rows(validation_type, positions, codes, decisions, now, metadata=notes)
+        table = batch.rows(validation_type, positions, codes, decisions, now, metadata=notes)
         return Settled(table, positions=positions)
 
     async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:

@@ -30,52 +30,52 @@ class Screener:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.backend, self.with_dns, self.owns_backend, self.clock = backend, with_dns, owns_backend, clock
-        self.view: ObservedBatch | None = None
+        self.batch: ObservedBatch | None = None
         self.seen_at: Positions = np.empty(0, np.int64)
 
     async def settle(
         self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Settled]:
         """Yield rows that are settled here; `positions` (ascending) and those of the events are those of the column."""
-        self.view = view = await self.backend.view(addresses)
+        self.batch = batch = await self.backend.observe_batch(addresses)
         self.seen_at = positions
-        found, rows = view.malformed_rows(validation_type, self.clock())
+        found, rows = batch.malformed_rows(validation_type, self.clock())
         if len(found):
             yield Settled(rows, positions=positions[found])
         if not self.with_dns:
             return
         try:
-            async for event in self.settle_domains(view, positions, validation_type):
+            async for event in self.settle_domains(batch, positions, validation_type):
                 yield event
         finally:
             if self.owns_backend:
                 await self.backend.aclose()
 
     async def settle_domains(
-        self, view: ObservedBatch, positions: Positions, validation_type: ValidationType
+        self, batch: ObservedBatch, positions: Positions, validation_type: ValidationType
     ) -> AsyncIterator[Settled]:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains
-        rows = DomainRows(view.domain_codes(), len(view.syntax.domains))
-        domains = view.syntax.domains.to_pylist()
+        rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
+        domains = batch.syntax.domains.to_pylist()
         async for group in gather_groups(stage.observe(domains, ValidationType.MX)):
             dead = [seen for seen in group if seen[1].is_undeliverable]
             if dead:
-                event = stage.settle_group(view, validation_type, rows, dead, self.clock())
+                event = stage.settle_group(batch, validation_type, rows, dead, self.clock())
                 assert event.positions is not None
                 yield Settled(event.rows, positions=positions[event.positions])
 
     def fill(self, rows: pa.Table, positions: Positions) -> pa.Table:
         """Add suggestion and normal form to a service's rows, which do not have them."""
-        if self.view is None or not len(self.seen_at):
+        if self.batch is None or not len(self.seen_at):
             return rows
         at = np.searchsorted(self.seen_at, positions).clip(max=len(self.seen_at) - 1)
         index = pa.array(np.where(self.seen_at[at] == positions, at, -1))
         index = pc.if_else(pc.less(index, 0), pa.scalar(None, pa.int64()), index)
-        domains = self.view.syntax.domain_codes.take(index)
+        domains = self.batch.syntax.domain_codes.take(index)
         known = {
-            "suggestion": self.view.suggestions(index, domains),
-            "normalized": self.view.syntax.normalized.take(index),
+            "suggestion": self.batch.suggestions(index, domains),
+            "normalized": self.batch.syntax.normalized.take(index),
         }
         for name, values in known.items():
             column = pc.coalesce(rows[name].combine_chunks(), values)

@@ -52,14 +52,14 @@ class Book:
 async def running(domains, *played, more=None, clock=None, **settings):
     """An engine with some domains, two addresses each."""
     async with SmtpServer(played) as server:
-        view = observe_batch(
+        batch = observe_batch(
             pa.array([f"ada{n}@{d}" for d in domains for n in range(2)], pa.string()), load_lists(Lists())
         )
         quick = {"connect_timeout": 0.3, "command_timeout": 0.3, "backoff_min": 0.01, "allow_networks": ["127.0.0.0/8"]}
         config = LocalSettings(smtp_port=server.port or 9, **{**quick, **settings})
         book = Book(server, more)
         engine = SmtpEngine(
-            config, book, ResultBuffer(view), helo_name="client.example", clock=clock, rng=random.Random(1)
+            config, book, ResultBuffer(batch), helo_name="client.example", clock=clock, rng=random.Random(1)
         )
         for code, (domain, hosts) in enumerate(domains.items()):
             exchanges = tuple(MailExchange(10 * mx_index, host) for mx_index, host in enumerate(hosts))

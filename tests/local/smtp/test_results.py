@@ -21,13 +21,13 @@ GONE = MailboxEvidence(
 )
 
 
-def view_of(*emails):
+def batch_of(*emails):
     return observe_batch(pa.array(emails), load_lists(Lists()))
 
 
-def buffer_of(view):
-    made = ResultBuffer(view)
-    made.domains = dict.fromkeys(range(len(view.syntax.domains)), MX)
+def buffer_of(batch):
+    made = ResultBuffer(batch)
+    made.domains = dict.fromkeys(range(len(batch.syntax.domains)), MX)
     return made
 
 
@@ -37,7 +37,7 @@ def rows_of(results):
 
 
 def test_rows_hold_the_verdict_and_its_evidence():
-    results = buffer_of(view_of("ada@x.example", "nobody@x.example", "info@x.example"))
+    results = buffer_of(batch_of("ada@x.example", "nobody@x.example", "info@x.example"))
     for position, evidence in ((2, FINE), (0, FINE), (1, GONE)):
         results.add(position, evidence)
     rows = rows_of(results)
@@ -54,14 +54,14 @@ def test_rows_hold_the_verdict_and_its_evidence():
 
 
 def test_rows_are_taken_once():
-    results = buffer_of(view_of("ada@x.example"))
+    results = buffer_of(batch_of("ada@x.example"))
     results.add(0, FINE)
     assert (len(results), len(rows_of(results)), len(results)) == (1, 1, 0)
     assert rows_of(results) == {}
 
 
 def test_a_domain_without_exchanges_needs_no_mailbox():
-    results = buffer_of(view_of("ada@x.example"))
+    results = buffer_of(batch_of("ada@x.example"))
     results.domains[0] = DomainEvidence("x.example", DnsOutcome.NULL_MX)
     results.add(0, None)
     (row,) = rows_of(results).values()
@@ -69,7 +69,7 @@ def test_a_domain_without_exchanges_needs_no_mailbox():
 
 
 def test_what_is_inferred_is_marked():
-    results = buffer_of(view_of("ada@x.example"))
+    results = buffer_of(batch_of("ada@x.example"))
     results.add(
         0, MailboxEvidence(Classification(Reason.PROTECTED, "client"), "mx", True, protected=True, inferred=True)
     )
@@ -77,12 +77,12 @@ def test_what_is_inferred_is_marked():
 
 
 def test_other_spellings_get_the_same_answer():
-    view = view_of(
+    batch = batch_of(
         "ada@bücher.example", "ada@xn--bcher-kva.example", "Ada@bücher.example", "ada@BÜCHER.example", "broken"
     )
-    leaders, aliases = find_aliases(view, view.accepted())
+    leaders, aliases = find_aliases(batch, batch.accepted())
     assert (leaders.tolist(), aliases) == ([0, 2], {0: [1, 3]})
-    results = buffer_of(view)
+    results = buffer_of(batch)
     results.aliases = aliases
     results.add(0, GONE)
     rows = rows_of(results)
@@ -92,11 +92,11 @@ def test_other_spellings_get_the_same_answer():
 
 
 def test_a_batch_without_aliases_stays_as_it_is():
-    view = view_of("ada@x.example", "bob@x.example")
-    leaders, aliases = find_aliases(view, np.array([0, 1]))
+    batch = batch_of("ada@x.example", "bob@x.example")
+    leaders, aliases = find_aliases(batch, np.array([0, 1]))
     assert (leaders.tolist(), aliases) == ([0, 1], {})
 
 
 def test_an_empty_batch_has_no_aliases():
-    view = view_of("broken")
-    assert find_aliases(view, view.accepted())[1] == {}
+    batch = batch_of("broken")
+    assert find_aliases(batch, batch.accepted())[1] == {}

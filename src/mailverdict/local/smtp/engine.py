@@ -24,7 +24,7 @@ from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
+from ...checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
 from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
@@ -63,28 +63,28 @@ class MailboxStage:
         self.providers = load_providers()
         self.helo_name: str | None = None
 
-    async def settle(self, view: ObservedBatch, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
+    async def settle(self, batch: ObservedBatch, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
         """Yield rows as they settle: domains without exchanges first, then what the exchanges answer."""
-        results = ResultBuffer(view)
-        engine = await self.engine(view, results)
-        look_ups = asyncio.create_task(self.look_up_domains(engine, view, results))
+        results = ResultBuffer(batch)
+        engine = await self.engine(batch, results)
+        look_ups = asyncio.create_task(self.look_up_domains(engine, batch, results))
         look_ups.add_done_callback(lambda _: engine.change.set())
         try:
             async for _ in self.run_engine(engine, look_ups):
                 for event in self.collect_events(engine, results, clock):
                     yield event
-            if engine.has_only_closed_ports() and len(view.texts) > 1:  # one alone proves nothing
+            if engine.has_only_closed_ports() and len(batch.texts) > 1:  # one alone proves nothing
                 yield Noticed(PORT_CLOSED_NOTICE)
         finally:
             look_ups.cancel()
             await engine.aclose()
 
     async def ask_one(
-        self, view: ObservedBatch, seen: DomainEvidence, transcript: Transcript | None
+        self, batch: ObservedBatch, seen: DomainEvidence, transcript: Transcript | None
     ) -> MailboxEvidence | None:
         """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
-        results = ResultBuffer(view)
-        engine = await self.engine(view, results, transcript)
+        results = ResultBuffer(batch)
+        engine = await self.engine(batch, results, transcript)
         try:
             engine.add_domain(0, seen, np.zeros(1, np.int64))
             while not engine.is_done():
@@ -94,10 +94,10 @@ class MailboxStage:
         return results.items[0][1]
 
     async def engine(
-        self, view: ObservedBatch, results: ResultBuffer, transcript: Transcript | None = None
+        self, batch: ObservedBatch, results: ResultBuffer, transcript: Transcript | None = None
     ) -> SmtpEngine:
         """An engine for one batch; a single address is not retried when greylisted, since its caller waits."""
-        settings = self.settings if len(view.texts) > 1 else replace(self.settings, retry_greylisted=0)
+        settings = self.settings if len(batch.texts) > 1 else replace(self.settings, retry_greylisted=0)
         if self.helo_name is None:
             self.helo_name = await find_helo_name(self.settings)
         resolver, name = self.domains.resolver, self.helo_name
@@ -105,13 +105,13 @@ class MailboxStage:
             settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
         )
 
-    async def look_up_domains(self, engine: SmtpEngine, view: ObservedBatch, results: ResultBuffer) -> None:
+    async def look_up_domains(self, engine: SmtpEngine, batch: ObservedBatch, results: ResultBuffer) -> None:
         """Look up every domain once; those with exchanges are queued, the others are settled."""
-        positions, results.aliases = find_aliases(view, view.accepted())
-        asked = np.full(len(view.texts), NOT_ASKED, np.int32)
+        positions, results.aliases = find_aliases(batch, batch.accepted())
+        asked = np.full(len(batch.texts), NOT_ASKED, np.int32)
         asked[positions] = results.codes[positions]
-        rows = DomainRows(asked, len(view.syntax.domains))
-        async for group in gather_groups(self.domains.observe(view.syntax.domains.to_pylist(), ValidationType.MX)):
+        rows = DomainRows(asked, len(batch.syntax.domains))
+        async for group in gather_groups(self.domains.observe(batch.syntax.domains.to_pylist(), ValidationType.MX)):
             for code, seen, _ in group:
                 engine.add_domain(code, seen, rows.of([code])[0])
             engine.change.set()
@@ -159,7 +159,7 @@ class SmtpEngine:
         self.clock = clock or asyncio.get_running_loop().time
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.transcript = transcript
-        self.tracker = RecipientTracker(settings, results, self.clock, self.rng, self.on_first_answer)
+        self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
         self.scheduler = Scheduler(settings)
         self.sets: dict[tuple[str, ...], ExchangeSet] = {}
         self.hosts: dict[str, ExchangeState] = {}
@@ -296,7 +296,7 @@ class SmtpEngine:
         active = ActiveSession(assignment, self.clock())
         handler = SessionHandler(
             next_window=partial(self.tracker.next_window, active),
-            on_reply=partial(self.tracker.on_reply, active),
+            on_reply=partial(self.on_reply, active),
             on_limit=assignment.host.observe_limit,
         )
         try:
@@ -326,10 +326,11 @@ class SmtpEngine:
             quit=min(LONGEST_QUIT, settings.command_timeout),
         )
 
-    def on_first_answer(self, assignment: Assignment) -> None:
-        """After its first answer, a further session on the same set can be opened."""
-        self.scheduler.on_first_answer(assignment)
-        self.change.set()
+    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
+        """Apply one answer; after the first of a session, a further session on the same set can be opened."""
+        if self.tracker.on_reply(active, answer):
+            self.scheduler.on_first_answer(active.assignment)
+            self.change.set()
 
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""

@@ -28,14 +28,14 @@ class ResultBuffer:
     address at a position, which get the same answer.
     """
 
-    def __init__(self, view: ObservedBatch) -> None:
-        self.view = view
-        self.codes = view.domain_codes()
+    def __init__(self, batch: ObservedBatch) -> None:
+        self.batch = batch
+        self.codes = batch.domain_codes()
         self.domain_codes = self.codes.data  # reads single values faster than numpy
         self.domains: dict[int, DomainEvidence] = {}
         self.aliases: dict[int, list[int]] = {}
-        self.roles = view.role.to_pylist()
-        flags = view.flags
+        self.roles = batch.role.to_pylist()
+        flags = batch.flags
         self.lists = [column.to_pylist() for column in (flags.spamtrap, flags.disposable, flags.free)]
         self.clear()
 
@@ -77,7 +77,7 @@ class ResultBuffer:
         flags = server_flags(self.items)
         decisions, notes = self.decisions, self.notes
         self.clear()
-        table = self.view.rows(
+        table = self.batch.rows(
             ValidationType.SMTP, positions, codes, decisions, now, metadata=notes, extra_columns=flags
         )
         return positions, table
@@ -113,13 +113,13 @@ def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
     return notes
 
 
-def find_aliases(view: ObservedBatch, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
+def find_aliases(batch: ObservedBatch, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
     """Separate addresses from their other spellings, so that a mailbox is asked about once.
 
     ``ada@müller.example`` and ``ada@xn--mller-kva.example`` have one normal form. Returns the position of the first
     of each, and by it the positions of the others.
     """
-    forms = view.syntax.normalized.take(pa.array(positions)).dictionary_encode()
+    forms = batch.syntax.normalized.take(pa.array(positions)).dictionary_encode()
     if len(forms.dictionary) == len(positions):
         return positions, {}
     codes = forms.indices.to_numpy(zero_copy_only=False)

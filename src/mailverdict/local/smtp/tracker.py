@@ -89,11 +89,9 @@ class RecipientTracker:
         results: ResultBuffer,
         clock: Callable[[], float],
         rng: random.Random,
-        on_first_answer: Callable[[Assignment], None],  # of each session
     ) -> None:
         self.settings, self.results, self.clock, self.rng = settings, results, clock, rng
-        self.on_first_answer = on_first_answer
-        syntax = results.view.syntax
+        syntax = results.batch.syntax
         self.domains = syntax.domains.to_pylist()
         self.local_parts = syntax.local
         self.codes = results.domain_codes
@@ -101,7 +99,7 @@ class RecipientTracker:
         assert isinstance(settings.retry_greylisted, float)
         self.retries = RetrySchedule(settings.retry_greylisted)
         # One byte per address; the memoryview reads single ones faster than numpy.
-        self.state_array = np.zeros(len(results.view.texts), np.uint8)
+        self.state_array = np.zeros(len(results.batch.texts), np.uint8)
         self.states = self.state_array.data
         self.unsettled = 0
         # About few addresses at a time:
@@ -163,8 +161,8 @@ class RecipientTracker:
 
     # --- answers ---------------------------------------------------------------------------------------
 
-    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
-        """Take in one answer."""
+    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> bool:
+        """Apply one answer; whether it is the first reply of the session."""
         assignment, reply = active.assignment, answer.reply
         is_first = reply is not None and active.answered_at is None
         if reply is not None:
@@ -175,8 +173,7 @@ class RecipientTracker:
             self.on_probe_reply(assignment.exchanges, active.probes.pop(answer.recipient), answer)
         else:
             self.on_address_reply(assignment, active.positions.pop(answer.recipient), answer)
-        if is_first:
-            self.on_first_answer(assignment)
+        return is_first
 
     def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswer) -> None:
         """Settle what waits for the domain, or ask once more when greylisting is over."""
@@ -230,12 +227,12 @@ class RecipientTracker:
 
     def queue_retries(self, now: float) -> Iterable[ExchangeSet]:
         """Queue greylisted addresses whose time has come; the sets that have more to do."""
-        for batch in self.retries.pop_due(now):
-            for position in batch.positions:
+        for retry in self.retries.pop_due(now):
+            for position in retry.positions:
                 self.move(position, S.QUEUED)
-            batch.exchanges.queues[0].put_back(batch.positions)
-            batch.exchanges.probes += batch.probes
-            yield batch.exchanges
+            retry.exchanges.queues[0].put_back(retry.positions)
+            retry.exchanges.probes += retry.probes
+            yield retry.exchanges
 
     def requeue_for_next(self, assignment: Assignment, position: int, evidence: MailboxEvidence) -> bool:
         """Queue an address for the next exchange by preference, if there is one and time left."""
