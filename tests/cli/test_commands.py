@@ -171,7 +171,7 @@ def test_audit_host_says_what_is_wrong_and_leaves_with_1(run, world):
     resolver = world.backend.settings.resolver
     status, out, _ = run("audit-host", "--resolver", resolver, "--port", "9", "--helo-name", "client.example")
     assert status == 1
-    assert "not fit to ask" in out
+    assert "mail servers are likely to refuse this host" in out
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def explain(
 
 @app.command()
 def quota(backend: Service = None, as_json: Json = False) -> None:
-    """Show how much of today's quota a verification service has left."""
+    """Show what is left of today's quota."""
     if backend is None:
         raise mv.SettingsError("give the service with --backend URL")
     found = mv.quota(backend)

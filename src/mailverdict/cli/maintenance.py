@@ -25,7 +25,10 @@ def runs(
     export: Annotated[Path | None, typer.Option(help="Parquet file to write all settled answers to.")] = None,
     as_json: Json = False,
 ) -> None:
-    """List the contents of a journal: settled answers and jobs in flight, by type and service."""
+    """List the contents of a journal.
+
+    Settled answers and jobs in flight, by type and service.
+    """
     from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite
     from ..runs.options import default_journal  # noqa: PLC0415 - as above
 

@@ -63,7 +63,10 @@ def serve(
 def sandbox(
     daily_limit: Annotated[int, typer.Option(help="Quota of its verification service.")] = 100,
 ) -> None:
-    """Run made-up DNS and mail servers and the service on loopback, until Ctrl-C."""
+    """Run the sandbox's servers until Ctrl-C.
+
+    Made-up DNS and mail servers and the service, on loopback.
+    """
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
     try:

@@ -78,7 +78,7 @@ def verify(
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
     refresh: Refresh = "",
-    on_quota: Annotated[str, typer.Option(help="stop, raise or wait.")] = "stop",
+    on_quota: Annotated[str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")] = "stop",
     screen: Annotated[str | None, typer.Option(help="mx: look up domains here before using quota.")] = None,
     offline: Offline = False,
     encoding: Encoding = None,
@@ -88,7 +88,10 @@ def verify(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Verify a column of a table file: verdict, reasons and flags for every row."""
+    """Verify a column of a table file.
+
+    Adds verdict, reasons and flags to every row.
+    """
     if report is not None:
         check_path(report)
     if as_json and output == STDIN:
@@ -224,7 +227,10 @@ def clean(
     raw: Raw = False,
     quiet: Quiet = False,
 ) -> None:
-    """Clean a column of a table file: unwrap, strip, lower-case domains, suggest. Uses no network."""
+    """Clean a column of a table file.
+
+    Unwrap, strip, lower-case domains, suggest. Uses no network.
+    """
     rows = changed = 0
     with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
         name = pick_column(source, column)
@@ -255,7 +261,7 @@ def plan(
     sheet: Sheet = None,
     as_json: Json = False,
 ) -> None:
-    """Show what verifying a table file would do and cost, without doing it."""
+    """Show what a verification would do and cost."""
     with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
         name = pick_column(source, column)
         at = source.columns.index(name)

@@ -33,7 +33,9 @@ app = typer.Typer(
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or XLSX file; '-' is CSV on standard input.")]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
-Kind = Annotated[ValidationType, typer.Option("--type", "-t", help="What is checked.", envvar="MAILVERDICT_TYPE")]
+Kind = Annotated[
+    ValidationType, typer.Option("--type", "-t", help="How deep each address is verified.", envvar="MAILVERDICT_TYPE")
+]
 Output = Annotated[
     str | None,
     typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
@@ -45,9 +47,9 @@ Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on
 ResolverAt = Annotated[
     str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.", envvar="MAILVERDICT_RESOLVER")
 ]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Of a CSV; UTF-8 and UTF-16 are detected.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Of a CSV; detected when not given.")]
-Sheet = Annotated[str | None, typer.Option("--sheet", help="Of an XLSX; the first when not given.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; UTF-8 and UTF-16 are detected.")]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
+Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX; the first when not given.")]
 Raw = Annotated[
     bool, typer.Option("--raw", help="Write CSV cells that spreadsheets would run as formulas as they are.")
 ]
@@ -55,7 +57,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard outpu
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
 Email = Annotated[str, typer.Argument(help="The address.")]
 JournalAt = Annotated[str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")]
-Prefix = Annotated[str | None, typer.Option("--prefix", help="Before each new column's name; COLUMN_ when not given.")]
+Prefix = Annotated[
+    str | None, typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given.")
+]
 PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
 Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
 MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]

@@ -72,9 +72,11 @@ class HostAudit:
 
     def __str__(self) -> str:
         """A few lines for a terminal."""
-        head = f"this host ({self.address or 'address not established'}, HELO {self.helo_name}) "
+        outlook = "should accept" if self.is_fit else "are likely to refuse"
+        address = self.address or "address not established"
+        head = f"mail servers {outlook} this host ({address}, HELO {self.helo_name})"
         lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
-        return "\n".join([head + ("may ask" if self.is_fit else "is not fit to ask"), *lines])
+        return "\n".join([head, *lines])
 
     def __repr__(self) -> str:
         """The same as `str`."""
@@ -89,7 +91,7 @@ class HostAudit:
         return f"<p>{html.escape(str(self).splitlines()[0])}</p><table>{rows}</table>"
 
 
-# Large providers that answer anyone on port 25; only EHLO and QUIT are said. Seen to answer, 2026-08.
+# Large providers that reply to any client on port 25 (seen 2026-08); only EHLO and QUIT are sent.
 PROBED_DOMAINS = ("gmail.com", "outlook.com", "yahoo.com")
 MAX_ADDRESSES = 2  # tried per mail server
 OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
@@ -208,7 +210,7 @@ async def check_own_listing(backend: LocalBackend, address: str | None) -> Findi
     """Our own address on the DNS lists that are configured."""
     zones = backend.settings.blacklist.zones
     if not zones:
-        return Finding("listed", None, "no DNS list is configured; give blacklist=Blacklist(zones=...) to look")
+        return Finding("listed", None, "no DNS list is configured; give blacklist=Blacklist(zones=...) to check some")
     if address is None:
         return Finding("listed", None, "needs our own address")
     check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
@@ -246,9 +248,10 @@ def audit_host(
     backend : LocalBackend, optional
         Whose settings are used: `helo_name`, `resolver`, `blacklist.zones` and the rest.
     domains : sequence of str
-        Whose exchanges are connected to; large ones that answer anyone.
+        Domains to whose mail servers it connects; by default large providers that accept connections from any
+        host.
     address : str, optional
-        Our address as servers see it; found out from their replies where they tell it.
+        Our address as servers see it; by default taken from their replies.
 
     Returns
     -------
@@ -258,7 +261,7 @@ def audit_host(
     Raises
     ------
     SettingsError
-        If `backend` is no local backend: a service asks from its own host.
+        If `backend` is not a local backend; a service connects from its own host.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A complete mail world on loopback, with made-up domains: for demos, tutorials and users' own tests."""
+"""DNS, mail servers and a service on loopback, with made-up domains: for demos, tutorials and users' own tests."""
 
 from .world import World
 

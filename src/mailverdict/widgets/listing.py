@@ -183,7 +183,7 @@ def restore(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Array:
     return texts.take(pa.array(order, mask=order < 0))
 
 
-LARGEST_LINK = 1_500_000  # octets; as text in a link they are a third more, and browsers balk above 2 MB
+LARGEST_LINK = 1_500_000  # octets; as text in a link they are a third more, and browsers refuse links above 2 MB
 MIME = {
     "csv": "text/csv;charset=utf-8",
     "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",

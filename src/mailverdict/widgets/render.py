@@ -81,7 +81,7 @@ z-index:1}}
 
 
 LONGEST = 600
-# What a type asks, in a line; what `valid` means then is said beside it.
+# What each type does, in one line; the meaning of `valid` is shown beside it.
 ASKS = {
     ValidationType.REGEX: "Looks at the spelling only",
     ValidationType.MX: "Asks the DNS whether the domain takes mail",

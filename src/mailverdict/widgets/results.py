@@ -67,18 +67,18 @@ class Results:
         self.head, self.actions = line(), line()
         self.verdict = choice("Verdict", tooltip="Show rows with this verdict only", width="15rem")
         self.reason = choice("Reason", tooltip="Show rows with this reason only", width="22rem")
-        self.action = choice("Action", tooltip="Show rows that the policy treats so", width="15rem")
+        self.action = choice("Action", tooltip="Show rows with this action only", width="15rem")
         self.search = w.Text(
             description="Search",
             placeholder="words in any column shown",
-            tooltip="Show rows that hold all these words",
+            tooltip="Show rows that contain all these words",
             style=LABEL,
             layout=w.Layout(width="22rem"),
         )
         self.note = line()
         self.frame = w.Box(layout=w.Layout(overflow="auto", display="block", max_height="30rem"))
         self.frame.add_class("mv-table")
-        self.back, self.on = button("Previous", "The page before"), button("Next", "The page after")
+        self.back, self.on = button("Previous", "Previous page"), button("Next", "Next page")
         self.number = w.BoundedIntText(
             description="Page",
             value=1,

@@ -25,7 +25,7 @@ SAMPLE_ROWS = 2_000
 EXAMPLES = 3  # cells shown beside a column
 LONGEST_LABEL = 60
 FROM_MEMORY = "data frame"
-# Whole numbers and truth values with gaps stay what they are, so that a file goes out as it came in.
+# Nullable dtypes, so that integers and booleans with missing values are written back unchanged.
 TYPES = {
     pa.int64(): pd.Int64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
@@ -36,7 +36,7 @@ TYPES = {
 
 @dataclass(frozen=True)
 class Source:
-    """A table that was loaded; `name` is its file name or what it is."""
+    """A table that was loaded; `name` is its file name, or the kind of frame."""
 
     name: str
     frame: pd.DataFrame
@@ -162,7 +162,7 @@ class FilePicker:
             accept=",".join(KINDS),
             description="Choose a file",
             icon="",
-            tooltip=f"Take in a table from this computer, up to {LARGEST_UPLOAD}",
+            tooltip=f"Upload a table from this computer, up to {LARGEST_UPLOAD}",
             layout=w.Layout(width="auto"),
         )
         self.path = w.Text(
@@ -174,7 +174,7 @@ class FilePicker:
             layout=w.Layout(width="24rem"),
         )
         self.open = button("Open", "Read the file at this path")
-        self.encoding = choice("Encoding", ENCODINGS, tooltip="How the file's letters are written down")
+        self.encoding = choice("Encoding", ENCODINGS, tooltip="Character encoding of the file")
         self.taken = line()
         self.box = w.VBox(list(self.parts(allow_paths=allow_paths)))
         show(self.encoding, is_shown=False)

@@ -59,12 +59,12 @@ SYNTAX_FAULTS: tuple[SyntaxFault, ...] = (
         non_ascii=True,
     ),
     SyntaxFault(r"\A[^@]*\Z", "There is no @.", "ada.web.de"),
-    SyntaxFault(r"\A[Mm][Aa][Ii][Ll][Tt][Oo]:", "It is a link: take 'mailto:' away.", "mailto:ada@web.de"),
+    SyntaxFault(r"\A[Mm][Aa][Ii][Ll][Tt][Oo]:", "It is a link: remove 'mailto:'.", "mailto:ada@web.de"),
     SyntaxFault(r'\A"', "The part before the @ is in quotes, which is not accepted.", '"ada b"@web.de'),
     # Between two @ a separator means a list; without one it is a typing error.
     SyntaxFault(
         r"@[^@]*[\t\n\r ,;|/&][^@]*@",
-        "There is more than one address: keep one to a row.",
+        "There is more than one address: keep one per row.",
         "ada@web.de; ben@web.de",
     ),
     SyntaxFault(r"@.*@", "There is more than one @.", "ada@home@web.de"),
