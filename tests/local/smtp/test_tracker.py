@@ -74,11 +74,12 @@ class Bench:
         return [RecipientState(state).name.lower() for state in self.tracker.states]
 
     def ask(self, active, reply, count=1):
-        """Have the session ask the next `count` and get the same reply to each; which was its first reply."""
-        return [self.reply(active, recipient, reply) for recipient in self.window(active, count)]
+        """Have the session ask the next `count` and get the same reply to each."""
+        for recipient in self.window(active, count):
+            self.reply(active, recipient, reply)
 
     def reply(self, active, recipient, reply):
-        return self.tracker.on_reply(active, RecipientAnswer(recipient, reply, classify_reply(reply, phase="rcpt")))
+        self.tracker.on_reply(active, RecipientAnswer(recipient, reply, classify_reply(reply, phase="rcpt")))
 
     def settled(self):
         return {position: seen.reason for position, seen in self.results.items}
@@ -98,13 +99,6 @@ def test_only_the_moves_of_the_table_are_legal(before, after):
     else:
         with pytest.raises(ValueError, match=f"no move from {before.name} to {after.name}"):
             tracker.move(0, after)
-
-
-def test_the_first_answer_of_a_session_is_reported_once():
-    bench = Bench()
-    active = bench.active()
-    assert bench.ask(active, UNKNOWN, 2) == [True, False]
-    assert bench.ask(active, UNKNOWN) == [False]
 
 
 def test_addresses_are_queued_once():

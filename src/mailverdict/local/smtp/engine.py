@@ -24,7 +24,7 @@ from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan
+from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
 from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
@@ -296,8 +296,9 @@ class SmtpEngine:
         active = ActiveSession(assignment, self.clock())
         handler = SessionHandler(
             next_window=partial(self.tracker.next_window, active),
-            on_reply=partial(self.on_reply, active),
+            on_reply=partial(self.tracker.on_reply, active),
             on_limit=assignment.host.observe_limit,
+            on_first_reply=partial(self.on_first_reply, assignment),
         )
         try:
             end = await drive_session(
@@ -326,11 +327,10 @@ class SmtpEngine:
             quit=min(LONGEST_QUIT, settings.command_timeout),
         )
 
-    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
-        """Apply one answer; after the first of a session, a further session on the same set can be opened."""
-        if self.tracker.on_reply(active, answer):
-            self.scheduler.on_first_answer(active.assignment)
-            self.change.set()
+    def on_first_reply(self, assignment: Assignment) -> None:
+        """After the first reply of a session, a further session on the same set can be opened."""
+        self.scheduler.on_first_answer(assignment)
+        self.change.set()
 
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""

@@ -161,10 +161,9 @@ class RecipientTracker:
 
     # --- answers ---------------------------------------------------------------------------------------
 
-    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> bool:
-        """Apply one answer; whether it is the first reply of the session."""
+    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
+        """Apply one answer."""
         assignment, reply = active.assignment, answer.reply
-        is_first = reply is not None and active.answered_at is None
         if reply is not None:
             active.answered_at = self.clock()
             assignment.exchanges.silent_for = 0.0
@@ -173,7 +172,6 @@ class RecipientTracker:
             self.on_probe_reply(assignment.exchanges, active.probes.pop(answer.recipient), answer)
         else:
             self.on_address_reply(assignment, active.positions.pop(answer.recipient), answer)
-        return is_first
 
     def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswer) -> None:
         """Settle what waits for the domain, or ask once more when greylisting is over."""

@@ -46,6 +46,7 @@ class PlayedSession:
     ended: SessionEnd
     events: list[Any] = field(default_factory=list)
     lines: Transcript = field(default_factory=list)
+    first_replies: list[int] = field(default_factory=list)  # per report of a first reply: answers until then
 
     @property
     def answers(self) -> list[RecipientAnswer]:
@@ -83,7 +84,12 @@ async def run(
     played.ended = await drive_session(
         Session(plan),
         how.pop("addresses", [server.address_of(exchange.host)]),
-        SessionHandler(next_window, played.events.append, played.events.append),
+        SessionHandler(
+            next_window,
+            on_reply=played.events.append,
+            on_limit=played.events.append,
+            on_first_reply=lambda: played.first_replies.append(len(played.answers)),
+        ),
         port=server.port,
         timeouts=limits,
         allow_networks=how.pop("allow_networks", LOOPBACK),
@@ -240,6 +246,12 @@ def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
 
     assert [event.recipient.address for event in events] == ["ada@slow.example", "grace@slow.example"]
     assert (quits, cancelled) == (1, 1)
+
+
+def test_the_first_reply_of_a_session_is_reported_once_after_its_answer() -> None:
+    played = play([PLAIN], lambda server: run(server, PLAIN, ["ada", "nobody", "grace"]))
+
+    assert (len(played.answers), played.first_replies) == (3, [1])
 
 
 def test_session_deadline_ends_a_session_that_goes_on_and_on() -> None:

@@ -51,21 +51,22 @@ class SessionTimeouts:
     quit: float = 5.0  # for the reply to QUIT, which changes nothing
 
 
-def ask_nobody(request: WindowRequest) -> WindowPlan:
+def no_recipients(request: WindowRequest) -> WindowPlan:
     """End the session after EHLO."""
     return WindowPlan((), 0)
 
 
-def ignore(event: RecipientAnswer | LimitObserved) -> None:
+def ignore_event(*event: RecipientAnswer | LimitObserved) -> None:
     """Do nothing."""
 
 
 class SessionHandler(NamedTuple):
     """The functions that give a session its recipients and receive the answers."""
 
-    next_window: Callable[[WindowRequest], WindowPlan] = ask_nobody
-    on_reply: Callable[[RecipientAnswer], None] = ignore
-    on_limit: Callable[[LimitObserved], None] = ignore
+    next_window: Callable[[WindowRequest], WindowPlan] = no_recipients
+    on_reply: Callable[[RecipientAnswer], None] = ignore_event
+    on_limit: Callable[[LimitObserved], None] = ignore_event
+    on_first_reply: Callable[[], None] = ignore_event  # after the `on_reply` of the session's first reply to RCPT
 
 
 async def drive_session(
@@ -137,7 +138,7 @@ class SessionProtocol(asyncio.Protocol):
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
         self.done: asyncio.Future[SessionEnd] = self.loop.create_future()
-        self.has_bytes = self.is_lost = False
+        self.has_bytes = self.is_lost = self.has_answer = False
 
     # --- begin and end -------------------------------------------------------------------------------
 
@@ -241,6 +242,9 @@ class SessionProtocol(asyncio.Protocol):
         """Do a step that needs no waiting."""
         if isinstance(step, RecipientAnswer):
             self.handler.on_reply(step)
+            if not self.has_answer and step.reply is not None:
+                self.has_answer = True
+                self.handler.on_first_reply()
         elif isinstance(step, Send):
             self.send(step.data)
         elif isinstance(step, WindowRequest):
