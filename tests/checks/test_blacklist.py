@@ -150,7 +150,7 @@ class TestStatic:
     def test_more_exchanges_than_are_looked_up_leave_the_question_open(self):
         hosts = [f"mx{n}.ada.example" for n in range(MAX_EXCHANGES + 1)]
         seen = check(dict.fromkeys(hosts, HOST), Blacklist(ips=["192.0.2.1"]), with_exchanges(*hosts))
-        assert (seen.listed, seen.message) == (None, "only 32 of 33 exchanges of the domain were looked up")
+        assert (seen.listed, seen.message) == (None, "only 32 of 33 mail servers of the domain were looked up")
 
     @settings(deadline=None)
     @given(

@@ -101,7 +101,7 @@ class BlacklistCheck:
         if self._blacklist.is_empty:
             return BlacklistEvidence(False)
         if not evidence.exchanges:
-            return BlacklistEvidence(None, "the domain has no exchange to look up")
+            return BlacklistEvidence(None, "the domain has no mail server to look up")
         hosts = [each.host for each in evidence.exchanges]
         result = merge_results([self._check_name(host) for host in hosts])
         if not result.listed:
@@ -113,7 +113,7 @@ class BlacklistCheck:
         if not (self._blacklist.ips or self._zones):
             return []
         asked = [self._results.get(host, partial(self._check_host, host)) for host in hosts[:MAX_EXCHANGES]]
-        return [*await asyncio.gather(*asked), *not_looked_up(len(hosts), MAX_EXCHANGES, "exchanges of the domain")]
+        return [*await asyncio.gather(*asked), *not_looked_up(len(hosts), MAX_EXCHANGES, "mail servers of the domain")]
 
     def _check_name(self, host: str) -> ListingResult:
         """Check a host name, and the names above it, against the configured hosts."""
@@ -274,10 +274,10 @@ def result_lifetime(result: ListingResult) -> float:
 
 
 def answer_lifetime(answer: DnsAnswer) -> float:
-    """Seconds to keep an answer or a self-test, as for results."""
+    """Seconds to keep an answer."""
     return RETEST_AFTER if answer.message else TRUSTED_FOR
 
 
 def self_test_lifetime(test: SelfTest) -> float:
-    """Seconds to keep an answer or a self-test, as for results."""
+    """Seconds to keep a self-test."""
     return TRUSTED_FOR if test.failure is None else RETEST_AFTER

@@ -85,7 +85,7 @@ LONGEST = 600
 ASKS = {
     ValidationType.REGEX: "Looks at the spelling only",
     ValidationType.MX: "Asks the DNS whether the domain takes mail",
-    ValidationType.MX_BLACKLIST: "Asks the DNS, and blacklists about the exchanges",
+    ValidationType.MX_BLACKLIST: "Asks the DNS, and checks the mail servers against blacklists",
     ValidationType.SMTP: "Asks the mail server of each address",
 }
 TILES = {

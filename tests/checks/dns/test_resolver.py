@@ -122,8 +122,11 @@ class TestOutcomes:
             ("garbage.example", "MX look-up: an unreadable answer from 127.0.0.1"),
             ("loop-a.example", "MX look-up: an endless chain of aliases from 127.0.0.1"),
             ("address-servfail.example", "A look-up: SERVFAIL from 127.0.0.1"),
-            ("truncated-dead.example", "MX look-up: 127.0.0.1 cannot be asked (it ended the TCP connection early)"),
-            ("truncated-forged.example", "MX look-up: 127.0.0.1 cannot be asked (over TCP it answers something else)"),
+            ("truncated-dead.example", "MX look-up: 127.0.0.1 cannot be asked (the TCP connection ended early)"),
+            (
+                "truncated-forged.example",
+                "MX look-up: 127.0.0.1 cannot be asked (the answer over TCP is to another question)",
+            ),
         ],
     )
     def test_message_describes_the_answer(self, seen, domain, message):

@@ -168,7 +168,7 @@ def closed_error() -> OSError:
 async def ask_tcp(server: Server, question: Question, identifier: int, *, edns: bool) -> bytes:
     """Ask over a new TCP connection (RFC 7766 section 8: two octets of length before each message).
 
-    Raises OSError if the connection fails, ends early, or carries something else than the answer.
+    Raises OSError if the connection fails, ends early, or carries something other than the answer.
     """
     reader, writer = await asyncio.open_connection(server.address, server.port)
     try:
@@ -176,13 +176,13 @@ async def ask_tcp(server: Server, question: Question, identifier: int, *, edns: 
         writer.write(len(packet).to_bytes(2, "big") + packet)
         answer = await reader.readexactly(int.from_bytes(await reader.readexactly(2), "big"))
     except EOFError as exc:
-        raise OSError(errno.ECONNRESET, "it ended the TCP connection early") from exc
+        raise OSError(errno.ECONNRESET, "the TCP connection ended early") from exc
     finally:
         writer.close()
         with contextlib.suppress(OSError):
             await writer.wait_closed()
     if answer[:2] != packet[:2] or not question.is_answered_by(answer):
-        raise OSError(errno.ECONNABORTED, "over TCP it answers something else")
+        raise OSError(errno.ECONNABORTED, "the answer over TCP is to another question")
     return answer
 
 

@@ -231,7 +231,7 @@ def parse_message(packet: bytes, rdtype: RecordType) -> DnsAnswer:
     try:
         message = dns.message.from_wire(packet)
         if not isinstance(message, dns.message.QueryMessage):
-            return undetermined("an answer to something else")
+            return undetermined("not an answer to a query")
         if message.rcode() not in (dns.rcode.NOERROR, dns.rcode.NXDOMAIN):
             return undetermined(dns.rcode.to_text(message.rcode()))
         return answer_of(message, rdtype)
