@@ -30,7 +30,7 @@ def atomic_write(path: str | os.PathLike[str], *, sync: bool = False) -> Iterato
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".{target.name[:50]}-{secrets.token_hex(8)}.part")
-    # open() applies the umask itself. To read the umask is to change it for the whole process for a moment.
+    # open() applies the umask itself. os.umask() reads it only by changing it for the whole process.
     created = 0o666 if mode is None else mode & 0o666 | stat.S_IWUSR
     os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
     try:

@@ -68,7 +68,7 @@ class FrameAccessor:
 
 
 def load_report(name: str) -> Callable[..., Any]:
-    """A function of the reports, which stand above the frames and are reached through the public names."""
+    """Load a function of `reports` through the public names, since this layer must not import that one."""
     import mailverdict  # noqa: PLC0415 - the functions load when first used
 
     function: Callable[..., Any] = getattr(mailverdict, name)

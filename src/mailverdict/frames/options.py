@@ -85,13 +85,7 @@ def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
 
 
 def split_options(function: str, options: Mapping[str, Any], **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Complete the options given to `function` by their defaults: those of the run, and those of the output.
-
-    Raises
-    ------
-    TypeError
-        If `function` has no such keyword argument.
-    """
+    """Complete the options given to `function` by their defaults: those of the run, and those of the output."""
     if unknown := [name for name in options if name not in DEFAULTS]:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
     complete = {**DEFAULTS, **changed, **options}

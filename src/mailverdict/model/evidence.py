@@ -44,63 +44,31 @@ NO_MAIL: Mapping[DnsOutcome, str] = {
 
 @dataclass(frozen=True, slots=True)
 class MailExchange:
-    """One mail exchange of a domain.
+    """One mail exchange of a domain."""
 
-    Attributes
-    ----------
-    preference : int
-        As in the MX RRset, 0-65535, lowest first; 0 for an implicit MX.
-    host : str
-        Lower-case A-label host name without the final dot.
-    """
-
-    preference: int
-    host: str
+    preference: int  # as in the MX RRset, 0-65535, lowest first; 0 for an implicit MX
+    host: str  # lower-case A-label host name without the final dot
 
 
 @dataclass(frozen=True, slots=True)
 class SyntaxEvidence:
-    """What the syntax check saw.
+    """What the syntax check saw; all texts but `message` are empty for a refused address."""
 
-    Attributes
-    ----------
-    ok : bool
-        Whether the address is accepted.
-    normalized : str
-        The normal form (NFC local part, lower-case domain in U-labels); empty when not ok.
-    local, ascii_domain : str
-        The normal form's local part, and its domain in A-labels; empty when not ok.
-    message : str
-        Why not, in a sentence; empty when ok.
-    """
-
-    ok: bool
-    normalized: str = ""
-    local: str = ""
-    ascii_domain: str = ""
-    message: str = ""
+    ok: bool  # whether the address is accepted
+    normalized: str = ""  # the normal form: NFC local part, lower-case domain in U-labels
+    local: str = ""  # its local part
+    ascii_domain: str = ""  # its domain in A-labels
+    message: str = ""  # the fault, in a sentence; empty when ok
 
 
 @dataclass(frozen=True, slots=True)
 class DomainEvidence:
-    """What the DNS answered for a domain.
+    """What the DNS answered for a domain."""
 
-    Attributes
-    ----------
-    domain : str
-        A-label domain that was asked.
-    outcome : DnsOutcome
-        What the answers amount to.
-    exchanges : tuple of MailExchange
-        By preference, lowest first; the domain itself for an implicit MX; empty otherwise.
-    message : str
-        What was seen, in a sentence; empty when the domain has exchanges.
-    """
-
-    domain: str
+    domain: str  # in A-labels, as it was asked
     outcome: DnsOutcome
-    exchanges: tuple[MailExchange, ...] = ()
-    message: str = ""
+    exchanges: tuple[MailExchange, ...] = ()  # lowest preference first; the domain itself for an implicit MX
+    message: str = ""  # what was seen, in a sentence; empty when the domain has exchanges
 
     @property
     def is_undeliverable(self) -> bool:
@@ -110,21 +78,11 @@ class DomainEvidence:
 
 @dataclass(frozen=True, slots=True)
 class BlacklistEvidence:
-    """Whether an exchange of the domain is on a configured blacklist.
+    """Whether an exchange of the domain is on a configured blacklist."""
 
-    Attributes
-    ----------
-    listed : bool or None
-        None: undetermined, a source could not be asked.
-    message : str
-        Which exchange on which list, or what failed; empty when clean.
-    sources : tuple of str
-        The lists that were consulted; empty when none is configured.
-    """
-
-    listed: bool | None
-    message: str = ""
-    sources: tuple[str, ...] = ()
+    listed: bool | None  # None: undetermined, since a source could not be asked
+    message: str = ""  # which exchange on which list, or what failed; empty when not listed
+    sources: tuple[str, ...] = ()  # the lists that were consulted; empty when none is configured
 
 
 class Action(StrEnum):

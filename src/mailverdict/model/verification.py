@@ -223,13 +223,7 @@ LONGEST_SENTENCE = 1_000  # characters of an error's message
 
 
 def parse_payload(payload: object, path: str = "") -> Verification:
-    """Read a payload of either revision.
-
-    Raises
-    ------
-    ContractError
-        If it is neither; a `result` other than the four verdicts is an error, too.
-    """
+    """Read a payload of either revision; `ContractError` if it is neither, or if `result` is not a verdict."""
     if is_earlier_payload(payload):
         return parse_earlier_payload(payload, path)
     email = require_field(payload, "email", str, path)

@@ -21,7 +21,7 @@ from ..checks.smtp.transport.dial import may_dial
 from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
-from ..local.smtp.engine import find_helo_name, why_undialled
+from ..local.smtp.engine import find_helo_name, no_address_message
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from ..model.settings import Blacklist
@@ -143,7 +143,7 @@ async def greet_server(backend: LocalBackend, domain: str, helo_name: str) -> Gr
     answer = await resolver.addresses(exchange)
     dialled = [a for a in map(str, answer.addresses) if may_dial(a, settings.allow_networks)]
     if not dialled:
-        return Greeting(None, f"{exchange}: {why_undialled(answer)}")
+        return Greeting(None, f"{exchange}: {no_address_message(answer)}")
     transcript: Transcript = []
     end = await drive_session(
         Session(SessionPlan(helo_name)),

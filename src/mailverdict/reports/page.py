@@ -101,7 +101,7 @@ def stacked_bar(counts: dict[str, int], label: str, *, height: int = 26) -> str:
 
 
 def legend(counts: dict[str, int], rows: int) -> str:
-    """Names beside colours, so that colour alone says nothing."""
+    """Names beside the colours, so that nothing depends on seeing colours (WCAG 1.4.1)."""
     items = (
         f"<span>{key(name)} <b>{count:,}</b> ({count / max(rows, 1):.1%})</span>"
         for name, count in counts.items()

@@ -268,7 +268,7 @@ EXCHANGES: tuple[Exchange, ...] = (*WELL_BEHAVED, *REFUSING, *LIMITING, *HOSTILE
 """All of them, in an order that never changes: it gives them their addresses."""
 
 
-# Words of letters, perhaps a number behind: what people and offices are called, and no random probe is.
+# Words of letters, perhaps a number behind: names of people and offices; random probes never match.
 NAME = re.compile(r"[^\W\d_]{1,11}(?:[._+-][^\W_]{1,14})*\d{0,4}")
 ALWAYS = frozenset({"ada", "grace", "info", "postmaster"})
 NEVER = frozenset({"nobody", "gone"})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["SandboxBackend", "World"]
 
 LOOPBACK = ("127.0.0.0/8", "::1/128")
-CLOSED_PORT = 9  # the discard service, which nobody runs
+CLOSED_PORT = 9  # the discard port, where nothing listens
 # Loopback answers at once, so that all timeouts can be short.
 SHORT_TIMEOUTS: Mapping[str, Any] = {
     "dns_timeout": 0.5,

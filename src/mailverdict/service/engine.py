@@ -89,7 +89,7 @@ class VerificationEngine:
         except TimeoutError:
             LOG.error("a single check was not answered in time")
             failure = EngineFailure.ERROR
-        except QuotaExceeded:  # of a service behind this one
+        except QuotaExceeded:  # the backend is itself a service, and its quota is used up
             failure = EngineFailure.SATURATED
         except BackendError as exc:
             failure = failure_of(exc)

@@ -90,7 +90,7 @@ def test_a_domain_whose_probe_gets_lost_is_left_undetermined():
     probes = CatchAllProbes()
     probes.add(0, pending(OK))
     probes.add(0, pending(BARE, 2))
-    assert [probes.is_lost(0), probes.is_lost(0)] == [False, True]
+    assert [probes.count_loss(0), probes.count_loss(0)] == [False, True]
     settled = dict(probes.give_up(0))
     assert {p: (e.reason, e.catch_all) for p, e in settled.items()} == {1: (None, None), 2: (Reason.INCONCLUSIVE, None)}
 

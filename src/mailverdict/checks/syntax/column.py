@@ -1,7 +1,7 @@
 """Syntax of a whole column, with Arrow and numpy: the same answers as `observe_syntax`, row by row.
 
-In this order: slice the column into pieces; split each text at its first @ (arrays.py); check the local parts of each
-piece (local_parts.py); check each distinct domain of all pieces once; combine both sides, piece by piece; join the
+In this order: slice the column into pieces; split each text at its first @, check the local parts of each piece
+(both in kernels.py); check each distinct domain of all pieces once; combine both sides, piece by piece; join the
 pieces. What the patterns cannot decide (non-ASCII texts, A-labels) is checked one by one in address.py.
 `fault_messages` then describes the refused rows. The kernels are measured; there is no Python loop over all rows.
 """

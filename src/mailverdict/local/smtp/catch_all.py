@@ -44,7 +44,7 @@ class CatchAllProbes:
     """Which domains are known to accept every address, and the answers that wait for them; by code of the domain."""
 
     def __init__(self) -> None:
-        self.addresses: dict[int, str] = {}  # the same one if it is asked again: greylisting goes by address
+        self.addresses: dict[int, str] = {}  # kept, since greylisting needs the same address at the second attempt
         self.known: dict[int, bool | None] = {}
         self.pending: defaultdict[int, list[PendingAnswer]] = defaultdict(list)
         self.wanted: set[int] = set()
@@ -82,7 +82,7 @@ class CatchAllProbes:
         return self.release(code)
 
     def give_up(self, code: int) -> Settled:
-        """Leave the domain undetermined; its answers count as they are."""
+        """Leave the domain undetermined; settle its answers without a probe result."""
         self.known[code] = None
         return self.release(code)
 
@@ -99,8 +99,8 @@ class CatchAllProbes:
             evidence = replace(evidence, classification=common)
         return evidence
 
-    def is_lost(self, code: int) -> bool:
-        """Count a probe without an answer; whether to give up on the domain."""
+    def count_loss(self, code: int) -> bool:
+        """Count a probe without an answer; return whether the domain is given up."""
         self.lost[code] += 1
         return self.lost[code] >= TRIES
 

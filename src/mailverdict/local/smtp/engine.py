@@ -39,7 +39,7 @@ from .results import ResultBuffer, find_aliases
 from .scheduler import Assignment, Scheduler
 from .tracker import ActiveSession, RecipientTracker
 
-__all__ = ["MailboxStage", "SmtpEngine", "find_helo_name", "why_undialled"]
+__all__ = ["MailboxStage", "SmtpEngine", "find_helo_name", "no_address_message"]
 
 FLUSH_ROWS = 5000  # rows that are yielded at once, before the time is up
 NOT_ASKED = -1
@@ -64,7 +64,7 @@ class MailboxStage:
         self.helo_name: str | None = None
 
     async def settle(self, batch: ObservedBatch, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
-        """Yield rows as they settle: domains without exchanges first, then what the exchanges answer."""
+        """Yield rows as they settle: domains without exchanges first, then the others."""
         results = ResultBuffer(batch)
         engine = await self.engine(batch, results)
         look_ups = asyncio.create_task(self.look_up_domains(engine, batch, results))
@@ -73,7 +73,7 @@ class MailboxStage:
             async for _ in self.run_engine(engine, look_ups):
                 for event in self.collect_events(engine, results, clock):
                     yield event
-            if engine.has_only_closed_ports() and len(batch.texts) > 1:  # one alone proves nothing
+            if engine.has_only_closed_ports() and len(batch.texts) > 1:  # a single one does not show a closed network
                 yield Noticed(PORT_CLOSED_NOTICE)
         finally:
             look_ups.cancel()
@@ -280,12 +280,12 @@ class SmtpEngine:
         host.addresses = tuple(a for a in map(str, answer.addresses) if may_dial(a, self.settings.allow_networks))
         if not host.addresses:
             classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
-            host.close_without_address(why_undialled(answer), classification)
+            host.close_without_address(no_address_message(answer), classification)
             self.close_exchange(host)
         self.scheduler.resolved(host)
 
     def close_exchange(self, host: ExchangeState) -> None:
-        """An exchange is not asked any more: its sets go on to the next, or have no other."""
+        """Reschedule the sets of an exchange that was closed."""
         for exchanges in self.sets_of.pop(host.host, ()):
             self.reschedule(exchanges)
 
@@ -349,8 +349,8 @@ class SmtpEngine:
         self.tracker.requeue_or_fail(active.assignment.exchanges)
 
 
-def why_undialled(answer: AddressAnswer) -> str:
-    """Why an exchange has no address that may be contacted."""
+def no_address_message(answer: AddressAnswer) -> str:
+    """The message about an exchange without an address that may be contacted."""
     if answer.addresses:
         shown = ", ".join(str(address) for address in answer.addresses[:3])
         return f"{shown}: not a public address, and not in allow_networks"

@@ -12,12 +12,12 @@ from .queues import ExchangeSet
 __all__ = ["RetryBatch", "RetrySchedule"]
 
 LONGEST = 900.0  # seconds; a longer wait is left to another run
-MARGIN = 0.5  # seconds; servers count from their own clock
+MARGIN = 0.5  # seconds, added because servers measure the wait with their own clock
 
 
 @dataclass(slots=True)
 class RetryBatch:
-    """What one exchange set is asked again at one time."""
+    """Addresses and probes of one exchange set that are due together."""
 
     exchanges: ExchangeSet
     positions: list[int] = field(default_factory=list)
@@ -25,7 +25,7 @@ class RetryBatch:
 
 
 class RetrySchedule:
-    """When greylisted addresses are asked again; each one once."""
+    """Schedules the second attempts of greylisted addresses and probes, one each."""
 
     def __init__(self, wait: float) -> None:
         self.wait = wait  # seconds where the server names no time; 0: no second attempt

@@ -20,8 +20,8 @@ __all__ = ["CLIENT_REFUSED", "UNCLEAR", "ClosedExchange", "ExchangeState"]
 CLIENT_REFUSED = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
 MOST_FAILED = 2  # sessions in a row that failed without an answer: the next one would fail too
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
-TRIAL_STEP = 1  # refusals beyond the budget: to the number from which a default Postfix delays its replies
-TRIAL_WORTH = 20  # budgets of waiting addresses that make a trial worth its risk, a QUIT that takes a second
+TRIAL_STEP = 1  # refusals added in a trial session: 9 + 1 is where a default Postfix begins to delay replies
+TRIAL_WORTH = 20  # budgets of addresses that must wait for a trial, since a delayed QUIT costs about a second
 UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
@@ -78,7 +78,7 @@ class ExchangeState:
         self.closed = self.closed or ClosedExchange(classification, end.detail, end.phase, end.reached, inferred)
 
     def close_without_address(self, detail: str, classification: Classification | None = None) -> None:
-        """There is no address that may be contacted."""
+        """Close because the exchange has no address that may be contacted."""
         self.has_no_address = True
         not_dialled = classify_failure(ConnectionFailure(FailureKind.NOT_DIALLED))
         self.close(SessionEnd(classification or not_dialled, "connect", detail))
@@ -86,7 +86,7 @@ class ExchangeState:
     # --- what a session is allowed ------------------------------------------------------------
 
     def grant_budget(self, waiting: int, *, is_pipelining: bool) -> int:
-        """Refusals that a session may meet; where many addresses wait, one session tries a step more.
+        """Return the refusal budget of a session; one session at a time tries a higher one if many addresses wait.
 
         A larger budget allows larger windows, so it only helps where the server pipelines.
         """
@@ -109,7 +109,7 @@ class ExchangeState:
             self.close(SessionEnd(classification, "rcpt", str(reply), reached="mail"), inferred=True)
 
     def observe_limit(self, seen: LimitObserved) -> None:
-        """Keep to a limit that the server showed."""
+        """Lower the limits to what the server showed."""
         plan = self.plan
         self.plan = replace(
             plan,
@@ -148,7 +148,7 @@ class ExchangeState:
             self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
     def back_off(self, end: SessionEnd, now: float, jitter: float) -> None:
-        """Half the sessions and a wait that doubles, by a `jitter` from 0 to 1; after too many in a row, close."""
+        """Halve the sessions and double the wait, with jitter (0 to 1); close after too many capacity replies."""
         self.capacity_replies += 1
         self.limit = max(1, self.limit // 2)
         if self.capacity_replies > self.settings.capacity_attempts:
@@ -157,7 +157,10 @@ class ExchangeState:
         self.not_before = max(self.not_before, now + wait * (0.5 + jitter))
 
     def record_failure(self, end: SessionEnd, address: str) -> None:
-        """Close for dead addresses at once, for refusals of this client after a few, for other failures after two."""
+        """Close the exchange if three or all of its addresses are dead, or after repeated refusals or failures.
+
+        These are `protected_after` refusals of this client, or two sessions in a row that failed without an answer.
+        """
         assert end.classification is not None
         self.failed_sessions = 0 if end.asked else self.failed_sessions + 1
         if end.phase == "connect":

@@ -3,7 +3,7 @@
 Limits apply at once over all exchanges, per exchange set, per exchange host and per IP address: many host
 names may lead to one machine, and the machine counts the sessions.
 
-A set that cannot be served waits for what it lacks: a host (its look-up, its back-off, a place among its sessions)
+A set that cannot be served waits for what it lacks: a host (its look-up, its back-off, a free session)
 or an IP address. When that becomes free, the set with the longest queue is tried, and the next one only if there
 is room left: however many sets wait, an event costs no more than the sessions it allows.
 """
@@ -24,7 +24,7 @@ __all__ = ["Assignment", "Scheduler"]
 
 BATCH = 32  # sets to look at before the sessions under way get their turn
 LOOK_UPS = "look-ups"  # what a set waits for if too many look-ups are under way; not the name of a host or address
-WORTH_ANOTHER = 3  # budgets of waiting addresses before a further session on the same set is worth its greeting
+WORTH_ANOTHER = 3  # budgets of addresses; a further session on a set is opened only if more wait
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ class Scheduler:
     # --- what could be served --------------------------------------------------------------------
 
     def offer(self, exchanges: ExchangeSet, freed_by: str = "") -> bool:
-        """Make a set ready if it has enough for a session; whether it was."""
+        """Make a set ready if enough addresses wait; return whether it was made ready."""
         if exchanges.is_queued or not self.is_worth_a_session(exchanges):
             return False
         exchanges.is_queued = True
@@ -95,7 +95,7 @@ class Scheduler:
             self.freed.append(name)
 
     def offer_waiting(self) -> None:
-        """Make ready the first set of each line that is still worth a session."""
+        """Make ready the first set that waits for each freed host or address and still needs a session."""
         while self.freed:
             line = self.lines[name := self.freed.pop()]
             while line.heap and not self.offer(line.pop(), name):
@@ -166,7 +166,7 @@ class Scheduler:
         return host.host
 
     def resolved(self, host: ExchangeState) -> None:
-        """A host's addresses are known."""
+        """Free the sets that wait for a host's look-up, or for any look-up to end."""
         self.resolving.discard(host.host)
         self.free(host.host)
         self.free(LOOK_UPS)
@@ -185,7 +185,7 @@ class Scheduler:
         found.exchanges.starting += 1
 
     def on_first_answer(self, found: Assignment) -> None:
-        """A session got its first answer: another one may pay."""
+        """A session got its first answer: another session may be opened."""
         found.exchanges.starting -= 1
         self.offer(found.exchanges)
 

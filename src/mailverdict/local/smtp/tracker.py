@@ -34,7 +34,7 @@ from .scheduler import Assignment
 __all__ = ["MOVES", "ActiveSession", "RecipientState", "RecipientTracker"]
 
 DROPS = 2  # sessions that broke on one address before this counts as its answer
-FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # no other exchange would reply anything else
+FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
 SHOWN = 400  # characters of a reply that are kept
 
 
@@ -117,7 +117,7 @@ class RecipientTracker:
     def add(self, exchanges: ExchangeSet, positions: Positions) -> None:
         """Queue the addresses of a domain."""
         if self.state_array[positions].any():
-            raise ValueError("an address is queued for the first time only once")
+            raise ValueError("these addresses were queued before")
         self.state_array[positions] = S.QUEUED
         self.unsettled += len(positions)
         exchanges.add(positions)
@@ -249,7 +249,7 @@ class RecipientTracker:
     # --- settling --------------------------------------------------------------------------------------
 
     def settle(self, position: int, evidence: MailboxEvidence, state: RecipientState = S.ANSWERED) -> None:
-        """An address is done."""
+        """Settle one address."""
         self.move(position, state)
         self.unsettled -= 1
         self.began.pop(position, None)
@@ -257,7 +257,7 @@ class RecipientTracker:
         self.results.add(position, evidence)
 
     def settle_all(self, settled: Iterable[tuple[int, MailboxEvidence]]) -> None:
-        """Addresses that waited for their domain are done."""
+        """Settle addresses that waited for the probe of their domain."""
         for position, evidence in settled:
             self.settle(position, evidence)
 
@@ -316,21 +316,21 @@ class RecipientTracker:
         """Probes to send again; a domain whose probe breaks sessions stays undetermined."""
         again = []
         for recipient, code in active.probes.items():
-            if recipient == end.recipient and self.probes.is_lost(code):
+            if recipient == end.recipient and self.probes.count_loss(code):
                 self.settle_all(self.probes.give_up(code))
             else:
                 again.append(code)
         return again
 
     def requeue_or_fail(self, exchanges: ExchangeSet) -> None:
-        """Settle what has no exchange left; the rest stays in its queue for the next one."""
+        """Settle the addresses that have no exchange left; the others wait for the next exchange."""
         for positions in exchanges.drain_unservable():
             self.abandon(positions, closed_evidence(*pick_closed(exchanges)))
         if exchanges.probes and exchanges.host_for(0) is None:
             self.give_up_probes(exchanges)
 
     def give_up(self, exchanges: ExchangeSet, evidence: MailboxEvidence) -> None:
-        """No answer for the whole deadline: settle what waits with how the last session ended."""
+        """Settle all waiting addresses of a set without an answer for a whole deadline, with the last failure."""
         exchanges.silent_for = 0.0
         for queue in exchanges.queues:
             self.abandon(queue.drain(), evidence)

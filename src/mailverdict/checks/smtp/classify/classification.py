@@ -12,7 +12,7 @@ __all__ = ["ABOUT_MAILBOX", "Action", "Classification", "ConnectionFailure", "Fa
 
 
 ABOUT_MAILBOX = frozenset({None, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL})
-"""Reasons that only the mailbox can cause: another exchange would give the same."""
+"""Reasons about the mailbox itself, which every exchange of the domain would give."""
 
 
 class FailureKind(StrEnum):

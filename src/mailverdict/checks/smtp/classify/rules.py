@@ -4,7 +4,7 @@ The order is the meaning. A refusal often contains words of several causes, so c
 missing mailbox stand above the mailbox rules. The heading of each section says why the section stands there.
 
 Four classes of refusals: of the *client* (this machine: IP address, reverse DNS, rates), of the *sender* (HELO name,
-MAIL FROM, right to send), of the *recipient* (its mailbox), and trouble of the *server* itself.
+MAIL FROM, right to send), of the *recipient* (its mailbox), and failures of the *server*.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .vocabulary import (
     RETRY_WORDS,
     REVERSE_DNS_WORDS,
     SENDER_WORDS,
-    SERVER_TROUBLE_WORDS,
+    SERVER_FAILURE_WORDS,
     ReplyText,
 )
 
@@ -385,7 +385,7 @@ RULES: tuple[Rule, ...] = (
          seen="QQ documents this as a flood of recipients, not an unknown user"),
 
     # 15. Other transient replies (4xx): the code alone never establishes that a mailbox does not exist.
-    # First texts with a known meaning, then trouble of the server, then "unknown" without proof, then policies. What
+    # First texts with a known meaning, then failures of the server, then "unknown" without proof, then policies. What
     # is left and asks to try again later is greylisting.
     Rule("postscreen_after_220", Reason.GREYLISTED, code="450", enhanced=r"4\.3\.2", phases="rcpt", retry_after=1.0,
          sample="rcpt 450 4.3.2 Service currently unavailable",
@@ -402,7 +402,7 @@ RULES: tuple[Rule, ...] = (
     Rule("server_busy", Reason.INCONCLUSIVE, code=TRANSIENT, action=Action.BACK_OFF,
          text=r"\b(?:server|system|service|host)\b[^.;]{0,20}\bbusy|too busy|high load",
          sample="mail 421 Server busy, try again later", seen="capacity in other words"),
-    Rule("server_trouble", Reason.INCONCLUSIVE, code=TRANSIENT, text=SERVER_TROUBLE_WORDS,
+    Rule("server_trouble", Reason.INCONCLUSIVE, code=TRANSIENT, text=SERVER_FAILURE_WORDS,
          sample="rcpt 451 Temporary local problem - please try later",
          seen="Exim, and the wording of RFC 5321 4.2.3 for 451"),
     Rule("soft_unknown", Reason.INCONCLUSIVE, code=TRANSIENT, enhanced=r"4\.[126]\.[1-9]\d*", phases="rcpt",
@@ -428,7 +428,7 @@ RULES: tuple[Rule, ...] = (
          seen="all other 4xx"),
 
     # 16. Other permanent replies (5xx), by phase: before RCPT nothing but client and sender is known.
-    # Last, because every rule above knows more.
+    # Last, because every rule above is more specific.
     Rule("banner_refused", Reason.PROTECTED, code=PERMANENT, phases="banner",
          sample="banner 554 Transaction failed", seen="only the client's IP address is known at the greeting"),
     Rule("ehlo_refused", Reason.PROTECTED, code=PERMANENT, phases="ehlo",

@@ -34,7 +34,7 @@ __all__ = [
     "RETRY_WORDS",
     "REVERSE_DNS_WORDS",
     "SENDER_WORDS",
-    "SERVER_TROUBLE_WORDS",
+    "SERVER_FAILURE_WORDS",
     "ReplyText",
     "normalize_text",
     "phrases",
@@ -131,7 +131,7 @@ SERVER_FAILURE = phrases(r"""
     errors?  problems?  fail\w*  trouble  issues?  unavailable  exhausted  insufficient  full  down  not available
     timed? ?out  corrupt\w*  crash\w*
 """)
-SERVER_TROUBLE_WORDS = phrases(rf"""
+SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
     insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
@@ -266,7 +266,7 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
 OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
-    go away  temporar  \b(?:domain|host|list|argument|parameter)\b  {RETRY_WORDS}  {SERVER_TROUBLE_WORDS}
+    go away  temporar  \b(?:domain|host|list|argument|parameter)\b  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
 

@@ -50,7 +50,7 @@ from .windows import OpenTransaction, WindowCommand, is_misplaced, plan_window, 
 __all__ = ["Session"]
 
 CLOSING = 421
-UNDELAYED = 2  # refusals before which a slow RCPT reply is the server's usual speed, as with callouts
+UNDELAYED = 2  # delays before this many refusals are not caused by them: some servers call out for each recipient
 UNLIMITED = 1 << 31
 READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit")}
 
@@ -398,7 +398,7 @@ class Session:
     def on_rcpt_reply(
         self, sent: WindowCommand, recipient: Recipient, reply: Reply
     ) -> RecipientAnswer | LimitObserved | None:
-        """The answer about a recipient; None or a limit if the recipient is to be asked again."""
+        """Return the answer about a recipient, or a limit, or None; without an answer the recipient is asked again."""
         if not self.has_transaction:
             return None  # its MAIL was refused: this reply is about that
         self.asked += 1

@@ -254,7 +254,7 @@ class SessionProtocol(asyncio.Protocol):
         return None
 
     def send(self, data: bytes) -> None:
-        """Write commands; a reply that is there before its command makes the order of replies unreliable."""
+        """Write commands; after a reply that arrived before its command, later replies cannot be assigned."""
         is_early = self.parser.is_inside or any(reply.code != CLOSING for reply in self.replies)
         if is_early and not self.failure:
             self.replies.clear()
