@@ -32,6 +32,16 @@ class Clock:
         return self.now
 
 
+class FastClock:
+    """Runs 30 times as fast as the wall clock, so that an outage of a minute takes two seconds."""
+
+    def __init__(self) -> None:
+        self.begun = time.time()
+
+    def __call__(self) -> float:
+        return self.begun + 30 * (time.time() - self.begun)
+
+
 class PatientSelector(selectors.DefaultSelector):
     """Waits in short slices and counts no slice for longer than it was meant to be."""
 

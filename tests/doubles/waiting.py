@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import threading
+import time
 from collections.abc import Callable
 
 INTERVAL = 0.005  # seconds
 
 
-def wait_until(condition: Callable[[], object]) -> None:
-    """Return when a condition holds; pytest's own time-out ends what never does."""
+def wait_until(condition: Callable[[], object], timeout: float = math.inf) -> bool:
+    """Return whether a condition holds within `timeout` seconds; without one, pytest's own time-out applies."""
     pause = threading.Event()
+    deadline = time.monotonic() + timeout
     while not condition():
+        if time.monotonic() > deadline:
+            return False
         pause.wait(INTERVAL)
+    return True

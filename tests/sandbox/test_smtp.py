@@ -152,13 +152,13 @@ def test_texts_are_filled_in() -> None:
 
 
 def test_greylisting_lets_in_who_comes_back_after_its_wait() -> None:
-    exchange = Exchange("mx.a.example", "", greylist=0.05)
+    exchange = Exchange("mx.a.example", "", greylist=60)
     ask = ["RSET", "MAIL FROM:<>", "RCPT TO:<ada@a.example>"]
 
     async def action(server: SmtpServer) -> list[str]:
         client = await connect(server, exchange)
         replies = [await client.read(), *await client.say(*ask), *await client.say(*ask)]
-        await asyncio.sleep(0.06)
+        await asyncio.sleep(61)  # skipped, as all waits of this module
         other = await connect(server, exchange)
         replies += [await other.read(), *await other.say(*ask)]
         await client.close()
@@ -180,7 +180,7 @@ def test_greylisting_lets_in_who_comes_back_after_its_wait() -> None:
         "250",
         "250",
     ]
-    assert "1 seconds" in replies[3]
+    assert "60 seconds" in replies[3]
 
 
 def test_delay_and_punishment_come_out_in_order() -> None:

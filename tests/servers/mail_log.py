@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import time
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.doubles.waiting import wait_until
 
 LINE = re.compile(r".*? (?P<face>[\w-]+)/smtpd\[\d+\]: (?P<event>connect|disconnect) from \S+(?P<commands>.*)")
 PATIENCE = 10.0
@@ -34,12 +35,16 @@ class Account:
 
     def text(self) -> str:
         """What was written since; read once every session that began is over."""
-        give_up = time.monotonic() + PATIENCE
-        while True:
-            text = self.path.read_bytes()[self.start :].decode(errors="replace")
-            if text.count(": connect from") == text.count(": disconnect from") or time.monotonic() > give_up:
-                return text
-            time.sleep(0.05)
+        wait_until(self.is_quiet, PATIENCE)
+        return self.read()
+
+    def read(self) -> str:
+        return self.path.read_bytes()[self.start :].decode(errors="replace")
+
+    def is_quiet(self) -> bool:
+        """Whether every session that began is over."""
+        text = self.read()
+        return text.count(": connect from") == text.count(": disconnect from")
 
     def events(self) -> list[re.Match[str]]:
         """Connections made and ended, in order."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mailverdict.sandbox.dns import DomainRecords
+from tests.doubles.waiting import wait_until
 from tests.servers.install import FOLDER
 
 DNS = "127.0.50.53"
@@ -22,7 +22,7 @@ PATIENCE = 20.0  # seconds that a server may take to start or to stop
 
 @dataclass(frozen=True)
 class Listener:
-    """A server, or one face of a server that has many, on an address of its own.
+    """A server, or one of the configurations of a server, at its own address.
 
     Attributes
     ----------
@@ -69,16 +69,19 @@ def is_free(address: str, port: int) -> bool:
 
 
 def await_listening(address: str, port: int, process: subprocess.Popen[bytes] | None = None) -> None:
-    """Return once somebody listens there."""
-    give_up = time.monotonic() + PATIENCE
-    while time.monotonic() < give_up:
-        if process is not None and process.poll() is not None:
-            break
-        with socket.socket() as client:
-            if client.connect_ex((address, port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"nobody listens at {address} port {port}")
+    """Return once a server listens there."""
+    wait_until(lambda: has_ended(process) or is_listening(address, port), PATIENCE)
+    if has_ended(process) or not is_listening(address, port):
+        raise RuntimeError(f"no server listens at {address} port {port}")
+
+
+def has_ended(process: subprocess.Popen[bytes] | None) -> bool:
+    return process is not None and process.poll() is not None
+
+
+def is_listening(address: str, port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex((address, port)) == 0
 
 
 def start(command: list[str], log: Path) -> subprocess.Popen[bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import pandas as pd
@@ -17,16 +16,6 @@ from tests.widgets.paced import paced_service
 KINDS = ("ada", "gone", "info", "full")
 QUICK = mv.PollSchedule(steps=((600, 0.05),))
 SLOW = mv.PollSchedule(steps=((600, 1.5),))
-
-
-class HastyClock:
-    """Thirty seconds in one, so that an outage of a minute is over soon."""
-
-    def __init__(self) -> None:
-        self.begun = time.time()
-
-    def __call__(self) -> float:
-        return self.begun + 30 * (time.time() - self.begun)
 
 
 @pytest.fixture

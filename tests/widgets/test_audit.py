@@ -14,7 +14,8 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.widgets import Audit
 from mailverdict.widgets.listing import PAGE_ROWS
-from tests.widgets.conftest import QUICK, SLOW, HastyClock, press, ready, said, wait_for_settled
+from tests.doubles.clock import FastClock
+from tests.widgets.conftest import QUICK, SLOW, press, ready, said, wait_for_settled
 from tests.widgets.paced import Cable, paced_service, paid
 
 SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -132,7 +133,7 @@ def test_a_new_kernel_resumes_from_the_journal(contacts, service, tmp_path):
 
 def test_a_service_that_goes_away_leaves_a_message_a_partial_result_and_a_way_on(contacts, service, tmp_path):
     cable = Cable()
-    backend = mv.RemoteBackend(service.url, poll=SLOW, transport=cable, clock=HastyClock())
+    backend = mv.RemoteBackend(service.url, poll=SLOW, transport=cable, clock=FastClock())
     audit = ready(contacts, backend, validation_type="smtp", journal=tmp_path / "j.db")
     press(audit._panel.form.go)
     wait_for_settled(audit, 3)
