@@ -147,7 +147,7 @@ def measure(stub: Stub, scenario: Scenario, contestant: Contestant, into: Measur
 
 
 def check_conduct(counts: Counter[str]) -> None:
-    """Nobody may open a session too many, speak out of turn, send a message or leave without a word."""
+    """Fail if a client opened too many sessions, sent a command too early or a message, or closed without QUIT."""
     ill = ("sessions beyond the limit", "commands sent too early", "messages", "sessions without QUIT")
     broken = {name: counts[name] for name in ill if counts[name]}
     if broken:
@@ -155,7 +155,7 @@ def check_conduct(counts: Counter[str]) -> None:
 
 
 def check_answers(name: str, codes: Codes, column: list[str]) -> None:
-    """A fast wrong answer is worth nothing."""
+    """Fail if a reply code is not the expected one."""
     expected = {address: 250 if address.startswith("user") else 550 for address in column}
     wrong = Counter(f"{code} as {codes.get(each, 0)}" for each, code in expected.items() if codes.get(each) != code)
     if wrong:

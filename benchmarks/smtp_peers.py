@@ -23,34 +23,34 @@ TASKS = 200
 HELO_NAME = "bench.example"
 Codes = dict[str, int]
 Queues = Mapping[int, Iterable[str]]  # addresses by exchange
-Lane = tuple[str, deque[str]]
+HostQueue = tuple[str, deque[str]]
 
 
-def lanes_of(queues: Queues) -> list[Lane]:
-    """What asks an exchange: so many in turn as it takes at once, sharing its addresses; the longest first."""
+def host_queues(queues: Queues) -> list[HostQueue]:
+    """One entry per session: host and its remaining addresses, which sessions of one host share; the longest first."""
     shared = [(host_of(exchange), deque(addresses)) for exchange, addresses in queues.items()]
-    shared.sort(key=lambda lane: -len(lane[1]))
-    return [lane for lane in shared for _ in range(SESSIONS_PER_EXCHANGE)]
+    shared.sort(key=lambda queue: -len(queue[1]))
+    return [queue for queue in shared for _ in range(SESSIONS_PER_EXCHANGE)]
 
 
 def ask_smtplib(port: int, queues: Queues) -> Codes:
     """Ask with smtplib in 64 threads."""
     codes: Codes = {}
 
-    def work(lane: Lane) -> None:
-        host, addresses = lane
+    def work(queue: HostQueue) -> None:
+        host, addresses = queue
         while addresses:
             try:
                 address = addresses.popleft()
             except IndexError:
-                return  # the other lane was quicker
+                return  # the other session of this host took the last one
             with smtplib.SMTP(host, port, HELO_NAME) as client:
                 client.ehlo()
                 client.mail("")
                 codes[address] = client.rcpt(address)[0]
 
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(work, lanes_of(queues)))
+        list(pool.map(work, host_queues(queues)))
     return codes
 
 
@@ -62,7 +62,7 @@ def ask_aiosmtplib(port: int, queues: Queues) -> Codes:
 async def ask_in_tasks(port: int, queues: Queues) -> Codes:
     """Do it."""
     codes: Codes = {}
-    todo = deque(lanes_of(queues))
+    todo = deque(host_queues(queues))
 
     async def work() -> None:
         while todo:

@@ -1,8 +1,8 @@
 """Exchanges for benchmarks: hundreds of them in one process, quick, strict about sessions, and slow on demand.
 
 Every reply comes a set time after its command, as over a network. A server may punish refusals as a default
-Postfix does: after 10 in a session it waits a second before every reply, at 20 it hangs up. Each exchange takes
-two sessions at once and counts everything. The DNS of their domains is served beside them.
+Postfix does: after 10 in a session it waits a second before every reply, at 20 it closes the connection. Each exchange
+takes two sessions at once and counts everything. The DNS of their domains is served beside them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Session(asyncio.Protocol):
         self.due = 0.0
         self.unsaid = 0
         self.counted = False
-        self.is_over = False  # the last reply is on its way
+        self.is_over = False  # closing: the last reply is queued
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -128,7 +128,7 @@ class Session(asyncio.Protocol):
         return self.hall.manners.punishes and self.refused >= SOFT_LIMIT
 
     def answer_slowly(self, line: bytes) -> None:
-        """Reply to one command after a second more; at the hard limit, hang up."""
+        """Reply to one command after a second more; at the hard limit, close the connection."""
         if self.refused >= HARD_LIMIT:
             self.hall.counts["sessions cut"] += not self.is_over
             self.say([b"421 4.7.0 Error: too many errors"], penalty=PENALTY, last=True)
@@ -154,7 +154,7 @@ class Session(asyncio.Protocol):
         return b"250 2.0.0 Ok"
 
     def say(self, replies: list[bytes], *, penalty: float = 0.0, last: bool = False) -> None:
-        """Write replies when they are due; after the last ones hang up."""
+        """Write replies when they are due; after the last ones close the connection."""
         if self.is_over or not replies:
             return
         self.is_over = last

@@ -1,4 +1,4 @@
-"""For every test: loopback only, the same examples each time, patient event loops, a data folder of its own."""
+"""For every test: loopback only, the same examples each time, event loops whose time-outs do not depend on the machine's speed, a data folder of its own."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests import ROOT
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-ELSEWHERE = [
+EXTERNAL = [
     ('<script src="https://cdn.test/x.js"></script>', "a script"),
     ('<script src="//cdn.test/x.js"></script>', "one by the page's own scheme"),
     ('<link rel="stylesheet" href="https://fonts.test/css">', "a style sheet"),
@@ -26,7 +26,7 @@ ELSEWHERE = [
     ('<p style="background:url(//images.test/x.png)">', "one on an element"),
     ('<script>import("https://cdn.test/x.mjs")</script>', "a module, when the script runs"),
 ]
-AT_HOME = [
+INTERNAL = [
     ('<a href="https://elsewhere.test/">', "a link is followed by a person"),
     ('<link rel="canonical" href="https://docs.test/">', "says where the page lives"),
     ('<script src="../assets/x.js"></script>', "a file of the site"),
@@ -62,21 +62,21 @@ def test_every_public_name_is_in_the_reference():
     assert set(mv.__all__) - documented - listed - inside - {"errors"} == set()
 
 
-@pytest.mark.parametrize(("page", "why"), ELSEWHERE, ids=[why for _, why in ELSEWHERE])
+@pytest.mark.parametrize(("page", "why"), EXTERNAL, ids=[why for _, why in EXTERNAL])
 def test_what_is_fetched_from_elsewhere_is_found(tmp_path, page, why):
     (tmp_path / "page.html").write_text(page)
     assert len(list(errors(tmp_path))) == 1
     assert main(tmp_path) == 1
 
 
-@pytest.mark.parametrize(("page", "why"), AT_HOME, ids=[why for _, why in AT_HOME])
-def test_what_stays_at_home_is_let_be(tmp_path, page, why):
+@pytest.mark.parametrize(("page", "why"), INTERNAL, ids=[why for _, why in INTERNAL])
+def test_links_within_the_site_are_accepted(tmp_path, page, why):
     (tmp_path / "page.html").write_text(page)
     assert list(errors(tmp_path)) == []
     assert main(tmp_path) == 0
 
 
-def test_a_site_without_pages_is_no_success(tmp_path):
+def test_a_site_without_pages_is_an_error(tmp_path):
     assert main(tmp_path) == 1
 
 

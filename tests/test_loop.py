@@ -1,4 +1,4 @@
-"""The bridge from sync to async: it works wherever it is called, and Ctrl-C is felt."""
+"""The bridge from sync to async: it works wherever it is called, and Ctrl-C interrupts it."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ class TestZonesWithIpv6:
         assert check({**self.host, **entries}, Blacklist(zones=[ZONE])).listed is listed, why
 
 
-class TestThrift:
+class TestNumberOfQuestions:
     def test_each_address_is_looked_up_once_in_a_zone(self):
         hosts = [f"mx{n}.example" for n in range(5)]
         zones = {**dict.fromkeys(hosts, HOST), **TEST_ENTRY}

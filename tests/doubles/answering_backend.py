@@ -92,12 +92,12 @@ class AnsweringBackend:
 
 
 def deferred(email: str, _: str) -> list[Event]:
-    """The backend puts the address off."""
+    """The backend defers the address."""
     return [Deferred((email,), "quota")]
 
 
 def forgotten(email: str, _: str) -> list[Event]:
-    """The backend passes the address over."""
+    """The backend gives no row for the address."""
     return []
 
 

@@ -260,7 +260,7 @@ class ScriptedService:
         return {**base, "status": "valid" if valid else "invalid", "details": details}
 
     def forget_told(self) -> None:
-        """A client that died may ask again for what it was told: that is no fault of its."""
+        """A client that was killed may poll finished jobs again; this is not a violation."""
         self.told_over.clear()
 
 

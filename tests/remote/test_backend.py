@@ -150,11 +150,11 @@ def test_one_backend_serves_many_calls_and_event_loops() -> None:
 def test_a_transport_that_was_given_is_closed_with_the_backend_and_not_before() -> None:
     closed = []
 
-    class Watched(httpx.MockTransport):
+    class RecordingTransport(httpx.MockTransport):
         async def aclose(self) -> None:
             closed.append(True)
 
-    backend = RemoteBackend(URL, transport=Watched(lambda _: httpx.Response(500)), jitter=lambda: 0.0)
+    backend = RemoteBackend(URL, transport=RecordingTransport(lambda _: httpx.Response(500)), jitter=lambda: 0.0)
 
     async def main(loop: VirtualLoop) -> None:
         with pytest.raises(ServiceError):

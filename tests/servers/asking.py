@@ -27,7 +27,7 @@ def ask(host: str, mail_from: str, address: str) -> Said:
             said = ask_open(client, mail_from, address)
         client.docmd("QUIT")
     except smtplib.SMTPServerDisconnected:
-        pass  # a server that hangs up has said what it had to say
+        pass  # the server closed the connection; its replies are complete
     finally:
         client.close()
     return said

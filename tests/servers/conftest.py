@@ -68,7 +68,7 @@ def servers() -> Iterator[Servers]:
     with ExitStack() as stack:
         run = Path(tempfile.mkdtemp(prefix="mailverdict-servers-"))
         stack.callback(shutil.rmtree, run, ignore_errors=True)
-        run.chmod(0o755)  # the servers give up root
+        run.chmod(0o755)  # the servers drop root
         dns = DnsServer(zones(), host=DNS, port=53)
         run_sync(dns.start())
         stack.callback(lambda: run_sync(dns.stop()))

@@ -1,4 +1,4 @@
-"""An Exim with many faces: one access control list for each address it listens on."""
+"""Exim: one access control list for each address it listens on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.servers.world import KNOWN, PROGRAMS, Listener, await_listening, star
 STAGES = ("connect", "helo", "mail", "rcpt")
 VERIFIED = "require verify = recipient\n  accept"
 USER = "Debian-exim"
-FAILURES = 3  # of one session, after which `impatient` hangs up
+FAILURES = 3  # of one session, after which `impatient` closes the connection
 
 FACES: dict[str, dict[str, str]] = {
     "plain": {},

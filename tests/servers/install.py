@@ -24,7 +24,7 @@ POSTGRESQL = Path("/usr/lib/postgresql")
 APT = ("apt-get", "-o", "Acquire::Retries=2", "-o", "Acquire::http::Timeout=20", "-o", "DPkg::Lock::Timeout=60")
 PATIENCE = 150.0  # seconds for everything
 QUIET = {"DEBIAN_FRONTEND": "noninteractive", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-USERS = ("postfix", "Debian-exim")  # the users that the servers give up root for
+USERS = ("postfix", "Debian-exim")  # the users that the servers run as after they drop root
 GROUPS = ("postdrop",)  # Postfix does not start without a group for its drop
 
 

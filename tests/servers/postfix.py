@@ -1,4 +1,4 @@
-"""A Postfix with many faces: one `smtpd` for each address, with options of its own (master(5))."""
+"""Postfix: one `smtpd` for each address, with its own options (master(5))."""
 
 from __future__ import annotations
 

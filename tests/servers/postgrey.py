@@ -13,7 +13,7 @@ DELAY = 2  # seconds that it wants; its default is 300
 
 
 class Postgrey:
-    """A postgrey with a memory of its own."""
+    """A postgrey with its own database."""
 
     def __init__(self, run: Path) -> None:
         self.run = run

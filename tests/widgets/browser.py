@@ -40,7 +40,7 @@ class AuditPage:
     errors: list[str] = field(default_factory=list)
 
     def watch(self) -> None:
-        """Note errors; let nothing out."""
+        """Note errors; block other hosts."""
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.route(re.compile("^https?://"), self.judge)
 
@@ -88,7 +88,7 @@ class AuditPage:
         )
 
     def save(self, to: Path) -> Path:
-        """Make the file and take it home."""
+        """Make the file and download it."""
         self.button("Make file").click()
         link = self.audit.locator("a.mv-save")
         link.wait_for()
@@ -134,7 +134,7 @@ def open_in_lab(opened: AuditPage, url: str, notebook: str) -> None:
 
 
 def run_all(page: Any) -> None:
-    """Run all cells; said while the session is connecting it is silently forgotten, so it is said until it is heard."""
+    """Run all cells. JupyterLab ignores the command while it connects, so it is repeated until the cells run."""
     from playwright.sync_api import TimeoutError as NotYet
 
     page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for()

@@ -1,4 +1,4 @@
-"""Suggestions: what a slip was meant to be, and silence for every domain that is real."""
+"""Suggestions: typing errors and their providers; no suggestion for real domains."""
 
 from __future__ import annotations
 
