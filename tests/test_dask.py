@@ -68,7 +68,7 @@ def test_each_distinct_address_is_asked_once_whatever_partitions_it_is_in(ddf):
     ]
 
 
-def test_computing_again_asks_nobody_even_when_nobody_is_there_any_more(ddf):
+def test_computing_again_uses_no_network(ddf):
     with mv.sandbox.World() as world:
         out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
         asked = world.dns.count()
@@ -131,7 +131,7 @@ def test_an_address_that_came_later_is_pending():
     assert out.compute(scheduler="sync")["email_status"].tolist() == ["pending"]
 
 
-def test_a_backend_that_fails_is_told_at_the_call(ddf):
+def test_a_backend_that_fails_is_reported_at_the_call(ddf):
     with pytest.raises(BackendError, match="gone away") as caught:
         mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend([BackendError("gone away")]), progress=False)
     assert caught.value.partial.num_rows == 5

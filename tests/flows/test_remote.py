@@ -177,7 +177,7 @@ def test_a_failure_keeps_what_is_settled_on_the_error_and_in_the_journal(bench: 
     }
 
 
-def test_a_cancelled_run_is_gone_on_with_and_nothing_is_paid_twice(tmp_path: Path) -> None:
+def test_a_cancelled_run_is_resumed_and_nothing_is_paid_twice(tmp_path: Path) -> None:
     bench = Bench(tmp_path, duration=lambda _: 0.3)
     run = mv.start(addresses(150), validation_type="smtp", backend=bench.backend, journal=bench.journal)
     wait_until(lambda: bench.service.jobs)

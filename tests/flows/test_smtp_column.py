@@ -265,7 +265,7 @@ def test_greylisted_addresses_are_asked_once_more_and_their_probe_with_them():
     assert len(world.smtp.stats(exchange.host).rcpts) == 3
 
 
-def test_a_lone_greylisted_address_is_told_so_at_once():
+def test_a_single_greylisted_address_is_reported_at_once():
     rows, world = play(["ada@greylisting.example"])
     assert reasons(rows) == ["greylisted"]
     assert world.smtp.stats("mx.greylisting.example").rcpts["ada@greylisting.example"] == 1
@@ -346,7 +346,7 @@ def test_capacity_is_waited_out_and_then_given_up():
     assert world.smtp.stats("mx.crowded.example").sessions == 5  # the first and capacity_attempts more
 
 
-def test_a_punishing_server_is_asked_within_its_patience():
+def test_the_refusal_budget_of_a_server_that_closes_early_is_kept():
     emails = [f"{'ada' if i % 3 else 'nobody'}{i}@strict.example" for i in range(120)]
     known = frozenset(email.partition("@")[0] for email in emails if email.startswith("ada"))
     exchange = Exchange("mx.strict.example", "cuts at ten refusals", mailboxes=known, cut_after=10)

@@ -80,7 +80,7 @@ def test_an_empty_cell_has_a_status_and_nothing_else(out):
     assert row.drop("status").isna().all()
 
 
-def test_a_cell_that_is_no_text_is_invalid_and_says_what_it_is(out):
+def test_a_cell_that_is_not_text_is_invalid_and_its_type_is_named(out):
     row = out.iloc[5]
     assert (row["verdict"], row["status"], row["error"], row["reasons"]) == ("invalid", "done", "REGEX", "")
     assert row["error_message"] == "the cell holds a number, not text"

@@ -184,7 +184,7 @@ def test_a_subclass_of_a_frame_stays_one():
     ],
     ids=lambda v: str(v)[:20] if isinstance(v, str) else type(v).__name__,
 )
-def test_a_column_that_is_not_there_once_is_told_with_those_there_are(data, column, told):
+def test_a_missing_or_repeated_column_is_reported_with_the_available_ones(data, column, told):
     with pytest.raises(ColumnError, match=told):
         verify(data, column)
 
@@ -204,7 +204,7 @@ def test_a_column_that_is_not_there_once_is_told_with_those_there_are(data, colu
     ],
     ids=lambda v: type(v).__name__,
 )
-def test_data_that_is_no_column_is_told_what_to_give(data, told):
+def test_unsupported_data_is_an_error_that_names_what_to_give(data, told):
     with pytest.raises(SettingsError, match=told):
         verify(data)
 
@@ -301,7 +301,7 @@ class TestOtherFrames:
         assert list(out.columns) == CORE_NAMES
         assert verdicts(out["verdict"]) == VERDICTS[: len(out)]
 
-    def test_labels_of_several_levels_are_cells_that_are_no_text(self):
+    def test_labels_of_several_levels_are_cells_that_are_not_text(self):
         out = verify(pd.MultiIndex.from_tuples([("a", "b")]), columns=["error_message"])
         assert out["error_message"].tolist() == ["the cell holds a tuple, not text"]
 

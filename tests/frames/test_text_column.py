@@ -128,7 +128,7 @@ def test_a_slice_of_an_arrow_array_is_read_as_the_slice():
 
 
 @pytest.mark.parametrize(("cell", "kind"), ODD_CELLS, ids=lambda v: repr(v)[:30])
-def test_cells_that_are_no_text_are_named_or_missing(cell, kind):
+def test_cells_that_are_not_text_are_named_or_missing(cell, kind):
     column = pd.Series([ADDRESS, None, "b@example.org"], dtype=object)
     column.iat[1] = cell
     intake = read_values(column)
@@ -148,17 +148,17 @@ def test_typed_columns_are_foreign_where_they_hold_something(values, kind, missi
     assert foreign_by_row(intake) == {row: kind for row in range(len(values)) if row not in missing}
 
 
-def test_bytes_are_no_text_even_where_all_cells_are_bytes():
+def test_bytes_are_not_text_even_where_all_cells_are_bytes():
     assert foreign_by_row(read_values([b"ada@example.org"])) == {0: "bytes"}
 
 
-def test_categories_of_several_kinds_are_told_apart():
+def test_categories_of_several_kinds_are_distinguished():
     column = pd.Series(["a@example.org", b"b", 3, None], dtype="category")
     assert texts_by_row(read_values(column)) == {0: "a@example.org"}
     assert foreign_by_row(read_values(column)) == {1: "bytes", 2: "a number"}
 
 
-def test_octets_that_are_no_utf8_are_one_cells_fault():
+def test_octets_that_are_not_utf8_make_one_cell_invalid():
     offsets = pa.py_buffer(np.array([0, 2, 2 + len(ADDRESS)], np.int32))
     trusted = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"\xff\xfe" + ADDRESS.encode())])
     for values in (trusted, pd.Series(trusted, dtype=pd.ArrowDtype(pa.string()))):

@@ -268,7 +268,7 @@ class TestAverify:
 
         asyncio.run(main())
 
-    def test_wrong_columns_are_told_before_any_work(self):
+    def test_wrong_columns_are_reported_before_any_work(self):
         with pytest.raises(ColumnError, match="no column 'mail'"):
             asyncio.run(mv.averify(pd.DataFrame({"email": CELLS}), "mail"))
 

@@ -102,7 +102,7 @@ def test_a_sender_that_would_break_the_command_is_refused(value):
         LocalSettings(mail_from=value)
 
 
-def test_networks_are_parsed_and_strings_are_no_lists():
+def test_networks_are_parsed_and_a_string_is_not_a_list():
     assert LocalSettings(allow_networks=["10.1.2.3/8"]).allow_networks == (ipaddress.ip_network("10.0.0.0/8"),)
     with pytest.raises(
         SettingsError, match=r"allow_networks='10.0.0.0/8': give a list of networks, as \['10.0.0.0/8'\]"

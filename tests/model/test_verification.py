@@ -114,7 +114,7 @@ def test_what_breaks_the_contract_is_an_error_with_its_path(changes: dict[str, A
 
 
 @pytest.mark.parametrize("payload", [None, [], "text", 7, {}])
-def test_what_is_no_payload_is_an_error(payload: Any) -> None:
+def test_a_non_payload_is_an_error(payload: Any) -> None:
     with pytest.raises(ContractError):
         parse_payload(payload)
 

@@ -91,7 +91,7 @@ def test_batches_have_at_most_100_addresses() -> None:
     assert sizes == [100, 100, 50]
 
 
-def test_a_batch_is_no_larger_than_what_remains_and_the_rest_is_deferred() -> None:
+def test_a_batch_is_not_larger_than_what_remains_and_the_rest_is_deferred() -> None:
     submission = new_submission(addresses(250))
     assert posts(drive(submission, [quota(70), accepted(addresses(30))])) == [addresses(30)]
     taken = drive(submission, [quota(100)])

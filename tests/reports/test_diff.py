@@ -17,7 +17,7 @@ def test_nothing_differs_between_equal_audits_whatever_the_order():
     assert mv.diff(first, second, "email").empty
 
 
-def test_added_removed_and_changed_are_told_apart():
+def test_added_removed_and_changed_are_distinguished():
     with World() as world:
         before = audit(["ada@one.example", "ada@gone.example", "old@one.example"], world.backend, "mx")
         again = audit(["ada@one.example", "ada@gone.example", "new@one.example"])

@@ -92,7 +92,7 @@ def test_domains_by_rows_then_by_name():
     assert {str(dtype) for dtype in table.dtypes} == {"int64"}
 
 
-def test_another_prefix_is_told():
+def test_another_prefix_is_named_in_the_error():
     out = verified(prefix="e_")
     assert mv.summary(out, "email", prefix="e_").loc["valid", "rows"] == 4
     with pytest.raises(ColumnError, match="no column 'email_verdict': verify 'email' first, or give the prefix="):

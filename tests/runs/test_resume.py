@@ -110,7 +110,7 @@ def test_a_lost_answer_is_held_by_the_next_run_too(tmp_path: Path, fault: str) -
     run_virtual(main)
 
 
-def test_a_run_cancelled_while_its_submission_was_on_the_way_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_run_cancelled_while_its_submission_was_on_the_way_is_resumed(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
         world.wire.latency = 1.0

@@ -72,7 +72,7 @@ def serve(
         ("elsewhere", "A", "NXDOMAIN", []),
     ],
 )
-def test_what_is_true_is_told(name, rdtype, rcode, answers, tcp):
+def test_records_are_answered(name, rdtype, rcode, answers, tcp):
     response = serve(lambda _, ask: ask(name, rdtype, tcp=tcp))
     assert dns.rcode.to_text(response.rcode()) == rcode
     assert sorted(record.to_text() for rrset in response.answer for record in rrset) == answers
@@ -80,7 +80,7 @@ def test_what_is_true_is_told(name, rdtype, rcode, answers, tcp):
 
 
 @pytest.mark.parametrize(("name", "ttl"), [("ada.example", 77), ("c.ada.example", 300)])
-def test_nothing_there_is_told_with_a_lifetime(name, ttl):
+def test_negative_answers_have_a_lifetime(name, ttl):
     response = serve(lambda _, ask: ask(name, "TXT"))
     assert response.resolve_chaining().minimum_ttl == ttl
 
@@ -183,7 +183,7 @@ def test_answers_under_way_are_counted():
     [b"", b"junk", b"\0" * 12, b"\xff" * 40, dns.message.make_response(dns.message.make_query("a.b", "A")).to_wire()],
     ids=["empty", "text", "zeros", "ones", "an answer"],
 )
-def test_what_is_no_query_is_dropped(junk):
+def test_non_queries_are_dropped(junk):
     async def action(server, ask):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
             client.sendto(junk, parse_resolver(server.endpoint))

@@ -247,7 +247,7 @@ def test_stopped_server_ends_its_connections() -> None:
     assert asyncio.run(main()) == ""
 
 
-def test_port_that_is_taken_is_told() -> None:
+def test_port_in_use_is_reported() -> None:
     with socket.socket() as sock:
         sock.bind(("127.25.0.1", 0))
         sock.listen()

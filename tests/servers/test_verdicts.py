@@ -158,7 +158,7 @@ def test_limits_are_learned(servers: Servers, domain: str) -> None:
     assert wrong_rows(out) == []
 
 
-def test_hanging_up_after_refusals_is_no_answer_about_who_is_next(servers: Servers) -> None:
+def test_a_close_after_refusals_is_not_an_answer_about_the_next_address(servers: Servers) -> None:
     out = verify(servers, some("impatient.exim.example", known=20, unknown=14))
     settled = out["verdict"].isin(["valid", "invalid"])
 

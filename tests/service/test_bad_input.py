@@ -58,7 +58,7 @@ BROKEN = [
 
 @pytest.mark.parametrize("path", [CHECK, BULK])
 @pytest.mark.parametrize(("body", "why"), BROKEN, ids=[why for _, why in BROKEN])
-def test_body_that_is_no_json_object_is_refused_in_the_short_envelope(
+def test_body_that_is_not_a_json_object_is_refused_in_the_short_envelope(
     service: Address, path: str, body: bytes, why: str
 ) -> None:
     answer = service.send(request(body, path=path))
@@ -208,7 +208,7 @@ def test_long_path_is_refused(service: Address) -> None:
 @pytest.mark.parametrize(
     "octets", [b"\x00\x01\x02\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01", b"GET / HTTP/9.9\r\n\r\n"]
 )
-def test_what_is_no_http_gets_json_too(service: Address, octets: bytes) -> None:
+def test_non_http_gets_json_too(service: Address, octets: bytes) -> None:
     answer = service.send(octets)
     assert (answer.status, answer.code) == (400, "BAD_REQUEST")
     assert_still_well(service)

@@ -181,7 +181,7 @@ async def test_missing_job_id_is_refused_in_the_short_envelope(tmp_path: Path, p
     ids=repr,
 )
 @asynchronous
-async def test_emails_that_are_no_list_of_texts_are_refused_in_the_short_envelope(
+async def test_emails_that_are_not_a_list_of_texts_are_refused_in_the_short_envelope(
     tmp_path: Path, emails: object
 ) -> None:
     async with serving(tmp_path) as world:

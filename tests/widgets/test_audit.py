@@ -167,7 +167,7 @@ def test_without_an_estimate_the_button_asks_again_instead_of_spending(contacts,
     assert audit._panel.form.go.description == "Verify"
 
 
-def test_a_small_quota_is_told_before_and_respected(contacts, tmp_path):
+def test_a_small_quota_is_shown_before_and_respected(contacts, tmp_path):
     with paced_service(0, daily_limit=30) as service:
         audit = ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db")
         assert (audit.plan.remaining, audit.plan.days) == (30, 2)
@@ -263,13 +263,13 @@ def test_a_column_that_is_not_ours_is_not_overwritten():
     assert not audit._panel.form.go.disabled
 
 
-def test_a_column_name_that_occurs_twice_is_told():
+def test_a_column_name_that_occurs_twice_is_reported():
     frame = pd.DataFrame([["ada@example.org", "bob@example.org"]], columns=["mail", "mail"])
     audit = ready(frame, validation_type="regex")
     assert "occurs 2 times" in said(audit)
 
 
-def test_a_journal_that_is_none_is_told_and_left_alone(contacts, service, tmp_path):
+def test_a_file_that_is_not_a_journal_is_reported_and_not_changed(contacts, service, tmp_path):
     journal = tmp_path / "j.db"
     journal.write_text("my diary, which is no journal of verifications; " * 40)
     audit = ready(contacts, remote(service), validation_type="smtp", journal=journal)

@@ -49,7 +49,7 @@ def test_what_has_not_changed_is_not_shown_again():
     assert len(shown) == 1
 
 
-def test_long_silence_is_told_now_and_then():
+def test_long_silence_is_reported_now_and_then():
     run, told = ScriptedRun(waits=2 * LONG + 2), []
     run.wait = lambda timeout: setattr(run, "left", run.left - 1)
     follow(run, lambda progress: None, told.append, interval=0.5)

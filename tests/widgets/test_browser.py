@@ -204,7 +204,7 @@ def test_nothing_that_comes_from_a_file_is_executed(
     assert place.is_clean(opened)
 
 
-def test_what_is_no_table_is_told_and_the_next_file_works(
+def test_a_non_table_is_reported_and_the_next_file_works(
     voila_page: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
 ) -> None:
     bad = {

@@ -59,7 +59,7 @@ def test_a_large_file_is_put_beside_the_notebook_and_overwrites_nothing(tmp_path
     assert len(pd.read_csv(saved[0].path)) == 100
 
 
-def test_a_folder_that_cannot_be_written_is_told(tmp_path):
+def test_a_folder_that_cannot_be_written_is_reported(tmp_path):
     frame = pd.DataFrame({"mail": ["ada@example.org"] * 100})
     with pytest.raises(InputError, match="cannot be written"):
         save_table(frame, "list", "csv", tmp_path / "nowhere", largest_link=100)

@@ -67,7 +67,7 @@ def test_the_estimate_says_what_is_paid_for():
     assert "the rest waits for another day" in seen.texts
 
 
-def test_without_a_quota_nothing_is_submitted_and_no_days_are_told():
+def test_without_a_quota_nothing_is_submitted_and_no_days_are_shown():
     texts = Seen(r.render_plan(plan_run(rows=3, missing=0, malformed=0, unique=3))).texts
     assert "to verify3" in texts
     assert "days" not in texts

@@ -61,7 +61,7 @@ def test_a_workbook_keeps_whole_numbers_with_gaps_whole():
         ("not.parquet", b"PAR1", "not.parquet"),
     ],
 )
-def test_what_is_no_table_is_told_by_its_own_name(name, content, message):
+def test_a_non_table_is_reported_by_its_own_name(name, content, message):
     with pytest.raises(InputError, match=message) as caught:
         read_upload(upload(name, content))
     assert "mailverdict-" not in str(caught.value), "the temporary copy is nobody's business"
@@ -101,12 +101,12 @@ def test_a_path_is_read(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["nowhere.csv", ".", "~no-such-user/a.csv", "a\0b.csv", "x" * 5000 + ".csv"])
-def test_a_path_that_leads_nowhere_is_told(path):
+def test_a_path_that_does_not_exist_is_reported(path):
     with pytest.raises(InputError):
         read_path(path)
 
 
-def test_columns_are_told_apart_and_bounded():
+def test_columns_are_distinguished_and_bounded():
     frame = pd.DataFrame([[1, 2, 3, 4, 5]], columns=["mail", "mail", "", ("a", "b"), "y" * 300])
     labels = read_frame(frame).labels
     assert labels[:4] == ["mail", "mail (2)", "(no name)", "a / b"]
@@ -133,6 +133,6 @@ def test_other_kinds_of_data_become_frames(data):
 
 
 @pytest.mark.parametrize("data", [3, ["a@b.example"], {"mail": ["x"]}])
-def test_what_is_no_frame_is_refused(data):
+def test_non_frames_are_refused(data):
     with pytest.raises(SettingsError, match="give a DataFrame, a Series, or the path"):
         read_frame(data)

@@ -369,7 +369,7 @@ class TestFailingServers:
         assert evidence.outcome is DnsOutcome.UNDETERMINED
         assert server.count() == tries
 
-    def test_silence_is_told_with_tries_and_seconds(self):
+    def test_silence_is_reported_with_tries_and_seconds(self):
         evidence, _ = look_up({"ada.example": DEAD}, "ada.example", dns_timeout=0.05, dns_attempts=3)
         assert evidence.message == "MX look-up: no answer in 3 tries of 0.05 s from 127.0.0.1"
 
@@ -550,7 +550,7 @@ class TestServers:
         assert {evidence.outcome for evidence in seen} == {DnsOutcome.MX}
         assert counts == [1, 2]
 
-    def test_all_that_failed_is_told(self):
+    def test_every_failed_resolver_is_reported(self):
         broken = {"ada.example": DomainRecords(faults={"*": DnsFault.SERVFAIL})}
         [evidence], counts = self.ask([broken, {"ada.example": DEAD}], ["ada.example"])
         assert evidence.message == "MX look-up: SERVFAIL from 127.0.0.1; no answer in 0.5 s from 127.0.0.1"

@@ -117,7 +117,7 @@ class TestAnswer:
         packet[2] |= 5 << 3  # UPDATE
         assert parse_answer(bytes(packet), QUESTION).outcome is AnswerOutcome.UNDETERMINED
 
-    def test_alias_that_is_not_followed_is_told(self):
+    def test_alias_that_is_not_followed_is_reported(self):
         answer = parse_answer(response("ada.example.|60|CNAME|Eva.Example."), QUESTION)
         assert (answer.outcome, answer.alias, answer.ttl) == (AnswerOutcome.NODATA, "eva.example", 60)
 

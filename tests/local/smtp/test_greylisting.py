@@ -49,7 +49,7 @@ def test_addresses_of_one_set_and_second_are_asked_in_one_go():
     assert len(retries) == 1
 
 
-def test_probes_wait_once_as_well_and_are_no_addresses():
+def test_probes_wait_once_as_well_and_are_not_addresses():
     retries = RetrySchedule(10.0)
     assert retries.add_probe(A, 7, None, 0.0)
     assert not retries.add_probe(A, 7, None, 0.0)

@@ -209,7 +209,7 @@ def test_a_server_that_takes_its_time_over_quit_keeps_the_first():
     assert trial(state(), pause=1.0) == (10, 9)
 
 
-def test_a_slow_line_is_no_grudge():
+def test_a_slow_connection_is_not_counted_as_a_delay_for_refusals():
     host = state()
     host.on_session_end(SessionEnd(refused=7), 9, "127.0.0.1", 2.0)
     assert trial(host, pause=2.2) == (10, 36)

@@ -49,7 +49,7 @@ async def test_operations_collect_while_a_call_is_running() -> None:
 
 
 @asynchronous
-async def test_call_is_no_larger_than_allowed() -> None:
+async def test_call_is_not_larger_than_allowed() -> None:
     recorder = Recorder()
     group = GroupCommitter(recorder, name="test", group_limit=3)
     await asyncio.gather(*(group.run(n) for n in range(8)))

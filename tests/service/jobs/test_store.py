@@ -231,7 +231,7 @@ def test_store_that_cannot_be_opened_is_one_clear_error(tmp_path: Path, path: st
         Store(f"sqlite:///{tmp_path / path}")
 
 
-def test_file_that_is_no_database_is_left_as_it_is(tmp_path: Path) -> None:
+def test_file_that_is_not_a_database_is_left_as_it_is(tmp_path: Path) -> None:
     file = tmp_path / "letters.txt"
     file.write_text("these are my letters, not a database\n" * 100)
     before = file.read_bytes()
