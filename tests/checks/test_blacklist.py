@@ -211,6 +211,20 @@ class TestZones:
         assert (seen.listed, seen.message) == (True, "mx.ada.example (198.51.100.7) is on bl.example (127.0.0.4)")
 
     @pytest.mark.parametrize(
+        ("codes", "listed"),
+        [
+            (("127.0.0.10",), False),
+            (("127.0.0.10", "127.0.0.4"), True),
+            (("127.0.0.10", "127.0.0.99"), None),
+            (("127.255.255.254",), None),
+        ],
+    )
+    def test_ignored_codes_say_nothing_and_a_refusal_is_never_ignored(self, codes, listed):
+        zone = Zone("bl.example", codes=["127.0.0.4"], ignored=["127.0.0.10", "127.255.0.0/16"])
+        zones = self.zones(**{"bl.example": DomainRecords({"A": codes})})
+        assert check(zones, Blacklist(zones=[zone])).listed is listed
+
+    @pytest.mark.parametrize(
         ("entry", "listed"),
         [
             (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), False),

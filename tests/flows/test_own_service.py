@@ -103,6 +103,18 @@ def test_a_single_check_and_a_job_give_the_same_payload(world: World) -> None:
     assert there == here
 
 
+def test_a_check_has_the_suggestion_of_the_row_wherever_it_was_made(world: World) -> None:
+    world.next_day()
+    by_column = mv.verify(["Grace@gmial.com", "ada@gmail.com"], backend=world.backend)["suggestion"]
+    assert by_column.tolist() == ["Grace@gmail.com", pd.NA]
+    for backend in (world.backend, mv.RemoteBackend(world.url, QUICK)):
+        for email, meant in zip(("Grace@gmial.com", "ada@gmail.com"), ("Grace@gmail.com", None), strict=True):
+            found = mv.check(email, validation_type="mx", backend=backend)
+            assert found.suggestion == found.to_dict()["metadata"].get("suggestion") == meant
+            shown = str(mv.explain(email, validation_type="mx", backend=backend))
+            assert ("Grace@gmail.com" in shown) == (meant is not None)
+
+
 def test_a_check_by_url_is_one_request_and_no_job(world: World) -> None:
     world.next_day()
     before = count_requests(world)

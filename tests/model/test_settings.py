@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import ipaddress
 from pathlib import Path
 
@@ -12,7 +13,14 @@ from hypothesis import strategies as st
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.model.settings import DURATIONS, WHOLE_NUMBERS, LocalSettings, parse_networks, parse_resolver
+from mailverdict.model.settings import (
+    DURATIONS,
+    KNOWN_ZONES,
+    WHOLE_NUMBERS,
+    LocalSettings,
+    parse_networks,
+    parse_resolver,
+)
 
 
 def test_the_defaults_are_good():
@@ -122,14 +130,32 @@ class TestBlacklist:
         assert (found.zones[0].name, [str(c) for c in found.zones[0].codes]) == ("bl.example", ["127.0.0.2/32"])
         assert (found.is_empty, mv.Blacklist().is_empty) == (False, True)
 
+    @pytest.mark.parametrize("name", KNOWN_ZONES)
+    def test_a_name_is_enough_for_a_known_zone(self, name):
+        known = KNOWN_ZONES[name]
+        (zone,) = mv.Blacklist(zones=(name.upper() + ".",)).zones
+        assert zone == mv.Zone(name) == mv.Zone(name, codes=known.codes, ignored=known.ignored)
+        assert [str(code).removesuffix("/32") for code in zone.codes] == list(known.codes)
+        assert not set(zone.codes) & set(zone.ignored)
+        assert known.meaning
+        assert known.source.startswith("http")
+        datetime.date.fromisoformat(known.date)
+
+    def test_codes_that_are_given_replace_those_of_a_known_zone(self):
+        zone = mv.Zone("zen.spamhaus.org", codes=["127.0.0.10/31"])
+        assert ([str(code) for code in zone.codes], zone.ignored) == (["127.0.0.10/31"], ())
+
     @pytest.mark.parametrize(
         ("make", "told"),
         [
             (lambda: mv.Blacklist(ips=["x"]), r"Blacklist.ips: 'x' is not an IP address"),
             (lambda: mv.Blacklist(hosts=["a b"]), r"Blacklist.hosts: 'a b' is not a host name"),
             (lambda: mv.Blacklist(hosts=[7]), r"Blacklist.hosts: 7 is not a host name"),
-            (lambda: mv.Blacklist(zones=["bl.example"]), r"Blacklist.zones: 'bl.example': give Zone\(name, codes="),
-            (lambda: mv.Zone("bl.example"), "say which codes mean 'listed'"),
+            (lambda: mv.Blacklist(zones=[7]), r"Blacklist.zones: 7: give a name or Zone\(name, codes="),
+            (lambda: mv.Blacklist(zones=["a b"]), "Zone name 'a b' is not a host name"),
+            (lambda: mv.Blacklist(zones="bl.example"), "known for zen.spamhaus.org, .*, psbl.surriel.com"),
+            (lambda: mv.Zone("bl.example"), r"which codes mean 'listed', as mailverdict.Zone\('bl.example', codes="),
+            (lambda: mv.Zone("bl.example", ["127.0.0.2"], ignored=["10.0.0.1"]), "code 10.0.0.1/32 is not within"),
             (lambda: mv.Zone("bl.example", ["10.0.0.1"]), "code 10.0.0.1/32 is not within 127.0.0.0/8"),
             (lambda: mv.Zone("bl.example", ["::1"]), "is not within 127.0.0.0/8"),
             (lambda: mv.Zone("a b", ["127.0.0.2"]), "Zone name 'a b' is not a host name"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
@@ -152,3 +153,10 @@ class TestVerification:
     @given(VERIFICATIONS.filter(lambda v: v.result in set(Verdict) and not v.extra))
     def test_the_payload_is_json(self, verification):
         assert json.loads(json.dumps(verification.to_dict()))["result"] == verification.result
+
+
+def test_a_suggestion_has_a_column_of_its_own_if_it_is_text():
+    rows = [replace(PLAIN, metadata={"suggestion": value}) for value in ("ada@gmail.com", {"odd": 1})]
+    table = rows_to_table(rows, source="remote")
+    assert table["suggestion"].to_pylist() == ["ada@gmail.com", None]
+    assert table_to_rows(table) == rows

@@ -102,7 +102,7 @@ ENVIRONMENT = {
     "MAILVERDICT_ALLOW_NETWORKS": "127.0.0.0/8",
     "MAILVERDICT_CATCH_ALL_PROBE": "off",
     "MAILVERDICT_BLACKLIST_IPS": "192.0.2.0/24",
-    "MAILVERDICT_BLACKLIST_ZONES": "bl.example=127.0.0.2+127.0.0.4",
+    "MAILVERDICT_BLACKLIST_ZONES": "bl.example=127.0.0.2+127.0.0.4, psbl.surriel.com",
     "MAILVERDICT_DISPOSABLE_DENY": "/etc/mailverdict/deny.txt",
     "MAILVERDICT_EXTENDED_ROLES": "true",
     "MAILVERDICT_HELO_NAME": "",
@@ -125,6 +125,7 @@ def test_environment_reaches_every_kind_of_setting() -> None:
     assert local.retry_greylisted == 0
     assert [str(network) for network in local.blacklist.ips] == ["192.0.2.0/24"]
     assert [str(code) for code in local.blacklist.zones[0].codes] == ["127.0.0.2/32", "127.0.0.4/32"]
+    assert local.blacklist.zones[1].name == "psbl.surriel.com"
     assert local.lists.disposable_deny == Path("/etc/mailverdict/deny.txt")
     assert local.lists.extended_roles is True
     assert local.helo_name is None

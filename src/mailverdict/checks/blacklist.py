@@ -237,7 +237,7 @@ def parse_listing(zone: Zone, subject: str, answer: DnsAnswer) -> ListingResult:
     sources = (zone.name,)
     if answer.message:
         return ListingResult(None, f"{zone.name} gave no answer about {subject}: {answer.message}", sources)
-    codes = codes_of(answer)
+    codes = [c for c in codes_of(answer) if is_refusal(c) or not any(c in network for network in zone.ignored)]
     listed = [code for code in codes if not is_refusal(code) and any(code in network for network in zone.codes)]
     if listed:
         return ListingResult(True, f"{subject} is on {zone.name} ({listed[0]})", sources)

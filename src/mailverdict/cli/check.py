@@ -76,6 +76,8 @@ def render_verification(found: mv.Verification) -> str:
     """The verdict on one address as text."""
     lines = [f"{found.email}: {found.result}" + (f" ({', '.join(found.reasons)})" if found.reasons else "")]
     lines += [f"  {fault.code}: {fault.message}" for fault in found.errors or ()]
+    if found.suggestion is not None:
+        lines.append(f"  did you mean {found.suggestion}?")
     flags = {
         name: getattr(found, name) for name in ("role", "spamtrap", "disposable", "free", "catch_all", "protected")
     }

@@ -17,9 +17,11 @@ from typing import TypedDict
 from ..errors import SettingsError
 
 __all__ = [
+    "KNOWN_ZONES",
     "Blacklist",
     "Duration",
     "Entries",
+    "KnownZone",
     "Lists",
     "LocalOptions",
     "LocalSettings",
@@ -139,6 +141,60 @@ def freeze_entries(value: Entries, name: str) -> Path | tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownZone:
+    """A public DNS list of IP addresses whose answers are documented."""
+
+    name: str
+    codes: tuple[str, ...]  # mean listed
+    ignored: tuple[str, ...]  # mean nothing for a mail server that receives
+    meaning: str
+    source: str
+    date: str  # when the source was read
+
+
+SPAMHAUS = "https://docs.spamhaus.com/datasets/docs/source/10-data-type-documentation/datasets/040-zones.html"
+SBL, XBL, PBL = ("127.0.0.2", "127.0.0.3", "127.0.0.9", "127.0.0.30"), ("127.0.0.4",), ("127.0.0.10", "127.0.0.11")
+# A PBL entry says that an address should not send mail by itself. A mail server that receives there does nothing wrong,
+# so the combined list ignores it.
+KNOWN_ZONES: dict[str, KnownZone] = {
+    zone.name: zone
+    for zone in (
+        KnownZone(
+            "zen.spamhaus.org", (*SBL, *XBL), PBL, "SBL and XBL; entries of the PBL are ignored", SPAMHAUS, "2026-11-22"
+        ),
+        KnownZone("sbl-xbl.spamhaus.org", (*SBL, *XBL), (), "SBL and XBL", SPAMHAUS, "2026-11-22"),
+        KnownZone("sbl.spamhaus.org", SBL, (), "sources of spam, hijacked networks", SPAMHAUS, "2026-11-22"),
+        KnownZone("xbl.spamhaus.org", XBL, (), "compromised hosts", SPAMHAUS, "2026-11-22"),
+        KnownZone("pbl.spamhaus.org", PBL, (), "addresses that should not send directly", SPAMHAUS, "2026-11-22"),
+        KnownZone(
+            "bl.spamcop.net",
+            ("127.0.0.2",),
+            (),
+            "senders that SpamCop's users reported",
+            "https://www.spamcop.net/bl.shtml; the code as in public Postfix configurations",
+            "2026-11-22",
+        ),
+        KnownZone(
+            "b.barracudacentral.org",
+            ("127.0.0.2",),
+            (),
+            "senders with a poor reputation; needs registration",
+            "http://www.barracudacentral.org/rbl/how-to-use",
+            "2026-11-22",
+        ),
+        KnownZone(
+            "psbl.surriel.com",
+            ("127.0.0.2",),
+            (),
+            "senders that wrote to spam traps",
+            "http://psbl.surriel.com/howto/; the code from https://domaincare.io/blacklists/psbl",
+            "2026-11-22",
+        ),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Zone:
     """A DNS blacklist that is queried for the addresses of mail servers (RFC 5782).
 
@@ -146,36 +202,57 @@ class Zone:
     ----------
     name : str
         The zone, as ``zen.spamhaus.org``.
-    codes : iterable of str
-        The answers that mean *listed*: addresses or networks within 127.0.0.0/8. Any other
-        answer leaves the check undetermined.
+    codes : iterable of str, optional
+        The answers that mean *listed*: addresses or networks within 127.0.0.0/8. May be left out for
+        public lists whose answers are known; the how-to *Use your own blacklist* has their table.
+    ignored : iterable of str, optional
+        Answers that say nothing about a mail server that receives, and mean *not listed*. Any answer
+        that is in neither leaves the check undetermined.
 
     Raises
     ------
     SettingsError
-        If the name is not a host name, or a code is not within 127.0.0.0/8.
+        If the name is not a host name, a code is not within 127.0.0.0/8, or the codes are left out
+        for a list that is not known.
 
     Examples
     --------
     >>> from mailverdict import Zone
     >>> Zone("bl.example.org", codes=["127.0.0.2"]).name
     'bl.example.org'
+    >>> [str(code) for code in Zone("psbl.surriel.com").codes]
+    ['127.0.0.2/32']
     """
 
     name: str
     codes: tuple[Network, ...] = field(default=())
+    ignored: tuple[Network, ...] = field(default=())
 
     def __post_init__(self) -> None:
-        """Check the values and keep them in their parsed form."""
-        if not HOST.fullmatch(self.name):
+        """Check the values and keep them in their parsed form; fill in the codes of a known zone."""
+        if not isinstance(self.name, str) or not HOST.fullmatch(self.name):
             raise SettingsError(f"Zone name {self.name!r} is not a host name")
-        codes = parse_networks(self.codes, name=f"codes of {self.name}")
-        if not codes:
-            raise SettingsError(f"Zone {self.name!r}: say which codes mean 'listed', as codes=['127.0.0.2']")
-        if wrong := [c for c in codes if not (isinstance(c, ipaddress.IPv4Network) and c.subnet_of(ZONE_CODES))]:
-            raise SettingsError(f"Zone {self.name!r}: code {wrong[0]} is not within 127.0.0.0/8")
-        object.__setattr__(self, "name", self.name.rstrip(".").lower())
-        object.__setattr__(self, "codes", codes)
+        name = self.name.rstrip(".").lower()
+        given: dict[str, Iterable[str | Network]] = {"codes": self.codes, "ignored": self.ignored}
+        if not self.codes and name in KNOWN_ZONES:
+            known = KNOWN_ZONES[name]
+            given = {"codes": known.codes, "ignored": self.ignored or known.ignored}
+        object.__setattr__(self, "name", name)
+        for key, values in given.items():
+            object.__setattr__(self, key, parse_codes(values, name, key))
+        if not self.codes:
+            raise SettingsError(
+                f"Zone {name!r}: say which codes mean 'listed', as mailverdict.Zone({name!r}, codes=['127.0.0.2']). "
+                f"They are known for {', '.join(KNOWN_ZONES)}"
+            )
+
+
+def parse_codes(values: Iterable[str | Network], zone: str, key: str) -> tuple[Network, ...]:
+    """The answers of a zone as networks within 127.0.0.0/8."""
+    codes = parse_networks(values, name=f"{key} of {zone}")
+    if wrong := [c for c in codes if not (isinstance(c, ipaddress.IPv4Network) and c.subnet_of(ZONE_CODES))]:
+        raise SettingsError(f"Zone {zone!r}: code {wrong[0]} is not within 127.0.0.0/8")
+    return codes
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +265,9 @@ class Blacklist:
         Addresses and CIDR networks of mail servers.
     hosts : iterable of str
         Host names of mail servers; a name includes all its subdomains.
-    zones : iterable of Zone
-        DNS blacklists to query; none by default, since public ones restrict their use.
+    zones : iterable of Zone or str
+        DNS blacklists to query; none by default, since public ones restrict their use. A name alone
+        is enough for lists whose answers are known, as ``"zen.spamhaus.org"``.
 
     Raises
     ------
@@ -201,6 +279,8 @@ class Blacklist:
     >>> from mailverdict import Blacklist
     >>> Blacklist(ips=["192.0.2.0/24"], hosts=["mx.bad.example"]).hosts
     ('mx.bad.example',)
+    >>> Blacklist(zones=("zen.spamhaus.org",)).zones[0].name
+    'zen.spamhaus.org'
     """
 
     ips: tuple[Network, ...] = ()
@@ -214,10 +294,10 @@ class Blacklist:
         if wrong := [h for h in hosts if not isinstance(h, str) or not HOST.fullmatch(h)]:
             raise SettingsError(f"Blacklist.hosts: {wrong[0]!r} is not a host name")
         object.__setattr__(self, "hosts", tuple(h.rstrip(".").lower() for h in hosts))
-        zones = tuple(self.zones)
-        if strangers := [z for z in zones if not isinstance(z, Zone)]:
-            raise SettingsError(f"Blacklist.zones: {strangers[0]!r}: give Zone(name, codes=...)")
-        object.__setattr__(self, "zones", zones)
+        given: tuple[object, ...] = (self.zones,) if isinstance(self.zones, str | Zone) else tuple(self.zones)
+        if strangers := [z for z in given if not isinstance(z, str | Zone)]:
+            raise SettingsError(f"Blacklist.zones: {strangers[0]!r}: give a name or Zone(name, codes=...)")
+        object.__setattr__(self, "zones", tuple(Zone(z) if isinstance(z, str) else z for z in given))
 
     @property
     def is_empty(self) -> bool:

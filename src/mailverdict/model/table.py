@@ -104,10 +104,7 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
     moment = parse_moment(metadata.get("validated_at"))
     if moment is not None and metadata["validated_at"] == moment.isoformat():
         del metadata["validated_at"]
-    normalized = metadata.pop("normalized", None)
-    if not isinstance(normalized, str):
-        metadata |= {} if normalized is None else {"normalized": normalized}
-        normalized = None
+    normalized, suggestion = pop_text(metadata, "normalized"), pop_text(metadata, "suggestion")
     return {
         "email": v.email,
         "status": Status.DONE,
@@ -119,12 +116,18 @@ def row_of(v: Verification, source: str) -> dict[str, Any]:
         "free": v.free,
         "catch_all": v.catch_all,
         "protected": v.protected,
+        "suggestion": suggestion,
         "metadata": dump_json(metadata) if metadata else None,
         "extra": dump_json(dict(v.extra)) if v.extra else None,
         "normalized": normalized,
         "checked_at": moment,
         "source": source,
     }
+
+
+def pop_text(metadata: dict[str, Any], key: str) -> str | None:
+    """Remove a text that has a column of its own; a service's value of another kind stays where it is."""
+    return metadata.pop(key) if isinstance(metadata.get(key), str) else None
 
 
 def table_to_rows(table: pa.Table) -> list[Verification]:
@@ -139,6 +142,8 @@ def verification_of(row: dict[str, Any]) -> Verification:
         metadata["validated_at"] = row["checked_at"].astimezone(UTC).isoformat()
     if row["normalized"] is not None and row["normalized"] != row["email"]:
         metadata["normalized"] = row["normalized"]
+    if row["suggestion"] is not None:
+        metadata["suggestion"] = row["suggestion"]
     errors = json.loads(row["errors"]) if row["errors"] is not None else None
     return Verification(
         email=row["email"],

@@ -76,7 +76,8 @@ class Verification:
     errors : tuple of Fault or None
         What failed, with a sentence each.
     metadata : mapping
-        ``validated_at``, ``mx_records``, ``smtp_host``, ``smtp_error`` and what else a check noted.
+        ``validated_at``, ``mx_records``, ``smtp_host``, ``smtp_error``, ``suggestion`` and what else a
+        check noted.
     extra : mapping
         Keys of a service's payload that the contract does not name, kept as they came.
 
@@ -108,6 +109,12 @@ class Verification:
     def details(self) -> str | None:
         """The dominant reason, or None."""
         return self.reasons[0] if self.reasons else None
+
+    @property
+    def suggestion(self) -> str | None:
+        """The address that was probably meant, or None; never applied by itself."""
+        meant = self.metadata.get("suggestion")
+        return meant if isinstance(meant, str) else None
 
     @property
     def asked_mailbox(self) -> bool:

@@ -11,9 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from ..backend import Backend, Batch, Deferred, Noticed, Settled
+from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import observe_syntax
 from ..errors import BackendError, ContractError, QuotaExceeded, RateLimited
 from ..local.backend import CheckRecord, LocalBackend
+from ..model.evidence import SyntaxEvidence
 from ..model.table import verification_of
 from ..model.verification import Verification, parse_errors
 from ..model.words import Status, ValidationType, Verdict
@@ -39,12 +41,20 @@ async def check_address(
     """Verify one stripped address; a malformed one is settled on this machine and costs no quota."""
     if isinstance(backend, LocalBackend):
         return await backend.check(email, validation_type, record=record)
-    if not observe_syntax(email).ok:
+    syntax = observe_syntax(email)
+    if not syntax.ok:
         return await LocalBackend().check(email, validation_type, record=record)
     if hasattr(backend, "check"):
         found: Verification = await backend.check(email, str(validation_type))
-        return found
-    return await check_by_batch(email, validation_type, backend, record)
+    else:
+        found = await check_by_batch(email, validation_type, backend, record)
+    return with_suggestion(found, syntax)
+
+
+def with_suggestion(found: Verification, syntax: SyntaxEvidence) -> Verification:
+    """The verification with the address that was probably meant, if the backend does not have one."""
+    meant = None if found.suggestion else suggest_domain(syntax.ascii_domain)
+    return replace(found, metadata={**found.metadata, "suggestion": f"{syntax.local}@{meant}"}) if meant else found
 
 
 async def check_by_batch(

@@ -272,9 +272,9 @@ def read_list(text: str) -> tuple[str, ...]:
 
 
 def read_zones(text: str) -> tuple[Zone, ...]:
-    """``zone=code+code, zone=code``: DNS lists, and the answers that mean *listed*."""
+    """``zone, zone=code+code``: DNS lists, and the answers that mean *listed*; known lists need none."""
     pairs = (part.partition("=") for part in read_list(text))
-    return tuple(Zone(name.strip(), tuple(codes.split("+"))) for name, _, codes in pairs)  # type: ignore[arg-type]
+    return tuple(Zone(name.strip(), tuple(codes.split("+") if equals else ())) for name, equals, codes in pairs)  # type: ignore[arg-type]
 
 
 Reader = Callable[[str], Any]

@@ -30,7 +30,7 @@ def hostile(email: str, validation_type: str) -> Verification:
         {MARKUP: True},
         reason="SMTP",
         errors=(Fault("SMTP", MARKUP),),
-        metadata={"smtp_error": MARKUP, "mx_records": [MARKUP]},
+        metadata={"smtp_error": MARKUP, "mx_records": [MARKUP], "suggestion": MARKUP},
         extra={"surprise": MARKUP},
     )
 
@@ -138,6 +138,7 @@ def test_browser_shows_a_refusal_as_it_is(page: Any) -> None:
 def test_browser_shows_markup_as_text(page: Any) -> None:
     shown = try_address(page, "hostile@example.org", "smtp")
     assert MARKUP in shown
+    assert f"Did you mean {MARKUP}?" in shown
     assert page.title() == "Email verification service"
     assert page.locator("#answer img, #answer script").count() == 0
     shown = try_address(page, MARKUP, "regex")
