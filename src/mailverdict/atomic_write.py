@@ -5,20 +5,24 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_write"]
+__all__ = ["atomic_write", "is_device"]
 
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str], *, sync: bool = False) -> Iterator[Path]:
+def atomic_write(
+    path: str | os.PathLike[str], *, sync: bool = False, choose: Callable[[], str | os.PathLike[str]] | None = None
+) -> Iterator[Path]:
     """Yield the path of an empty temporary file that replaces `path` at the end, or is removed on an exception.
 
     The temporary file is in the same directory, because only a rename within a file system is atomic. A symbolic link
     is followed. An existing file keeps its mode; a new one gets what the umask allows. With `sync`, the content is on
-    the disk before the file is replaced.
+    the disk before the file is replaced. `choose` is called at the end and may return another path to replace.
+
+    What is not a regular file (``/dev/null``, a pipe, ``/dev/stdout``) cannot be replaced: its own path is yielded.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -27,6 +31,9 @@ def atomic_write(path: str | os.PathLike[str], *, sync: bool = False) -> Iterato
     ...     Path(folder, "a.txt").read_text()
     'complete'
     """
+    if is_device(path):
+        yield Path(path)
+        return
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
     temporary = target.with_name(f".{target.name[:50]}-{secrets.token_hex(8)}.part")
@@ -40,10 +47,20 @@ def atomic_write(path: str | os.PathLike[str], *, sync: bool = False) -> Iterato
         if sync:
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
-        temporary.replace(target)
+        temporary.replace(target if choose is None else os.path.realpath(choose()))
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def is_device(path: str | os.PathLike[str]) -> bool:
+    """Whether a path names something that can only be written to: a device, a pipe, or an open file's descriptor."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return False
+    is_descriptor = Path(path).is_symlink() and str(Path(path).readlink()).startswith(("/proc/", "/dev/fd/"))
+    return is_descriptor or not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode))
 
 
 def mode_of(path: Path) -> int | None:

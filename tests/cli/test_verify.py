@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pandas as pd
@@ -16,8 +17,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from mailverdict.cli import main
+from mailverdict.backend import Settled
+from mailverdict.cli import main, tables
+from mailverdict.errors import BackendError
+from mailverdict.frames.files.delimited import DelimitedFile
 from mailverdict.sandbox import World
+from tests.doubles.scripted_backend import ScriptedBackend
+from tests.doubles.scripted_backend import rows_of as settled_rows
 from tests.doubles.waiting import wait_until
 
 CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
@@ -63,17 +69,64 @@ class TestVerify:
         assert [row["email_status"] for row in rows] == ["done", "done", "missing", "done"]
         assert rows[1]["email_suggestion"] == "Bob@gmail.com"
         assert rows[3]["email_error_message"] == "There is no @."
-        assert [row["note"] for row in rows] == ["a, b", "+49 30 1", "'=1+1", "'@x"]
-        assert told.splitlines()[0] == "using column 'email'; give another with --column"
-        assert "4 rows verified by regex" in told
+        assert [row["note"] for row in rows] == ["a, b", "+49 30 1", "=1+1", "@x"]
+        assert told.splitlines()[0] == (
+            "using column 'email' (50 % of the first 4 rows are addresses); give another with --column"
+        )
+        assert "4 rows, 3 with a verdict by regex" in told
         assert told.splitlines()[-1] == f"written: {out}"
 
     def test_quiet_says_nothing(self, run, contacts, tmp_path):
         assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q") == (0, "", "")
 
-    def test_raw_leaves_formulas(self, run, contacts, tmp_path):
-        run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / "o.csv", "-q", "--raw")
-        assert [row["note"] for row in rows_of(tmp_path / "o.csv")] == ["a, b", "+49 30 1", "=1+1", "@x"]
+    def test_the_caller_s_cells_are_as_they_were_unless_escaped(self, run, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        cells = ["-5.3e-05", "-inf", "@ada", "-5 EUR", "=1+1", "'x"]
+        lines = [f"+ada{n}@gmail.com,{cell}" for n, cell in enumerate(cells)]
+        path.write_text("\n".join(["email,note", *lines]) + "\n")
+        for more in ((), ("--raw",), ("--escape-formulas",)):
+            arguments = ("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", "verdict")
+            assert run(*arguments, *more)[0] == 0
+            rows = rows_of(out)
+            escaped = ["-5.3e-05", "-inf", "'@ada", "'-5 EUR", "'=1+1", "'x"] if "--escape-formulas" in more else cells
+            assert [row["note"] for row in rows] == escaped
+            assert [row["email"] for row in rows] == [f"+ada{n}@gmail.com" for n in range(len(cells))]
+            assert {row["email_verdict"] for row in rows} == {"valid"}
+
+    def test_raw_and_escaped_at_once_are_refused(self, run, contacts):
+        status, _, told = run("verify", contacts, "-t", "regex", "--raw", "--escape-formulas")
+        assert (status, told) == (
+            2, "mailverdict: --raw and --escape-formulas contradict each other: give one of them\n"
+        )  # fmt: skip
+
+    def test_the_input_is_replaced_only_when_told(self, run, contacts, tmp_path):
+        (tmp_path / "link.csv").symlink_to(contacts)
+        for name in ("contacts.csv", "link.csv"):
+            status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "-o", tmp_path / name)
+            assert (status, told) == (
+                2,
+                f"mailverdict: {tmp_path / name} is the input: name another output, or add --in-place to replace it\n",
+            )
+        assert contacts.read_text() == CONTACTS
+        for more, said in (
+            (("-o", tmp_path / "other.csv"), "--in-place replaces"),
+            (("-o", "-"), "--in-place replaces"),
+        ):
+            status, _, told = run("verify", contacts, "-c", "email", "-t", "regex", "--in-place", *more)
+            assert status == 2
+            assert said in told
+        assert "standard input cannot be replaced" in run("verify", "-", "-t", "regex", "--in-place")[2]
+
+    def test_a_device_is_written_to_and_not_replaced(self, contacts, tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        for output in ("/dev/null", "/dev/stdout", pipe):
+            with begin("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", output) as process:
+                text = pipe.read_text() if output == pipe else process.stdout.read()
+                assert (process.wait(), process.stderr.read()) == (0, "")
+            assert text.count("\n") == (0 if output == "/dev/null" else 5)
+        assert Path("/dev/null").is_char_device()
+        assert pipe.is_fifo()
 
     def test_standard_input_to_standard_output(self, tmp_path):
         done = subprocess.run(
@@ -99,7 +152,7 @@ class TestVerify:
 
     def test_a_file_may_be_written_over_itself_and_verified_again(self, run, contacts):
         for _ in range(2):
-            assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", contacts, "-q")[0] == 0
+            assert run("verify", contacts, "-c", "email", "-t", "regex", "--in-place", "-q")[0] == 0
         rows = rows_of(contacts)
         assert list(rows[0]) == ["id", "email", "note", *(f"email_{name}" for name in ADDED)]
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
@@ -113,7 +166,7 @@ class TestVerify:
         if columns == "all":
             assert len(written) == 20
         elif columns.startswith("core"):
-            assert written == [*ADDED[:-1], "normalized"]
+            assert written == [*ADDED, "normalized"]
         else:
             assert written == columns.split(", ")
 
@@ -158,13 +211,13 @@ class TestClean:
         path.write_text("email\nAda <Ada@Example.org>\nada@example.org\nnobody\n")
         status, printed, told = run("clean", path, "-c", "email", "-o", out)
         assert (status, printed) == (0, "")
-        assert told == f"3 rows; addresses cleaned: 1\nwritten: {out}\n"
+        assert told == f"3 rows; cells cleaned: 1\nwritten: {out}\n"
         assert [row["email_clean"] for row in rows_of(out)] == ["Ada@example.org", "ada@example.org", ""]
 
     def test_what_was_cleaned_can_be_verified(self, run, contacts):
-        assert run("clean", contacts, "-c", "email", "-o", contacts, "-q")[0] == 0
-        assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", contacts, "-q")[0] == 0
-        assert run("clean", contacts, "-c", "email", "-o", contacts, "-q")[0] == 0
+        assert run("clean", contacts, "-c", "email", "-o", contacts, "--in-place", "-q")[0] == 0
+        assert run("verify", contacts, "-c", "email", "-t", "regex", "--in-place", "-q")[0] == 0
+        assert run("clean", contacts, "-c", "email", "-o", contacts, "--in-place", "-q")[0] == 0
         names = list(rows_of(contacts)[0])
         assert len(names) == len(set(names)) == 3 + 3 + len(ADDED) - 1
 
@@ -178,21 +231,20 @@ WRONG = [
     ("x.csv", b"id,mail\n1,a\n", ("-c", "email"), "x.csv: no column 'email'; there are 'id', 'mail'"),
     ("x.csv", b"email,email\n1,2\n", ("-c", "email"), "x.csv: the column name 'email' occurs 2 times"),
     ("x.csv", b"id,name\n1,Ada\n", (), "no column looks like e-mail addresses; name one of 'id', 'name'"),
-    ("x.csv", b"id,email\n1,a@b.org\n2\n", ("-c", "email"), "x.csv, line 3: 1 cell where the header has 2"),
+    ("x.csv", b"id,email\n1,a@b.org\n2\n", ("-c", "email", "--strict"), "x.csv, line 3: 1 cell where the header has 2"),
     ("x.csv", b'id,email\n1,"a@b.org\n2,b\n', ("-c", "email"), "x.csv ends inside quotes: it is truncated"),
     (
         "x.csv",
         "name,email\nJörg,a@b.org\n".encode("latin-1"),
-        ("-c", "email"),
-        "line 2: byte 0xf6 is not utf-8; give its",
+        ("-c", "email", "--strict", "--encoding", "utf-8"),
+        "line 2: a byte is not utf-8; give another --encoding",
     ),
     (
         "x.csv",
         b"name,email\n" + b"x,a@b.org\n" * 9_000 + "Jörg,a@b.org\n".encode("latin-1"),
-        ("-c", "email", "--encoding", "utf-8"),
-        "line 9002: byte 0xf6 is not utf-8; give another --encoding",
+        ("-c", "email", "--encoding", "utf-8", "--strict"),
+        "line 9002: a byte is not utf-8; give another --encoding",
     ),
-    ("x.csv", b"email\nada\0@b.org\n", (), "x.csv contains NUL characters"),
     ("x.csv", b"email\n", ("--encoding", "klingon"), "encoding 'klingon' is not known"),
     ("x.csv", b"email\n", ("--delimiter", "::"), "delimiter '::': give one character"),
     ("x.parquet", b"PAR1 and no more", (), "x.parquet: Parquet magic bytes not found in footer"),
@@ -283,6 +335,35 @@ class TestService:
         assert (status, out.exists()) == (4, False)
         assert len(said.splitlines()) == 1
 
+    def test_a_failed_run_leaves_the_older_output_and_writes_beside_it(self, run, tmp_path, monkeypatch):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\n" + "".join(f"ada{n}@example.org\n" for n in range(6)))
+        out.write_text("yesterday")
+        pieces = [pa.table({"email": [f"ada{n}@example.org" for n in rows]}) for rows in ((0, 1, 2), (3, 4, 5))]
+        backend = ScriptedBackend(
+            [Settled(settled_rows(pieces[0]["email"].to_pylist()))], [BackendError("the service is down")]
+        )
+        monkeypatch.setattr(DelimitedFile, "read", lambda *_, **__: iter(pieces))
+        monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
+        status, _, said = run("verify", path, "-c", "email", "-o", out)
+        assert (status, out.read_text()) == (4, "yesterday")
+        rows = rows_of(tmp_path / "out.partial.csv")
+        assert [row["email_status"] for row in rows] == ["done"] * 3 + ["pending"] * 3
+        assert said.splitlines()[-3:] == [
+            f"the run failed: {out} is not changed; what is settled is in {tmp_path / 'out.partial.csv'}",
+            "3 rows are pending; run the command again to continue",
+            "mailverdict: the service is down",
+        ]
+        assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.partial.csv"]
+
+
+@pytest.mark.parametrize(
+    ("path", "partial"),
+    [("a/out.csv", "a/out.partial.csv"), ("my.data.csv", "my.data.partial.csv"), ("x.csv.gz", "x.partial.csv.gz")],
+)
+def test_a_partial_output_has_the_same_ending(path, partial):
+    assert str(tables.partial_path(path)) == partial
+
 
 def begin(*arguments):
     return subprocess.Popen(
@@ -294,7 +375,8 @@ def begin(*arguments):
 
 
 class TestInterruption:
-    def test_ctrl_c_writes_every_row(self, tmp_path):
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_writes_every_row(self, tmp_path, number):
         rows, status = 50_000, 0
         while status == 0:  # it was over before the interrupt came: try with more rows
             rows *= 2
@@ -303,10 +385,10 @@ class TestInterruption:
             path, out = big_file(tmp_path, rows), tmp_path / "out.csv"
             with begin("verify", path, "-c", "email", "-t", "regex", "-o", out, "--columns", "status") as process:
                 wait_until(lambda: process.poll() is not None or written_so_far(tmp_path))
-                process.send_signal(signal.SIGINT)
+                process.send_signal(number)
                 _, said = process.communicate()
             status = process.returncode
-        assert status == 130, said
+        assert status == 128 + number, said
         states = states_in_order(out.read_text(), rows)
         pending = states.count("pending")
         assert (
@@ -324,6 +406,21 @@ class TestInterruption:
             process.send_signal(signal.SIGINT)
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
+
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_while_standard_input_is_copied_leaves_nothing(self, tmp_path, number):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", tmp_path / "out.csv"],
+            stdin=subprocess.PIPE,
+            env={**os.environ, "TMPDIR": str(tmp_path)},
+        )
+        with process:
+            process.stdin.write(b"email\n" + b"ada@example.org\n" * 100_000)
+            process.stdin.flush()
+            wait_until(lambda: any(tmp_path.iterdir()))
+            process.send_signal(number)
+            assert process.wait() == 128 + number
+        assert list(tmp_path.iterdir()) == []
 
 
 def big_file(folder, rows):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import pandas as pd
 import pyarrow as pa
@@ -18,22 +21,25 @@ import typer
 import mailverdict as mv
 
 from ..frames.columns import choose_columns, label_of
-from ..frames.files.readers import STDIN, guess_column, open_table
+from ..frames.duplicates import SuppressionList
+from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, explain_guess, open_table
 from ..frames.files.restore import restore_frame
-from ..frames.files.streams import PieceStream, Stopper
-from ..frames.files.table_file import TableFile
-from ..frames.files.writers import create_table
+from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
+from ..frames.files.table_file import LINE, TableFile
+from ..frames.files.writers import FormulaColumns, check_target, create_table
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
 from ..reports.summary import RunningCounts, render_counts
 from .terminal import (
-    INTERRUPTED,
     QUOTA,
     ColumnName,
     Delimiter,
     Encoding,
+    EscapeFormulas,
     File,
+    HasHeader,
+    InPlace,
     JournalAt,
     Json,
     Kind,
@@ -50,6 +56,7 @@ from .terminal import (
     Sandbox,
     Service,
     Sheet,
+    Strict,
     app,
     chosen_backend,
     exit_with_error,
@@ -70,10 +77,13 @@ def verify(
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
-    columns: Annotated[str, typer.Option(help="core, all, or names separated by commas.")] = "core,error_message",
+    columns: Annotated[str, typer.Option(help="core, all, or names separated by commas.")] = "core",
     prefix: Prefix = None,
     policy: PolicyName = None,
     report: Annotated[str | None, typer.Option(help="Report to write: .html or .xlsx.")] = None,
+    suppress: Annotated[
+        str | None, typer.Option("--suppress", help="List of people who must not be mailed; marks their rows.")
+    ] = None,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
@@ -84,6 +94,10 @@ def verify(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
+    header: HasHeader = None,
+    strict: Strict = False,
+    in_place: InPlace = False,
+    escape_formulas: EscapeFormulas = False,
     raw: Raw = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -94,9 +108,11 @@ def verify(
     """
     if report is not None:
         check_path(report)
+    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
     written = parse_columns(columns)
+    listed = None if suppress is None else read_suppression_list(suppress)
     options = {
         "validation_type": validation_type,
         "columns": [*written, *COUNTED],
@@ -111,23 +127,33 @@ def verify(
         "progress": False if quiet else "auto",
     }
     with (
-        open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source,
+        open_source(
+            file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
+        ) as source,
         chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked,
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
         stream = PieceStream(name, stopper, backend=asked, **options)
-        rows = VerifiedRows(source, name, prefix, written, policy, for_report=report is not None)
-        with open_output(output, source, raw=raw) as write:
-            for piece, _ in stream.verify(source.pieces()):
+        added = [] if listed is None else ["suppressed"]
+        rows = VerifiedRows(source, name, prefix, [*written, *added], policy, for_report=report is not None)
+        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
+        with table_output.open(lambda: stream.failure is not None) as write:
+            pieces = table_output.pieces([name])
+            if listed is not None:
+                pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
+            for piece, _ in stream.verify(pieces):
                 write(rows.add(piece))
     for notice in stream.notices:
         print_status(f"note: {notice}")
+    print_remarks(source, quiet=quiet)
     show_counts(rows.counts, validation_type, as_json=as_json, quiet=quiet)
-    print_written(output, quiet=quiet)
+    print_written(table_output.written, quiet=quiet)
     if report is not None:
         rows.report(report, validation_type)
         print_written(report, quiet=quiet)
+    if stream.failure is not None and output is not None and table_output.written != output:
+        print_status(f"the run failed: {output} is not changed; what is settled is in {table_output.written}")
     exit_early(stream, rows.counts.buckets["pending"])
 
 
@@ -168,10 +194,13 @@ class VerifiedRows:
     def add(self, piece: pa.Table) -> pa.Table:
         """Count a piece and return the columns to write."""
         self.counts.add(piece, self.label(""))
-        results = piece.select([self.column, *(self.label(name) for name in COUNTED)])
+        judged = (self.label(name) for name in (*COUNTED, "suppressed"))
+        results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
         if self.for_report:
             self.reported.append(results)
-        shown = piece.select([i for i, n in enumerate(piece.column_names) if i < self.own_columns or n in self.written])
+        shown = piece.select(
+            [i for i, n in enumerate(piece.column_names) if i < self.own_columns or n in self.written or n == LINE]
+        )
         return shown if self.policy is None else self.with_actions(shown, results, self.policy)
 
     def with_actions(self, shown: pa.Table, results: pa.Table, policy: mv.Policy) -> pa.Table:
@@ -207,7 +236,7 @@ def exit_early(stream: PieceStream, pending: int) -> None:
     """Exit with the status of what ended the verification early, if anything did."""
     hint = f"{pending:,} rows are pending; run the command again to continue"
     if stream.stopper.is_requested:
-        exit_with_error(f"interrupted: {hint}", INTERRUPTED)
+        exit_with_error(f"interrupted: {hint}", stream.stopper.exit_status)
     if stream.failure is not None:
         print_status(hint)
         raise stream.failure
@@ -224,6 +253,10 @@ def clean(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
+    header: HasHeader = None,
+    strict: Strict = False,
+    in_place: InPlace = False,
+    escape_formulas: EscapeFormulas = False,
     raw: Raw = False,
     quiet: Quiet = False,
 ) -> None:
@@ -231,17 +264,22 @@ def clean(
 
     Unwrap, strip, lower-case domains, suggest. Uses no network.
     """
+    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
     rows = changed = 0
-    with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
+    with open_source(
+        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
+    ) as source:
         name = pick_column(source, column)
-        with open_output(output, source, raw=raw) as write:
-            for piece in source.pieces():
+        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
+        with table_output.open() as write:
+            for piece in table_output.pieces([name]):
                 cleaned = mv.clean(piece, name, prefix=prefix)
                 change = cleaned[label_of(name, prefix, "change")]
                 rows, changed = rows + len(piece), changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0)
                 write(cleaned)
+    print_remarks(source, quiet=quiet)
     if not quiet:
-        print_status(f"{rows:,} rows; addresses cleaned: {changed:,}")
+        print_status(f"{rows:,} rows; cells cleaned: {changed:,}")
     print_written(output, quiet=quiet)
 
 
@@ -259,10 +297,14 @@ def plan(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
+    header: HasHeader = None,
+    strict: Strict = False,
     as_json: Json = False,
 ) -> None:
     """Show what a verification would do and cost."""
-    with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
+    with open_source(
+        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
+    ) as source:
         name = pick_column(source, column)
         at = source.columns.index(name)
         cells = pa.chunked_array([c for piece in source.pieces() for c in piece.column(at).chunks])
@@ -289,26 +331,42 @@ def report(
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
+    header: HasHeader = None,
+    strict: Strict = False,
     quiet: Quiet = False,
 ) -> None:
     """Report on a table file that was verified before."""
-    with open_table(file, encoding=encoding, delimiter=delimiter, sheet=sheet) as source:
+    with open_source(
+        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
+    ) as source:
         name = pick_column(source, column)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
     mv.report(restore_frame(whole, name, prefix), name, output, policy=policy, prefix=prefix)
     print_written(output, quiet=quiet)
 
 
+def read_suppression_list(path: str) -> SuppressionList:
+    """Read the list once; what is wrong with it is printed."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        listed = SuppressionList.read(path)
+    for each in caught:
+        print_status(f"note: {each.message}")
+    return listed
+
+
 def pick_column(source: TableFile, column: str | None) -> str:
     """The given column, or the one with the most addresses."""
     if column is not None:
         source.check_column(column)
+        source.address_at = source.columns.index(column)
         return column
     first = next(source.pieces())
-    found = str(guess_column({n: first.column(i) for i, n in enumerate(source.columns)}))
+    found, reason = explain_guess({n: first.column(i)[:SAMPLE_ROWS] for i, n in enumerate(source.columns)})
     source.check_column(found)
-    print_status(f"using column {found!r}; give another with --column")
-    return found
+    source.address_at = source.columns.index(found)
+    print_status(f"using column {found!r} ({reason}); give another with --column")
+    return str(found)
 
 
 def parse_columns(text: str) -> list[str]:
@@ -320,15 +378,97 @@ def parse_columns(text: str) -> list[str]:
 
 
 @contextmanager
-def open_output(output: str | None, source: TableFile, *, raw: bool) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield the function that writes a piece; without an output it does nothing."""
-    if output is None:
-        yield lambda piece: None
-        return
-    with create_table(
-        output, delimiter=source.format.delimiter, escape_formulas=not raw, has_bom=source.format.has_bom
-    ) as writer:
-        yield writer.write
+def open_source(file: str, **options: Any) -> Iterator[TableFile]:
+    """Open a table file; SIGTERM and SIGHUP leave by an exception, so that no temporary file is left behind."""
+    numbers = [number for number in heard_signals() if number != signal.SIGINT]
+    previous_handlers = {number: signal.signal(number, exit_on_signal) for number in numbers}
+    try:
+        with open_table(file, **options) as source:
+            yield source
+    finally:
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)
+
+
+def check_output(file: str, output: str | None, *, in_place: bool, escape_formulas: bool, raw: bool) -> str | None:
+    """The file to write; refuses to overwrite the input unless told to."""
+    if raw and escape_formulas:
+        raise mv.SettingsError("--raw and --escape-formulas contradict each other: give one of them")
+    if in_place and file == STDIN:
+        raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
+    if in_place and output is None:
+        return file
+    is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
+    if in_place and not is_same:
+        raise mv.SettingsError(f"--in-place replaces {file}, but --output is {output}: give one of them")
+    if is_same and not in_place:
+        raise mv.SettingsError(f"{output} is the input: name another output, or add --in-place to replace it")
+    return output
+
+
+def is_same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
+
+
+class TableOutput:
+    """The table that a command writes; `written` is where it was written in the end, None for nowhere."""
+
+    def __init__(self, path: str | None, source: TableFile, is_escaped: Callable[[str], bool]) -> None:
+        self.path, self.source, self.is_escaped = path, source, is_escaped
+        self.written = path
+
+    def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded."""
+        if self.path is None or (self.source.format.header and self.is_copied(self.path)):
+            return self.source.pieces(needed, with_lines=self.path is not None)
+        return self.source.pieces()
+
+    def is_copied(self, path: str) -> bool:
+        """Whether the output is a CSV with the delimiter of the source."""
+        kind = "csv" if path == STDIN else check_target(Path(path))
+        return kind == "csv" or (kind == "tsv" and self.source.format.delimiter == "\t")
+
+    @contextmanager
+    def open(self, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Callable[[pa.Table], None]]:
+        """Yield the function that writes a piece; without an output it does nothing.
+
+        If the run has failed at the end, an older output stays, and the table is written beside it.
+        """
+        if self.path is None:
+            yield lambda piece: None
+            return
+
+        def choose() -> Path:
+            if has_failed():
+                self.written = str(partial_path(str(self.path)))
+            return Path(str(self.written))
+
+        found = self.source.format
+        with create_table(
+            self.path,
+            delimiter=found.delimiter,
+            is_escaped=self.is_escaped,
+            has_bom=found.has_bom,
+            choose=choose,
+            like=found,
+        ) as writer:
+            yield writer.write
+
+
+def partial_path(path: str) -> Path:
+    """``out.csv`` -> ``out.partial.csv``: where a failed run writes."""
+    whole = Path(path)
+    inner = Path(whole.stem) if whole.suffix.lower() in COMPRESSIONS else whole
+    return whole.with_name(f"{inner.stem}.partial{whole.name[len(inner.stem) :]}")
+
+
+def print_remarks(source: TableFile, *, quiet: bool) -> None:
+    """Print what was guessed about the file and what was odd in it."""
+    for remark in [] if quiet else [*source.remarks, *source.final_remarks()]:
+        print_status(f"note: {remark}")
 
 
 def print_written(output: str | None, *, quiet: bool) -> None:
@@ -342,4 +482,4 @@ def show_counts(counts: RunningCounts, validation_type: str, *, as_json: bool, q
         print(json.dumps(counts.to_dict(), ensure_ascii=False, indent=2))
     elif not quiet:
         lines = render_counts(counts, ValidationType(validation_type))
-        print_status(f"{counts.rows:,} rows verified by {validation_type}\n{lines}")
+        print_status(f"{counts.rows:,} rows, {counts.judged:,} with a verdict by {validation_type}\n{lines}")

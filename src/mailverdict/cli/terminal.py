@@ -47,12 +47,25 @@ Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on
 ResolverAt = Annotated[
     str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.", envvar="MAILVERDICT_RESOLVER")
 ]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; UTF-8 and UTF-16 are detected.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
-Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX; the first when not given.")]
-Raw = Annotated[
-    bool, typer.Option("--raw", help="Write CSV cells that spreadsheets would run as formulas as they are.")
+Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX; by default the first that is not empty.")]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="Put an apostrophe before text of your own columns that a spreadsheet would run as a formula; in a CSV.",
+    ),
 ]
+HasHeader = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line has the column names; found out by default."),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a CSV with rows of a wrong length or bytes not in its encoding.")
+]
+Raw = Annotated[bool, typer.Option("--raw", hidden=True, help="The default now: your cells are written as they are.")]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Let the output replace the input file.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
 Email = Annotated[str, typer.Argument(help="The address.")]

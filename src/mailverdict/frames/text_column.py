@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 
-__all__ = ["LONGEST_TEXT", "TextColumn", "read_values"]
+__all__ = ["LONGEST_TEXT", "TextColumn", "read_values", "to_string_array"]
 
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
@@ -53,25 +53,25 @@ class NonText:
     types: pa.DictionaryArray  # what they hold, in words
 
 
-def read_values(values: Any, *, keep_blanks: bool = False) -> TextColumn:
+def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGEST_TEXT) -> TextColumn:
     """Read a Series, an Arrow array or any list-like of cells; an `InputError` for texts of more than 2 GiB in all.
 
-    With `keep_blanks` texts keep the blanks around them, unless they are far too long.
+    With `keep_blanks` texts keep the blanks around them, unless they are far too long: `longest` characters or more.
     """
     array, nontext = arrow_text(values)
-    stripped = strip(array)
+    stripped = strip(array, longest)
     present = pc.greater(pc.binary_length(stripped), 0).fill_null(False)
     rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
-    wanted = pc.if_else(pc.less(pc.binary_length(array), LONGEST_TEXT), array, stripped) if keep_blanks else stripped
+    wanted = pc.if_else(pc.less(pc.binary_length(array), longest), array, stripped) if keep_blanks else stripped
     texts = wanted if rows is None else wanted.filter(present)
     return TextColumn(texts, rows, nontext.rows, nontext.types, len(stripped))
 
 
-def strip(array: pa.StringArray) -> pa.StringArray:
+def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
     """Strip blanks, then cut what is far too long; in the other order leading blanks would push the text out."""
     stripped = pc.utf8_trim_whitespace(array)
-    if (pc.max(pc.binary_length(stripped)).as_py() or 0) > LONGEST_TEXT:
-        stripped = pc.utf8_slice_codeunits(stripped, 0, LONGEST_TEXT)
+    if (pc.max(pc.binary_length(stripped)).as_py() or 0) > longest:
+        stripped = pc.utf8_slice_codeunits(stripped, 0, longest)
     return stripped
 
 

@@ -12,11 +12,19 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 import python_calamine
+import xlsxwriter
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
-from mailverdict.frames.files.writers import CSV_ROWS, XLSX_ROWS, CsvTableWriter, create_table, neutralize
+from mailverdict.frames.files.writers import (
+    CSV_ROWS,
+    XLSX_ROWS,
+    CsvTableWriter,
+    FormulaColumns,
+    create_table,
+    neutralize,
+)
 
 MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, tzinfo=datetime.UTC)
 TABLE = pa.table(
@@ -42,6 +50,9 @@ FORMULAS = [
     ("-5", "-5"),
     ("+49 (0)30 / 12-34", "+49 (0)30 / 12-34"),
     ("-1,5", "-1,5"),
+    ("-5.3e-05", "-5.3e-05"),
+    ("-inf", "-inf"),
+    ("-5 EUR", "'-5 EUR"),
     ("ada@example.org", "ada@example.org"),
     ("a=1", "a=1"),
     ("", ""),
@@ -74,14 +85,19 @@ class TestCsv:
         assert written(tmp_path / "x.csv", piece, piece, delimiter=";").read_text() == 'a;"b;"\n1;2\n1;2\n'
         assert written(tmp_path / "x.tsv", piece.slice(0, 0)).read_text() == "a\tb;\n"
 
-    def test_formulas_in_cells_and_header_unless_raw(self, tmp_path):
-        piece = pa.table({"=a": [text for text, _ in FORMULAS]})
-        for raw, column in ((True, 0), (False, 1)):
-            path = written(tmp_path / "x.csv", piece, escape_formulas=not raw)
-            with path.open(newline="") as file:
-                header, *rows = csv.reader(file)
-            assert header == [("=a", "'=a")[column]]
-            assert [row[0] if row else "" for row in rows] == [each[column] for each in FORMULAS]
+    def test_formulas_are_escaped_only_in_the_columns_that_are_named(self, tmp_path):
+        texts = [text for text, _ in FORMULAS]
+        path = written(tmp_path / "x.csv", pa.table({"=a": texts, "b": texts}), is_escaped=lambda name: name == "b")
+        with path.open(newline="") as file:
+            header, *rows = csv.reader(file)
+        assert header == ["=a", "b"]
+        assert [tuple(row) for row in rows] == FORMULAS
+
+    def test_messages_are_escaped_always_and_addresses_never(self):
+        columns = ("email", "email_clean", "email_suggestion", "email_error_message", "email_reasons", "note")
+        for in_all, escaped in ((False, [0, 0, 0, 1, 1, 0]), (True, [0, 0, 0, 1, 1, 1])):
+            is_escaped = FormulaColumns("email", None, in_all=in_all)
+            assert [is_escaped(name) for name in columns] == [bool(each) for each in escaped]
 
     def test_a_byte_order_mark_where_the_input_had_one(self, tmp_path):
         path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), has_bom=True)
@@ -100,7 +116,7 @@ class TestCsv:
     def test_whatever_is_written_python_reads_back(self, tmp_path_factory, rows, delimiter):
         columns = [pa.array(values, pa.string()) for values in zip(*rows, strict=True)]
         path = tmp_path_factory.mktemp("csv") / "x.csv"
-        writer = CsvTableWriter(path, delimiter, escape_formulas=False)
+        writer = CsvTableWriter(path, delimiter)
         writer.write(pa.table(columns, names=["a", "b"]))
         writer.close()
         with path.open(newline="", encoding="utf-8") as file:
@@ -147,6 +163,16 @@ class TestWorkbook:
         path = written(tmp_path / "x.xlsx", pa.table({"when": [early], "long": ["x" * 40_000]}))
         _, row = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
         assert row == ["1066-10-14 00:00:00+00:00", "x" * 32_767]
+
+    def test_a_workbook_with_other_sheets_is_not_replaced(self, tmp_path):
+        path = tmp_path / "x.xlsx"
+        with xlsxwriter.Workbook(str(path)) as book:
+            book.add_worksheet("a")
+            book.add_worksheet("b")
+        before = path.read_bytes()
+        with pytest.raises(InputError, match=r"has 2 sheets \('a', 'b'\) and replacing it would lose the others"):
+            written(path, TABLE)
+        assert path.read_bytes() == before
 
     def test_more_rows_than_a_workbook_holds_are_refused(self, tmp_path):
         piece = pa.table({"n": pa.nulls(XLSX_ROWS, pa.int8())})

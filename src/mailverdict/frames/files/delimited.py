@@ -1,58 +1,179 @@
-"""CSV and TSV files: find out encoding, delimiter and header from a sample, then read all rows as text.
+"""CSV and TSV files: find out encoding, delimiter and header, then read the rows without changing their bytes.
 
-`open_delimited` does the first part. `DelimitedFile` reads the rows with Arrow, which is fast but names no line in its
-errors; only after an error is the file read again, slowly, to find the first wrong line.
+`open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns those that have too
+many or too few cells, and decodes the cells that are needed as text. With `with_lines` each piece also carries its rows
+as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a UTF-8 copy.
 """
 
 from __future__ import annotations
 
 import codecs
-import csv
-import io
-import itertools
-from collections.abc import Iterator, Sequence
+import re
+import tempfile
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 
 from ...errors import InputError
-from .table_file import FileFormat, TableFile, first_line
+from .lines import ADDRESS_LIKE, Rows, align, split_rows, unquote
+from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
-__all__ = ["DelimitedFile", "open_delimited"]
+__all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
 
-BLOCK = 8 << 20  # bytes parsed at once; Arrow reads 32 blocks ahead. Bounds memory, and the length of a row
-SAMPLE = 64 << 10  # bytes from which encoding, delimiter and header are found out
+BLOCK = 8 << 20  # bytes split at once: bounds memory, and the length of a row
+SAMPLE = 64 << 10  # bytes from which the encoding is found out
+MAX_LISTED_LINES = 5
 DELIMITERS = ",;\t|"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
-ASCII_COMPATIBLE = ("utf-8", "utf-8-sig", "ascii", "cp1252", "iso8859-1")  # in these, byte 0x22 is always a quote
 BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark is the beginning of this one
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is the beginning of this one
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-LAST_LINE = "end of file"
+OTHER_KINDS = {
+    b"PK\x03\x04": "a workbook or a zip file",
+    b"PAR1": "a Parquet file",
+    b"\x89PNG": "a picture",
+    b"\xff\xd8\xff": "a picture",
+    b"%PDF": "a PDF",
+    b"\x1f\x8b": "compressed with gzip",
+    b"BZh": "compressed with bzip2",
+    b"\xfd7zX": "compressed with xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd",
+    b"\xd0\xcf\x11\xe0": "an old workbook (.xls)",
+}
+WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a mark
+STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
+# Code pages that are guessed. Western first: where nothing speaks for another one, it is what Excel saves.
+LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
+OTHERS = ["cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1253", "cp1255", "cp1256", "cp874"]
+WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")  # as second bytes of characters
+CLEARLY_BETTER = 0.02  # less chaos than with the first Latin code page
 
 
-def open_delimited(path: Path, name: str, *, encoding: str | None, delimiter: str | None) -> DelimitedFile:
-    """Open a CSV or TSV file; an encoding or delimiter that is None is found out."""
+@dataclass(frozen=True)
+class Dialect:
+    """What the caller says about a CSV; what is None is found out."""
+
+    encoding: str | None = None
+    delimiter: str | None = None
+    has_header: bool | None = None
+    is_strict: bool = False  # refuse rows of a wrong length and bytes that are not in the encoding
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the bytes of a file are read."""
+
+    name: str
+    is_guessed: bool = False
+    wide: str | None = None  # the file's own encoding where it is read from a copy in UTF-8
+    mark: bytes = b""
+    tail: bytes = b""  # bytes at the end that are less than a character
+
+
+def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
+    """Open a CSV or TSV file; what is not given is found out."""
+    stamp = stamp_of(path)
+    check_is_text(path, name)
+    encoding = find_encoding(path, given.encoding)
+    if needs_copy(encoding.name, given.delimiter):
+        encoding, copy = copy_as_utf8(path, name, encoding)
+    else:
+        copy = None
+    try:
+        opened = open_lines(copy or path, name, encoding, given)
+    except BaseException:
+        if copy is not None:
+            copy.unlink()
+        raise
+    opened.is_temporary = copy is not None
+    if copy is None:
+        opened.watch(path, stamp)
+    elif stamp_of(path) != stamp:
+        copy.unlink()
+        raise InputError(f"{name} changed while it was read; run again when nothing writes to it")
+    return opened
+
+
+def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> DelimitedFile:
+    """Open a file in which bytes below 128 are ASCII."""
+    scan = scan_bytes(path)
+    if given.encoding is None and encoding.wide is None and not scan.is_utf8 and encoding.name == "utf-8":
+        guessed = guess_encoding(scan.sample)
+        encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+        if needs_copy(encoding.name, given.delimiter):
+            raise InputError(f"{name} seems to be {encoding.name}; give --encoding {encoding.name} and its --delimiter")
+    mark = len(encoding.mark) if encoding.wide is None else 0
+    lead, header, delimiter = read_first_row(path, name, encoding.name, mark, given.delimiter)
+    first = [decode_cell(unquote(cell), encoding.name) for cell in header.row(0)] if len(header) else []
+    has_header = not any(map(is_address, first)) if given.has_header is None else given.has_header
+    if has_header and any("\0" in each for each in first):
+        raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
+    if has_header and not any(first):
+        raise InputError(f"{name} has no header line")
+    line = header.data[header.line_starts[0] : header.ends[header.last_cells[0]]]
+    line_end = header.line_end(0)
+    columns = first if has_header else [f"column_{i}" for i in range(1, len(first) + 1)]
+    start = mark + len(lead)
+    found = FileFormat(
+        encoding=encoding.wide or encoding.name,
+        has_bom=bool(encoding.mark),
+        delimiter=delimiter.decode(),
+        has_header=has_header,
+        text_encoding=encoding.name,
+        lead=encoding.mark + lead if encoding.wide is None else lead,
+        wide_mark=encoding.mark if encoding.wide else b"",
+        wide=encoding.wide,
+        tail=encoding.tail,
+        header=line if has_header else delimiter.join(each.encode() for each in columns),
+        header_end=line_end if has_header else (re.match(rb"\r?\n|\r|", line_end) or [b""])[0] or b"\n",
+    )
+    data_start = start + int(header.line_starts[1]) if has_header else start
+    opened = DelimitedFile(path, name, columns, found, data_start=data_start, is_strict=given.is_strict)
+    opened.first_line = 1 + count_lines(lead) + (count_lines(line + line_end) if has_header else 0)
+    if scan.quotes % 2 == 1:  # quick to count; a lone quote within a cell is not an error
+        opened.check_quotes()
+    opened.remark_on(encoding, given, scan)
+    return opened
+
+
+def check_is_text(path: Path, name: str) -> None:
+    """Raise `InputError` for a file of another kind that is named as a CSV."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    for magic, kind in OTHER_KINDS.items():
+        if start.startswith(magic):
+            raise InputError(f"{name} is not a text table but {kind}; give a table, with the ending of its kind")
+
+
+# --- encodings -------------------------------------------------------------------------------------
+
+
+def find_encoding(path: Path, given: str | None) -> Encoding:
+    """The encoding that is given or that the first bytes show; UTF-8 otherwise."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
-    is_complete = path.stat().st_size <= len(sample)
-    mark = next((marked for mark, marked in BYTE_ORDER_MARKS if sample.startswith(mark)), None)
-    used_encoding = mark or "utf-8" if encoding is None else check_encoding(encoding)
-    text = decode_sample(sample, used_encoding, name, is_complete=is_complete, is_given=encoding is not None)
-    used_delimiter = guess_delimiter(text) if delimiter is None else parse_delimiter(delimiter)
-    lines = io.StringIO(text, newline="")
-    header = read_header(lines, used_delimiter, name)
-    has_rest = bool(lines.read())
-    if not is_complete and not has_rest:
-        raise InputError(f"{name}: the header line is longer than {SAMPLE:,} bytes")
-    found = FileFormat(encoding=used_encoding, has_bom=mark is not None, delimiter=used_delimiter)
-    return DelimitedFile(path, name, header, found, is_encoding_given=encoding is not None, has_rows=has_rest)
+    mark, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
+    if given is not None:
+        name = codecs.lookup(check_encoding(given)).name
+        if marked is not None and name.replace("-sig", "") in (marked, marked[:6]):
+            return Encoding(marked, mark=mark)
+        return Encoding(WITH_ORDER.get(name, name))
+    if marked is not None:
+        return Encoding(marked, mark=mark)
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if max(even, odd) > len(sample) // 5 and min(even, odd) * 20 < max(even, odd):
+        guessed = "utf-16-le" if odd > even else "utf-16-be"
+        if re.search("[ -~]", sample.decode(guessed, "replace")):
+            return Encoding(guessed, is_guessed=True)
+    return Encoding("utf-8")
 
 
 def check_encoding(name: str) -> str:
@@ -64,24 +185,136 @@ def check_encoding(name: str) -> str:
     return name
 
 
-def decode_sample(sample: bytes, encoding: str, name: str, *, is_complete: bool, is_given: bool) -> str:
-    """Decode the sample without its byte order mark; a character cut in two at its end is not an error."""
+def needs_copy(encoding: str, delimiter: str | None) -> bool:
+    """Whether a delimiter, quote or line end may be anything but its ASCII byte."""
     try:
-        text = codecs.getincrementaldecoder(encoding)("strict").decode(sample, final=is_complete)
-    except UnicodeDecodeError as exc:
-        line = 1 + sample.count(b"\n", 0, exc.start)
-        raise InputError(f"{name}{decoding_error(exc, line, encoding, is_given=is_given)}") from exc
-    if "\0" in text:
-        raise InputError(
-            f"{name} contains NUL characters: it is not a text table, or its encoding must be given, "
-            "as in --encoding utf-16-le"
-        )
-    return text.removeprefix("\ufeff")
+        is_like_ascii = STRUCTURE.decode(encoding) == STRUCTURE.decode("ascii")
+    except (UnicodeDecodeError, LookupError):
+        return True
+    if not is_like_ascii:
+        return True
+    mark = DELIMITER_NAMES.get(delimiter or "", delimiter or "")
+    return encoding.startswith(WITH_LOW_BYTES) and mark >= "0"
 
 
-def decoding_error(exc: UnicodeDecodeError, line: int, encoding: str, *, is_given: bool) -> str:
-    hint = "give another --encoding" if is_given else "give its encoding, as in --encoding cp1252"
-    return f", line {line}: byte 0x{exc.object[exc.start]:02x} is not {encoding}; {hint}"
+def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
+    """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
+    errors = errors_of(encoding.name)
+    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
+    unit = 4 if encoding.name.startswith("utf-32") else 2 if encoding.name.startswith("utf-16") else 1
+    size = path.stat().st_size - len(encoding.mark)
+    tail = size % unit
+    is_text = False
+    with (
+        tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy,
+        path.open("rb") as file,
+    ):
+        try:
+            file.seek(len(encoding.mark))
+            left = size - tail
+            while left:
+                block = file.read(min(BLOCK, left))
+                left -= len(block)
+                if not block:
+                    break
+                text = decoder.decode(block, final=not left)
+                is_text = is_text or re.search("[ -~]", text) is not None
+                copy.write(text.encode("utf-8", errors))
+            rest = file.read()
+        except UnicodeError as exc:
+            Path(copy.name).unlink()
+            raise InputError(f"{name} is not {encoding.name}: {exc}; give another --encoding") from exc
+        except BaseException:
+            Path(copy.name).unlink()
+            raise
+    if not is_text:
+        Path(copy.name).unlink()
+        raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
+    return replace(encoding, name="utf-8", wide=encoding.name, tail=rest), Path(copy.name)
+
+
+def errors_of(encoding: str) -> str:
+    """The error handler with which each byte sequence is decoded and encoded back to the same one."""
+    return "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
+
+
+@dataclass
+class ByteScan:
+    """What one pass over the bytes of a file finds."""
+
+    quotes: int = 0
+    is_ascii: bool = True
+    is_utf8: bool = True
+    sample: bytes = b""  # lines with bytes beyond ASCII
+
+
+def scan_bytes(path: Path) -> ByteScan:
+    found = ByteScan()
+    decoder = codecs.getincrementaldecoder("utf-8")("strict")
+    room = SAMPLE
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            found.quotes += block.count(b'"')
+            if block.isascii() and not decoder.getstate()[0]:
+                continue
+            found.is_ascii = False
+            if found.is_utf8:
+                try:
+                    decoder.decode(block)
+                except UnicodeDecodeError:
+                    found.is_utf8, room = False, len(found.sample) + SAMPLE
+            if len(found.sample) < room:
+                beyond = (line for line in re.split(rb"[\r\n]+", block) if not line.isascii())
+                for line in beyond:
+                    found.sample += line[:SAMPLE] + b"\n"
+                    if len(found.sample) >= room:
+                        break
+    if found.is_utf8 and decoder.getstate()[0]:
+        found.is_utf8 = False
+    return found
+
+
+def guess_encoding(sample: bytes) -> str:
+    """The encoding of lines that are not all UTF-8."""
+    text = sample.decode("utf-8", "surrogateescape")
+    escaped = len(re.findall("[\udc80-\udcff]", text))
+    if len(re.findall("[^\x00-\x7f\udc80-\udcff]", text)) > 4 * escaped:
+        return "utf-8"  # with a few damaged characters
+    from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
+
+    alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", sample))
+    is_latin = 2 * alone > len(re.findall(rb"[\x80-\xff]", sample))  # accents among ASCII letters
+    plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
+    matches = {match.encoding: match for match in from_bytes(plain, cp_isolation=LATIN if is_latin else OTHERS)}
+    if not matches:
+        return "cp1252" if is_latin or not decodes(sample, "cp1251") else "cp1251"
+    best: str = next(iter(matches))
+    first = matches.get("cp1252")
+    is_same = decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(best, "replace")
+    if is_same or (is_latin and first is not None and matches[best].chaos > first.chaos - CLEARLY_BETTER):
+        return "cp1252"
+    return best
+
+
+def decodes(data: bytes, encoding: str) -> bool:
+    try:
+        data.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def decode_cell(cell: bytes, encoding: str) -> str:
+    """The text of a cell; bytes that are not in the encoding are read as Western, which knows every byte."""
+    for each in (encoding, "cp1252"):
+        try:
+            return cell.decode(each)
+        except UnicodeDecodeError:
+            continue
+    return cell.decode("latin-1")
+
+
+# --- the first row ---------------------------------------------------------------------------------
 
 
 def parse_delimiter(text: str) -> str:
@@ -93,20 +326,49 @@ def parse_delimiter(text: str) -> str:
 
 
 def guess_delimiter(text: str) -> str:
-    """The delimiter that is most frequent in the header line, outside quotes."""
+    """The delimiter that is most frequent in the first line, outside quotes."""
     line = next(iter(text.splitlines()), "")
     outside = "".join(line.split('"')[::2])
     return max(DELIMITERS, key=outside.count)
 
 
-def read_header(lines: io.StringIO, delimiter: str, name: str) -> list[str]:
-    try:
-        header = next(csv.reader(lines, delimiter=delimiter), [])
-    except csv.Error as exc:
-        raise InputError(f"{name}: the header line cannot be read: {exc}") from exc
-    if not any(header):
-        raise InputError(f"{name} has no header line")
-    return header
+def read_first_row(path: Path, name: str, encoding: str, start: int, given: str | None) -> tuple[bytes, Rows, bytes]:
+    """Blank lines at the beginning, the first row with the blank lines after it, and the delimiter."""
+    delimiter = None if given is None else parse_delimiter(given).encode()
+    with path.open("rb") as file:
+        file.seek(start)
+        data = b""
+        while True:
+            block = file.read(SAMPLE if len(data) < SAMPLE else BLOCK)
+            data += block
+            lead = data[: len(data) - len(data.lstrip(b"\r\n"))]
+            body = data[len(lead) :]
+            used = delimiter or guess_delimiter(decode_cell(body[:BLOCK], encoding)).encode()
+            rows = split_rows(body, used, is_last=not block)
+            if len(rows.without_blank_lines()) > 1 or not block:
+                break
+            if len(data) > 2 * BLOCK and len(rows):
+                break
+            if len(data) > 2 * BLOCK:
+                raise InputError(f"{name}: the first line is longer than {BLOCK:,} bytes, or a quote is not closed")
+    columns = int(rows.counts()[0]) if len(rows) else 0
+    if columns > 1:
+        rows = rows.without_blank_lines()
+    if not len(rows):
+        problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
+        raise InputError(f"{name} {problem}")
+    return lead, rows, used
+
+
+def is_address(text: str) -> bool:
+    return ADDRESS_LIKE.fullmatch(text.encode("utf-8", "replace")) is not None
+
+
+def count_lines(data: bytes) -> int:
+    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+
+
+# --- all rows --------------------------------------------------------------------------------------
 
 
 class DelimitedFile(TableFile):
@@ -119,88 +381,183 @@ class DelimitedFile(TableFile):
         columns: Sequence[str],
         file_format: FileFormat,
         *,
-        is_encoding_given: bool,  # by the user
-        has_rows: bool,  # whether anything follows the header
+        data_start: int,  # bytes before the first row
+        is_strict: bool,
     ) -> None:
         super().__init__(path, name, columns, file_format)
-        self.encoding = file_format.encoding or "utf-8"
-        self.is_encoding_given, self.has_rows = is_encoding_given, has_rows
+        self.data_start, self.is_strict = data_start, is_strict
+        self.delimiter = file_format.delimiter.encode()
+        self.first_line = 1  # number of the line at `data_start`
+        self.ragged_lines: list[int] = []  # of rows with too many or too few cells
+        fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in self.columns]
+        self.schema = pa.schema(fields)
 
-    def read(self) -> Iterator[pa.Table]:
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows; empty cells are empty text, so that nothing is reinterpreted."""
-        if self.ends_in_quotes():
-            raise InputError(f"{self.name} ends inside quotes: it is truncated, or a quote is not doubled")
-        if self.has_rows:
-            with pyarrow.csv.open_csv(self.path, **self.arrow_options()) as reader:
-                for batch in reader:
-                    yield pa.table(batch.columns, names=list(self.columns))
+        self.ragged_lines = []
+        for rows in self.blocks():
+            yield self.to_table(rows, only, with_lines=with_lines)
 
-    def arrow_options(self) -> dict[str, Any]:
-        labels = [f"c{i}" for i in range(len(self.columns))]  # Arrow needs unique names
-        encoding = "utf8" if codecs.lookup(self.encoding).name in ("utf-8", "utf-8-sig", "ascii") else self.encoding
-        return {
-            "read_options": pyarrow.csv.ReadOptions(
-                block_size=BLOCK, column_names=labels, skip_rows_after_names=1, encoding=encoding
-            ),
-            "parse_options": pyarrow.csv.ParseOptions(
-                delimiter=self.format.delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=len(labels) > 1,  # in a table of one column, a blank line is an empty cell
-            ),
-            "convert_options": pyarrow.csv.ConvertOptions(
-                column_types=dict.fromkeys(labels, pa.string()), strings_can_be_null=False
-            ),
-        }
-
-    def ends_in_quotes(self) -> bool:
-        """Whether a quote is open at the end: Arrow would silently read the last rows as one cell.
-
-        A line is added behind the file. If it is not a row of its own, it became part of a quoted cell.
-        """
-        if not self.may_end_in_quotes():
-            return False
-        last = [LAST_LINE]
-        with self.path.open(encoding=self.encoding, newline="") as file:
-            try:
-                for row in csv.reader(itertools.chain(file, [LAST_LINE]), delimiter=self.format.delimiter):
-                    last = row
-            except csv.Error:  # a cell longer than this module allows; Arrow reads it
-                return False
-        return last != [LAST_LINE]
-
-    def may_end_in_quotes(self) -> bool:
-        """Whether the number of quotes is odd, which is quick to count; True where bytes are not characters."""
-        if codecs.lookup(self.encoding).name not in ASCII_COMPATIBLE:
-            return True
+    def blocks(self) -> Iterator[Rows]:
+        """Yield the rows block by block, all with as many cells as there are columns."""
+        line, rest = self.first_line, b""
         with self.path.open("rb") as file:
-            quotes = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
-        return quotes % 2 == 1
+            file.seek(self.data_start)
+            is_last = False
+            while not is_last:
+                block = file.read(BLOCK)
+                is_last = len(block) < BLOCK
+                data = rest + block
+                rows = self.complete_rows(data, is_last=is_last)
+                used = int(rows.line_starts[-1])
+                rest = data[used:]
+                if is_last and rest:
+                    raise InputError(f"{self.name}{self.open_quote(line, data, used)}")
+                if len(rows):
+                    yield self.aligned(rows, line)
+                elif len(rest) > BLOCK:
+                    raise InputError(f"{self.name}: a row is longer than {BLOCK:,} bytes, or a quote is not closed")
+                line += count_lines(data[:used])
 
-    def describe_error(self, exc: Exception) -> str:
-        if "straddling" in str(exc):
-            return f": a row is longer than {BLOCK:,} bytes, or a quote is not closed"
-        return self.find_decoding_error() or self.find_ragged_row() or f": {first_line(exc)}"
+    def complete_rows(self, data: bytes, *, is_last: bool) -> Rows:
+        """The complete rows at the beginning of a block, with the blank lines after them."""
+        rows = split_rows(data, self.delimiter, is_last=is_last)
+        if len(self.columns) == 1:  # a blank line is an empty cell
+            return rows
+        rows = rows.without_blank_lines()
+        used = int(rows.line_starts[-1])
+        may_go_on = not is_last and data[used : used + 1] in (b"", b"\n", b"\r")  # a blank line in the next block
+        return rows.without_last() if may_go_on and len(data) <= 2 * BLOCK else rows
 
-    def find_decoding_error(self) -> str | None:
-        """The first line that cannot be decoded."""
-        decoder = codecs.getincrementaldecoder(self.encoding)("strict")
+    def open_quote(self, line: int, data: bytes, used: int) -> str:
+        return (
+            f" ends inside quotes: it is truncated, or a quote is not doubled; "
+            f"the row begins in line {line + count_lines(data[:used])}"
+        )
+
+    def check_quotes(self) -> None:
+        """Raise `InputError` if a quote is open at the end, before anything is spent."""
+        rest = b""
+        line = self.first_line
         with self.path.open("rb") as file:
-            for number, line in enumerate(itertools.chain(file, [b""]), 1):
-                try:
-                    decoder.decode(line, final=not line)
-                except UnicodeDecodeError as exc:
-                    return decoding_error(exc, number, self.encoding, is_given=self.is_encoding_given)
-        return None
+            file.seek(self.data_start)
+            while block := file.read(BLOCK):
+                data = rest + block
+                used = int(split_rows(data, self.delimiter, is_last=False).line_starts[-1])
+                if not used and len(data) > BLOCK:
+                    return  # told when it is read
+                rest = data[used:]
+                line += count_lines(data[:used])
+        used = int(split_rows(rest, self.delimiter, is_last=True).line_starts[-1])
+        if used < len(rest):
+            raise InputError(f"{self.name}{self.open_quote(line, rest, used)}")
 
-    def find_ragged_row(self) -> str | None:
-        """The first row with too many or too few cells."""
-        with self.path.open(encoding=self.encoding, newline="") as file:
-            reader = csv.reader(file, delimiter=self.format.delimiter)
-            try:
-                found = next((row for row in reader if row and len(row) != len(self.columns)), None)
-            except csv.Error as exc:
-                return f", line {reader.line_num + 1}: {exc}"
-        if found is None:
-            return None
-        cells = "1 cell" if len(found) == 1 else f"{len(found)} cells"
-        return f", line {reader.line_num}: {cells} where the header has {len(self.columns)}"
+    def aligned(self, rows: Rows, line: int) -> Rows:
+        """Give each row as many cells as there are columns."""
+        columns = len(self.columns)
+        ragged = np.flatnonzero(rows.counts() != columns)
+        if not len(ragged):
+            return rows
+        parts, at, counted = [], 0, 0
+        for i in map(int, ragged):
+            start, end = int(rows.line_starts[i]), int(rows.line_starts[i + 1])
+            line += count_lines(rows.data[counted:start])
+            counted = start
+            cells = rows.row(i)
+            self.note_ragged(line, len(cells))
+            row = align(cells, columns, self.delimiter, self.address_at)
+            parts += [rows.data[at:start], self.delimiter.join(row), rows.line_end(i)]
+            at = end
+        parts.append(rows.data[at : int(rows.line_starts[-1])])
+        whole = split_rows(b"".join(parts), self.delimiter, is_last=True)
+        return whole if columns == 1 else whole.without_blank_lines()
+
+    def note_ragged(self, line: int, cells: int) -> None:
+        if self.is_strict:
+            found = "1 cell" if cells == 1 else f"{cells} cells"
+            raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
+        self.ragged_lines.append(line)
+
+    def to_table(self, rows: Rows, only: Collection[str] | None, *, with_lines: bool) -> pa.Table:
+        """The columns as text; those that are not needed are null, and cost nothing."""
+        size, count = len(rows), len(self.columns)
+        unused = pa.nulls(size)
+        arrays: list[Any] = []
+        fields: list[pa.Field] = []
+        for at, field in enumerate(self.schema):
+            is_used = only is None or field.name in only
+            arrays.append(to_text(rows.values(at, count), self.format.text_encoding) if is_used else unused)
+            fields.append(field if is_used else field.with_type(pa.null()))
+        if with_lines:
+            arrays.append(rows.lines())
+            fields.append(pa.field(LINE, pa.large_binary(), metadata=CELL_MARK))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
+        rows = split_rows(b"", self.delimiter, is_last=True)
+        return self.to_table(rows, only, with_lines=with_lines)
+
+    def remark_on(self, encoding: Encoding, given: Dialect, scan: ByteScan) -> None:
+        """Note for the user what was guessed; with `is_strict`, refuse what cannot be read as it should."""
+        if encoding.is_guessed:
+            self.remarks.append(f"encoding: {self.format.encoding} (guessed; give another with --encoding)")
+        if not self.format.has_header:
+            self.remarks.append(
+                f"no header line: the columns are column_1 to column_{len(self.columns)}"
+                if len(self.columns) > 1
+                else "no header line: the column is column_1"
+            )
+        is_clean = scan.is_ascii or (self.format.text_encoding == "utf-8" and scan.is_utf8)
+        if encoding.wide is None and not is_clean:
+            self.remark_on_bytes(given)
+        if encoding.tail:
+            self.remarks.append(f"{len(encoding.tail)} bytes at the end are less than a character; they are kept")
+        if self.is_strict:
+            for _ in self.blocks():
+                pass
+
+    def remark_on_bytes(self, given: Dialect) -> None:
+        """Count the lines with bytes that are not in the encoding."""
+        encoding = str(self.format.text_encoding)
+        number, bad = 0, []
+        with self.path.open("rb") as file:
+            for line in file:
+                number += 1
+                if not line.isascii() and not decodes(line, encoding):
+                    bad.append(number)
+        if not bad:
+            return
+        if self.is_strict:
+            hint = "give another --encoding" if given.encoding else "give its encoding, as in --encoding cp1252"
+            raise InputError(f"{self.name}, line {bad[0]}: a byte is not {encoding}; {hint}")
+        self.remarks.append(f"{count(len(bad), 'line')} with bytes that are not {encoding}, kept: {listed_lines(bad)}")
+
+    def final_remarks(self) -> list[str]:
+        """What is known only after all rows were read."""
+        if not self.ragged_lines:
+            return []
+        rows = count(len(self.ragged_lines), "row")
+        return [f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"]
+
+
+def count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def listed_lines(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:MAX_LISTED_LINES]))
+    more = f" and {len(numbers) - MAX_LISTED_LINES:,} more" if len(numbers) > MAX_LISTED_LINES else ""
+    return f"line{'s' if len(numbers) > 1 else ''} {shown}{more}"
+
+
+def to_text(cells: pa.LargeBinaryArray, encoding: str | None) -> pa.StringArray:
+    """Decode the cells of a column."""
+    used = encoding or "utf-8"
+    offsets = np.frombuffer(cells.buffers()[1], np.int64)
+    data = memoryview(cells.buffers()[2] or b"")[offsets[cells.offset] : offsets[cells.offset + len(cells)]]
+    if used == "utf-8" or bytes(data).isascii():
+        try:
+            return cells.cast(pa.large_string()).cast(pa.string())
+        except pa.ArrowInvalid:
+            pass
+    return pa.array([decode_cell(cell, used) for cell in cells.to_pylist()], pa.string())

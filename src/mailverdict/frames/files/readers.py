@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import datetime
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,24 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from ...errors import ColumnError, InputError, MissingExtraError
-from ..columns import listed
+from ..columns import CLEAN_COLUMNS, COLUMNS, listed
 from ..text_column import read_values
-from .delimited import open_delimited
-from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line
+from .compression import COMPRESSIONS, member_ending, unpack
+from .delimited import Dialect, open_delimited
+from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
-__all__ = ["KINDS", "STDIN", "ReadOptions", "address_shares", "guess_column", "open_kind", "open_table"]
+__all__ = [
+    "COMPRESSIONS",
+    "KINDS",
+    "SAMPLE_ROWS",
+    "STDIN",
+    "ReadOptions",
+    "address_shares",
+    "explain_guess",
+    "guess_column",
+    "open_kind",
+    "open_table",
+]
 
 STDIN = "-"
 KINDS = {
@@ -40,6 +53,7 @@ KINDS = {
 SAMPLE_ROWS = 2_000  # looked at to guess the column
 MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
 ADDRESS_LIKE = r"^\S+@\S+\.\S+$|<\S+@\S+>"
+ADDRESS_LIKE_CELL = re.compile(ADDRESS_LIKE)
 EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
 
 
@@ -49,17 +63,30 @@ class ReadOptions:
 
     encoding: str | None = None  # CSV
     delimiter: str | None = None  # CSV
-    sheet: str | None = None  # XLSX; None: the first
+    sheet: str | None = None  # XLSX; None: the first that is not empty
+    has_header: bool | None = None
+    is_strict: bool = False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
+
+    def dialect(self, delimiter: str | None = None) -> Dialect:
+        return Dialect(
+            self.encoding, delimiter if self.delimiter is None else self.delimiter, self.has_header, self.is_strict
+        )
 
 
 def open_table(
-    path: str | Path, *, encoding: str | None = None, delimiter: str | None = None, sheet: str | None = None
+    path: str | Path,
+    *,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    sheet: str | None = None,
+    has_header: bool | None = None,
+    is_strict: bool = False,
 ) -> TableFile:
     """Open a table file, or standard input as CSV for ``"-"``; use the result in a ``with`` statement.
 
     Raises `InputError` if the file does not exist, is a directory, is empty, or is not of the kind that its name says.
     """
-    options = ReadOptions(encoding, delimiter, sheet)
+    options = ReadOptions(encoding, delimiter, sheet, has_header, is_strict)
     if str(path) == STDIN:
         return open_stdin(options)
     found = Path(path)
@@ -67,10 +94,30 @@ def open_table(
         raise InputError(f"{found} is a directory; give a file")
     if not found.exists():
         raise InputError(f"{found}: no such file")
-    kind = KINDS.get(found.suffix.lower())
+    is_packed = found.suffix.lower() in COMPRESSIONS
+    ending = Path(found.stem).suffix.lower() or member_ending(found) if is_packed else found.suffix.lower()
+    kind = KINDS.get(ending)
     if kind is None:
-        raise InputError(f"{found}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}")
+        raise InputError(
+            f"{found}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
+            f"and {', '.join(COMPRESSIONS)} after them"
+        )
+    if is_packed:
+        return open_copy(unpack(found, str(found), ending), kind, options, str(found))
     return open_kind(found, kind, options, str(found))
+
+
+def open_copy(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
+    """Open a temporary copy, which is deleted with the opened file or after an error."""
+    try:
+        opened = open_kind(path, kind, options, name)
+    except BaseException:
+        path.unlink()
+        raise
+    if opened.is_temporary:  # it is read from another copy
+        path.unlink()
+    opened.is_temporary = True
+    return opened
 
 
 def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
@@ -89,13 +136,10 @@ def open_stdin(options: ReadOptions) -> TableFile:
         path = Path(copy.name)
         try:
             shutil.copyfileobj(sys.stdin.buffer, copy)
-            copy.close()
-            opened = open_kind(path, "csv", options, "standard input")
         except BaseException:
             path.unlink()
             raise
-    opened.is_temporary = True
-    return opened
+    return open_copy(path, "csv", options, "standard input")
 
 
 # --- Parquet ---------------------------------------------------------------------------------------
@@ -108,12 +152,12 @@ class ParquetFile(TableFile):
         self.schema = pyarrow.parquet.read_schema(path)
         super().__init__(path, name, self.schema.names, FileFormat())
 
-    def read(self) -> Iterator[pa.Table]:
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         with pyarrow.parquet.ParquetFile(self.path) as reader:
             for batch in reader.iter_batches(batch_size=PIECE_ROWS):
                 yield pa.Table.from_batches([batch])
 
-    def empty_piece(self) -> pa.Table:
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
         return self.schema.empty_table()
 
 
@@ -127,25 +171,36 @@ class WorkbookSheet(TableFile):
         super().__init__(path, name, table.column_names, FileFormat(sheet=sheet))
         self.table = table
 
-    def read(self) -> Iterator[pa.Table]:
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         for start in range(0, len(self.table), PIECE_ROWS):
             yield self.table.slice(start, PIECE_ROWS)
 
 
-def open_sheet(path: Path, name: str, sheet: str | None = None) -> WorkbookSheet:
-    """Read a sheet; its first row is the header."""
-    sheet, rows = read_sheet(path, name, sheet)
+def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
+    """Read a sheet; its first row is the header unless an address is in it."""
+    stamp = stamp_of(path)
+    sheet, names, rows = read_sheet(path, name, given.sheet)
     header = [cell_text(cell) or "" for cell in rows[0]] if rows else []
+    has_address = any(ADDRESS_LIKE_CELL.search(cell) for cell in header)
+    has_header = not has_address if given.has_header is None else given.has_header
     if not any(header):
         raise InputError(f"{name} has no header line")
-    width = len(header)
-    padded = ([*row, *[None] * width][:width] for row in rows[1:])
-    columns = zip(*padded, strict=True) if rows[1:] else [()] * width
-    return WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=header), sheet)
+    width = len(header) if has_header else max(map(len, rows))
+    body = rows[1:] if has_header else rows
+    padded = ([*row, *[None] * width][:width] for row in body)
+    columns = zip(*padded, strict=True) if body else [()] * width
+    labels = header if has_header else [f"column_{i}" for i in range(1, width + 1)]
+    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), sheet)
+    opened.watch(path, stamp)
+    if len(names) > 1 and given.sheet is None:
+        opened.remarks.append(f"sheet {sheet!r} of {', '.join(map(repr, names))}; give another with --sheet")
+    if not has_header:
+        opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
+    return opened
 
 
-def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[list[Any]]]:
-    """The name of the sheet and its cells as Python values."""
+def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str], list[list[Any]]]:
+    """The name of the sheet, by default of the first that is not empty, all names, and its cells as Python values."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
     except ImportError as exc:
@@ -157,8 +212,11 @@ def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[list
             raise InputError(f"{name} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}")
         if not names:
             raise InputError(f"{name} has no sheet")
-        found = sheet or names[0]
-        return found, book.get_sheet_by_name(found).to_python()
+        for found in names if sheet is None else [sheet]:
+            rows = book.get_sheet_by_name(found).to_python()
+            if rows:
+                break
+        return found, names, rows
     except CalamineError as exc:
         raise InputError(f"{name} cannot be read as XLSX: {first_line(exc)}") from exc
 
@@ -198,12 +256,10 @@ COLUMN_TYPES: tuple[tuple[set[type], pa.DataType], ...] = (
     ({datetime.datetime}, pa.timestamp("us")),
 )
 OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
-    "csv": lambda path, name, given: open_delimited(path, name, encoding=given.encoding, delimiter=given.delimiter),
-    "tsv": lambda path, name, given: open_delimited(
-        path, name, encoding=given.encoding, delimiter=given.delimiter or "\t"
-    ),
+    "csv": lambda path, name, given: open_delimited(path, name, given.dialect()),
+    "tsv": lambda path, name, given: open_delimited(path, name, given.dialect("\t")),
     "parquet": lambda path, name, _: ParquetFile(path, name),
-    "xlsx": lambda path, name, given: open_sheet(path, name, given.sheet),
+    "xlsx": open_sheet,
 }
 
 
@@ -228,9 +284,45 @@ def share_of(values: Any) -> float:
 
 
 def guess_column(columns: Mapping[Any, Any]) -> Any:
-    """The column with the largest share of addresses, the first of equals; `ColumnError` if no share is large."""
-    shares = address_shares(columns)
-    best = max(shares, key=shares.__getitem__, default=None)
-    if best is None or shares[best] < MIN_ADDRESS_SHARE:
+    """The column with the most addresses, the first of equals; `ColumnError` if none has a large share."""
+    return explain_guess(columns)[0]
+
+
+def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
+    """The guessed column, and why it was chosen.
+
+    Empty cells count against a column, and a column that mailverdict wrote is never chosen.
+
+    >>> explain_guess({"backup": ["a@x.org", ""], "mail": ["b@x.org", "c@x.org"], "mail_clean": ["b@x.org", "c@x.org"]})
+    ('mail', "100 % of the first 2 rows are addresses; 50 % in 'backup'")
+    """
+    heads = {name: values[:SAMPLE_ROWS] for name, values in columns.items()}
+    names = frozenset(name for name in heads if isinstance(name, str))
+    likely = [
+        (share_of(values) * filled_share(values), name)
+        for name, values in heads.items()
+        if share_of(values) >= MIN_ADDRESS_SHARE and not is_result(name, names)
+    ]
+    if not likely:
         raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(columns))}")
-    return best
+    (share, best), *others = sorted(likely, key=lambda each: -each[0])
+    rows = len(heads[best])
+    reason = f"{share:.0%} of the first {rows:,} rows are addresses".replace("%", " %")
+    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}".replace("%", " %") for each, name in others[:1])])
+
+
+def filled_share(values: Any) -> float:
+    return len(read_values(values).texts) / max(1, len(values))
+
+
+def is_result(name: Any, names: Collection[str]) -> bool:
+    """Whether a column is one that mailverdict writes beside another column of the table."""
+    for result in (each.name for each in (*COLUMNS, *CLEAN_COLUMNS)) if isinstance(name, str) else ():
+        prefix = name.removesuffix(result)
+        if prefix != name and (
+            {f"{prefix}verdict", f"{prefix}status"} <= set(names)
+            or {f"{prefix}clean", f"{prefix}change"} <= set(names)
+            or (prefix.endswith("_") and prefix[:-1] in names)
+        ):
+            return True
+    return False

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ...errors import InputError
-from ..columns import COLUMNS, STATUS_DTYPE, VERDICT_DTYPE, Column, result_labels
+from ..columns import COLUMNS, STATUS_DTYPE, SUPPRESS_COLUMNS, VERDICT_DTYPE, Column, result_labels
 
 __all__ = ["restore_frame"]
 
@@ -24,7 +24,7 @@ def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) 
     """
     frame: pd.DataFrame = table.to_pandas()
     result_labels(frame, column, prefix, ("verdict", "details", "status"))
-    for each in COLUMNS:
+    for each in (*COLUMNS, *SUPPRESS_COLUMNS):
         label = result_labels(frame, column, prefix, (each.name,), must_exist=False)[each.name]
         if label in frame.columns:
             frame[label] = restore(frame[label], each, label)

@@ -3,43 +3,59 @@
 from __future__ import annotations
 
 import signal
+import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from ...errors import BackendError
+from ...local.backend import LocalBackend
+from ...model.words import ValidationType
+from ...runs.options import parse_validation_type
 from ...runs.progress import Progress
 from ...runs.run import Run
-from ..verify import start
+from ..options import split_options
+from ..verify import prepare
 
-__all__ = ["PieceStream", "Stopper"]
+__all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
 
 
 class Stopper:
-    """While it is open, the first Ctrl-C requests a stop, whenever it comes; a second one raises `KeyboardInterrupt`.
+    """While it is open, the first Ctrl-C, SIGTERM or SIGHUP requests a stop, whenever it comes.
 
-    `on_stop` is called at the first Ctrl-C, within the signal handler.
+    A second one raises `KeyboardInterrupt` or `SystemExit`. `on_stop` is called at the first, within its handler. A
+    signal that is ignored, as SIGHUP is under ``nohup``, stays ignored.
     """
 
     def __init__(self, on_stop: Callable[[], None] = lambda: None) -> None:
         self.on_stop = on_stop
         self.is_requested = False
+        self.exit_status = 128 + signal.SIGINT  # as shells report a process that a signal ended
         self.run: Run[Any] | None = None
 
     def __enter__(self) -> Stopper:
-        self.previous_handler = signal.signal(signal.SIGINT, self.on_signal)  # possible in the main thread only
+        # Possible in the main thread only.
+        self.previous_handlers = {number: signal.signal(number, self.on_signal) for number in heard_signals()}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, exc: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        signal.signal(signal.SIGINT, self.previous_handler)
+        for number, handler in self.previous_handlers.items():
+            signal.signal(number, handler)
 
     def on_signal(self, number: int, frame: FrameType | None) -> None:
-        if self.is_requested:
+        if self.is_requested and number == signal.SIGINT:
             signal.default_int_handler(number, frame)
+        if self.is_requested:
+            exit_on_signal(number, frame)
+        self.exit_status = 128 + number
         self.stop()
         self.on_stop()
 
@@ -56,8 +72,22 @@ class Stopper:
             run.cancel()
 
 
+def heard_signals() -> list[signal.Signals]:
+    """The signals that end a program, without those that this process was told to ignore."""
+    known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))  # Windows has no SIGHUP
+    return [number for number in known if number is not None and signal.getsignal(number) is not signal.SIG_IGN]
+
+
+def exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
+    """Leave by an exception, so that every temporary file is removed; for `signal.signal`."""
+    raise SystemExit(128 + number)
+
+
 class PieceStream:
     """Verifies the pieces of one table with the same backend and journal. Options are those of `mailverdict.verify`.
+
+    Each distinct address is asked once over all pieces: what the journal learned since the stream began is reused, and
+    where answers cost quota or sessions and no journal is given, a temporary one is used.
 
     After a stop or a failure of the backend, the current piece comes with what was settled and the following ones as
     ``pending``, so that no row is lost.
@@ -69,6 +99,7 @@ class PieceStream:
         self.failure: BackendError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.is_short_of_quota = False  # the daily quota left rows pending
+        self.began_at = time.time()
 
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
         """Yield each piece with its result columns, and the progress of its run.
@@ -76,20 +107,41 @@ class PieceStream:
         Raises the `BackendError` if nothing was settled before it.
         """
         settled = 0
-        for piece in pieces:
-            out, progress = self.verify_piece(piece)
-            settled += progress.settled
-            if self.failure is not None and not settled:
-                raise self.failure
-            yield out, progress
+        with self.journal_kept():
+            for piece in pieces:
+                out, progress = self.verify_piece(piece)
+                settled += progress.settled
+                if self.failure is not None and not settled:
+                    raise self.failure
+                yield out, progress
+
+    @contextmanager
+    def journal_kept(self) -> Iterator[None]:
+        """Use a temporary journal if the caller wants none and answers are costly."""
+        if self.options.get("journal", "auto") is not None or not self.is_costly():
+            yield
+            return
+        with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
+            self.options = {**self.options, "journal": Path(folder, "journal.db")}
+            yield
+
+    def is_costly(self) -> bool:
+        """Whether an address of a later piece must not be asked again; DNS answers are in the backend's cache."""
+        kind = parse_validation_type(self.options.get("validation_type", ValidationType.MX))
+        backend = self.options.get("backend")
+        is_local = backend is None or isinstance(backend, LocalBackend)
+        return kind == ValidationType.SMTP or not (is_local or kind == ValidationType.REGEX)
 
     def verify_piece(self, piece: pa.Table) -> tuple[pa.Table, Progress]:
         """Verify one piece; after a stop or failure, add its result columns without asking the backend."""
         has_ended = self.stopper.is_requested or self.failure is not None
         changed = {"limit": self.limit_left}
         if has_ended:
-            changed = {"limit": 0, "offline": True, "journal": None, "progress": False}
-        run = start(piece, self.column, **{**self.options, **changed})
+            changed = {"limit": 0, "offline": True, "progress": False}
+        options = {**self.options, **changed}
+        run: Run[Any] = prepare(piece, self.column, *split_options("start", options, progress=False))
+        run._execution.settings = replace(run._execution.settings, answered_since=self.began_at)
+        run._start()
         if not has_ended:
             self.stopper.watch(run)
         try:

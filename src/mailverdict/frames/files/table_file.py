@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +13,14 @@ import pyarrow as pa
 from ...errors import ColumnError, InputError
 from ..columns import check_column
 
-__all__ = ["PIECE_ROWS", "FileFormat", "TableFile", "first_line"]
+__all__ = ["CELL_MARK", "LINE", "PIECE_ROWS", "FileFormat", "TableFile", "first_line", "stamp_of"]
 
 PIECE_ROWS = 250_000  # rows in one piece: bounds memory
+LINE = "\0line\0"  # a column with the rows of a CSV as they are in the file, after the file's own columns
+CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read
+
+
+Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,14 @@ class FileFormat:
     encoding: str | None = None  # CSV
     has_bom: bool = False  # CSV: begins with a byte order mark, by which spreadsheets recognise Unicode
     delimiter: str = ","  # CSV
+    has_header: bool = True
+    text_encoding: str | None = None  # CSV: of the bytes that are read, which may be a copy in UTF-8
+    wide: str | None = None  # CSV: the encoding to write where the bytes that were read are a copy in UTF-8
+    wide_mark: bytes = b""  # CSV: its byte order mark
+    lead: bytes = b""  # CSV: what is before the header
+    header: bytes = b""  # CSV: the header line, and
+    header_end: bytes = b"\n"  # its line end, with the blank lines after it
+    tail: bytes = b""  # CSV: what is after the last character
     sheet: str | None = None  # XLSX
 
 
@@ -40,6 +53,9 @@ class TableFile:
         self.columns = tuple(columns)  # as in the header, including duplicates
         self.format = file_format
         self.is_temporary = False
+        self.address_at: int | None = None  # the column that rows of a wrong length are aligned to
+        self.remarks: list[str] = []  # what was guessed or found odd, for the user
+        self.watched: tuple[Path, Stamp] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -57,28 +73,51 @@ class TableFile:
         except ColumnError as exc:
             raise ColumnError(f"{self.name}: {exc}") from None
 
-    def pieces(self) -> Iterator[pa.Table]:
-        """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed."""
+    def watch(self, path: Path, stamp: Stamp) -> None:
+        """Raise an error while reading if the file at `path` is no longer the one of which this is the stamp."""
+        self.watched = path, stamp
+
+    def check_unchanged(self) -> None:
+        if self.watched is not None and stamp_of(self.watched[0]) != self.watched[1]:
+            raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
+
+    def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
+
+        A CSV may leave out the cells of columns that are not in `only`, and add the column `LINE`.
+        """
         has_rows = False
         try:
-            for piece in self.read():
+            for piece in self.read(only, with_lines=with_lines):
+                self.check_unchanged()
                 if len(piece):
                     has_rows = True
                     yield piece
+            self.check_unchanged()
         except (pa.ArrowException, OSError, UnicodeError) as exc:
             raise InputError(f"{self.name}{self.describe_error(exc)}") from exc
         if not has_rows:
-            yield self.empty_piece()
+            yield self.empty_piece(only, with_lines=with_lines)
 
-    def read(self) -> Iterator[pa.Table]:
+    def final_remarks(self) -> list[str]:
+        """Remarks for the user after all rows were read."""
+        return []
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         raise NotImplementedError
 
-    def empty_piece(self) -> pa.Table:
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
         return pa.table([pa.array([], pa.string()) for _ in self.columns], names=list(self.columns))
 
     def describe_error(self, exc: Exception) -> str:
         """The text of an error after the file's name, with the position where it is known."""
         return f": {first_line(exc)}"
+
+
+def stamp_of(path: Path) -> Stamp:
+    """What changes when a file is written to."""
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns, found.st_ino
 
 
 def first_line(exc: BaseException) -> str:

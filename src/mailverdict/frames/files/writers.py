@@ -8,30 +8,36 @@ from __future__ import annotations
 
 import codecs
 import datetime
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
-from ...atomic_write import atomic_write
+from ...atomic_write import atomic_write, is_device
 from ...errors import InputError, MissingExtraError
+from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
+from .compression import COMPRESSIONS, pack
+from .delimited import errors_of
+from .lines import join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
+from .table_file import CELL_MARK, LINE, FileFormat
 
-__all__ = ["XLSX_OPTIONS", "TableWriter", "create_table", "neutralize", "put_rows"]
+__all__ = ["XLSX_OPTIONS", "FormulaColumns", "TableWriter", "create_table", "neutralize", "put_rows"]
 
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
 # A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are harmless.
 FORMULA = r"^[=+\-@\t\r]"
-HARMLESS = r"^[+\-]?[0-9 ().,/\-]*[0-9][0-9 ().,/\-]*$"
+HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 FORMULA_BYTES = np.isin(np.arange(256), np.frombuffer(b"=+-@\t\r", np.uint8))
 CSV_ROWS = 65_536  # lines made at once: bounds memory
 XLSX_ROWS = 1_048_576
@@ -61,12 +67,20 @@ class TableWriter(Protocol):
 
 @contextmanager
 def create_table(
-    path: Path | str, *, delimiter: str = ",", escape_formulas: bool = True, has_bom: bool = False
+    path: Path | str,
+    *,
+    delimiter: str = ",",
+    is_escaped: Callable[[str], bool] = lambda name: False,
+    has_bom: bool = False,
+    choose: Callable[[], Path] | None = None,
+    like: FileFormat | None = None,
 ) -> Iterator[TableWriter]:
     """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
 
-    The ending of the name decides the kind; ``"-"`` is CSV on standard output. The options are for CSV: its delimiter,
-    whether text that a spreadsheet would run gets an apostrophe before it, whether it begins with a byte order mark.
+    The ending of the name decides the kind; ``"-"`` is CSV on standard output. `choose` is called at the end and may
+    name another file to replace. The other options are for CSV: its delimiter, in which columns text that a spreadsheet
+    would run gets an apostrophe before it (a workbook's cells are typed), whether it begins with a byte order mark, and
+    `like`, the format of the CSV that pieces with the column `LINE` are from: their own cells are copied as they are.
     Raises `InputError` if the file cannot be created.
     """
     target = Path(path)
@@ -74,9 +88,12 @@ def create_table(
     kind = "csv" if is_stdout else check_target(target)
     with ExitStack() as stack:
         try:
-            temporary = stack.enter_context(to_stdout() if is_stdout else atomic_write(target))
+            temporary = stack.enter_context(to_stdout() if is_stdout else atomic_write(target, choose=choose))
         except OSError as exc:
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
+        temporary = stack.enter_context(pack(temporary, target))
+        if kind == "xlsx" and not is_stdout:
+            check_other_sheets(target)
         writer: TableWriter
         if kind == "parquet":
             writer = ParquetTableWriter(temporary)
@@ -84,20 +101,44 @@ def create_table(
             writer = XlsxTableWriter(temporary)
         else:
             used = "\t" if kind == "tsv" else delimiter
-            writer = CsvTableWriter(temporary, used, escape_formulas=escape_formulas, has_bom=has_bom)
+            writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
         yield stack.enter_context(closing(writer))
 
 
 def check_target(path: Path) -> str:
     """The kind of table to write, by the ending of the name."""
-    kind = WRITABLE.get(path.suffix.lower())
+    is_packed = path.suffix.lower() in COMPRESSIONS
+    kind = WRITABLE.get(Path(path.stem).suffix.lower() if is_packed else path.suffix.lower())
     if path.is_dir():
         raise InputError(f"{path} is a directory; name a file to write")
+    if kind is None and is_device(path):
+        return "csv"
     if kind is None:
         raise InputError(f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}")
+    if is_packed and kind in ("parquet", "xlsx"):
+        raise InputError(f"{path}: a {Path(path.stem).suffix} file is compressed already; leave out {path.suffix}")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
     return kind
+
+
+def check_other_sheets(path: Path) -> None:
+    """Refuse to replace a workbook that has sheets besides the one that would be written."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    try:
+        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise MissingExtraError("replacing a workbook", "excel") from exc
+    try:
+        names = CalamineWorkbook.from_path(str(path)).sheet_names
+    except CalamineError:  # not a workbook
+        return
+    if len(names) > 1:
+        raise InputError(
+            f"{path} has {len(names)} sheets ({', '.join(map(repr, names[:5]))}) and replacing it would lose "
+            "the others: name another output"
+        )
 
 
 @contextmanager
@@ -111,39 +152,141 @@ def to_stdout() -> Iterator[Path]:
         sys.stdout.buffer.flush()
 
 
+class FormulaColumns:
+    """In which columns of a CSV text that a spreadsheet would run as a formula gets an apostrophe before it.
+
+    Always where a result column may quote somebody else, such as a mail server's reply; in the user's own columns
+    only when asked for; never in a column of addresses, which must stay those that were judged.
+    """
+
+    def __init__(self, column: str, prefix: str | None, *, in_all: bool) -> None:
+        self.messages = {label_of(column, prefix, name) for name in MESSAGE_NAMES}
+        self.addresses = {column, *(label_of(column, prefix, name) for name in ADDRESS_NAMES)}
+        self.in_all = in_all
+
+    def __call__(self, name: str) -> bool:
+        return name in self.messages or (self.in_all and name not in self.addresses)
+
+
 # --- CSV -------------------------------------------------------------------------------------------
 
 
 class CsvTableWriter:
-    """UTF-8 text: one header, quotes only where needed."""
+    """One header, quotes only where needed, in UTF-8; rows of another CSV are copied in the encoding of that."""
 
-    def __init__(self, path: Path, delimiter: str, *, escape_formulas: bool, has_bom: bool = False) -> None:
-        self.delimiter, self.escape_formulas = delimiter, escape_formulas
+    def __init__(
+        self,
+        path: Path,
+        delimiter: str,
+        *,
+        is_escaped: Callable[[str], bool] = lambda name: False,
+        has_bom: bool = False,
+        like: FileFormat | None = None,
+    ) -> None:
+        self.delimiter, self.is_escaped, self.like, self.has_bom = delimiter, is_escaped, like, has_bom
         self.has_header = False
-        self.file = path.open("wb")
-        self.file.write(codecs.BOM_UTF8 if has_bom else b"")
+        self.is_copying = False  # pieces have the column LINE
+        self.ends_open = False  # the last row that was copied has no line end
+        self.file: BinaryIO = path.open("wb")
 
     def write(self, piece: pa.Table) -> None:
         """Append rows; cells are joined to lines by column, so that millions of rows are a few arrays."""
+        if LINE in piece.column_names and self.like is not None:
+            self.copy_rows(piece, self.like)
+            return
         if not self.has_header:
+            self.file.write(codecs.BOM_UTF8 if self.has_bom else b"")
             names = pa.array(piece.column_names, pa.large_string())
-            self.file.write((self.delimiter.join(self.escape(names).to_pylist()) + "\n").encode())
+            self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
             self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
-            *cells, last = (self.cell_texts(column) for column in batch.columns)
+            *cells, last = (self.cell_texts(*each) for each in zip(piece.column_names, batch.columns, strict=True))
             self.file.write(bytes_of(join(*cells, join(last, "\n"), between=self.delimiter)))
 
-    def cell_texts(self, column: pa.Array) -> pa.LargeStringArray:
+    def copy_rows(self, piece: pa.Table, like: FileFormat) -> None:
+        """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
+        own = piece.column_names.index(LINE)
+        names = [*piece.column_names[:own], *piece.column_names[own + 1 :]]
+        if not self.has_header:
+            added = quote(pa.array(names[own:], pa.large_string()), self.delimiter)
+            header = [like.header, *self.encode(added, like).to_pylist()]
+            self.put(like.wide_mark, None)
+            self.put(like.lead + self.delimiter.encode().join(header) + like.header_end, like)
+            self.has_header = self.is_copying = True
+        changed = [at for at in range(own) if self.is_changed(piece, at)]
+        line_end = (re.match(rb"\r?\n|\r|", like.header_end) or [b""])[0] or b"\n"
+        for batch in piece.to_batches(max_chunksize=CSV_ROWS):
+            lines, ends = strip_line_ends(batch.column(own))
+            is_open = pc.equal(pc.binary_length(ends), 0)
+            self.put(line_end if self.ends_open and len(ends) else b"", like)
+            self.ends_open = bool(len(ends)) and bool(is_open[len(ends) - 1].as_py())
+            if (pc.sum(is_open).as_py() or 0) > int(self.ends_open):  # rows that were repeated or moved
+                is_inner = np.arange(len(ends)) < len(ends) - 1
+                ends = pc.if_else(pc.and_(is_open, pa.array(is_inner)), line_end, ends)
+            cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
+            for name, column in zip(names[own:], batch.columns[own + 1 :], strict=True):
+                cells.append(self.encode(self.cell_texts(name, column), like))
+            self.put(bytes_of(join(join(*cells, between=self.delimiter), ends)), like)
+
+    def is_changed(self, piece: pa.Table, at: int) -> bool:
+        """Whether a column of the other CSV is not copied: it has other values, or is to be escaped."""
+        field = piece.schema.field(at)
+        return field.metadata != CELL_MARK or self.is_escaped(field.name)
+
+    def changed_cells(
+        self, lines: pa.LargeBinaryArray, batch: pa.RecordBatch, own: int, changed: Sequence[int], like: FileFormat
+    ) -> list[pa.LargeBinaryArray]:
+        """The cells of rows of the other CSV by column, some of them with other values."""
+        data = b"\n".join(lines.to_pylist()) + b"\n"
+        rows = split_rows(data, self.delimiter.encode(), is_last=True)
+        cells = [rows.column(at, own) for at in range(own)]
+        for at in changed:
+            field = batch.schema.field(at)
+            if field.metadata != CELL_MARK:
+                cells[at] = self.encode(self.cell_texts(field.name, batch.column(at)), like)
+                continue
+            texts = rows.values(at, own).to_pylist()
+            risky = [is_risky(text) for text in texts]
+            escaped = [join_cells([b"'" + text], b"") for text in texts if is_risky(text)]
+            cells[at] = pc.replace_with_mask(cells[at], pa.array(risky), pa.array(escaped, pa.large_binary()))
+        return cells
+
+    def encode(self, texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeBinaryArray:
+        """Our cells in the encoding of the bytes that are copied; unknown characters as escapes."""
+        cells = texts.cast(pa.large_binary())
+        if like.text_encoding in ("utf-8", None) or bytes(bytes_of(texts)).isascii():
+            return cells
+        encoding = str(like.text_encoding)
+        return pa.array(
+            [None if text is None else text.encode(encoding, "backslashreplace") for text in texts.to_pylist()],
+            pa.large_binary(),
+        )
+
+    def put(self, data: Any, like: FileFormat | None) -> None:
+        """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
+        if like is not None and like.wide is not None:
+            errors = errors_of(like.wide)
+            data = bytes(data).decode("utf-8", errors).encode(like.wide, errors)
+        self.file.write(data)
+
+    def cell_texts(self, name: str, column: pa.Array) -> pa.LargeStringArray:
         """Cells as they are in the file; a missing one is empty."""
         plain = to_plain(column)
         texts = plain.cast(pa.large_string())
-        return self.escape(texts) if pa.types.is_string(plain.type) else texts
-
-    def escape(self, texts: pa.LargeStringArray) -> pa.LargeStringArray:
-        return quote(neutralize(texts) if self.escape_formulas else texts, self.delimiter)
+        if not pa.types.is_string(plain.type):
+            return texts
+        return quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
 
     def close(self) -> None:
+        if self.is_copying and self.like is not None:
+            self.file.write(self.like.tail)
         self.file.close()
+
+
+def is_risky(value: bytes) -> bool:
+    """Whether a spreadsheet would run a cell as a formula."""
+    text = value.decode("latin-1")
+    return re.match(FORMULA, text) is not None and re.match(HARMLESS, text) is None
 
 
 def neutralize(texts: pa.LargeStringArray) -> pa.LargeStringArray:

@@ -1,0 +1,334 @@
+"""Split the bytes of a CSV into rows and cells without decoding them, so that cells can be written back unchanged.
+
+`split_rows` finds every cell in a block of bytes with NumPy; where quotes are not as RFC 4180 has them, `split_slowly`
+reads them as Python's csv module does. `align` gives a row with too many or too few cells the right number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["Rows", "align", "join_cells", "split_rows", "strip_line_ends", "unquote"]
+
+Index = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+QUOTE, LF, CR = ord('"'), ord("\n"), ord("\r")
+SLOW_PART = 64 << 10  # bytes split at once where quotes are irregular: the rest of the block is split fast
+ADDRESS_LIKE = re.compile(rb"\s*\S+@\S+\.[^\s.@]+\s*|[^<]*<\S+@\S+>\s*")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a block and where their cells are; all rows have the same number of cells once they are aligned."""
+
+    data: bytes
+    starts: Index  # of each cell
+    ends: Index  # of each cell, before the delimiter or line end
+    last_cells: Index  # for each row the position of its last cell
+    line_starts: Index  # of each row, and the end of the last one
+    has_regular_quotes: bool
+
+    def __len__(self) -> int:
+        return len(self.last_cells)
+
+    def counts(self) -> Index:
+        """The number of cells in each row."""
+        return np.diff(self.last_cells, prepend=-1)
+
+    def without_blank_lines(self) -> Rows:
+        """The bytes of a blank line belong to the row before it."""
+        counts = self.counts()
+        is_blank = (counts == 1) & (self.starts[self.last_cells] == self.ends[self.last_cells])
+        if not is_blank.any():
+            return self
+        kept_cells = np.ones(len(self.starts), np.bool_)
+        kept_cells[self.last_cells[is_blank]] = False
+        kept = ~is_blank
+        line_starts = np.append(self.line_starts[:-1][kept], self.line_starts[-1])
+        return Rows(
+            self.data,
+            self.starts[kept_cells],
+            self.ends[kept_cells],
+            np.cumsum(counts[kept]) - 1,
+            line_starts,
+            self.has_regular_quotes,
+        )
+
+    def without_last(self) -> Rows:
+        """All rows but the last one."""
+        kept = slice(0, int(self.last_cells[-2]) + 1 if len(self) > 1 else 0)
+        return Rows(
+            self.data,
+            self.starts[kept],
+            self.ends[kept],
+            self.last_cells[:-1],
+            self.line_starts[:-1] if len(self) else self.line_starts,
+            self.has_regular_quotes,
+        )
+
+    def row(self, at: int) -> list[bytes]:
+        """The cells of one row as they are in the file."""
+        first = 0 if at == 0 else int(self.last_cells[at - 1]) + 1
+        spans = range(first, int(self.last_cells[at]) + 1)
+        return [self.data[self.starts[i] : self.ends[i]] for i in spans]
+
+    def line_end(self, at: int) -> bytes:
+        """What follows the last cell of a row: its line end, and blank lines."""
+        return self.data[self.ends[self.last_cells[at]] : self.line_starts[at + 1]]
+
+    def lines(self) -> pa.LargeBinaryArray:
+        """Each row with its line end, without a copy."""
+        return binary_array(self.data, self.line_starts)
+
+    def column(self, at: int, columns: int) -> pa.LargeBinaryArray:
+        """The cells of a column as they are in the file, quotes included."""
+        return take_spans(self.data, self.starts[at::columns], self.ends[at::columns])
+
+    def values(self, at: int, columns: int) -> pa.LargeBinaryArray:
+        """The cells of a column without their quotes."""
+        starts, ends = self.starts[at::columns], self.ends[at::columns]
+        if b'"' not in self.data:
+            return take_spans(self.data, starts, ends)
+        buffer = np.frombuffer(self.data, np.uint8)
+        is_quoted = (ends > starts) & (buffer[np.minimum(starts, len(buffer) - 1)] == QUOTE)
+        if not is_quoted.any():
+            return take_spans(self.data, starts, ends)
+        is_closed = is_quoted & self.has_regular_quotes
+        cells = take_spans(self.data, starts + is_closed, ends - is_closed)
+        cells = pc.if_else(pa.array(is_closed), pc.replace_substring(cells, b'""', b'"'), cells)
+        odd = np.flatnonzero(is_quoted & ~is_closed)
+        if len(odd):
+            mask = np.zeros(len(cells), np.bool_)
+            mask[odd] = True
+            fixed = pa.array([unquote(self.data[starts[i] : ends[i]]) for i in odd], pa.large_binary())
+            cells = pc.replace_with_mask(cells, pa.array(mask), fixed)
+        return cells
+
+
+def split_rows(data: bytes, delimiter: bytes, *, is_last: bool) -> Rows:
+    """Split the complete rows at the beginning of `data`, which begins with a row; with `is_last` it is complete."""
+    found = split_fast(data, delimiter, is_last=is_last)
+    is_regular = found is not None
+    if found is None:
+        found = split_in_parts(data, delimiter, is_last=is_last)
+    return make_rows(data, *found, has_regular_quotes=is_regular)
+
+
+def make_rows(data: bytes, ends: Index, widths: Index, is_row_end: Mask, *, has_regular_quotes: bool) -> Rows:
+    """`ends` are those of the cells, `widths` those of what follows them."""
+    last_cells = np.flatnonzero(is_row_end)
+    used = int(last_cells[-1]) + 1 if len(last_cells) else 0
+    ends, nexts = ends[:used], (ends + widths)[:used]
+    starts = np.concatenate([np.zeros(1, np.int64), nexts[:-1]]) if used else nexts
+    line_starts = np.concatenate([np.zeros(1, np.int64), nexts[last_cells]])
+    return Rows(data, starts, ends, last_cells, line_starts, has_regular_quotes)
+
+
+Found = tuple[Index, Index, Mask]  # ends of cells, widths of what follows them, whether that is a line end
+
+
+def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
+    """Find the cells by column arithmetic; None where quotes are irregular."""
+    buffer = np.frombuffer(data, np.uint8)
+    mark = delimiter[0]
+    has_quotes, has_returns = b'"' in data, b"\r" in data
+    is_special = (buffer == mark) | (buffer == LF)
+    if has_returns:
+        is_special |= buffer == CR
+    if has_quotes:
+        is_special |= buffer == QUOTE
+    at = np.flatnonzero(is_special)
+    kinds = buffer[at]
+    is_open = False
+    if has_quotes:
+        is_quote = kinds == QUOTE
+        if not are_quotes_regular(buffer, at[is_quote], mark):
+            return None
+        inside = np.cumsum(is_quote) & 1
+        is_open = bool(len(inside) and inside[-1])
+        kept = ~is_quote & (inside == 0)
+        at, kinds = at[kept], kinds[kept]
+    widths = np.ones(len(at), np.int64)
+    if has_returns:
+        previous = buffer[np.maximum(at - 1, 0)]
+        kept = ~((kinds == LF) & (at > 0) & (previous == CR))
+        at, kinds = at[kept], kinds[kept]
+        following = buffer[np.minimum(at + 1, len(buffer) - 1)]
+        widths = 1 + ((kinds == CR) & (following == LF) & (at + 1 < len(buffer))).astype(np.int64)
+        if not is_last and len(at) and at[-1] == len(buffer) - 1 and kinds[-1] == CR:
+            at, kinds, widths = at[:-1], kinds[:-1], widths[:-1]  # its line feed may be in the next block
+    is_row_end = kinds != mark
+    if is_last and len(data) and not is_open:
+        end = int(at[-1] + widths[-1]) if len(at) else 0
+        if end < len(data) or not is_row_end[-1]:
+            at, widths = np.append(at, len(data)), np.append(widths, 0)
+            is_row_end = np.append(is_row_end, True)
+    return at, widths, is_row_end
+
+
+def are_quotes_regular(buffer: npt.NDArray[np.uint8], quotes: Index, mark: int) -> bool:
+    """Whether every quote opens or closes a whole cell, or is doubled within one."""
+    opening, closing = quotes[0::2], quotes[1::2]
+    before = buffer[np.maximum(opening - 1, 0)]
+    after = buffer[np.minimum(closing + 1, len(buffer) - 1)]
+    opens = (opening == 0) | is_any(before, mark, LF, CR, QUOTE)
+    closes = (closing == len(buffer) - 1) | is_any(after, mark, LF, CR, QUOTE)
+    return bool(opens.all() and closes.all())
+
+
+def is_any(values: npt.NDArray[np.uint8], *wanted: int) -> Mask:
+    found = np.zeros(len(values), np.bool_)
+    for each in wanted:
+        found |= values == each
+    return found
+
+
+def split_in_parts(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
+    """Split part by part: only a part with irregular quotes is split slowly."""
+    found: list[Found] = []
+    start, size = 0, SLOW_PART
+    while start < len(data):
+        part = data[start : start + size]
+        is_end = start + size >= len(data)
+        each = split_fast(part, delimiter, is_last=is_last and is_end)
+        if each is None:
+            each = split_slowly(part, delimiter, is_last=is_last and is_end)
+        rows = np.flatnonzero(each[2])
+        if not len(rows):
+            if is_end:
+                break
+            size *= 2  # a row longer than the part
+            continue
+        used = int(rows[-1]) + 1
+        found.append((each[0][:used] + start, each[1][:used], each[2][:used]))
+        start, size = int(found[-1][0][-1] + found[-1][1][-1]), SLOW_PART
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
+    ends, widths, is_row_end = zip(*found, strict=True)
+    return np.concatenate(ends), np.concatenate(widths), np.concatenate(is_row_end)
+
+
+def split_slowly(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
+    """Cell by cell: a quote within an unquoted cell is text, and so is what follows a closing quote."""
+    ends: list[int] = []
+    widths: list[int] = []
+    is_row_end: list[bool] = []
+    other = b"[^" + re.escape(delimiter) + rb"\r\n]"
+    cell = re.compile(rb'"(?:[^"]+|"")*+"' + other + rb"*+|(?!\")" + other + b"*+")
+    at = 0
+    while at < len(data):
+        match = cell.match(data, at)
+        if match is None:  # a quote that is not closed in this block
+            break
+        end = match.end()
+        if end == len(data):
+            if not is_last:
+                break
+            width = 0
+        else:
+            width = 2 if data[end : end + 2] == b"\r\n" else 1
+            if width == 1 and end + 1 == len(data) and data[end] == CR and not is_last:
+                break
+        ends.append(end)
+        widths.append(width)
+        is_row_end.append(data[end : end + 1] != delimiter)
+        at = end + width
+        if is_last and at == len(data) and not is_row_end[-1]:  # an empty cell after the last delimiter
+            ends.append(at)
+            widths.append(0)
+            is_row_end.append(True)
+    return np.array(ends, np.int64), np.array(widths, np.int64), np.array(is_row_end, np.bool_)
+
+
+def unquote(cell: bytes) -> bytes:
+    """The text of a cell, as Python's csv module reads it."""
+    if not cell.startswith(b'"'):
+        return cell
+    match = re.match(rb'"((?:[^"]+|"")*+)"', cell)
+    return cell[1:] if match is None else match[1].replace(b'""', b'"') + cell[match.end() :]
+
+
+def align(
+    cells: Sequence[bytes],
+    columns: int,
+    delimiter: bytes,
+    address_at: int | None,
+    is_address: Callable[[bytes], Any] = ADDRESS_LIKE.fullmatch,
+) -> list[bytes]:
+    """Give a row the number of cells that the header has; no text is lost.
+
+    Empty cells are added at the end, and what is too much is joined into the last column. But where exactly one cell
+    that may belong to the column of addresses looks like an address, the row is aligned to it.
+
+    >>> align([b"1", b"ada@x.org"], 3, b",", None)
+    [b'1', b'ada@x.org', b'']
+    >>> align([b"Lovelace", b" Ada", b"ada@x.org", b"hi"], 3, b",", 1)
+    [b'"Lovelace, Ada"', b'ada@x.org', b'hi']
+    """
+    row = list(cells)
+    excess = len(row) - columns
+    shift = 0 if address_at is None else shift_of(row, address_at, excess, is_address)
+    if excess < 0:
+        gap = max(0, -shift)
+        if address_at is not None:
+            row[address_at - gap : address_at - gap] = [b""] * gap
+        return [*row, *[b""] * (columns - len(row))]
+    if shift > 0 and address_at is not None:
+        # Text after a delimiter begins with a blank where the delimiter is part of a name.
+        places = [p for p in range(address_at) if all(c.startswith(b" ") for c in row[p + 1 : p + shift + 1])]
+        place = places[0] if len(places) == 1 else max(0, address_at - 1)
+        row[place : place + shift + 1] = [join_cells(row[place : place + shift + 1], delimiter)]
+    if len(row) > columns:
+        row[columns - 1 :] = [join_cells(row[columns - 1 :], delimiter)]
+    return row
+
+
+def shift_of(row: Sequence[bytes], address_at: int, excess: int, is_address: Callable[[bytes], Any]) -> int:
+    """How far right of its column the only address is that cells too many or too few can have moved; 0 if unclear."""
+    low, high = sorted((address_at, address_at + excess))
+    likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if is_address(unquote(row[i]))]
+    return likely[0] - address_at if len(likely) == 1 else 0
+
+
+def join_cells(cells: Sequence[bytes], delimiter: bytes) -> bytes:
+    """One quoted cell with the text of several."""
+    return b'"' + delimiter.join(map(unquote, cells)).replace(b'"', b'""') + b'"'
+
+
+def strip_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeBinaryArray, pa.LargeBinaryArray]:
+    """The lines without their line ends, and the line ends."""
+    offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    data = lines.buffers()[2]
+    buffer = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    starts, ends = offsets[:-1], offsets[1:].copy()
+    left = np.arange(len(ends))
+    while len(left) and len(buffer):
+        left = left[(ends[left] > starts[left]) & is_any(buffer[ends[left] - 1], LF, CR)]
+        ends[left] -= 1
+    spans = np.empty(2 * len(ends) + 1, np.int64)
+    spans[0::2], spans[1::2] = offsets, ends
+    both = binary_array(data or b"", spans)
+    return both.take(pa.array(np.arange(0, 2 * len(ends), 2))), both.take(pa.array(np.arange(1, 2 * len(ends), 2)))
+
+
+def take_spans(data: bytes, starts: Index, ends: Index) -> pa.LargeBinaryArray:
+    """Parts of a buffer, in order, as an array."""
+    spans = np.empty(2 * len(starts) + 1, np.int64)
+    spans[0:-1:2], spans[1::2] = starts, ends
+    spans[-1] = ends[-1] if len(ends) else 0
+    return binary_array(data, spans).take(pa.array(np.arange(0, 2 * len(starts), 2)))
+
+
+def binary_array(data: Any, offsets: Index) -> pa.LargeBinaryArray:
+    buffer = data if isinstance(data, pa.Buffer) else pa.py_buffer(data)
+    return pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(np.ascontiguousarray(offsets)), buffer]
+    )

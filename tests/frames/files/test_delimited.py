@@ -1,0 +1,302 @@
+"""CSV to CSV: what is not ours passes through byte for byte."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mailverdict as mv
+from mailverdict.errors import InputError
+from mailverdict.frames.files import delimited
+from mailverdict.frames.files.lines import align, split_rows, unquote
+from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.writers import FormulaColumns, create_table
+
+ADDRESS = "+ada@example.org"
+# Encoding, the byte order mark before it, and what the reader must be told.
+ENCODINGS = [
+    ("utf-8", b"", None),
+    ("utf-8", b"\xef\xbb\xbf", None),
+    ("utf-16-le", b"\xff\xfe", None),
+    ("utf-16-be", b"\xfe\xff", None),
+    ("utf-16-le", b"", "utf-16-le"),
+    ("utf-32-be", b"\x00\x00\xfe\xff", None),
+    ("cp1252", b"", None),
+    ("cp1252", b"", "cp1252"),
+    ("latin-1", b"", "latin-1"),
+    ("cp1251", b"", None),
+    ("cp1251", b"", "cp1251"),
+    ("shift_jis", b"", "shift_jis"),
+    ("cp932", b"", None),
+    ("gb18030", b"", "gb18030"),
+    ("cp037", b"", "cp037"),
+]
+
+
+def copied(path, out, *, column="email", columns=("verdict",), in_all=False, **hints):
+    """Verify a file as the command line does; the bytes that are written."""
+    with open_table(path, **hints) as source:
+        source.address_at = source.columns.index(column)
+        escaped = FormulaColumns(column, None, in_all=in_all)
+        with create_table(out, delimiter=source.format.delimiter, is_escaped=escaped, like=source.format) as writer:
+            for piece in source.pieces([column], with_lines=True):
+                writer.write(mv.verify(piece, column, validation_type="regex", columns=list(columns)))
+        remarks = [*source.remarks, *source.final_remarks()]
+    return out.read_bytes(), remarks
+
+
+def encode(text, encoding, mark=b""):
+    return mark + text.encode(encoding)
+
+
+def in_quotes(cell, encoding):
+    quote = '"'.encode(encoding)
+    return quote + cell.replace(quote, quote * 2) + quote
+
+
+@st.composite
+def cells(draw, encoding):
+    """A cell of random bytes, as it stands in a file; quoted where it may hold anything."""
+    unit = len("x".encode(encoding))
+    raw = draw(st.binary(max_size=12))
+    raw += bytes(-len(raw) % unit)
+    if unit == 4:  # not every four bytes are a character
+        raw = "".join(chr(byte) for byte in raw).encode(encoding)
+    specials = [special.encode(encoding) for special in ('"', ",", "\n", "\r")]
+    units = [raw[i : i + unit] for i in range(0, len(raw), unit)]
+    if draw(st.booleans()):
+        quoted = b"".join(each * 2 if each == specials[0] else each for each in units)
+        return specials[0] + quoted + specials[0]
+    return b"".join(each for each in units if each not in specials)
+
+
+@pytest.mark.parametrize(("encoding", "mark", "given_encoding"), ENCODINGS, ids=lambda v: repr(v)[:14])
+@settings(max_examples=40)
+@given(data=st.data())
+def test_random_bytes_in_other_columns_pass_through(tmp_path_factory, encoding, mark, given_encoding, data):
+    folder = tmp_path_factory.mktemp("csv")
+    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"])).encode(encoding)
+    comma = ",".encode(encoding)
+    rows = data.draw(st.lists(st.tuples(cells(encoding), cells(encoding)), min_size=1, max_size=8))
+    addresses = [f"ada{n}@example.org" if n % 3 else "not one" for n in range(len(rows))]
+    header = comma.join([each.encode(encoding) for each in ("left", "email", "right")])
+    lines = [comma.join([a, e.encode(encoding), b]) for e, (a, b) in zip(addresses, rows, strict=True)]
+    last = data.draw(st.booleans())
+    whole = mark + end.join([header, *lines]) + (end if last else b"")
+    (folder / "in.csv").write_bytes(whole)
+    written, _ = copied(folder / "in.csv", folder / "out.csv", encoding=given_encoding)
+    verdicts = [("valid" if "@" in address else "invalid").encode(encoding) for address in addresses]
+    wanted = end.join(
+        [header + comma + "email_verdict".encode(encoding), *map(comma.join, zip(lines, verdicts, strict=True))]
+    )
+    assert written == mark + wanted + (end if last else b"")
+
+
+@given(st.text(st.sampled_from('a",\n\r x'), max_size=30), st.integers(1, 8))
+def test_rows_are_those_of_pythons_csv_module(monkeypatch_module, text, part):
+    monkeypatch_module.setattr("mailverdict.frames.files.lines.SLOW_PART", part)
+    rows = split_rows(text.encode(), b",", is_last=True)
+    if rows.line_starts[-1] < len(text):  # a quote is not closed
+        return
+    found = [[unquote(cell).decode() for cell in rows.row(i)] for i in range(len(rows))]
+    wanted = [row or [""] for row in csv.reader(io.StringIO(text, newline=""))]
+    assert found == wanted
+    assert b"".join(rows.lines().to_pylist()) == text.encode()
+    if len(set(rows.counts())) == 1:
+        columns = [rows.values(at, int(rows.counts()[0])).to_pylist() for at in range(rows.counts()[0])]
+        assert [list(map(bytes.decode, row)) for row in zip(*columns, strict=True)] == wanted
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module():
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.mark.parametrize("block", [40, 64, 1_000])
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_blocks_of_any_size_give_the_same_file(tmp_path, monkeypatch, block, end):
+    monkeypatch.setattr(delimited, "BLOCK", block)
+    lines = [f'{n},"a ""b"", {end}c",ada{n}@x.org' for n in range(30)]
+    lines[7] += end * 3  # blank lines
+    path = tmp_path / "in.csv"
+    path.write_bytes((end * 2 + end.join(["id,note,email", *lines])).encode())
+    written, _ = copied(path, tmp_path / "out.csv")
+    added = [line.rstrip(end) + ",valid" + line[len(line.rstrip(end)) :] for line in lines]
+    assert written.decode() == end * 2 + end.join(["id,note,email,email_verdict", *added])
+
+
+def test_results_of_an_earlier_run_are_replaced_in_place(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes(b'email,email_verdict,email_status,"no te"\nada@x.org,invalid,done,"x"\nbad,,,\xff\n')
+    with open_table(path) as source:
+        piece = next(source.pieces(["email"], with_lines=True))
+        with create_table(tmp_path / "out.csv", like=source.format) as writer:
+            made = pa.array(["valid", "a,b"])
+            writer.write(piece.set_column(1, "email_verdict", made))
+    assert (tmp_path / "out.csv").read_bytes() == (
+        b'email,email_verdict,email_status,"no te"\nada@x.org,valid,done,"x"\nbad,"a,b",,\xff\n'
+    )
+
+
+def test_formulas_of_the_caller_are_escaped_on_request_and_other_cells_stay(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes(b'email,note\n+ada@x.org,"=1+1"\n=b@x.org,-5.3e-05\nc@x.org,"say ""hi"""\nd@x.org,@x\n')
+    written, _ = copied(path, tmp_path / "out.csv", in_all=True)
+    assert written == (
+        b'email,note,email_verdict\n+ada@x.org,"\'=1+1",valid\n=b@x.org,-5.3e-05,valid\n'
+        b'c@x.org,"say ""hi""",valid\nd@x.org,"\'@x",valid\n'
+    )
+
+
+def test_repeated_rows_get_a_line_end(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes(b"email\na@x.org\nb@x.org")
+    with open_table(path) as source:
+        piece = next(source.pieces(["email"], with_lines=True))
+        with create_table(tmp_path / "out.csv", like=source.format) as writer:
+            writer.write(piece.take([1, 1, 0]))
+            writer.write(piece.take([1]))
+            writer.write(piece.take([1]))
+    assert (tmp_path / "out.csv").read_bytes() == b"email\nb@x.org\nb@x.org\na@x.org\nb@x.org\nb@x.org"
+
+
+# Header, row, and the row's values: too few cells, too many.
+RAGGED = [
+    ("id,email,note", "1,ada@x.org", ["1", "ada@x.org", ""]),
+    ("id,email,note", "1", ["1", "", ""]),
+    ("id,name,email", "1,ada@x.org", ["1", "", "ada@x.org"]),
+    ("name,email,note", "Lovelace, Ada,ada@x.org,hi", ["Lovelace, Ada", "ada@x.org", "hi"]),
+    ("id,name,email,note", "1,Lovelace, Ada,ada@x.org,hi", ["1", "Lovelace, Ada", "ada@x.org", "hi"]),
+    ("name,id,email", "Lovelace, Ada,1,ada@x.org", ["Lovelace, Ada", "1", "ada@x.org"]),
+    ("email,note", "ada@x.org,hi, there, you", ["ada@x.org", "hi, there, you"]),
+    ("email,note", 'ada@x.org,"hi, ""there""",you', ["ada@x.org", 'hi, "there",you']),
+    ("id,email,note", "1,ada@x.org,bob@x.org,hi", ["1", "ada@x.org", "bob@x.org,hi"]),
+    ("id,email,note", "1,none,2,3", ["1", "none", "2,3"]),
+    ("name,email,note", '"A, B", C,<ada@x.org>,hi', ["A, B, C", "<ada@x.org>", "hi"]),
+    ("email", "ada@x.org,bob@x.org", ["ada@x.org,bob@x.org"]),
+    ("email,note", "x,ada@x.org,hi", ["x,ada@x.org", "hi"]),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")
+@pytest.mark.parametrize(("header", "line", "values"), RAGGED)
+def test_ragged_rows_are_kept_and_aligned(tmp_path, header, line, values):
+    path = tmp_path / "in.csv"
+    good = ",".join("x@x.org" for _ in header.split(","))
+    blank = "\n" if "," in header else ""  # where a row is one cell, a blank line is a row
+    path.write_text(f"{header}\n{good}\n{line}\n{blank}{good}\n")
+    written, remarks = copied(path, tmp_path / "out.csv")
+    rows = list(csv.reader(io.StringIO(written.decode(), newline="")))
+    assert [row[:-1] for row in rows if row] == [header.split(","), good.split(","), values, good.split(",")]
+    assert remarks == ["1 row with too many or too few cells, kept and aligned: line 3"]
+
+
+@given(
+    st.lists(st.sampled_from([b"", b"x", b" y", b'"q"', b"a@x.org", b"b@x.org"]), min_size=1, max_size=8),
+    st.integers(1, 6),
+    st.none() | st.integers(0, 5),
+)
+def test_alignment_gives_the_right_number_of_cells_and_loses_no_text(row, columns, address_at):
+    at = None if address_at is None else min(address_at, columns - 1)
+    found = align(row, columns, b",", at)
+    assert len(found) == columns
+    wanted = [unquote(cell) for cell in row if unquote(cell)]
+    joined = b",".join(map(unquote, found))
+    assert [cell for cell in joined.split(b",") if cell] == wanted
+
+
+class TestHeader:
+    @pytest.mark.parametrize(
+        ("content", "hints", "columns", "rows"),
+        [
+            (b"1,ada@x.org\n2,b@x.org\n", {}, ("column_1", "column_2"), 2),
+            (b"Ada <ada@x.org>\n", {}, ("column_1",), 1),
+            (b"id,email\n2,b@x.org\n", {}, ("id", "email"), 1),
+            (b"id,email\n2,b@x.org\n", {"has_header": False}, ("column_1", "column_2"), 2),
+            (b"1,ada@x.org\n2,b@x.org\n", {"has_header": True}, ("1", "ada@x.org"), 1),
+        ],
+    )
+    def test_an_address_in_the_first_line_is_data(self, tmp_path, content, hints, columns, rows):
+        path = tmp_path / "in.csv"
+        path.write_bytes(content)
+        with open_table(path, **hints) as source:
+            assert source.columns == columns
+            assert sum(map(len, source.pieces())) == rows
+            assert any("no header line" in remark for remark in source.remarks) == (columns[0] == "column_1")
+
+    def test_a_file_without_a_header_gets_one(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_bytes(b"1;ada@x.org\r\n2;b@x.org")
+        written, remarks = copied(path, tmp_path / "out.csv", column="column_2")
+        assert written == b"column_1;column_2;column_2_verdict\r\n1;ada@x.org;valid\r\n2;b@x.org;valid"
+        assert remarks == ["no header line: the columns are column_1 to column_2"]
+
+
+TEXTS = {
+    "cp1252": "name,email\nJörg,a@b.org\n",
+    "cp1251": "имя,email\nИван Петров,ivan@mail.ru\nОльга Смирнова,olga@yandex.ru\n",
+    "cp932": "名前,email\n山田太郎,yamada@example.jp\n鈴木一郎,suzuki@example.jp\n",
+    "utf-16-le": "name,email\nJörg,a@b.org\n",
+    "utf-8": "name,email\nJörg,a@b.org\n",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_encodings_are_detected_and_said(tmp_path, encoding):
+    path = tmp_path / "in.csv"
+    path.write_bytes(TEXTS[encoding].encode(encoding))
+    with open_table(path) as source:
+        rows = [row for piece in source.pieces() for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)]
+        assert [",".join(source.columns), *map(",".join, rows)] == TEXTS[encoding].splitlines()
+        said = [] if encoding == "utf-8" else [f"encoding: {encoding} (guessed; give another with --encoding)"]
+        assert source.remarks == said
+
+
+def test_an_address_in_a_code_page_is_read_as_text(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_bytes("name,email\nMüller,jörg@example.org\n".encode("cp1252"))
+    written, _ = copied(path, tmp_path / "out.csv", columns=("verdict", "normalized"))
+    assert written.decode("cp1252").splitlines()[1] == "Müller,jörg@example.org,valid,jörg@example.org"
+
+
+def test_damaged_characters_are_kept_and_counted(tmp_path):
+    path = tmp_path / "in.csv"
+    good = "Jörg,ö,ada@x.org\n".encode() * 20
+    path.write_bytes(b"name,b,email\n" + good + b"J\xf6rg,x\0y,bob@x.org\n" + good)
+    written, remarks = copied(path, tmp_path / "out.csv")
+    assert b"\nJ\xf6rg,x\0y,bob@x.org,valid\n" in written
+    assert remarks == ["1 line with bytes that are not utf-8, kept: line 22"]
+
+
+def test_a_file_that_changes_while_it_is_read_is_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(delimited, "BLOCK", 64)
+    path = tmp_path / "in.csv"
+    path.write_text("email\n" + "ada@example.org\n" * 50)
+    with open_table(path) as source:
+        pieces = source.pieces()
+        next(pieces)
+        with path.open("a") as file:
+            file.write("bob@example.org\n")
+        with pytest.raises(InputError, match=r"in\.csv changed while it was read; run again when nothing writes to it"):
+            list(pieces)
+
+
+def test_a_header_of_ten_thousand_columns(tmp_path):
+    path = tmp_path / "in.csv"
+    header = ",".join(["email", *(f"column with a long name {n}" for n in range(10_000))])
+    path.write_text(header + "\n" + "ada@x.org" + "," * 10_000 + "\n")
+    written, _ = copied(path, tmp_path / "out.csv")
+    assert written.decode() == f"{header},email_verdict\nada@x.org{',' * 10_000},valid\n"
+
+
+def test_a_cell_of_a_megabyte_and_many_columns_of_quotes(tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text(f'note,email\n"{"x" * (1 << 20)}",ada@x.org\n{",".join([chr(34) * 2000, "bob@x.org"])}\n')
+    written, _ = copied(path, tmp_path / "out.csv")
+    assert written.count(b",valid\n") == 2
