@@ -1,6 +1,8 @@
 """Policies as tables: what is done with which row, and that no row is lost or done twice."""
 
+import asyncio
 import json
+import warnings
 
 import pandas as pd
 import pytest
@@ -71,6 +73,53 @@ def test_every_reason_has_an_action_and_invalid_is_never_sent(name, reason):
     assert out["email_action"].iloc[0] in ("send", "review", "retry", "drop")
     assert not (verdict == "invalid" and out["email_action"].iloc[0] == "send")
     assert REASON_MEANING[reason] in out["email_action_why"].iloc[0]
+
+
+ADVICE = [
+    ("Ada <ada@firm.com>", "review", "would be ada@firm.com after cleaning"),
+    ("ada@firm.com; bob@firm.com", "review", "holds 2 addresses: use explode"),
+    ("ada@firm.com; bob lovelace@firm.com", "review", "not with certainty"),
+    ("ada@firm.com", "send", "no problem"),
+    ("nobody", "drop", "cannot receive mail"),
+    ("a@b@c", "drop", "cannot receive mail"),
+    (7, "drop", "cannot receive mail"),
+    (None, "unchecked", "no address"),
+]
+
+
+@pytest.mark.filterwarnings("ignore:.*malformed:UserWarning")
+@pytest.mark.parametrize("name", list(POLICIES))
+def test_a_malformed_cell_that_holds_an_address_is_never_dropped(name):
+    frame = pd.DataFrame({"email": [cell for cell, *_ in ADVICE]}, index=[1] * len(ADVICE))
+    out = mv.verify(frame, "email", validation_type="regex")
+    assert out["email_verdict"].isin(["invalid", "valid"]).sum() == len(ADVICE) - 1
+    decided = mv.decide(out, "email", policy=name)
+    for (cell, action, reason), got, why in zip(
+        ADVICE, decided["email_action"], decided["email_action_why"], strict=True
+    ):
+        assert (cell, got) == (cell, action)
+        assert reason in why
+    assert len(mv.split(out, "email", policy=name).review) == 3
+    assert mv.report(out, "email", policy=name)._facts.actions["review"] == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*malformed:UserWarning")
+def test_a_verdict_on_the_cleaned_address_is_not_reviewed_for_the_cell():
+    out = mv.verify(pd.DataFrame({"email": ["<ada@firm.com>"]}), "email", validation_type="regex")
+    out["email_clean"] = "ada@firm.com"
+    assert mv.decide(out, "email")["email_action"].tolist() == ["review"]
+    out["email_error_message"] = "The domain firm.com does not exist."
+    assert mv.decide(out, "email")["email_action"].tolist() == ["drop"]
+
+
+def test_verify_warns_how_many_malformed_rows_hold_an_address():
+    with pytest.warns(UserWarning, match="2 malformed rows hold an address"):
+        mv.verify(["<ada@firm.com>", "nobody", "<ada@firm.com>"], validation_type="regex")
+    with pytest.warns(UserWarning, match="1 malformed row holds an address"):
+        asyncio.run(mv.averify(["a@x.com, b@x.com", "ada@firm.com"], validation_type="regex"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mv.verify(["ada@firm.com", "nobody", None], validation_type="regex")
 
 
 def test_a_split_is_an_exact_partition_with_index_and_order_kept():

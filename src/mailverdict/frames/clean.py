@@ -1,42 +1,35 @@
-"""Cleaning a column: `clean` adds the cleaned address, a suggestion and what was changed; the column itself stays.
+"""Cleaning a column: `clean` adds the repaired address, a suggestion and what was changed; the column itself stays.
 
-The steps are in `STEPS`, in order. They run once per distinct text, and only for texts that a step could change.
+`repair_column` checks the syntax of all texts at once. Well-formed addresses are only put into their canonical form;
+only the distinct texts that the syntax check refuses go through `repair.py`, one by one.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
-from urllib.parse import unquote
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.lists.suggestions import suggest_domains
-from ..checks.syntax.column import observe_column
-from ..model.address import identity, lower_domain
+from ..checks.lists.suggestions import suggest_domain, suggest_domains
+from ..checks.syntax.column import SyntaxColumn, observe_column
+from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
 from .kinds import kind_of_data
-from .text_column import TextColumn, read_values
+from .repair import MAX_CELL, RepairedCell, canonical_form, repair_cell, suggest_plain
+from .text_column import LONGEST_TEXT, TextColumn, read_values
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["clean", "split_address", "tidy_text"]
+MAX_COUNTED = 20_000  # distinct texts that are read for a warning, about half a second
 
-INVISIBLE = dict.fromkeys(
-    map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad\u200e\u200f\u202a\u202b\u202c\u202d\u202e"), None
-)
-SCHEME = re.compile(r"^mailto:\s*", re.IGNORECASE)
-ANGLE = re.compile(r"^[^<>]*<\s*([^<>\s]+@[^<>\s]+)\s*>[;,.]?$")
-TRAILING = " \t\r\n;,."
-QUOTES = (("'", "'"), ('"', '"'), ("<", ">"), ("(", ")"), ("[", "]"), ("“", "”"), ("‘", "’"), ("«", "»"))
-# Texts that no step changes: most rows of most columns.
-PLAIN = r"\A[A-Za-z0-9_][A-Za-z0-9._+\-]*@[a-z0-9.\-]*[a-z0-9]\z"
+__all__ = ["RepairedColumn", "advise", "clean", "count_repairable", "repair_column", "row_index", "split_address"]
 
 
 @overload
@@ -48,11 +41,12 @@ def clean(data: Iterable[object], column: None = None, *, prefix: str | None = N
 @overload
 def clean(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
-    """Clean a column of addresses: remove what people and exports put around an address.
+    """Find the address that a person would read in each cell.
 
-    Unwraps ``"Ada <a@b.org>"`` and ``mailto:``, strips blanks, quotes, trailing punctuation and
-    invisible characters, normalises to NFC and lower-cases the domain. The local part's case is
-    kept and a domain is never rewritten; a probable typing error is only suggested. Uses no network.
+    Applies the safe repairs of `REPAIRS`: the text around an address is removed (labels, display names,
+    links, HTML, punctuation, phone numbers), and characters are written in their standard form. What
+    may only be a guess is a suggestion. A well-formed address is never changed but for blanks, Unicode
+    form and the case of its domain. Uses no network.
 
     Parameters
     ----------
@@ -67,9 +61,9 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     -------
     DataFrame
         One row out per row in, the caller's columns untouched, and three new ones of dtype
-        ``string``: `clean` (the cleaned address; NA where the cell is missing or has no
-        well-formed address after cleaning), `suggestion` (the address with the domain that was
-        probably meant) and `change` (the changes made, joined by ``;``; empty for none).
+        ``string``: `clean` (the address; NA where the cell is missing, or holds no address or several
+        of them, for which there is `explode`), `suggestion` (the address that was probably meant)
+        and `change` (names of the repairs that were applied, joined by ``;``; empty for none).
 
     Raises
     ------
@@ -81,19 +75,186 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     Examples
     --------
     >>> import mailverdict as mv
-    >>> mv.clean(["Ada Lovelace <Ada@Example.ORG>", "mailto:bob@gmial.com", "nobody"])
+    >>> mv.clean(["Ada Lovelace <Ada@Example.ORG>", "mailto:bob@gmial.com", "ada@gmail,com", "nobody"])
                  clean     suggestion          change
     0  Ada@example.org           <NA>  unwrapped;case
-    1    bob@gmial.com  bob@gmail.com       unwrapped
-    2             <NA>           <NA>
+    1    bob@gmial.com  bob@gmail.com            link
+    2             <NA>  ada@gmail.com
+    3             <NA>           <NA>
     """
     kind = kind_of_data(data, column)
     names = kind.names(prefix, CLEAN_COLUMNS)
-    cells = read_values(kind.values(), keep_blanks=True)
-    distinct = cells.texts.dictionary_encode()
-    index = row_index(distinct.indices, cells)
-    tidied = {name: values.take(index) for name, values in tidy_column(distinct.dictionary).items()}
-    return kind.attach(pa.table(tidied), names, CLEAN_COLUMNS, {})
+    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    repaired = repair_column(cells.texts)
+    made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": repaired.change}
+    if cells.rows is not None:
+        index = row_index(pa.array(np.arange(len(cells.texts), dtype=np.int32)), cells)
+        made = {name: values.take(index) for name, values in made.items()}
+    return kind.attach(pa.table(made), names, CLEAN_COLUMNS, {})
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedColumn:
+    """What `repair_column` found in each text of a column."""
+
+    address: pa.StringArray  # in its canonical form; null where the text holds no address or several
+    suggestion: pa.StringArray  # the address that was probably meant; null for none
+    change: pa.StringArray  # names of the repairs that were applied, joined by ";"; no nulls
+    count: pa.Int32Array  # distinct addresses in the text; no nulls
+    is_unclear: pa.BooleanArray  # an address can be read in it, but not with certainty; no nulls
+
+
+def repair_column(
+    texts: pa.StringArray, stripped: pa.StringArray | None = None, seen: SyntaxColumn | None = None
+) -> RepairedColumn:
+    """Repair each text of a column without nulls; `stripped` and `seen`, their syntax check, are given if known.
+
+    Texts are given with the blanks around them, for `change` to name these. The time is that of the syntax check and
+    of `repair_cell` for each distinct refused text.
+
+    >>> found = repair_column(pa.array(["Ada@FIRM.com", "<ada@firm.com>", "ada@firm.com; bob@firm.com", "nobody"]))
+    >>> found.address.to_pylist(), found.change.to_pylist(), found.count.to_pylist()
+    (['Ada@firm.com', 'ada@firm.com', None, None], ['case', 'unwrapped', '', ''], [1, 1, 2, 0])
+    """
+    stripped = pc.utf8_trim_whitespace(texts) if stripped is None else stripped
+    seen = observe_column(stripped) if seen is None else seen
+    address = canonical_column(stripped, seen)
+    formed = RepairedColumn(
+        address,
+        suggest_column(stripped, seen),
+        change_column(texts, stripped, address),
+        seen.ok.cast(pa.int32()),
+        pa.array(np.zeros(len(texts), np.bool_)),
+    )
+    if seen.ok.true_count == len(texts):
+        return formed
+    refused = pc.invert(seen.ok)
+    distinct = texts.filter(refused).dictionary_encode()
+    found = to_columns([repair_text(text) for text in distinct.dictionary.to_pylist()])
+    names = RepairedColumn.__dataclass_fields__
+    return RepairedColumn(
+        **{
+            name: pc.replace_with_mask(getattr(formed, name), refused, getattr(found, name).take(distinct.indices))
+            for name in names
+        }
+    )
+
+
+def advise(texts: pa.StringArray) -> pa.StringArray:
+    """What to do with each malformed text that holds an address; null for others and for well-formed texts."""
+    stripped = pc.utf8_trim_whitespace(texts)
+    refused = pc.invert(observe_column(stripped).ok)
+    advice = [advise_cell(repair_text(text)) for text in texts.filter(refused).to_pylist()]
+    return pc.replace_with_mask(pa.nulls(len(texts), pa.string()), refused, pa.array(advice, pa.string()))
+
+
+def advise_cell(found: RepairedCell) -> str | None:
+    if len(found.addresses) > 1:
+        return f"holds {len(found.addresses)} addresses: use explode"
+    if found.addresses:
+        return f"would be {found.addresses[0]} after cleaning"
+    return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
+
+
+def count_repairable(texts: pa.StringArray) -> tuple[int, bool]:
+    """How many texts are malformed and hold one address or several for certain, and whether all were looked at."""
+    distinct = texts.dictionary_encode()
+    head = distinct.dictionary.slice(0, MAX_COUNTED)
+    refused = pc.invert(observe_column(pc.utf8_trim_whitespace(head)).ok)
+    has_address = [bool(repair_text(text).addresses) for text in head.filter(refused).to_pylist()]
+    is_repairable = pc.replace_with_mask(refused, refused, pa.array(has_address, pa.bool_()))
+    count = pc.sum(is_repairable.take(distinct.indices.filter(pc.less(distinct.indices, len(head))))).as_py() or 0
+    return count, len(head) == len(distinct.dictionary)
+
+
+def canonical_column(stripped: pa.StringArray, seen: SyntaxColumn) -> pa.StringArray:
+    """The canonical form of the accepted texts, null for the others; most are in that form already."""
+    accepted = pc.if_else(seen.ok, stripped, pa.scalar(None, pa.string()))
+    differs = pc.not_equal(seen.normalized, stripped).fill_null(False)
+    if not differs.true_count:
+        return accepted
+    texts = identities(stripped.filter(differs))
+    is_ascii = pc.string_is_ascii(texts)
+    if is_ascii.false_count:
+        others = [canonical_form(text) for text in texts.filter(pc.invert(is_ascii)).to_pylist()]
+        texts = pc.replace_with_mask(texts, pc.invert(is_ascii), pa.array(others, pa.string()))
+    return pc.replace_with_mask(accepted, differs, texts)
+
+
+def suggest_column(stripped: pa.StringArray, seen: SyntaxColumn) -> pa.StringArray:
+    """Suggestions for accepted texts: for a mistyped domain, and for a probable quote or label in front."""
+    meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string())
+    if meant.null_count == len(meant):
+        suggestion = pa.nulls(len(stripped), pa.string())
+    else:
+        suggestion = pc.binary_join_element_wise(seen.local, meant.take(seen.domain_codes), "@")
+    if not may_hold(stripped, b"'=%"):
+        return suggestion
+    may_have_prefix = pc.and_(seen.ok, pc.invert(pc.string_is_ascii(stripped)))
+    for sign in "'=%":
+        found = pc.starts_with(stripped, sign) if sign == "'" else pc.match_substring(stripped, sign)
+        may_have_prefix = pc.or_(may_have_prefix, pc.and_(seen.ok, found))
+    if not may_have_prefix.true_count:
+        return suggestion
+    without = pa.array([suggest_plain(text) for text in stripped.filter(may_have_prefix).to_pylist()], pa.string())
+    return pc.coalesce(suggestion, pc.replace_with_mask(pa.nulls(len(stripped), pa.string()), may_have_prefix, without))
+
+
+def may_hold(texts: pa.StringArray, signs: bytes) -> bool:
+    """Whether any octet of the texts is not ASCII, or one of the signs: much faster than a search text by text."""
+    octets = texts.buffers()[2]
+    content = b"" if octets is None else octets.to_pybytes()
+    return not content.isascii() or any(bytes([sign]) in content for sign in signs)
+
+
+def change_column(texts: pa.StringArray, stripped: pa.StringArray, address: pa.StringArray) -> pa.StringArray:
+    """The names of what changed in accepted texts."""
+    change = pa.repeat(pa.scalar(""), len(texts))
+    changed = pc.not_equal(texts, address).fill_null(False)
+    if not changed.true_count:
+        return change
+    rows = zip(*(each.filter(changed).to_pylist() for each in (texts, stripped, address)), strict=True)
+    return pc.replace_with_mask(change, changed, pa.array([name_changes(*row) for row in rows], pa.string()))
+
+
+def name_changes(text: str, stripped: str, address: str) -> str:
+    """The repairs that made the canonical form of a well-formed address."""
+    names = ["blanks"] if text != stripped else []
+    if address != stripped:
+        local, _, domain = stripped.rpartition("@")
+        lowered = lower_domain(domain)
+        if f"{local}@{lowered}" != address:
+            names.append("unicode")
+        if unicodedata.normalize("NFC", lowered) != unicodedata.normalize("NFC", domain):
+            names.append("case")
+    return ";".join(names)
+
+
+def repair_text(text: str) -> RepairedCell:
+    """Repair a text, unless `read_values` may have cut it, which could leave a part of an address."""
+    return RepairedCell(is_unclear="@" in text) if len(text) in (LONGEST_TEXT, MAX_CELL) else repair_cell(text)
+
+
+def to_columns(cells: list[RepairedCell]) -> RepairedColumn:
+    """The columns for repaired cells."""
+    addresses = [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells]
+    suggestions = [
+        suggest_repaired(each) if each else cell.suggestion for each, cell in zip(addresses, cells, strict=True)
+    ]
+    return RepairedColumn(
+        pa.array(addresses, pa.string()),
+        pa.array(suggestions, pa.string()),
+        pa.array([";".join(cell.changes) for cell in cells], pa.string()),
+        pa.array([len(cell.addresses) for cell in cells], pa.int32()),
+        pa.array([cell.is_unclear for cell in cells], pa.bool_()),
+    )
+
+
+def suggest_repaired(address: str) -> str | None:
+    """The address with the domain that was probably meant."""
+    local, _, domain = address.rpartition("@")
+    meant = suggest_domain(domain)
+    return f"{local}@{meant}" if meant else None
 
 
 def row_index(codes: pa.Int32Array, cells: TextColumn) -> pa.Int64Array:
@@ -101,77 +262,6 @@ def row_index(codes: pa.Int32Array, cells: TextColumn) -> pa.Int64Array:
     rows = np.full(cells.size, -1, np.int64)
     rows[slice(None) if cells.rows is None else cells.rows] = codes.to_numpy(zero_copy_only=False)
     return pa.array(rows, mask=rows < 0)
-
-
-def tidy_column(texts: pa.StringArray) -> dict[str, pa.StringArray]:
-    """The three columns for distinct texts; only texts that a step could change go through the steps."""
-    changeable = pc.invert(pc.match_substring_regex(texts, PLAIN))
-    tidied = [tidy_text(text) for text in texts.filter(changeable).to_pylist()]
-    addresses = pc.replace_with_mask(texts, changeable, pa.array([address for address, _ in tidied], pa.string()))
-    changes = pc.replace_with_mask(
-        pa.repeat(pa.scalar(""), len(texts)), changeable, pa.array([change for _, change in tidied], pa.string())
-    )
-    seen = observe_column(addresses)
-    meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string()).take(seen.domain_codes)
-    return {
-        "clean": pc.if_else(seen.ok, addresses, None),
-        "suggestion": pc.binary_join_element_wise(seen.local, meant, "@"),
-        "change": pc.if_else(seen.ok, changes, ""),
-    }
-
-
-def tidy_text(text: str) -> tuple[str, str]:
-    """The text after all steps, an address or not, and the names of the steps that changed it.
-
-    >>> tidy_text("<Ada@Example.ORG>;")
-    ('Ada@example.org', 'unwrapped;case')
-    """
-    changes = []
-    for name, step in STEPS:
-        changed = step(text)
-        if changed != text:
-            changes.append(name)
-        text = changed
-    return text, ";".join(changes)
-
-
-def drop_invisible(text: str) -> str:
-    return text.translate(INVISIBLE).strip()
-
-
-def unwrap(text: str) -> str:
-    """Remove a display name, ``mailto:``, quotes, brackets and trailing punctuation."""
-    link = SCHEME.sub("", text)
-    if link != text:
-        link = decode_link(link)
-    match = ANGLE.match(link)
-    bare = match[1] if match else link
-    bare = SCHEME.sub("", bare).strip(TRAILING)
-    for opening, closing in QUOTES:
-        if len(bare) > 2 and bare.startswith(opening) and bare.endswith(closing):
-            bare = bare[1:-1].strip(TRAILING)
-    return bare
-
-
-def decode_link(link: str) -> str:
-    """The address of a ``mailto:`` link (RFC 6068), or an empty text if its octets are not UTF-8."""
-    try:
-        return unquote(link.partition("?")[0], errors="strict")
-    except UnicodeDecodeError:
-        return ""
-
-
-def normalize(text: str) -> str:
-    return unicodedata.normalize("NFC", text)
-
-
-# In order; the names are those in `change`.
-STEPS = (
-    ("blanks", drop_invisible),
-    ("unwrapped", unwrap),
-    ("unicode", normalize),
-    ("case", identity),
-)
 
 
 def split_address(series: pd.Series[Any]) -> pd.DataFrame:

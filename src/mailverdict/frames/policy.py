@@ -8,14 +8,29 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from ..checks.syntax.address import describe_refusal
 from ..errors import SettingsError
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from .clean import advise
 from .columns import result_labels
 from .kinds import add_columns, with_note
+from .repair import MAX_CELL
+from .text_column import read_values
 
-__all__ = ["ACTIONS", "ACTION_DTYPE", "POLICIES", "Policy", "Split", "decide", "find_policy", "split"]
+__all__ = [
+    "ACTIONS",
+    "ACTION_DTYPE",
+    "POLICIES",
+    "Policy",
+    "Split",
+    "decide",
+    "decision_labels",
+    "find_policy",
+    "split",
+]
 
 ACTIONS = ("send", "review", "retry", "drop", "unchecked")
 ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
@@ -31,7 +46,8 @@ class Policy:
     (``"unknown:greylisted"``) or a flag (``"flag:disposable"``, whatever the verdict, since flags
     change the verdict only for ``smtp``). A flag takes precedence over a reason, a reason over a
     verdict alone, and a row that is dropped for its verdict stays dropped. A row whose verdict no
-    selector names is reviewed; a row without a verdict is unchecked.
+    selector names is reviewed; a row without a verdict is unchecked. A malformed cell in which an
+    address or several can be read is always reviewed and never dropped.
 
     Parameters
     ----------
@@ -178,7 +194,8 @@ def decide(
     -------
     DataFrame
         With `{prefix}action` (category: send, review, retry, drop, unchecked) and
-        `{prefix}action_why` (string); the frame given is left untouched.
+        `{prefix}action_why` (string); the frame given is left untouched. Rows that `suppress`
+        marked are dropped, whatever their verdict and the policy.
 
     Raises
     ------
@@ -197,13 +214,20 @@ def decide(
     ['send', 'review', 'drop', 'unchecked']
     """
     chosen = find_policy(policy)
-    labels = result_labels(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
+    labels = decision_labels(out, column, prefix)
     action, why = decide_rows(out, labels, chosen)
     made = result_labels(out, column, prefix, ("action", "action_why"), must_exist=False)
     texts = pd.array(why.to_numpy(), dtype=pd.StringDtype("pyarrow"))
     decided = add_columns(out, {made["action"]: pd.Categorical(action, dtype=ACTION_DTYPE), made["action_why"]: texts})
     decided.attrs = with_note(out.attrs, column, list(made.values()), {"policy": chosen.name})
     return decided
+
+
+def decision_labels(out: pd.DataFrame, column: Hashable, prefix: str | None) -> dict[str, Any]:
+    """Labels of the columns that decide, by name: of the cells, of the result, and of what else is there."""
+    labels = result_labels(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
+    added = result_labels(out, column, prefix, ("clean", "error_message", "suppressed"), must_exist=False)
+    return {"cell": column, **labels} | {name: label for name, label in added.items() if label in out.columns}
 
 
 def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
@@ -224,7 +248,35 @@ def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tu
         hit = rows["suggestion"].notna() & is_done
         actions = actions.mask(hit, "review")
         why = why.mask(hit, "probably mistyped: did you mean " + rows["suggestion"].astype(object) + "?")
+    advice = advise_rows(rows, is_done & (verdict == Verdict.INVALID))
+    actions, why = actions.mask(advice.notna(), "review"), why.mask(advice.notna(), advice)
+    if "suppressed" in rows:
+        hit = rows["suppressed"].astype("string").str.lower().eq("true").fillna(value=False)  # also as read from a CSV
+        actions, why = actions.mask(hit, "drop"), why.mask(hit, "on your suppression list")
     return actions, why
+
+
+def advise_rows(rows: dict[str, pd.Series[Any]], is_invalid: pd.Series[bool]) -> pd.Series[Any]:
+    """What to do with each malformed cell that holds an address; a verdict on a cleaned address is not concerned."""
+    advice = pd.Series([None] * len(is_invalid), dtype=object)
+    if "clean" in rows and "error_message" in rows:
+        is_invalid = is_invalid & ~is_of_cleaned(rows)
+    positions = np.flatnonzero(is_invalid.to_numpy(dtype=bool))
+    cells = read_values(rows["cell"].iloc[positions], keep_blanks=True, longest=MAX_CELL)
+    distinct = cells.texts.dictionary_encode()
+    found = advise(distinct.dictionary).take(distinct.indices).to_numpy(zero_copy_only=False)
+    advice.iloc[positions if cells.rows is None else positions[cells.rows]] = found
+    return advice
+
+
+def is_of_cleaned(rows: dict[str, pd.Series[Any]]) -> pd.Series[bool]:
+    """Whether the verdict is that of the cleaned address: its message is not the one for the cell as it stands."""
+    known = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy()
+    pairs = zip(rows["cell"][known], rows["error_message"][known], strict=True)
+    is_other = [not isinstance(cell, str) or describe_refusal(cell.strip()) not in message for cell, message in pairs]
+    answer = pd.Series(known)
+    answer[known] = is_other
+    return answer
 
 
 def row_action(policy: Policy, bucket: str, details: Any) -> str:

@@ -16,6 +16,7 @@ from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, search_faults
 __all__ = [
     "DomainName",
     "describe_refusal",
+    "is_well_formed",
     "normalize_domain",
     "normalize_local",
     "observe_syntax",
@@ -25,6 +26,7 @@ __all__ = [
 LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
 LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
 PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
+PLAIN_ANY_CASE = re.compile(PLAIN.pattern, re.IGNORECASE | re.ASCII)
 RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
 SHORTEST_LOCAL, SHORTEST_DOMAIN = "a", "b.c"  # never the reason why an address is too long
 
@@ -55,6 +57,18 @@ def observe_syntax(text: str) -> SyntaxEvidence:
         if "--" not in domain and not f".{domain}".endswith(RESERVED):
             return SyntaxEvidence(ok=True, normalized=text, local=local, ascii_domain=domain)
     return observe_fully(text)
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether the syntax check accepts a text; plain addresses in any case are decided by a pattern.
+
+    >>> is_well_formed("Ada@Web.DE"), is_well_formed("ada@web")
+    (True, False)
+    """
+    plain = PLAIN_ANY_CASE.fullmatch(text) if len(text) <= MAX_OCTETS else None
+    if plain is not None and "--" not in (domain := plain[2].lower()) and not f".{domain}".endswith(RESERVED):
+        return True
+    return accept(text) is not None
 
 
 def observe_fully(text: str) -> SyntaxEvidence:

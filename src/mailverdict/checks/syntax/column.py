@@ -55,6 +55,25 @@ class SyntaxColumn:
     domains: pa.StringArray  # distinct domains of the accepted rows in order of appearance, lower case, in A-labels
     normalized: pa.StringArray  # normal form of the address; null if not ok
 
+    def slice(self, start: int, size: int) -> SyntaxColumn:
+        """The check of some rows; all domains stay."""
+        rows = (each.slice(start, size) for each in (self.ok, self.local, self.domain_codes, self.normalized))
+        ok, local, codes, normalized = rows
+        return SyntaxColumn(ok, local, codes, self.domains, normalized)
+
+    def replace_rows(self, mask: pa.BooleanArray, other: SyntaxColumn) -> SyntaxColumn:
+        """Replace the rows of `mask` by those of another check."""
+        is_new = pc.invert(pc.is_in(other.domains, value_set=self.domains))
+        domains = pa.concat_arrays([self.domains, other.domains.filter(is_new)])
+        codes = pc.index_in(other.domains, value_set=domains).take(other.domain_codes)
+        return SyntaxColumn(
+            ok=pc.replace_with_mask(self.ok, mask, other.ok),
+            local=pc.replace_with_mask(self.local, mask, other.local),
+            domain_codes=pc.replace_with_mask(self.domain_codes, mask, codes),
+            domains=domains,
+            normalized=pc.replace_with_mask(self.normalized, mask, other.normalized),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnPiece:

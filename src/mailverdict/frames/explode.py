@@ -1,0 +1,118 @@
+"""Exploding a column: `explode` gives each address of a cell that holds several a row of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.syntax.column import observe_column
+from .columns import PART_COLUMNS
+from .kinds import kind_of_data
+from .repair import MAX_CELL, repair_cell
+from .text_column import read_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["explode"]
+
+
+@overload
+def explode(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
+@overload
+def explode(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
+def explode(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
+def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
+    """Give each address of a cell that holds several a row of its own.
+
+    Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
+    "and", and may have display names or labels. A cell with one address, with none, or where a part
+    cannot be read with certainty stays as it is. Uses no network.
+
+    Parameters
+    ----------
+    data : DataFrame
+        A pandas, Polars or Arrow frame.
+    column : hashable
+        Which column of it.
+    prefix : str, optional
+        Before the new column's name; ``f"{column}_"`` by default.
+
+    Returns
+    -------
+    DataFrame
+        At least one row per row in, in the same order. The other cells and the index are repeated;
+        the new column `part` (``Int64``) counts 1, 2, ... within each row of `data`.
+
+    Raises
+    ------
+    ColumnError
+        No such column, or the name occurs twice.
+    SettingsError
+        `data` is not a frame, or the new column would overwrite one that mailverdict did not write.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> df = pd.DataFrame({"email": ["ada@firm.com; Bob <bob@firm.com>", "cy@firm.com"], "city": ["Rome", "Oslo"]})
+    >>> mv.explode(df, "email")
+             email  city  email_part
+    0  ada@firm.com  Rome           1
+    0  bob@firm.com  Rome           2
+    1   cy@firm.com  Oslo           1
+    """
+    kind = kind_of_data(data, column)
+    names = kind.names(prefix, PART_COLUMNS)
+    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    several = find_several(cells.texts)
+    rows = np.arange(len(cells.texts)) if cells.rows is None else cells.rows
+    parts = number_parts(cells.size, {int(rows[at]): found for at, found in several.items()})
+    return kind.repeat(parts.rows, parts.replaced, parts.texts).attach(
+        pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {}
+    )
+
+
+def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
+    """The addresses of each text that holds several, by position."""
+    stripped = pc.utf8_trim_whitespace(texts)
+    may_hold = pc.and_(
+        pc.invert(observe_column(stripped).ok), pc.greater(pc.binary_length(stripped), len("a@b.co,b@c.co"))
+    )
+    found: dict[str, tuple[str, ...]] = {}
+    several = {}
+    for at, text in zip(np.flatnonzero(may_hold), texts.filter(may_hold).to_pylist(), strict=True):
+        if text not in found:
+            found[text] = repair_cell(text).addresses
+        if len(found[text]) > 1:
+            several[int(at)] = found[text]
+    return several
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The rows of an exploded frame."""
+
+    rows: npt.NDArray[np.int64]  # row of the caller's frame
+    numbers: npt.NDArray[np.int64]  # 1, 2, ... within a row of the caller
+    replaced: npt.NDArray[np.int64]  # positions whose cell is replaced, ascending
+    texts: list[str]  # by what
+
+
+def number_parts(size: int, several: dict[int, tuple[str, ...]]) -> Parts:
+    counts = np.ones(size, np.int64)
+    counts[list(several)] = [len(found) for found in several.values()]
+    rows = np.repeat(np.arange(size), counts)
+    first = np.cumsum(counts) - counts
+    numbers = np.arange(len(rows)) - first[rows] + 1
+    is_replaced = (counts > 1)[rows]
+    texts = [text for row in sorted(several) for text in several[row]]
+    return Parts(rows, numbers, np.flatnonzero(is_replaced), texts)

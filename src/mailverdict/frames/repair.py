@@ -1,0 +1,581 @@
+"""Repair of one cell that is not an address as it stands: the address in it is found, or one is suggested.
+
+`repair_cell` repairs one cell, in this order: invisible characters, HTML, width, bracketed at signs and dots; then
+every address of the text is read with the text around it; if there is none, percent-encoding is decoded and the text
+is read again. *Safe* repairs remove the text around an address or write a character in another standard form; they
+are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion. `REPAIRS` lists them all.
+
+An address is only read where its neighbours cannot be a part of it: a wrong address is worse than none. Every pattern
+is bounded, so the time grows with the length of the cell and not faster.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from ..checks.lists.suggestions import suggest_domain
+from ..checks.syntax.address import is_well_formed, observe_syntax
+from ..model.address import identity
+
+__all__ = ["MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "canonical_form", "repair_cell", "suggest_plain"]
+
+MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """One row of the table of repairs."""
+
+    name: str  # in the column `change`
+    is_safe: bool  # True: applied; False: only suggested
+    before: str
+    after: str
+    why: str
+
+
+REPAIRS: tuple[Repair, ...] = (
+    Repair("blanks", True, " ada@firm.com\u200b", "ada@firm.com",
+           "blanks around an address, invisible and control characters are never part of it"),
+    Repair("html", True, '<a href="mailto:ada@firm.com">Ada</a>', "ada@firm.com",
+           "markup of a web page; an entity such as &#64; is another form of its character"),
+    Repair("width", True, "ada＠firm．com", "ada@firm.com",
+           "full-width, half-width and small forms are the same characters (Unicode NFKC)"),
+    Repair("at_sign", True, "ada [at] firm [dot] com", "ada@firm.com",
+           "brackets around the word show that it replaces a sign"),
+    Repair("percent", True, "ada%40firm.com", "ada@firm.com",
+           "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is none"),
+    Repair("link", True, "mailto:ada@firm.com?subject=Hello", "ada@firm.com",
+           "scheme and parameters of a link (RFC 6068), or the function of a spreadsheet"),
+    Repair("label", True, "E-Mail: ada@firm.com", "ada@firm.com",
+           "the name of the field, in many languages"),
+    Repair("unwrapped", True, '"Lovelace, Ada" <ada@firm.com>', "ada@firm.com",
+           "a display name (RFC 5322), quotes and brackets, also if one half is missing"),
+    Repair("words", True, "ada@firm.com, Tel. 030 1234567", "ada@firm.com",
+           "words, numbers and placeholders that are separated from a single address"),
+    Repair("repeated", True, "ada@firm.com; ada@firm.com", "ada@firm.com",
+           "the same address several times"),
+    Repair("punctuation", True, "ada@firm.com;", "ada@firm.com",
+           "punctuation, bullets and list numbers around an address"),
+    Repair("unicode", True, "ad\u0061\u0301@firm.com", "adá@firm.com",
+           "the same characters, composed (Unicode NFC); in a domain, its standard form (UTS 46)"),
+    Repair("case", True, "Ada@FIRM.com", "Ada@firm.com",
+           "the case of a domain has no meaning (RFC 4343)"),
+    Repair("missing_at", False, "ada at firm dot com", "ada@firm.com",
+           "a word or another sign stands for the at sign; it may be part of a name"),
+    Repair("repeated_sign", False, "ada@@firm..com", "ada@firm.com",
+           "a sign typed twice, or a dot at an end; a character may be missing between"),
+    Repair("comma", False, "ada@gmail,com", "ada@gmail.com",
+           "a comma for a dot; it may also separate two values"),
+    Repair("inner_blank", False, "ada @firm.com", "ada@firm.com",
+           "a blank inside; it may stand for a missing character"),
+    Repair("top_level", False, "ada@gmail", "ada@gmail.com",
+           "the end of a well-known provider's domain is missing"),
+    Repair("unclear_text", False, "ada@firm.com; bob@firm", "ada@firm.com",
+           "one address can be read, but the rest of the cell may be a second one or a part of it"),
+    Repair("prefix", False, "'ada@firm.com", "ada@firm.com",
+           "an address as it stands, but its first characters are probably a quote, a label or an encoded blank"),
+    Repair("typo_domain", False, "ada@gmial.com", "ada@gmail.com",
+           "the domain is one typing error away from a large provider's"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedCell:
+    """What was found in a cell that is not an address as it stands."""
+
+    addresses: tuple[str, ...] = ()  # distinct, in order; one: the cell is repaired; more: it holds several
+    changes: tuple[str, ...] = ()  # names of the repairs that were applied; only for one address
+    suggestion: str | None = None  # the address that was probably meant, if there is none in `addresses`
+    is_unclear: bool = False  # an address can be read, but not with certainty
+
+
+# --- one cell -------------------------------------------------------------------------------------------------------
+
+
+def repair_cell(cell: str) -> RepairedCell:
+    """Repair a cell that is not a well-formed address.
+
+    >>> repair_cell("E-Mail: Ada@FIRM.com;")
+    RepairedCell(addresses=('Ada@firm.com',), changes=('label', 'case'), suggestion=None, is_unclear=False)
+    >>> repair_cell("ada@gmail,com").suggestion
+    'ada@gmail.com'
+    """
+    if len(cell) >= MAX_CELL:
+        return RepairedCell(is_unclear="@" in cell)
+    text = remove_invisible(cell)
+    changes: dict[str, None] = {} if text == cell else {"blanks": None}
+    if changes and is_well_formed(text):
+        return finish(text, text, changes)
+    for name, decode in DECODERS:
+        decoded = decode(text)
+        if decoded != text:
+            text = decoded
+            changes[name] = None
+    if changes and is_well_formed(text):
+        return finish(text, text, changes)
+    found = read_text(text, changes)
+    if not found.addresses and "%" in text and (decoded := decode_percent(text)) != text:
+        again = read_text(decoded, {**changes, "percent": None})
+        found = again if again.addresses else found
+    if found.addresses:
+        return found
+    return RepairedCell(suggestion=found.suggestion or suggest_repair(text), is_unclear=found.is_unclear)
+
+
+def finish(address: str, written: str, changes: dict[str, None]) -> RepairedCell:
+    """One address in its canonical form."""
+    canonical = canonical_form(address)
+    if canonical != identity(address):
+        changes = {**changes, "unicode": None}
+    if identity(address) != written:
+        changes = {**changes, "case": None}
+    return RepairedCell((canonical,), tuple(changes))
+
+
+def canonical_form(address: str) -> str:
+    """The form of a well-formed address that `clean` gives: composed, the domain in lower case and in its UTS 46 form.
+
+    The case of the local part and A-labels are kept.
+
+    >>> canonical_form("Ada@BÜCHER.example"), canonical_form("INFO@xn--bcher-kva.DE")
+    ('Ada@bücher.example', 'INFO@xn--bcher-kva.de')
+    """
+    plain = identity(address)
+    if plain.isascii():
+        return plain
+    local, _, domain = plain.rpartition("@")
+    if not domain.isascii():
+        domain = (observe_syntax(plain).normalized or plain).rpartition("@")[2]
+    return f"{unicodedata.normalize('NFC', local)}@{domain}"
+
+
+# --- characters -----------------------------------------------------------------------------------------------------
+
+# C1 controls are not here: they are what is left of letters that were decoded wrongly.
+REMOVED = re.compile(
+    "[\x00-\x08\x0e-\x1b\x7f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+# Line ends that a program wrote as text: as Excel does (_x000D_), or as \\n behind an address.
+ESCAPED_LINE = re.compile(r"_x00(?:0[9AaDd])_|(?<=[A-Za-z>\")])(?:\\[rnt])+(?=\s|\Z)")
+ESCAPED_BREAK = re.compile(r"(@[\w\-]{1,63}(?:\.[\w\-]{1,63}){0,5}\.[A-Za-z]{2,12})(?:\\[rnt])+")
+ENTITY = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});")
+TAG = re.compile(
+    r"</?(?:a|abbr|address|b|big|body|br|center|cite|code|div|em|font|h[1-6]|head|hr|html|i|img|li|nobr|o:p|ol|p|pre|s"
+    r"|small|span|strong|sub|sup|table|tbody|td|th|tr|tt|u|ul)(?=[\s/>])([^<>]{0,2000})>|<wbr ?/?>|<!--[^<>]{0,500}-->",
+    re.IGNORECASE,
+)
+CUT_TAG = re.compile(r"<a\s[^<>]{0,2000}$", re.IGNORECASE)
+HREF = re.compile(r"mailto:(?://)?([^\"'>\s?]{1,400})", re.IGNORECASE)
+ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+FULL_STOPS = dict.fromkeys(map(ord, "。｡．﹒"), ".")
+OPEN, CLOSE = r"[\[({<«【]", r"[\])}>»】]"
+AT_WORD = re.compile(rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE)
+DOT_WORD = re.compile(
+    rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:dot|punkt|point|punto|ponto|punt|kropka|точка|nokta|\.)\s{{0,3}}{CLOSE}\s{{0,5}}",
+    re.IGNORECASE,
+)
+OPENING = frozenset("[({<«【")
+CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
+
+
+def remove_invisible(text: str) -> str:
+    """Remove blanks around the text and characters that nobody sees."""
+    text = REMOVED.sub("", text).strip()
+    if "\\" in text or "_x00" in text:
+        text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
+    return text if text.isascii() else text.strip(CONTROLS).strip()
+
+
+def decode_html(text: str) -> str:
+    """Replace entities by their characters and tags by blanks; the address of a mailto link stays."""
+    if "&" in text and ";" in text:
+        text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+    if "<" in text:
+        text = CUT_TAG.sub(replace_tag, TAG.sub(replace_tag, text))
+    return remove_invisible(text)
+
+
+def replace_tag(tag: re.Match[str]) -> str:
+    if tag[0][:4].lower() == "<wbr":
+        return ""
+    link = HREF.search(tag[0])
+    return f" {unquote(link[1])} " if link else " "
+
+
+def unify_width(text: str) -> str:
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(FULL_STOPS)).strip()
+
+
+def unify_at_sign(text: str) -> str:
+    return text if OPENING.isdisjoint(text) else DOT_WORD.sub(".", AT_WORD.sub("@", text))
+
+
+def decode_percent(text: str) -> str:
+    if not ENCODED.search(text):
+        return text
+    try:
+        return remove_invisible(unquote(text, errors="strict"))
+    except UnicodeDecodeError:
+        return text
+
+
+DECODERS = (("html", decode_html), ("width", unify_width), ("at_sign", unify_at_sign))
+
+
+# --- addresses in a text --------------------------------------------------------------------------------------------
+
+MAX_FAILURES = 100  # at signs without an address; a text with one is not repaired, so the rest need not be read
+MAX_LOCAL = 255  # characters looked at before an at sign, and behind it
+LOCAL_END = re.compile(r"\w(?:[\w.+'&\-]*[\w+\-])?\Z")  # the usual characters of a local part
+ATOM_END = re.compile(r"[\w.!#$%&'*+/=?^`{|}~\-]*\Z")  # every character of a local part (RFC 5322 section 3.2.3)
+LABEL = r"[^\W_](?:[\w\-]*[^\W_])?"
+DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
+HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
+BEFORE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # may touch an address in front of it
+AFTER = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # may touch it behind
+PAIRS = {"'": "'", "{": "}", "*": "*", "**": "**", "|": "|", "`": "`", "/": "/"}
+AFTER_ADDRESS = frozenset("/|&'=*")  # separate two addresses
+OTHER_SCRIPT = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
+LATIN_LETTER = re.compile("[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An address in a text."""
+
+    start: int
+    end: int
+    address: str
+
+
+def find_addresses(text: str) -> tuple[list[Place], bool]:
+    """Find the addresses of a text, and whether each at sign belongs to one of them."""
+    places: list[Place] = []
+    failures, end, at = 0, 0, text.find("@")
+    while at >= 0 and failures < MAX_FAILURES:
+        place = address_at(text, at, end)
+        if place is not None:
+            places.append(place)
+            end = place.end
+        elif not is_handle(text, at, end):
+            failures += 1
+        at = text.find("@", at + 1)
+    return places, failures == 0
+
+
+def is_handle(text: str, at: int, end: int) -> bool:
+    """Whether an at sign begins a name of a social network, separated from what is before it."""
+    before = text[max(end, at - MAX_LOCAL) : at].rstrip(" ")
+    is_separate = not before or before[-1] in ",;:|/(\n\t"
+    return is_separate and (at == 0 or not text[at - 1].isalnum()) and HANDLE.match(text, at) is not None
+
+
+def address_at(text: str, at: int, earliest: int) -> Place | None:
+    """The address around an at sign, if its neighbours cannot be a part of it."""
+    first = max(earliest, at - MAX_LOCAL)
+    local = LOCAL_END.search(text[first:at])
+    domain = DOMAIN.match(text, at + 1, at + MAX_LOCAL)
+    if local is None or domain is None:
+        return None
+    start, end = first + local.start(), domain.end()
+    if start == first > earliest or not (starts_here(text, start, earliest) and ends_here(text, end)):
+        return None
+    address = text[start:end]
+    return Place(start, end, address) if is_well_formed(address) and not mixes_scripts(address) else None
+
+
+def starts_here(text: str, start: int, earliest: int) -> bool:
+    """Whether the characters in front of an address cannot be a part of it."""
+    if start == earliest:
+        return start == 0  # two addresses without anything between them
+    before = text[start - 1]
+    if before == "\\" and text[start] in "nrt":
+        return False  # perhaps the end of a line that was written as text
+    if before.isspace() or before in BEFORE:
+        token = text[max(earliest, start - 300) : start].split()
+        return before.isspace() or not token or not is_in_link(token[-1])
+    if not before.isascii():  # a bullet or a picture
+        return start - 1 == earliest or text[start - 2].isspace()
+    extra = text[max(earliest, start - MAX_LOCAL) : start]
+    found = ATOM_END.search(extra)
+    atom = found[0] if found else ""
+    lead = extra[: len(extra) - len(atom)]
+    if atom in PAIRS and closes(text, start, PAIRS[atom]):
+        return True
+    if earliest and not lead and atom in AFTER_ADDRESS:
+        return True
+    return may_drop_atom(atom, lead)
+
+
+def closes(text: str, start: int, sign: str) -> bool:
+    """Whether the address that begins at `start` is followed by the other one of a pair of signs."""
+    domain = DOMAIN.match(text, text.find("@", start) + 1, start + 2 * MAX_LOCAL)
+    return domain is not None and text.startswith(sign, domain.end())
+
+
+def may_drop_atom(atom: str, lead: str) -> bool:
+    """Whether characters that a local part may have do not belong to the address behind them; `lead` is before them."""
+    if atom == "//":
+        return lead.lower().endswith("mailto:")
+    if atom == "-":
+        return bool(lead.strip())  # behind a label; alone it may belong to the address
+    if atom == "/":
+        return lead[-1:].isspace()
+    if atom.endswith("="):
+        name = re.split(r"[?&=/]", atom[:-1])[-1]
+        return name.lower() in LABELS or "?" in atom or "://" in lead or not (name or lead)
+    return False
+
+
+def is_in_link(token: str) -> bool:
+    """Whether the text before a host is the user of a link, as in ``ssh://git:``."""
+    scheme, found, rest = token.rpartition("://")
+    return bool(found) and not scheme.lower().endswith("mailto") and not re.search(r"[=(<\[\"']|[;,|]\Z", rest)
+
+
+def ends_here(text: str, end: int) -> bool:
+    """Whether the characters behind an address cannot be a part of it."""
+    after, next_one = text[end : end + 1], text[end + 1 : end + 2]
+    if not after or after.isspace() or after in AFTER:
+        return True
+    if after == ".":
+        return not (next_one.isalnum() or next_one in ("_", "-"))
+    if after == "-":
+        return not next_one or next_one in "->"
+    if after in "`~&":
+        return not next_one or next_one.isspace() or after == "&"
+    return not after.isascii() and (not next_one or next_one.isspace())
+
+
+def mixes_scripts(address: str) -> bool:
+    """Whether a part of an address is written in two scripts, as when a word touches it."""
+    if address.isascii():
+        return False
+    local, _, domain = address.rpartition("@")
+    return any(
+        OTHER_SCRIPT.search(part) is not None and LATIN_LETTER.search(part) is not None
+        for part in (local, domain.rpartition(".")[2])
+    )
+
+
+# --- the text around addresses --------------------------------------------------------------------------------------
+
+
+def word_set(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+LABELS = word_set("""
+    e-mail email mail mails e-mails emails e-post epost e-posta eposta e-mailadres e-mailadresse e-mail-adresse adres
+    mailadresse mail-adresse emailadresse emailadres kontaktmail correo courriel mél mel posta pec sähköposti почта
+    имейл メール メールアドレス eメール 이메일 메일 邮箱 邮件 电子邮件 電子郵件 信箱 البريد el posti почтовый эл
+    work home private office
+    business personal privat geschäftlich geschaeftlich dienstlich arbeit beruflich trabajo casa travail bureau
+    perso lavoro ufficio trabalho werk privé praca dom рабочий личный домашний contact kontakt contacto contatto to from
+    cc bcc an von reply-to replyto smtp sip internet skype mailto adresse address indirizzo dirección endereço e-mailová
+    adresa primary secondary other main old new alt neu alternative type pref
+""")
+# Words that stand for no value, and words between two values.
+PLACEHOLDERS = word_set("""
+    none null nil na n/a nan keine kein nope no unknown unbekannt leer empty void nada ninguno aucun nessuno tbd tba x
+""")
+CONJUNCTIONS = word_set("and or und oder et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
+SENTENCE = word_set("""
+    to at an is my me please write bitte auf per via über by the your our for für le la el il der die das use with mit
+    bei de du à sur vers a ist est es contact new send ask try only
+""")
+KNOWN = LABELS | PLACEHOLDERS | CONJUNCTIONS
+WORD = re.compile(r"[^\W_][\w'’.\-]*")
+FORMULA_OR_LINK = re.compile(r"^=|://|mailto:", re.IGNORECASE)
+WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》]|'[^']*'|['`]")
+SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
+SIGN_TYPED = ",;:"  # on the keys beside the dot
+LONGEST_END = 4  # letters; shorter words behind an address may be the end of its domain
+
+
+def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
+    """Read the addresses of a text, if the rest of the text is certainly not a part of them."""
+    if "@" not in text or "\u202e" in text:  # the order in which a person reads the text is reversed
+        return RepairedCell()
+    places, is_complete = find_addresses(text)
+    if not places:
+        return RepairedCell()
+    distinct = distinct_addresses(places)
+    if not is_complete or not is_separated(text, places):
+        is_sole = len(distinct) == 1 and not is_complete
+        return RepairedCell(suggestion=canonical_form(distinct[0]) if is_sole else None, is_unclear=True)
+    if len(distinct) > 1:
+        return RepairedCell(addresses=tuple(map(canonical_form, distinct)))
+    return finish(identity(distinct[0]), distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
+
+
+def distinct_addresses(places: Sequence[Place]) -> list[str]:
+    """The addresses that differ in more than their case, each as it was written first."""
+    found: dict[str, str] = {}
+    for place in places:
+        found.setdefault(place.address.casefold(), place.address)
+    return list(found.values())
+
+
+def is_separated(text: str, places: Sequence[Place]) -> bool:
+    """Whether the text before, between and behind the addresses may be removed."""
+    end = 0
+    for place in places:
+        gap = text[end : place.start]
+        if (gap and not may_drop_before(gap, place.address.partition("@")[0])) or (end and not may_drop_after(gap)):
+            return False
+        end = place.end
+    before = text[: places[0].start]
+    return end == len(text) or len(WORD.findall(before, 0, 2_000)) > 1 or may_drop_after(text[end:])
+
+
+def may_drop_before(text: str, local: str) -> bool:
+    """Whether the text in front of an address is not a part of it that a blank or a comma cut off."""
+    text = text[-2_000:]
+    words = WORD.findall(text)
+    stripped = text.rstrip()
+    if not words or not stripped:
+        return True
+    last, word, has_blank = stripped[-1], words[-1], stripped != text
+    if word.lower().rstrip(".") in KNOWN or word.rstrip(".").isdigit():
+        return True
+    if not (last.isalnum() or last in "._-'"):
+        # ada,lovelace@firm.com: a sign typed for a dot
+        return has_blank or last not in SIGN_TYPED or len(words) > 1 or not (word.islower() and word.isascii())
+    if last == "-" and stripped[-2:-1].isspace():
+        return True
+    if last == "'" and stripped.count("'") > 1:
+        return True
+    if "\t" in text[len(stripped) :]:
+        return True
+    if len(words) > 1:
+        is_name = len(words) == 2 and all(map(is_lower_ascii, words)) and text.replace(" ", "").isalpha()
+        return not is_name or not SENTENCE.isdisjoint(words)
+    if last in "._-'":
+        return False
+    if OTHER_SCRIPT.search(word):
+        return local.isascii()
+    parts = re.split(r"[._+\-\d]", local.lower())
+    return len(word) > 1 and (word.lower() in parts or (word[0].isupper() and word.lower() in local.lower()))
+
+
+def is_lower_ascii(word: str) -> bool:
+    return word.isascii() and word.islower()
+
+
+def may_drop_after(text: str) -> bool:
+    """Whether the text behind an address is not a part of it that a blank or a comma cut off."""
+    text = text[:2_000]
+    head = text.lstrip()
+    sign = head[:1]
+    if not sign:
+        return True
+    if sign == ".":
+        return re.match(r"\.\s*\w", head) is None
+    is_cut = sign.isalnum() or (sign in SIGN_TYPED and head[1:2].isalnum())
+    if not is_cut:
+        return True
+    start = 0 if sign.isalnum() else 1
+    stop = SEGMENT_END.search(head, start)
+    segment = head[start : stop.start() if stop else None].strip()
+    words = WORD.findall(segment)
+    if len(words) != 1:
+        return True
+    word = words[0].rstrip(".")
+    if word.lower() in KNOWN or word.lower().startswith(("www.", "http")):
+        return True
+    return not (is_lower_ascii(word) and (len(word) <= LONGEST_END or "." in word))
+
+
+def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
+    """Name the repairs that removed the text around the addresses."""
+    around = text[: places[0].start] + text[places[-1].end :]
+    if around.strip():
+        words = WORD.findall(around)
+        if FORMULA_OR_LINK.search(around):
+            yield "link"
+        elif words and all(word.lower().strip(".-") in LABELS for word in words):
+            yield "label"
+        elif WRAPPING.search(around):
+            yield "unwrapped"
+        elif words and not all(word.rstrip(".").isdigit() for word in words):
+            yield "words"
+        else:
+            yield "punctuation"
+    if len(places) > 1:
+        yield "repeated"
+
+
+# --- suggestions ----------------------------------------------------------------------------------------------------
+
+LONGEST_GUESS = 320  # characters of a text for which an address is guessed
+AT_GUESS = re.compile(
+    r"\s{0,5}[\[({<]\s{0,3}(?:a|arroba|arobase|arobas|chiocciola|snabel-a|apenstaartje|małpa|собака|klammeraffe|æt)"
+    r"\s{0,3}[\])}>]\s{0,5}|\s{1,5}(?:at|arroba|arobase|chiocciola|собака|malpa|małpa)\s{1,5}|(?<=\w)[-_*|]at[-_*|](?=\w)",
+    re.IGNORECASE,
+)
+DOT_GUESS = re.compile(r"\s{1,5}(?:dot|punkt|point|punto|ponto)\s{1,5}", re.IGNORECASE)
+BLANK_FOR_DOT = re.compile(r"(@[\w.\-]{1,200})\s(com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z", re.IGNORECASE)
+PROVIDER_ENDS = {
+    "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
+    "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
+    "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "mail": "ru", "yandex": "ru",
+    "seznam": "cz", "qq": "com",
+}  # fmt: skip
+UNDOTTED = {label + end: f"{label}.{end}" for label, end in PROVIDER_ENDS.items()}
+PREFIX = re.compile(
+    r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)=|\w{1,20}：)(.{3,254})"
+)
+
+
+def suggest_repair(text: str) -> str | None:
+    """The address that was probably meant; None if that is not clear."""
+    if len(text) > LONGEST_GUESS:
+        return None
+    guess = DOT_GUESS.sub(".", AT_GUESS.sub("@", text))
+    if "@" not in guess:
+        guess = replace_other_sign(guess)
+    guess = re.sub(r"@{2,}", "@", guess).strip(" ,;:.<>()[]\"'")
+    guess = BLANK_FOR_DOT.sub(r"\1.\2", re.sub(r"\s{0,5}([@.])\s{0,5}", r"\1", guess))
+    guess = re.sub(r"\.{2,}", ".", guess.replace(",", "."))
+    if any(map(str.isspace, guess)) or guess.count("@") != 1:
+        return None
+    local, _, domain = guess.partition("@")
+    local, domain = local.strip("."), domain.strip(".").lower()
+    if domain in PROVIDER_ENDS:
+        domain = f"{domain}.{PROVIDER_ENDS[domain]}"
+    domain = UNDOTTED.get(domain, domain)
+    seen = observe_syntax(f"{local}@{domain}")
+    if not seen.ok:
+        return None
+    meant = suggest_domain(seen.ascii_domain or "")
+    return canonical_form(f"{local}@{meant or domain}")
+
+
+def replace_other_sign(text: str) -> str:
+    """Write an at sign for ``#`` and, before a well-known provider, for ``2`` or a quote."""
+    if text.count("#") == 1 and not text.startswith("#"):
+        return text.replace("#", "@")
+    for label, end in PROVIDER_ENDS.items():
+        for sign in '2"':
+            if text.lower().endswith(f"{sign}{label}.{end}"):
+                return f"{text[: -len(label) - len(end) - 2]}@{label}.{end}"
+    return text
+
+
+def suggest_plain(address: str) -> str | None:
+    """The address that was probably meant by one whose first characters do not look like a part of it.
+
+    >>> suggest_plain("'ada@firm.com"), suggest_plain("o'neil@firm.com")
+    ('ada@firm.com', None)
+    """
+    match = PREFIX.match(address)
+    if match is None or not is_well_formed(match[1]):
+        return None
+    return canonical_form(match[1])

@@ -1,0 +1,91 @@
+"""Exploding: a row for each address, and the rows of before come back by grouping on the index."""
+
+from __future__ import annotations
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mailverdict as mv
+
+CELLS = ["ada@firm.com; Bob <bob@firm.com>", None, " cy@firm.com ", "nobody", "a@x.com\nb@x.com and c@x.com"]
+EXPLODED = ["ada@firm.com", "bob@firm.com", None, " cy@firm.com ", "nobody", "a@x.com", "b@x.com", "c@x.com"]
+PARTS = [1, 2, 1, 1, 1, 1, 2, 3]
+ROWS = [0, 0, 1, 2, 3, 4, 4, 4]
+
+
+@pytest.mark.parametrize("dtype", [object, "str", "string", "category"])
+def test_a_pandas_frame_keeps_its_index_and_other_cells(dtype):
+    frame = pd.DataFrame({"n": range(5), "email": pd.Series(CELLS, dtype=dtype)})
+    frame.index = pd.Index([7, 7, 8, 9, 10], name="id")
+    before = frame.copy(deep=True)
+    out = mv.explode(frame, "email")
+    assert out["email"].astype(object).where(out["email"].notna(), None).tolist() == EXPLODED
+    assert out["email_part"].tolist() == PARTS
+    assert str(out["email_part"].dtype) == "Int64"
+    assert out["n"].tolist() == ROWS
+    assert out.index.tolist() == [frame.index[row] for row in ROWS]
+    assert out.index.name == "id"
+    pd.testing.assert_frame_equal(frame, before)
+
+
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+def test_a_polars_frame_gives_a_polars_frame(kind):
+    out = mv.explode(pl.DataFrame({"n": range(5), "email": pl.Series(CELLS, dtype=kind)}), "email")
+    assert out["email"].to_list() == EXPLODED
+    assert out["email_part"].to_list() == PARTS
+    assert out["n"].to_list() == ROWS
+    assert out.columns == ["n", "email", "email_part"]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_an_arrow_table_gives_an_arrow_table(kind):
+    out = mv.explode(pa.table({"n": range(5), "email": pa.array(CELLS, pa.string()).cast(kind)}), "email")
+    assert out["email"].to_pylist() == EXPLODED
+    assert out["email_part"].to_pylist() == PARTS
+    assert out["n"].to_pylist() == ROWS
+
+
+def test_a_frame_without_such_cells_gets_only_the_number():
+    frame = pd.DataFrame({"email": ["ada@firm.com", 3, None]})
+    out = mv.explode(frame, "email", prefix="e_")
+    pd.testing.assert_frame_equal(out.drop(columns="e_part"), frame)
+    assert out["e_part"].tolist() == [1, 1, 1]
+    assert len(mv.explode(frame[:0], "email")) == 0
+
+
+def test_a_column_of_the_caller_is_not_overwritten_and_a_second_call_is_allowed():
+    frame = pd.DataFrame({"email": CELLS, "email_part": 5})
+    with pytest.raises(mv.SettingsError, match="email_part"):
+        mv.explode(frame, "email")
+    once = mv.explode(frame[["email"]], "email")
+    assert mv.explode(once, "email")["email_part"].eq(1).all()
+
+
+def test_a_series_or_an_unknown_column_is_refused():
+    with pytest.raises(mv.SettingsError, match="to_frame"):
+        mv.explode(pd.Series(CELLS), None)
+    with pytest.raises(mv.ColumnError, match="no column 'mail'"):
+        mv.explode(pd.DataFrame({"email": CELLS}), "mail")
+
+
+def test_the_accessor_is_the_same():
+    frame = pd.DataFrame({"email": CELLS})
+    pd.testing.assert_frame_equal(frame.mailverdict.explode("email"), mv.explode(frame, "email"))
+
+
+ADDRESS = st.from_regex(r"[a-z]{3,6}[0-9]?@[a-z]{2,6}\.(com|org)", fullmatch=True)
+SEPARATOR = st.sampled_from(["; ", ", ", ";", ",", " / ", " | ", " ", "\n", " and ", " & ", " or ", "\t"])
+JOINED = st.tuples(st.lists(ADDRESS, min_size=1, max_size=4, unique=True), SEPARATOR)
+
+
+@given(st.lists(JOINED, min_size=1, max_size=5))
+def test_grouping_on_the_index_gives_the_rows_back(cells):
+    frame = pd.DataFrame({"email": [sign.join(addresses) for addresses, sign in cells], "n": range(len(cells))})
+    out = mv.explode(frame, "email")
+    assert out.groupby(level=0)["email"].agg(list).tolist() == [addresses for addresses, _ in cells]
+    assert out.groupby(level=0)["n"].first().tolist() == frame["n"].tolist()
+    assert out.groupby(level=0)["email_part"].agg(list).tolist() == [[*range(1, len(a) + 1)] for a, _ in cells]

@@ -1,0 +1,220 @@
+"""Repair of one cell: the table of messy cells, what is never invented, and that no cell takes long."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import string
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mailverdict as mv
+from mailverdict.checks.syntax.address import is_well_formed, observe_syntax
+from mailverdict.frames.clean import repair_column
+from mailverdict.frames.repair import MAX_CELL, REPAIRS, repair_cell, suggest_plain
+
+PATH = Path(__file__).parents[1] / "cases" / "messy_cells.csv"
+with PATH.open(newline="", encoding="utf-8") as file:
+    ROWS = [(row["class"], json.loads(row["cell"]), json.loads(row["expected"])) for row in csv.DictReader(file)]
+
+
+def cases(*classes):
+    return [pytest.param(cell, expected, id=ascii(cell)[:60]) for kind, cell, expected in ROWS if kind in classes]
+
+
+@pytest.mark.parametrize(("cell", "expected"), cases("safe"))
+def test_a_safe_repair_is_applied(cell, expected):
+    out = mv.clean([cell]).iloc[0]
+    assert out["clean"] == expected
+    assert out["change"] != ""
+
+
+@pytest.mark.parametrize(("cell", "expected"), cases("ask"))
+def test_a_guess_is_only_suggested(cell, expected):
+    out = mv.clean([cell]).fillna("-").iloc[0]
+    assert (out["clean"], out["suggestion"], out["change"]) == ("-", expected or "-", "")
+
+
+@pytest.mark.parametrize(("cell", "expected"), cases("several"))
+def test_several_addresses_are_all_found(cell, expected):
+    assert list(repair_cell(cell).addresses) == expected
+    assert mv.clean([cell])["clean"].isna().all()
+
+
+@pytest.mark.parametrize(("cell", "expected"), cases("none"))
+def test_a_cell_without_an_address_gives_none(cell, expected):
+    assert expected is None
+    assert mv.clean([cell])["clean"].isna().all()
+    assert repair_cell(cell).addresses == ()
+
+
+@pytest.mark.parametrize(("cell", "expected"), cases("kept"))
+def test_a_well_formed_address_is_kept(cell, expected):
+    out = mv.clean([cell]).iloc[0]
+    assert (out["clean"], out["change"]) == (expected, "")
+
+
+@pytest.mark.parametrize("repair", REPAIRS, ids=lambda each: each.name)
+def test_each_row_of_the_table_shows_what_happens(repair):
+    out = mv.clean([repair.before]).fillna("-").iloc[0]
+    if repair.is_safe:
+        assert out["clean"] == repair.after
+        assert repair.name in out["change"].split(";")
+    else:
+        assert out["suggestion"] == repair.after
+        assert out["clean"] in ("-", repair.before)
+
+
+# Two texts in each: the cell, and an address that a careless reading would make of it.
+NOT_INVENTED = [
+    ("ada.love lace@firm.com", "lace@firm.com"),
+    ("ada.love\nlace@firm.com", "lace@firm.com"),
+    ("ada lovelace@firm.com; bob@firm.com", "lovelace@firm.com"),
+    ("иван петров@firm.ru", "петров@firm.ru"),
+    ("a da@firm.com", "da@firm.com"),
+    ("ada@firm.co uk", "ada@firm.co"),
+    ("ada@firm.co\nuk", "ada@firm.co"),
+    ("ada@firm.co,uk", "ada@firm.co"),
+    ("ada@firm.co;uk", "ada@firm.co"),
+    ("ada@sub.fi-\nrm.com", "ada@sub.fi"),
+    ("ada@my.firm example.com", "ada@my.firm"),
+    ("<ada@firm.co．uk> x", "ada@firm.co"),
+    ("ada@mail.firm[.]com", "ada@mail.firm"),
+    ("ada@firm.co (dot) uk", "ada@firm.co"),
+    ("ada&#46;lovelace@firm.com", "lovelace@firm.com"),
+    ("ada/bob@firm.com (work)", "bob@firm.com"),
+    ("+ada@gmail.com (work)", "ada@gmail.com"),
+    ("x!ada@firm.com (work)", "ada@firm.com"),
+    ("ssh://git@github.com/x", "git@github.com"),
+    ("https://user:pass@firm.com/x", "pass@firm.com"),
+    ("<m\ufffdller@firm.de>", "ller@firm.de"),
+    ("<m\u00c3\u00b6ller@firm.de>", "ller@firm.de"),
+    ("M\u00c3\x9cller@firm.de;", "M\u00c3ller@firm.de"),
+    ("\u202eada@firm.com x", "ada@firm.com"),
+    ("bob@firm.com\\nbob@firm.com", "nbob@firm.com"),
+    ("ada@firm.com\\nina@firm.com", "nina@firm.com"),
+    ("ada,lovelace@firm.com", "lovelace@firm.com"),
+    ('"ada lovelace"@firm.com', "lovelace@firm.com"),
+    ("a@b@firm.com", "b@firm.com"),
+    ("名前ada@firm.com;", "ada@firm.com"),
+    ("x" * 300 + "ada@firm.com;", "ada@firm.com"),
+]
+
+
+@pytest.mark.parametrize(("cell", "wrong"), NOT_INVENTED, ids=lambda text: ascii(text)[:40])
+def test_a_part_of_an_address_is_never_taken_for_an_address(cell, wrong):
+    found = repair_cell(cell)
+    assert wrong not in found.addresses
+    assert mv.clean([cell])["clean"].fillna("-").iloc[0] != wrong
+
+
+def test_what_can_be_read_but_not_with_certainty_is_told():
+    found = repair_cell("ada@firm.com; bob@firm")
+    assert (found.addresses, found.suggestion, found.is_unclear) == ((), "ada@firm.com", True)
+    assert repair_cell("nobody").is_unclear is False
+
+
+PIECES = st.sampled_from(
+    [*string.ascii_letters[::5], "ada", "@", "@", ".", ".com", "firm", " ", ",", ";", "<", ">", "(", ")", "[", "]", "'", '"',
+     "*", "/", "=", "&", "%40", "&#64;", "-", "_", "+", "\n", "\t", "\u200b", "mailto:", "Email:", "＠", "é", "e\u0301",
+     "王", "[at]", "(dot)", "<br>", "\\n", "n/a", "and", "://", "|", "\ufffd", "\u202e", "Σ"]
+)  # fmt: skip
+CELLS = st.lists(PIECES, max_size=14).map("".join)
+
+
+@given(CELLS)
+def test_what_is_found_is_well_formed_and_found_again(cell):
+    found = repair_cell(cell)
+    for address in found.addresses:
+        assert observe_syntax(address).ok
+        assert mv.clean([address])["clean"].tolist() == [address]
+    if found.suggestion is not None:
+        assert observe_syntax(found.suggestion).ok
+    assert len({address.casefold() for address in found.addresses}) == len(found.addresses)
+
+
+@given(CELLS)
+def test_the_check_of_a_part_agrees_with_the_syntax_check(text):
+    assert is_well_formed(text) == observe_syntax(text).ok
+
+
+@given(CELLS.filter(lambda cell: "%" not in cell and cell.isascii() and "&" not in cell and "(" not in cell))
+def test_an_address_that_is_found_stands_in_the_cell(cell):
+    decoded = cell.replace("[at]", "@").casefold()
+    assert all(address.casefold().partition("@")[0] in decoded for address in repair_cell(cell).addresses)
+
+
+HUGE = {
+    "letters": "x" * MAX_CELL,
+    "at signs": "@" * 900_000,
+    "half addresses": "a@" * 400_000,
+    "open tags": "<a " * 300_000,
+    "nested tags": "<b>" * 250_000 + "ada@firm.com" + "</b>" * 100_000,
+    "nested quotes": '"' * 400_000 + "ada@firm.com" + "'" * 400_000,
+    "entities": "&amp;" * 180_000,
+    "cut entities": "&" * 900_000,
+    "bidirectional controls": "\u202a\u202b\u202c\u2066" * 200_000 + "ada@firm.com",
+    "blanks": "ada" + " " * 900_000 + "@firm.com",
+    "brackets": "[" * 900_000,
+    "dots": "ada@" + "." * 900_000,
+    "hyphens": "ada@a" + "-" * 900_000 + ".com",
+    "underscores": "ada@a" + "_" * 900_000,
+    "mailto": "mailto:" * 130_000,
+    "percent": "%40" * 300_000,
+    "words": "word " * 180_000 + "ada@firm.com",
+    "at words": " (at) " * 150_000,
+    "escaped lines": "\\n" * 450_000,
+}
+
+
+@pytest.mark.parametrize("cell", HUGE.values(), ids=HUGE)
+def test_a_huge_cell_is_read_to_its_end(cell):
+    """Quadratic time would need hours here."""
+    found = repair_cell(cell)
+    assert len(found.addresses) <= 1
+
+
+def test_a_thousand_addresses_are_all_found():
+    addresses = [f"user{number}@firm{number % 7}.com" for number in range(1_000)]
+    assert repair_cell("; ".join(addresses)).addresses == tuple(addresses)
+
+
+def test_a_cell_that_may_have_been_cut_is_not_repaired():
+    cell = ("x " * MAX_CELL)[: MAX_CELL - 20] + " ada@firm.com.example"
+    assert mv.clean([cell])["clean"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("address", "meant"),
+    [
+        ("'ada@firm.com", "ada@firm.com"),
+        ("%20ada@firm.com", "ada@firm.com"),
+        ("email=ada@firm.com", "ada@firm.com"),
+        ("邮箱：ada@firm.com", "ada@firm.com"),
+        ("o'neil@firm.com", None),
+        ("x%40y@firm.com", None),
+        ("*ada@firm.com", None),
+    ],
+)
+def test_odd_first_characters_of_an_address_are_only_asked_about(address, meant):
+    assert suggest_plain(address) == meant
+    out = mv.clean([address]).fillna("-").iloc[0]
+    assert (out["clean"], out["suggestion"]) == (address, meant or "-")
+
+
+def test_a_column_gives_each_cell_what_it_gets_alone():
+    cells = [cell for kind, cell, _ in ROWS if kind != "kept" and cell.strip()]
+    random.Random(1).shuffle(cells)
+    found = repair_column(pa.array(cells, pa.string()))
+    for cell, address, count in zip(cells, found.address.to_pylist(), found.count.to_pylist(), strict=True):
+        if not is_well_formed(cell.strip()):
+            alone = repair_cell(cell)
+            assert (address, count) == (
+                alone.addresses[0] if len(alone.addresses) == 1 else None,
+                len(alone.addresses),
+            )
