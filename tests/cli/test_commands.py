@@ -50,6 +50,7 @@ def test_every_command_is_in_the_readme_or_the_help():
     names |= {group.name for group in app.registered_groups}
     assert names == {
         "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
+        "duplicates", "suppress",
     }  # fmt: skip
 
 
@@ -165,6 +166,9 @@ def test_check_and_explain_answer_in_a_sandbox(run):
     assert (status, json.loads(out)["result"], "sandbox" in err) == (0, "valid", True)
     status, out, _ = run("explain", "info@gmial.com", "-t", "mx", "--sandbox")
     assert (status, "NXDOMAIN" in out) == (0, True)
+    assert "did you mean info@gmail.com?" in out
+    status, out, _ = run("check", "info@gmial.com", "-t", "mx", "--sandbox")
+    assert (status, "did you mean info@gmail.com?" in out) == (0, True)
 
 
 def test_audit_host_says_what_is_wrong_and_leaves_with_1(run, world):

@@ -1,11 +1,11 @@
 """The command line: each command is a few lines that call the library.
 
-The commands are in `check`, `tables`, `serve` and `maintenance`; `terminal` has what they share.
+The commands are in `check`, `tables`, `rows`, `serve` and `maintenance`; `terminal` has what they share.
 Exit status: 0 done, 2 usage, 3 stopped by quota (partial file written), 4 service error,
 130 interrupted (partial file written).
 """
 
-from . import check, maintenance, serve, tables
+from . import check, maintenance, rows, serve, tables
 from .terminal import app, main
 
-__all__ = ["app", "check", "main", "maintenance", "serve", "tables"]
+__all__ = ["app", "check", "main", "maintenance", "rows", "serve", "tables"]

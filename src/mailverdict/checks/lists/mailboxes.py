@@ -1,0 +1,130 @@
+"""Which addresses reach the same mailbox: rules of large providers, applied to a column.
+
+`mailboxes.toml` holds the rules, each with its source and date. Without a rule only the case of the local part is
+ignored: a plus sign is an ordinary character at many servers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...errors import SettingsError
+from ..syntax.column import SyntaxColumn
+
+__all__ = ["MailboxRule", "canonical_domain", "load_mailbox_rules", "mailbox_identities", "parse_mailbox_rules"]
+
+TABLE = "mailboxes.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class MailboxRule:
+    """What a provider does with the addresses at its own domains; the fields are those of the table."""
+
+    name: str
+    domains: tuple[str, ...]  # in lower case
+    seen: datetime.date  # when the source was read
+    source: str
+    one_mailbox: bool = False  # the domains are names of the same mailboxes; the first stands for all
+    separators: str = ""  # the local part ends before the first of these
+    ignored: str = ""  # characters of the local part without a meaning
+    same: str = ""  # characters that stand for one another; the first stands for all
+    subdomains: bool = False  # anything@name.domain reaches name@domain
+
+    def name_locals(self, texts: pa.StringArray) -> pa.StringArray:
+        """The part of each lower-case local part that names the mailbox; never empty."""
+        if self.separators:
+            characters = re.escape(self.separators)
+            texts = pc.replace_substring_regex(texts, rf"^([^{characters}]+)[{characters}].*$", r"\1")
+        if self.ignored:
+            kept = pc.replace_substring_regex(texts, f"[{re.escape(self.ignored)}]", "")
+            texts = pc.if_else(pc.equal(kept, ""), texts, kept)
+        if self.same:
+            texts = pc.replace_substring_regex(texts, f"[{re.escape(self.same[1:])}]", self.same[0])
+        return texts
+
+
+@cache
+def load_mailbox_rules() -> Mapping[str, MailboxRule]:
+    """The packaged rules, by domain.
+
+    >>> load_mailbox_rules()["googlemail.com"].name
+    'Gmail'
+    """
+    return parse_mailbox_rules(files("mailverdict.data").joinpath(TABLE).read_text(encoding="utf-8"))
+
+
+def parse_mailbox_rules(text: str) -> dict[str, MailboxRule]:
+    """Parse a table of rules: TOML with one ``[[provider]]`` per row; a domain has one rule."""
+    try:
+        rows = [MailboxRule(**{**row, "domains": tuple(row["domains"])}) for row in tomllib.loads(text)["provider"]]
+    except (tomllib.TOMLDecodeError, TypeError, KeyError) as exc:
+        raise SettingsError(f"{TABLE} cannot be read: {exc}") from exc
+    rules: dict[str, MailboxRule] = {}
+    for row in rows:
+        for domain in row.domains:
+            if domain in rules:
+                raise SettingsError(f"{TABLE}: {domain} occurs twice")
+            rules[domain] = row
+    return rules
+
+
+def canonical_domain(domain: str) -> str:
+    """The domain that stands for all domains of the same mailboxes.
+
+    >>> canonical_domain("googlemail.com"), canonical_domain("example.org")
+    ('gmail.com', 'example.org')
+    """
+    rule = load_mailbox_rules().get(domain)
+    return rule.domains[0] if rule is not None and rule.one_mailbox else domain
+
+
+def find_rule(domain: str) -> tuple[MailboxRule | None, str, str | None]:
+    """The rule of a domain, the domain that stands for it, and the mailbox that the domain itself names, if it does.
+
+    >>> find_rule("ada.fastmail.com")[1:]
+    ('fastmail.com', 'ada')
+    """
+    rules = load_mailbox_rules()
+    label, _, parent = domain.partition(".")
+    if domain not in rules and parent in rules and rules[parent].subdomains:
+        return rules[parent], parent, label
+    return rules.get(domain), canonical_domain(domain), None
+
+
+def mailbox_identities(seen: SyntaxColumn) -> pa.StringArray:
+    """One text for all addresses that reach the same mailbox, row by row; null for rows that are not addresses.
+
+    >>> from ..syntax.column import observe_column
+    >>> mailbox_identities(observe_column(pa.array(["A.da+x@GoogleMail.com", "x@ada.fastmail.com"]))).to_pylist()
+    ['ada@gmail.com', 'ada@fastmail.com']
+    """
+    found = [find_rule(domain) for domain in seen.domains.to_pylist()]
+    texts = pc.utf8_lower(seen.local)
+    codes = seen.domain_codes.fill_null(-1).to_numpy()
+    for rule in {each.name: each for each, _, _ in found if each is not None}.values():
+        mask = concerned_rows([each is rule for each, _, _ in found], codes)
+        texts = pc.replace_with_mask(texts, mask, rule.name_locals(texts.filter(mask)))
+    names = [name for _, _, name in found]
+    if any(names):
+        mask = concerned_rows([name is not None for name in names], codes)
+        named = pa.array(names, pa.string()).take(seen.domain_codes.filter(mask))
+        texts = pc.replace_with_mask(texts, mask, named)
+    domains = pa.array([domain for _, domain, _ in found], pa.string()).take(seen.domain_codes)
+    return pc.binary_join_element_wise(texts, domains, "@")
+
+
+def concerned_rows(domains: list[bool], codes: npt.NDArray[np.int32]) -> pa.BooleanArray:
+    """Rows with one of the domains marked."""
+    marked = np.array([*domains, False])  # the last one: rows that are not addresses, whose code is -1
+    return pa.array(marked[codes])

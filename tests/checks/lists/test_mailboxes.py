@@ -1,0 +1,85 @@
+"""Rules about the addresses of one mailbox: the packaged table, and what a column makes of it."""
+
+from __future__ import annotations
+
+import datetime
+
+import pyarrow as pa
+import pytest
+
+from mailverdict.checks.lists.flags import normal_domain
+from mailverdict.checks.lists.mailboxes import load_mailbox_rules, mailbox_identities, parse_mailbox_rules
+from mailverdict.checks.syntax.column import observe_column
+from mailverdict.errors import SettingsError
+
+RULES = load_mailbox_rules()
+
+# An address and the identity of its mailbox.
+CASES = [
+    ("Ada@Example.ORG", "ada@example.org"),
+    ("a.da+x@example.org", "a.da+x@example.org"),  # at an unknown domain these are ordinary characters
+    ("A.da+shop@gmail.com", "ada@gmail.com"),
+    ("ada+a+b@googlemail.com", "ada@gmail.com"),
+    ("a-da@gmail.com", "a-da@gmail.com"),
+    ("ada@mail.gmail.com", "ada@mail.gmail.com"),  # no domain of the provider
+    ("a.da+x@hotmail.com", "a.da@hotmail.com"),
+    ("ada@outlook.com", "ada@outlook.com"),  # another mailbox than at hotmail.com
+    ("a.da+x@me.com", "a.da@icloud.com"),
+    ("ada@mac.com", "ada@icloud.com"),
+    ("a.d_a-+x@pm.me", "ada@proton.me"),
+    ("ada@protonmail.ch", "ada@proton.me"),
+    ("_@proton.me", "_@proton.me"),  # never empty
+    ("ada+x@fastmail.fm", "ada@fastmail.fm"),
+    ("shop@Ada.fastmail.com", "ada@fastmail.com"),
+    ("x@shop.ada.fastmail.com", "x@shop.ada.fastmail.com"),
+    ("a-da+x@ya.ru", "a.da@yandex.ru"),
+    ("ada-shop@yahoo.com", "ada-shop@yahoo.com"),
+    ("+x@gmail.com", "+x@gmail.com"),  # never empty
+    ("Bär@Bücher.example", "bär@xn--bcher-kva.example"),
+]
+
+
+@pytest.mark.parametrize(("address", "expected"), CASES)
+def test_identity(address: str, expected: str) -> None:
+    assert mailbox_identities(observe_column(pa.array([address]))).to_pylist() == [expected]
+
+
+def test_a_column_gives_the_same_as_each_of_its_rows() -> None:
+    column = observe_column(pa.array([address for address, _ in CASES] + ["nobody", ""]))
+    assert mailbox_identities(column).to_pylist() == [expected for _, expected in CASES] + [None, None]
+
+
+def test_a_column_without_addresses() -> None:
+    assert mailbox_identities(observe_column(pa.array([], pa.string()))).to_pylist() == []
+    assert mailbox_identities(observe_column(pa.array(["", "x"]))).to_pylist() == [None, None]
+
+
+def test_an_identity_is_its_own_identity() -> None:
+    identities = pa.array([expected for _, expected in CASES])
+    assert mailbox_identities(observe_column(identities)).to_pylist() == identities.to_pylist()
+
+
+@pytest.mark.parametrize("domain", RULES)
+def test_every_rule_has_a_source_and_its_domains_are_in_normal_form(domain: str) -> None:
+    rule = RULES[domain]
+    assert normal_domain(domain) == domain
+    assert rule.source.startswith("https://")
+    assert rule.seen <= datetime.date(2026, 12, 31)
+    assert len(rule.same) != 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[provider]", "mailboxes.toml cannot be read"),
+        ("", "mailboxes.toml cannot be read"),
+        ('[[provider]]\nname = "x"\ndomains = ["a.example"]\ndots = true', "mailboxes.toml cannot be read"),
+        (
+            '[[provider]]\nname = "x"\ndomains = ["a.example", "a.example"]\nseen = 2026-01-01\nsource = "x"',
+            "a.example occurs twice",
+        ),
+    ],
+)
+def test_a_damaged_table_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        parse_mailbox_rules(text)

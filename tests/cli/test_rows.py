@@ -1,0 +1,125 @@
+"""`mailverdict duplicates` and `suppress` over files, and `verify --suppress`."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.cli import main
+
+CELLS = [
+    "ada@firm.example; Bob <bob@firm.example>",
+    "A.da@gmail.com",
+    "cy@firm.example",
+    "ada+news@googlemail.com",
+    "",
+    "nobody",
+]
+
+
+@pytest.fixture
+def run(capfd):
+    """Run a command line: exit status, standard output, standard error."""
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(a) for a in arguments])
+        seen = capfd.readouterr()
+        return left.value.code or 0, seen.out, seen.err
+
+    return run
+
+
+@pytest.fixture
+def quoted(tmp_path):
+    path = tmp_path / "quoted.csv"
+    pd.DataFrame({"id": range(len(CELLS)), "email": CELLS}).to_csv(path, index=False)
+    return path
+
+
+def rows_of(path, delimiter=","):
+    with Path(path).open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def test_duplicates_are_those_of_the_library_and_no_cell_changes(run, quoted, tmp_path):
+    out = tmp_path / "out.csv"
+    status, _, told = run("duplicates", quoted, "-c", "email", "-o", out)
+    assert (status, told) == (0, f"6 rows; distinct mailboxes: 2; rows that repeat an earlier one: 1\nwritten: {out}\n")
+    found = mv.duplicates(CELLS).astype(object)
+    rows = rows_of(out)
+    assert [row["email"] for row in rows] == CELLS
+    for name in ("identity", "duplicate_of", "copies"):
+        assert [row[f"email_{name}"] for row in rows] == ["" if pd.isna(v) else str(v) for v in found[name]], name
+
+
+def test_duplicates_are_found_over_the_pieces_of_a_file(run, tmp_path):
+    path, out = tmp_path / "long.csv", tmp_path / "out.csv"
+    size = 260_000  # more than one piece
+    pd.DataFrame({"email": [f"a{n % 200_000}@firm.example" for n in range(size)]}).to_csv(path, index=False)
+    assert run("duplicates", path, "-o", out, "-q")[0] == 0
+    last = pd.read_csv(out).iloc[-1]
+    assert (last["email_duplicate_of"], last["email_copies"]) == (59_999, 2)
+
+
+def test_suppressed_rows_are_marked_and_wrong_entries_are_told(run, quoted, tmp_path):
+    listed, out = tmp_path / "unsubscribed.txt", tmp_path / "out.csv"
+    listed.write_text("# since May\nada@gmail.com\n@firm.example\nnot an address\n")
+    status, _, told = run("suppress", quoted, listed, "-c", "email", "-o", out)
+    assert status == 0
+    assert told.startswith("note: 1 of 3 entries of the suppression list are neither an address nor a domain")
+    assert told.endswith(f"6 rows; rows on the list: 3\nwritten: {out}\n")
+    assert [row["email_suppressed"] for row in rows_of(out)] == ["", "true", "true", "true", "", ""]
+
+
+def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
+    listed, out = tmp_path / "unsubscribed.csv", tmp_path / "out.csv"
+    listed.write_text("who\nADA@gmail.com\n")
+    common = ("-c", "email", "-t", "regex", "--policy", "balanced", "-q")
+    assert run("verify", quoted, "-o", out, *common, "--suppress", listed)[0] == 0
+    rows = rows_of(out)
+    assert [row["email_suppressed"] for row in rows] == ["", "true", "false", "true", "", ""]
+    assert [row["email_action_why"] for row in rows[1:4:2]] == ["on your suppression list"] * 2
+    assert rows[2]["email_action"] == "send"
+
+
+def test_report_of_a_file_knows_its_suppressed_rows(run, quoted, tmp_path):
+    listed, out, made = tmp_path / "unsubscribed.txt", tmp_path / "out.csv", tmp_path / "report.xlsx"
+    listed.write_text("gmail.com\n")
+    assert run("verify", quoted, "-o", out, "-c", "email", "-t", "regex", "-q", "--suppress", listed)[0] == 0
+    assert run("report", out, "-c", "email", "-o", made, "-q")[0] == 0
+    dropped = pd.read_excel(made, sheet_name="drop", engine="calamine")
+    assert dropped["email_action_why"].tolist().count("on your suppression list") == 2
+
+
+@pytest.mark.parametrize("command", ["duplicates", "suppress"])
+def test_the_cells_of_a_csv_are_copied_byte_for_byte(run, tmp_path, command):
+    path, listed, out = tmp_path / "bytes.csv", tmp_path / "list.txt", tmp_path / "out.csv"
+    lines = [f"{n};a{n}@firm.example;".encode() + b'"x;\xe9"' for n in range(5)]
+    path.write_bytes(b"id;email;note\r\n" + b"\r\n".join(lines) + b"\r\n")
+    listed.write_text("a1@firm.example\n")
+    against = (listed,) if command == "suppress" else ()
+    assert run(command, path, *against, "-c", "email", "-o", out, "-q")[0] == 0
+    written = out.read_bytes().split(b"\r\n")
+    assert [line.startswith(own + b";") for line, own in zip(written[1:], lines, strict=False)] == [True] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("suppress", "{file}", "{folder}/none.txt", "-c", "email"), "no such file"),
+        (("duplicates", "{file}", "-c", "mail"), "no column 'mail'"),
+        (("duplicates", "{file}", "-c", "email", "-o", "{file}"), "is the input"),
+        (("verify", "{file}", "-c", "email", "-t", "regex", "--suppress", "{folder}/none.csv"), "no such file"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_status_2(run, quoted, tmp_path, arguments, message):
+    status, out, told = run(*(each.format(file=quoted, folder=tmp_path) for each in arguments))
+    assert (status, out) == (2, "")
+    assert told.startswith("mailverdict: ")
+    assert message in told
+    assert told.count("\n") == 1
