@@ -35,6 +35,7 @@ INTERNAL = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")  # a page may show what is told about them
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
 def test_examples_give_what_they_say(page):
     failed, _ = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS, encoding="utf-8")

@@ -206,8 +206,8 @@ SHOWN = {
     "Policy": (mv.Policy("mine"), "action_of drop name retry review review_suggestions send"),
     "Split": (mv.split(OUT, "email"), "counts drop retry review send unchecked"),
     "Report": (mv.report(OUT, "email"), "save to_html"),
-    "df.mailverdict": (OUT.mailverdict, "by_domain clean start summary verify"),
-    "s.mailverdict": (OUT["email"].mailverdict, "clean domain is_well_formed local verify"),
+    "df.mailverdict": (OUT.mailverdict, "by_domain clean duplicates explode start summary suppress verify"),
+    "s.mailverdict": (OUT["email"].mailverdict, "clean domain duplicates is_well_formed local suppress verify"),
 }
 
 

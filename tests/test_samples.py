@@ -25,6 +25,8 @@ from mailverdict.checks.dns.names import normal_name
 from mailverdict.frames.files.readers import open_table
 from mailverdict.sandbox.zones import sandbox_zones
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")  # the cells are verified as they stand
+
 CSV, SEMICOLON, XLSX, PARQUET = (
     SAMPLES / name for name in ("crm_export.csv", "crm_export_semicolon.csv", "crm_export.xlsx", "crm_export.parquet")
 )

@@ -6,8 +6,10 @@ mkdocs calls the functions named ``on_...`` for each page (see ``hooks`` in mkdo
 from __future__ import annotations
 
 import ast
+import html
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -16,9 +18,12 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
+from mailverdict.checks.lists.mailboxes import load_mailbox_rules
 from mailverdict.cli import app
 from mailverdict.frames.columns import COLUMNS
 from mailverdict.frames.policy import POLICIES
+from mailverdict.frames.repair import REPAIRS
+from mailverdict.model.settings import KNOWN_ZONES
 from mailverdict.model.words import REASON_MEANING
 from mailverdict.verdicts import PRECEDENCE
 
@@ -70,6 +75,25 @@ def policies() -> str:
     return table(("policy", *actions), rows)
 
 
+def zones() -> str:
+    rows = [(f"`{z.name}`", ", ".join(z.codes), z.meaning, z.source, z.date) for z in KNOWN_ZONES.values()]
+    return table(("zone", "answers that mean listed", "contains", "source", "read on"), rows)
+
+
+def repairs() -> str:
+    rows = [
+        (f"`{r.name}`", "safe" if r.is_safe else "ask", shown_text(r.before), shown_text(r.after), r.why)
+        for r in REPAIRS
+    ]
+    return table(("repair", "class", "before", "after", "why"), rows)
+
+
+def shown_text(text: str) -> str:
+    """A cell as code, with the characters that cannot be seen written as escapes."""
+    visible = "".join(c if c.isprintable() and not unicodedata.combining(c) else f"\\u{ord(c):04x}" for c in text)
+    return f"<code>{html.escape(visible).replace(' ', '&nbsp;')}</code>"
+
+
 def lists() -> str:
     manifest = tomllib.loads(files("mailverdict.data").joinpath("MANIFEST.toml").read_text(encoding="utf-8"))
     rows = [
@@ -77,6 +101,33 @@ def lists() -> str:
         for entry in manifest.values()
     ]
     return table(("file", "entries", "date", "licence", "source"), rows)
+
+
+def mailboxes() -> str:
+    rows = [
+        (
+            rule.name,
+            ", ".join(f"`{domain}`" for domain in rule.domains),
+            "yes" if rule.one_mailbox else "no",
+            " ".join(f"`{character}`" for character in rule.separators),
+            " ".join(f"`{character}`" for character in rule.ignored),
+            " ".join(f"`{character}`" for character in rule.same),
+            "yes" if rule.subdomains else "no",
+            f"{rule.source} ({rule.seen})",
+        )
+        for rule in dict.fromkeys(load_mailbox_rules().values())
+    ]
+    head = (
+        "provider",
+        "domains",
+        "one mailbox at all of them",
+        "a tag begins at",
+        "ignored",
+        "the same",
+        "name as subdomain",
+        "source",
+    )
+    return table(head, rows)
 
 
 def benchmarks() -> str:
@@ -117,7 +168,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "columns": columns,
     "reasons": reasons,
     "policies": policies,
+    "repairs": repairs,
     "lists": lists,
+    "zones": zones,
+    "mailboxes": mailboxes,
     "benchmarks": benchmarks,
     "cli": cli,
 }

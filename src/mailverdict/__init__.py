@@ -46,8 +46,11 @@ if TYPE_CHECKING:
     )
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
+    from .frames.duplicates import duplicates, suppress
+    from .frames.explode import explode
     from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
+    from .frames.repair import REPAIRS
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
@@ -87,6 +90,7 @@ _MODULES = {
     "Progress": "runs.progress",
     "Quota": "backend",
     "QuotaExceeded": "errors",
+    "REPAIRS": "frames.repair",
     "RateLimited": "errors",
     "Reason": "model.words",
     "RemoteBackend": "remote.backend",
@@ -110,13 +114,16 @@ _MODULES = {
     "clean": "frames.clean",
     "decide": "frames.policy",
     "diff": "reports.summary",
+    "duplicates": "frames.duplicates",
     "explain": "reports.explain",
+    "explode": "frames.explode",
     "plan": "frames.planning",
     "quota": "frames.planning",
     "report": "reports.report",
     "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",
+    "suppress": "frames.duplicates",
     "verify": "frames.verify",
 }
 _SUBMODULES = ("dask", "sandbox", "service", "widgets")  # imported when first used as an attribute
@@ -142,6 +149,7 @@ __all__ = [
     "Progress",
     "Quota",
     "QuotaExceeded",
+    "REPAIRS",
     "RateLimited",
     "Reason",
     "RemoteBackend",
@@ -166,14 +174,17 @@ __all__ = [
     "clean",
     "decide",
     "diff",
+    "duplicates",
     "errors",
     "explain",
+    "explode",
     "plan",
     "quota",
     "report",
     "split",
     "start",
     "summary",
+    "suppress",
     "verify",
 ]
 

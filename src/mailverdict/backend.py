@@ -37,6 +37,7 @@ class Batch:
 
     addresses: pa.StringArray  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
     validation_type: str  # regex, mx, mx_blacklist or smtp
+    syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
 
 
 @dataclass(frozen=True, slots=True)

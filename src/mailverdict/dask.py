@@ -14,12 +14,21 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .errors import InputError, MissingExtraError
+from .errors import InputError, MissingExtraError, SettingsError
+from .frames.addresses import read_addresses
 from .frames.columns import Column, choose_columns
 from .frames.kinds import kind_of_data
 from .frames.options import VerifyOptions, show_options, split_options
 from .frames.text_column import read_values
-from .frames.verify import ResultBuilder, check_progress, collect, show_progress
+from .frames.verify import (
+    ResultBuilder,
+    check_clean,
+    check_progress,
+    choose_names,
+    collect,
+    show_progress,
+    shown_columns,
+)
 from .local.backend import LocalBackend
 from .model.settings import Lists
 from .model.table import SCHEMA, complete_table
@@ -91,14 +100,19 @@ def verify(
     frame: Any = data
     run_options, output = split_options("verify", options)
     check_progress(output["progress"])
+    is_cleaned = check_clean(output["clean"])
+    if isinstance(column, list):
+        raise SettingsError(f"column={column!r}: give one column of a Dask frame; a list is for frames in memory")
     checked = Options.check(**run_options)
     columns = choose_columns(output["columns"])
-    join = ResultJoin(column, output["prefix"], columns, checked.validation_type, checked.backend.source)
+    join = ResultJoin(
+        column, output["prefix"], columns, checked.validation_type, checked.backend.source, is_cleaned=is_cleaned
+    )
     meta = join(frame._meta, NO_RESULTS)
     if is_lazy(checked):
         assert isinstance(checked.backend, LocalBackend)
         return frame.map_partitions(check_syntax, join, checked.backend.settings.lists, meta=meta)
-    addresses = distinct_addresses(data, column)
+    addresses = distinct_addresses(data, column, is_cleaned=is_cleaned)
     run = run_over(addresses, checked)
     show_progress(run, column, output["progress"], is_free=checked.is_free)
     results = DistinctResults(addresses, collect(run).select(join.fields()))
@@ -132,18 +146,21 @@ class ResultJoin:
     columns: Sequence[Column]
     validation_type: ValidationType
     source: str
+    is_cleaned: bool  # whether cells are repaired first
 
     def fields(self) -> list[str]:
         """Fields of the table of results that the columns are made from."""
-        return list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
+        return list(dict.fromkeys(["status", *(field for column in self.columns for field in column.fields)]))
 
     def __call__(self, part: pd.DataFrame | pd.Series[Any], results: DistinctResults) -> pd.DataFrame:
         """One partition with its result columns."""
         kind = kind_of_data(part, self.column)
-        cells = read_values(kind.values())
-        texts, codes = unique_addresses(cells.texts)
-        names = kind.names(self.prefix, self.columns)
-        builder = ResultBuilder(kind, names, self.columns, cells, codes, self.validation_type, self.source)
+        read = read_addresses([kind.values()], clean=self.is_cleaned)
+        texts, codes = unique_addresses(read.texts)
+        [names] = choose_names([kind], self.column, self.prefix, shown_columns(self.columns, clean=self.is_cleaned))
+        builder = ResultBuilder(
+            kind, names, self.columns, read.cells[0], codes, self.validation_type, self.source, read.repaired
+        )
         out: pd.DataFrame = builder(results.rows_for(texts, self.validation_type))
         return out
 
@@ -161,22 +178,24 @@ def join_partition(part: pd.DataFrame | pd.Series[Any], join: ResultJoin, result
 def check_syntax(part: pd.DataFrame | pd.Series[Any], join: ResultJoin, lists: Lists) -> pd.DataFrame:
     """One partition, verified by the worker that holds it."""
     kind = kind_of_data(part, join.column)
-    texts, _ = unique_addresses(read_values(kind.values()).texts)
+    texts, _ = unique_addresses(read_addresses([kind.values()], clean=join.is_cleaned).texts)
     given = {"validation_type": join.validation_type, "backend": LocalBackend(lists=lists)}
     options = Options.check(**split_options("verify", given)[0])
     return join(part, DistinctResults(texts, run_over(texts, options).result()))
 
 
-def distinct_addresses(data: Any, column: Hashable | None) -> pa.StringArray:
+def distinct_addresses(data: Any, column: Hashable | None, *, is_cleaned: bool) -> pa.StringArray:
     """Read the one column, partition by partition, and keep each address once."""
     cells = data if column is None else data[column]
-    texts = cells.map_partitions(distinct_texts, meta=pd.Series([], dtype="string", name="address")).compute()
+    texts = cells.map_partitions(
+        distinct_texts, is_cleaned=is_cleaned, meta=pd.Series([], dtype="string", name="address")
+    ).compute()
     return unique_addresses(read_values(texts).texts)[0]
 
 
-def distinct_texts(cells: pd.Series[Any]) -> pd.Series[Any]:
+def distinct_texts(cells: pd.Series[Any], *, is_cleaned: bool) -> pd.Series[Any]:
     """The distinct addresses of one partition."""
-    texts, _ = unique_addresses(read_values(cells).texts)
+    texts, _ = unique_addresses(read_addresses([cells], clean=is_cleaned).texts)
     return pd.Series(texts.to_pandas(), dtype="string", name="address")
 
 

@@ -23,9 +23,9 @@ PROMISED = {
     "protected": "boolean",
     "status": pd.CategoricalDtype(["done", "pending", "error", "missing"]),
     "suggestion": "string",
+    "error_message": "string",
     "validation_type": "string",
     "error": "string",
-    "error_message": "string",
     "checks": "string",
     "mx_records": "string",
     "smtp_host": "string",
@@ -55,7 +55,7 @@ def column_named(name):
 
 def test_the_table_has_the_promised_columns_and_sets():
     assert [c.name for c in COLUMNS] == list(PROMISED)
-    assert [c.name for c in SETS["core"]] == list(PROMISED)[:11]
+    assert [c.name for c in SETS["core"]] == list(PROMISED)[:12]
 
 
 @pytest.mark.parametrize("cells", [CELLS, [], [None, float("nan")], CELLS[:1], CELLS[3:4]], ids=len)
@@ -139,6 +139,10 @@ CONVERSIONS = [
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"a"}]', "error_message", "a"),
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"b"}]', "error_message", "a; b"),
     ("errors", "[]", "error_message", None),
+    ("reasons", "role;timeout", "error_message", "the local part names a function, not a person"),
+    ("reasons", "greylisted", "error_message", "the server asked to come back later"),
+    ("reasons", "moon_phase;role", "error_message", "the service gives the reason 'moon_phase'"),
+    ("reasons", "", "error_message", None),
     ("checks", '{"dns":true,"syntax":false}', "checks", "dns=true;syntax=false"),
     ("checks", "{}", "checks", ""),
     ("metadata", '{"mx_records":["a.example","b.example"]}', "mx_records", "a.example;b.example"),
@@ -156,6 +160,26 @@ def test_fields_become_what_a_user_reads(field, value, name, shown):
     assert to_arrow(table, column_named(name)).to_pylist() == [shown, None, shown]
 
 
+def test_the_message_begins_with_the_flag_that_decides_and_goes_on_with_the_errors():
+    errors = coded(['[{"code":"SMTP","message":"no answer in 30 s"}]'] * 3 + [None])
+    table = table_of(errors=errors, reasons=coded(["disposable;timeout", "timeout;role", None, "catch_all;role"]))
+    assert to_arrow(table, column_named("error_message")).to_pylist() == [
+        "the domain belongs to a throw-away provider; no answer in 30 s",
+        "no answer in 30 s",
+        "no answer in 30 s",
+        "the server accepts every address of the domain",
+    ]
+
+
+@pytest.mark.parametrize("validation_type", ["regex", "mx", "mx_blacklist", "smtp"])
+def test_every_row_that_is_not_valid_has_a_message_and_no_other_row(validation_type):
+    with mv.sandbox.World() as world:
+        cells = [*(each.address for each in world.addresses), *CELLS]
+        out = mv.verify(cells, validation_type=validation_type, backend=world.backend, journal=None)
+    assert out["error_message"].notna().tolist() == out["verdict"].isin(["risky", "invalid", "unknown"]).tolist()
+    assert (out["error_message"].dropna().str.strip() != "").all()
+
+
 def test_verdicts_of_pieces_with_dictionaries_of_their_own_are_joined():
     parts = [table_of(result=coded(values)) for values in (["invalid", None], ["valid", "invalid"], ["risky"])]
     values = to_pandas(pa.concat_tables(parts), column_named("verdict"))
@@ -168,4 +192,4 @@ def test_a_verdict_that_the_contract_does_not_name_is_missing_and_not_another():
 
 
 def test_every_column_is_made_from_a_field_of_the_table():
-    assert {c.field for c in COLUMNS} <= set(SCHEMA.names)
+    assert {field for c in COLUMNS for field in c.fields} <= set(SCHEMA.names)

@@ -67,15 +67,15 @@ def test_notebooks_complete_arguments():
             for text in ("mv.verify(df, 'email', val", "df.mailverdict.")
         )
     assert "validation_type=" in arguments
-    assert methods == [".by_domain", ".clean", ".start", ".summary", ".verify"]
+    assert methods == [".by_domain", ".clean", ".duplicates", ".explode", ".start", ".summary", ".suppress", ".verify"]
 
 
 @pytest.mark.parametrize("command", [verify, plan])
 def test_the_command_line_has_the_same_defaults(command):
-    """`columns` differs: a file also gets the message. Repeated values are one text there, progress is --quiet."""
+    """Repeated values are one text on the command line, and progress is --quiet."""
     shared = {name: default for name, default in keyword_arguments_of_command(command).items() if name in DEFAULTS}
     assert {"validation_type", "limit", "journal", "max_age", "offline"} <= set(shared)
-    expected = DEFAULTS | {"refresh": "", "columns": "core,error_message"}
+    expected = DEFAULTS | {"refresh": ""}
     assert shared == {name: expected[name] for name in shared}
 
 

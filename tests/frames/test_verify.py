@@ -46,6 +46,7 @@ def verify(data, *column, **options):
     return mv.verify(data, *column, validation_type="regex", **options)
 
 
+@pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")
 @pytest.mark.parametrize(("cell", "told"), BAD_TEXT, ids=lambda v: repr(v)[:40])
 def test_hostile_text_is_a_row_with_a_reason(cell, told):
     out = verify([cell, "ada@example.org", cell], columns=["verdict", "status", "error_message"])
@@ -57,6 +58,7 @@ def test_hostile_text_is_a_row_with_a_reason(cell, told):
         assert "\n" not in out["error_message"][0]
 
 
+@pytest.mark.filterwarnings("ignore:.*malformed row:UserWarning")
 @given(st.lists(st.one_of(st.text(), st.from_regex(r"[^@]{0,9}@[^@]{0,12}\.[a-z]{2}", fullmatch=True)), max_size=5))
 @example(["\ud800", "\x1f@\x1f.org", "\x85", "a@b.c\u2028"])
 def test_any_text_gives_a_row_each(cells):

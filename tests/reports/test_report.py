@@ -71,7 +71,7 @@ def test_its_numbers_are_those_of_summary_and_split(out):
 def test_it_shows_in_a_notebook_and_says_so_in_one_line(out):
     made = mv.report(out, "email")
     assert made._repr_html_().startswith("<style>")
-    assert repr(made) == "<mailverdict.Report of 'email': 33.3% of 7 rows can be mailed>"
+    assert repr(made) == "<mailverdict.Report of 'email': 33.3% of 6 rows with an address can be mailed>"
 
 
 def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):

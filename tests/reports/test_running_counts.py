@@ -51,6 +51,7 @@ def test_columns_that_were_not_asked_for_are_not_counted():
 
 def test_nothing_is_counted_of_nothing():
     assert render_counts(RunningCounts(), ValidationType.MX).splitlines() == [
+        "                  rows  of all",
         "  valid              0    0.0%",
         "  risky              0    0.0%",
         "  invalid            0    0.0%",
@@ -65,15 +66,16 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
     counts.reasons.update({str(Reason.GREYLISTED): 700, "REGEX": 50})
     counts.flags.update({"role": 12})
     assert render_counts(counts, ValidationType.SMTP).splitlines() == [
+        "                  rows  of all",
         f"  valid          3,000   75.0%  {'█' * 24}",
         "  risky              0    0.0%",
         "  invalid            0    0.0%",
         f"  unknown          750   18.8%  {'█' * 6}",
         f"  pending          250    6.2%  {'█' * 2}",
         "",
-        "not valid because: greylisted 700, not well formed 50",
-        "flags: role 12",
-        "probably mistyped, with a suggestion: 3",
+        "rows not valid because: greylisted 700, not well formed 50",
+        "rows by flag: role 12",
+        "rows with a suggestion, probably mistyped: 3",
         "(valid means that the mailbox exists and no problem was found)",
     ]
 

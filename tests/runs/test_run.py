@@ -52,7 +52,7 @@ def test_the_result_comes_at_the_end_as_often_as_wanted():
     assert run.result() == run.result(timeout=9) == run.partial() == ["done", "done"]
     assert run.done()
     assert run.wait() is run
-    assert repr(run) == "<mailverdict.Run done: 2 of 2 settled; valid 2, risky 0, invalid 0, unknown 0>"
+    assert repr(run) == "<mailverdict.Run done: 2 of 2 addresses settled; valid 2, risky 0, invalid 0, unknown 0>"
 
 
 def test_a_run_that_was_not_started_starts_when_it_is_waited_for():

@@ -145,8 +145,10 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     opened.shown("contacts.csv")
     assert opened.field("Column").locator("option:checked").inner_text() == "E-Mail"
     opened.shown("to submit")
-    estimate = {label: opened.number(label) for label in ("rows", "unique addresses", "missing", "malformed, free")}
-    assert estimate == {"rows": 62, "unique addresses": 60, "missing": 1, "malformed, free": 1}
+    estimate = {
+        label: opened.number(label) for label in ("rows", "distinct addresses", "missing rows", "malformed rows, free")
+    }
+    assert estimate == {"rows": 62, "distinct addresses": 60, "missing rows": 1, "malformed rows, free": 1}
     assert opened.number("to submit") == 60
     assert paid(service) == 0
 

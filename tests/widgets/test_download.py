@@ -39,8 +39,10 @@ def test_a_workbook_holds_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("cell", ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-2+3+cmd", "@SUM(A1)", "\tx", "\rx"])
-def test_what_a_spreadsheet_would_run_is_neutralised(tmp_path, cell):
-    assert as_csv(pd.DataFrame({"mail": [cell], cell: ["x"]}), tmp_path).iloc[0, 0] == f"'{cell}"
+def test_a_message_that_a_spreadsheet_would_run_is_neutralised_and_the_caller_s_cell_is_not(tmp_path, cell):
+    frame = pd.DataFrame({"mail": [cell], "mail_error_message": [cell], "mail_suggestion": [cell]})
+    frame.attrs["mailverdict"] = {"mail": {"columns": ["mail_error_message", "mail_suggestion"]}}
+    assert as_csv(frame, tmp_path).iloc[0].tolist() == [cell, f"'{cell}", cell]
 
 
 @pytest.mark.parametrize("cell", ["-5", "+49 30 1234", "ada@example.org"])

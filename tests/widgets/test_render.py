@@ -63,7 +63,9 @@ def test_long_texts_are_cut():
 def test_the_estimate_says_what_is_paid_for():
     plan = plan_run(rows=260, missing=5, malformed=5, unique=250, known=20, quota=Quota(100, 40, 60))
     seen = Seen(r.render_plan(plan))
-    assert seen.texts.startswith("rows260missing5malformed, free5unique addresses250known20to submit230days3")
+    assert seen.texts.startswith(
+        "rows260missing rows5malformed rows, free5distinct addresses250known20to submit230days3"
+    )
     assert "the rest waits for another day" in seen.texts
 
 

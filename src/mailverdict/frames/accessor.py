@@ -37,24 +37,44 @@ class FrameAccessor:
         self._frame = frame
 
     @show_options()
-    def verify(self, column: Hashable, **options: Unpack[VerifyOptions]) -> pd.DataFrame:
+    def verify(self, column: Hashable | list[Any], **options: Unpack[VerifyOptions]) -> pd.DataFrame:
         """Verify a column; see `mailverdict.verify`."""
         from .verify import verify  # noqa: PLC0415 - loads when first used
 
         return verify(self._frame, column, **options)
 
     @show_options(progress=False)
-    def start(self, column: Hashable, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]:
+    def start(self, column: Hashable | list[Any], **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]:
         """Verify a column in the background; see `mailverdict.start`."""
         from .verify import start  # noqa: PLC0415 - loads when first used
 
         return start(self._frame, column, **options)
 
     def clean(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
-        """Tidy a column; see `mailverdict.clean`."""
+        """Clean a column; see `mailverdict.clean`."""
         from .clean import clean  # noqa: PLC0415 - loads when first used
 
         return clean(self._frame, column, prefix=prefix)
+
+    def duplicates(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+        """Find rows that reach the same mailbox; see `mailverdict.duplicates`."""
+        from .duplicates import duplicates  # noqa: PLC0415 - loads when first used
+
+        return duplicates(self._frame, column, prefix=prefix)
+
+    def suppress(
+        self, column: Hashable, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
+    ) -> pd.DataFrame:
+        """Mark rows that are on a suppression list; see `mailverdict.suppress`."""
+        from .duplicates import suppress  # noqa: PLC0415 - loads when first used
+
+        return suppress(self._frame, column, against, against_column=against_column, prefix=prefix)
+
+    def explode(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+        """Give each address of a cell a row of its own; see `mailverdict.explode`."""
+        from .explode import explode  # noqa: PLC0415 - loads when first used
+
+        return explode(self._frame, column, prefix=prefix)
 
     def summary(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
         """Count a verified column; see `mailverdict.summary`."""
@@ -104,10 +124,24 @@ class SeriesAccessor:
         return verify(self._series, **options)
 
     def clean(self, *, prefix: str | None = None) -> pd.DataFrame:
-        """Tidy the cells; see `mailverdict.clean`."""
+        """Clean the cells; see `mailverdict.clean`."""
         from .clean import clean  # noqa: PLC0415 - loads when first used
 
         return clean(self._series, prefix=prefix)
+
+    def duplicates(self, *, prefix: str | None = None) -> pd.DataFrame:
+        """Find cells that reach the same mailbox; see `mailverdict.duplicates`."""
+        from .duplicates import duplicates  # noqa: PLC0415 - loads when first used
+
+        return duplicates(self._series, prefix=prefix)
+
+    def suppress(
+        self, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
+    ) -> pd.DataFrame:
+        """Mark cells that are on a suppression list; see `mailverdict.suppress`."""
+        from .duplicates import suppress  # noqa: PLC0415 - loads when first used
+
+        return suppress(self._series, against=against, against_column=against_column, prefix=prefix)
 
     @property
     def domain(self) -> pd.Series[Any]:

@@ -17,12 +17,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, SettingsError
-from ..model.words import Status, Verdict
+from ..model.words import REASON_MEANING, Reason, Status, Verdict
 
 __all__ = [
+    "ADDRESS_NAMES",
     "CLEAN_COLUMNS",
     "COLUMNS",
+    "DUPLICATE_COLUMNS",
+    "MESSAGE_NAMES",
+    "PART_COLUMNS",
+    "REPAIR_COLUMNS",
     "STATUS_DTYPE",
+    "SUPPRESS_COLUMNS",
     "VERDICT_DTYPE",
     "Column",
     "check_column",
@@ -38,6 +44,7 @@ __all__ = [
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
+FLAG_REASONS = frozenset(map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)))
 
 
 def unchanged(values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -61,8 +68,29 @@ def first_reason(reasons: str) -> str | None:
     return reasons.split(";", 1)[0] or None
 
 
-def first_message(errors: str) -> str | None:
+def messages(errors: str) -> str | None:
     return "; ".join(dict.fromkeys(each["message"] for each in json.loads(errors))) or None
+
+
+def meaning_of_reason(reasons: str) -> str | None:
+    """The dominant reason in a sentence; one that only the service knows is quoted."""
+    first = first_reason(reasons)
+    if first is None or first in tuple(Reason):
+        return first and REASON_MEANING[Reason(first)]
+    return f"the service gives the reason {first!r}"
+
+
+def meaning_of_flag(reasons: str) -> str | None:
+    """The dominant reason in a sentence if no check of the address is behind it, but a list or a flag."""
+    return meaning_of_reason(reasons) if first_reason(reasons) in FLAG_REASONS else None
+
+
+def error_message(errors: pa.ChunkedArray, reasons: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The messages of the errors, after the flag that decides if one does; without errors the dominant reason."""
+    said = map_distinct(messages)(errors)
+    flag = map_distinct(meaning_of_flag)(reasons)
+    both = pc.binary_join_element_wise(flag, said, "; ") if flag.null_count < len(flag) else flag
+    return pc.coalesce(both, said, map_distinct(meaning_of_reason)(reasons))
 
 
 def check_results(checks: str) -> str:
@@ -85,11 +113,17 @@ class Column:
     """One output column."""
 
     name: str  # without the prefix
-    kind: str  # verdict, status, text, bool or moment: decides the dtype
+    kind: str  # verdict, status, text, bool, moment, count or row: decides the dtype
     field: str  # of the table of results that it is made from
     in_core: bool  # whether it belongs to the set "core"
     meaning: str  # one line for the documentation
-    convert: Callable[[pa.ChunkedArray], pa.ChunkedArray] = unchanged
+    convert: Callable[..., pa.ChunkedArray] = unchanged  # called with the fields
+    second_field: str | None = None  # where it is made from two
+
+    @property
+    def fields(self) -> list[str]:
+        """The fields of the table of results that it is made from."""
+        return [self.field] if self.second_field is None else [self.field, self.second_field]
 
 
 COLUMNS: tuple[Column, ...] = (
@@ -104,9 +138,17 @@ COLUMNS: tuple[Column, ...] = (
     Column("protected", "bool", "protected", True, "the server refuses this client; NA: inconclusive or not asked"),
     Column("status", "status", "status", True, "done, pending, error, missing: where processing stands"),
     Column("suggestion", "text", "suggestion", True, "did you mean; never applied by itself"),
+    Column(
+        "error_message",
+        "text",
+        "errors",
+        True,
+        "why the verdict is not valid, in a sentence; NA when it is, and without a verdict",
+        error_message,
+        "reasons",
+    ),
     Column("validation_type", "text", "validation_type", False, "the type actually used"),
     Column("error", "text", "error", False, "code of the first error, as REGEX, DNS, BLACKLIST, SMTP"),
-    Column("error_message", "text", "errors", False, "what went wrong, in a sentence", map_distinct(first_message)),
     Column(
         "checks",
         "text",
@@ -128,6 +170,19 @@ CLEAN_COLUMNS: tuple[Column, ...] = (
     Column("suggestion", "text", "suggestion", False, "did you mean; never applied by itself"),
     Column("change", "text", "change", False, "what was done, joined by ';'"),
 )
+ADDRESS_NAMES = ("clean", "suggestion", "normalized", "identity")  # result columns that hold addresses
+# Result columns that may quote somebody else: a mail server, a service, the DNS.
+MESSAGE_NAMES = (*(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES), "change", "action_why")
+REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")  # what verify(clean=True) adds
+DUPLICATE_COLUMNS: tuple[Column, ...] = (
+    Column("identity", "text", "identity", False, "one text for all addresses of a mailbox; NA without an address"),
+    Column("duplicate_of", "row", "duplicate_of", False, "first row of the same identity; NA for that row itself"),
+    Column("copies", "count", "copies", False, "rows of the same identity; NA without an address"),
+)
+SUPPRESS_COLUMNS = (
+    Column("suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"),
+)
+PART_COLUMNS: tuple[Column, ...] = (Column("part", "count", "part", False, "1, 2, ... within a row before explode"),)
 BY_NAME = {column.name: column for column in COLUMNS}
 SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}
 
@@ -146,15 +201,27 @@ def choose_columns(wanted: str | Iterable[str]) -> tuple[Column, ...]:
 
 def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
     """Values of one output column, as plain Arrow types (text, bool, timestamp)."""
-    values = column.convert(table[column.field])
+    values = column.convert(*(table[field] for field in column.fields))
     if pa.types.is_dictionary(values.type) and column.kind == "text":
         return values.cast(pa.string())
     return values
 
 
-def to_pandas(table: pa.Table, column: Column) -> Any:
-    """Values of one output column as a pandas array of its dtype."""
+def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:
+    """Values of one output column as a pandas array of its dtype; rows are named by the labels of `index`."""
+    if column.kind == "row" and index is not None:
+        return labels_at(index, to_arrow(table, column).combine_chunks())
     return PANDAS_TYPES[column.kind](to_arrow(table, column))
+
+
+def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
+    """The labels of rows, in a dtype that also holds NA; NA where there is no row."""
+    labels = index.to_flat_index() if index.nlevels > 1 else index
+    series = pd.Series(labels.take(rows.fill_null(0).to_numpy()), index=range(len(rows)), dtype=labels.dtype)
+    if pd.api.types.is_integer_dtype(labels.dtype) or labels.inferred_type in ("boolean", "string"):
+        series = series.convert_dtypes()
+    mask = rows.is_null().to_numpy(zero_copy_only=False)
+    return series.mask(mask, pd.NA if series.dtype == object else None).array
 
 
 def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
@@ -177,6 +244,11 @@ def to_boolean(values: pa.ChunkedArray) -> Any:
     return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)
 
 
+def to_counts(values: pa.ChunkedArray) -> Any:
+    mask = values.is_null().to_numpy()
+    return pd.arrays.IntegerArray(values.fill_null(0).cast(pa.int64()).to_numpy(), mask)
+
+
 def to_string(values: pa.ChunkedArray) -> Any:
     return pd.array(values.cast(pa.large_string()), dtype=pd.StringDtype("pyarrow"))
 
@@ -193,6 +265,8 @@ PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
     "bool": to_boolean,
     "text": to_string,
     "moment": to_utc,
+    "count": to_counts,
+    "row": to_counts,
 }
 
 

@@ -11,21 +11,35 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..errors import ColumnError, SettingsError
-from .columns import CLEAN_COLUMNS, COLUMNS, Column, check_column, label_of, listed, to_arrow, to_pandas
+from .columns import (
+    CLEAN_COLUMNS,
+    COLUMNS,
+    DUPLICATE_COLUMNS,
+    Column,
+    check_column,
+    label_of,
+    listed,
+    to_arrow,
+    to_pandas,
+)
 
-__all__ = ["DataKind", "add_columns", "kind_of_data"]
+__all__ = ["DataKind", "SeriesOrList", "add_columns", "kind_of_data", "read_notes"]
 
+Positions = npt.NDArray[np.int64]
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
 CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 # Columns that are written together; a frame with all of a set has them from an earlier call.
 NAME_SETS = (
     tuple(c.name for c in CLEAN_COLUMNS),
+    tuple(c.name for c in DUPLICATE_COLUMNS),
     CORE_NAMES,
-    (*CORE_NAMES, "error_message"),  # what the command line writes
+    tuple(name for name in CORE_NAMES if name != "error_message"),  # the core of older files
     tuple(c.name for c in COLUMNS),
 )
 
@@ -43,6 +57,10 @@ class DataKind(Protocol):
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The caller's kind of data with the result columns; the caller's own object is not changed."""
+        ...
+
+    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
+        """The given rows of the data; at the positions `replaced` the cell of the column is one of `texts`."""
         ...
 
 
@@ -69,9 +87,24 @@ class PandasFrame:
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The rows keep their index, whatever is in it: results are added by position."""
-        out = add_columns(self.frame, {n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)})
+        made = {n: to_pandas(table, c, self.frame.index) for n, c in zip(names, columns, strict=True)}
+        out = add_columns(self.frame, made)
         out.attrs = with_note(out.attrs, self.column, names, note)
         return out
+
+    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
+        """The rows with their index; the column keeps its dtype if that can hold any text."""
+        labels: list[Any] = list(self.frame.columns)
+        at = labels.index(self.column)
+        out = self.frame.take(rows)
+        if len(replaced):
+            cells = out.iloc[:, at]
+            is_open = isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object
+            cells = cells.copy() if is_open else cells.astype(object)
+            cells.iloc[replaced] = list(texts)
+            out.isetitem(at, cells.array)
+        out.attrs = copy.deepcopy(self.frame.attrs)
+        return PandasFrame(out, self.column)
 
 
 class SeriesOrList:
@@ -91,9 +124,14 @@ class SeriesOrList:
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame of result columns with the Series' index."""
-        out = pd.DataFrame({n: to_pandas(table, c) for n, c in zip(names, columns, strict=True)}, index=self.index)
+        made = {n: to_pandas(table, c, self.index) for n, c in zip(names, columns, strict=True)}
+        out = pd.DataFrame(made, index=self.index)
         out.attrs[ATTRS_KEY] = {"": {**note, "columns": [str(n) for n in names]}}
         return out
+
+    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
+        """A column alone cannot be exploded."""
+        raise SettingsError("data is a column; give a frame and a column name, as Series.to_frame() makes")
 
 
 class ArrowFrame:
@@ -120,6 +158,14 @@ class ArrowFrame:
             out = out.append_column(name, values) if at < 0 else out.set_column(at, name, values)
         return out
 
+    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
+        """The rows; a column with replaced cells is plain text."""
+        out = self.frame.take(pa.array(rows))
+        if len(replaced):
+            at = out.schema.get_field_index(self.column)
+            out = out.set_column(at, self.column, replace_texts(out.column(at), replaced, texts))
+        return ArrowFrame(out, self.column)
+
 
 class PolarsFrame:
     """A `polars.DataFrame` and one of its columns."""
@@ -143,6 +189,26 @@ class PolarsFrame:
         arrays = [to_arrow(table, column).unify_dictionaries() for column in columns]
         made: Any = polars.from_arrow(pa.table(dict(zip(names, arrays, strict=True))))
         return self.frame.with_columns(made.get_columns())
+
+    def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
+        """The rows; a column with replaced cells is plain text."""
+        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
+
+        out = self.frame[rows.tolist()]
+        if len(replaced):
+            values = pa.chunked_array([out[self.column].cast(polars.String).to_arrow()])
+            made: Any = polars.from_arrow(pa.table({self.column: replace_texts(values, replaced, texts)}))
+            out = out.with_columns(made.get_columns())
+        return PolarsFrame(out, self.column)
+
+
+def replace_texts(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
+    """A column of text with other texts at some positions."""
+    kind = pa.string() if pa.types.is_dictionary(values.type) else values.type
+    mask = np.zeros(len(values), np.bool_)
+    mask[replaced] = True
+    flat = values.cast(kind).combine_chunks()
+    return pa.chunked_array([pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))])
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:

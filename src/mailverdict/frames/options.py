@@ -33,6 +33,7 @@ class VerifyOptions(TypedDict, total=False):
     limit: int | None
     on_quota: OnQuota
     screen: LocalBackend | ScreenWord | None
+    clean: bool
     columns: ColumnSet | Iterable[str]
     prefix: str | None
     offline: bool
@@ -48,12 +49,13 @@ DEFAULTS: VerifyOptions = {
     "limit": None,
     "on_quota": "stop",
     "screen": None,
+    "clean": False,
     "columns": "core",
     "prefix": None,
     "offline": False,
     "progress": "auto",
 }
-OUTPUT_OPTIONS = ("columns", "prefix", "progress")  # how the result is shown; the other options are the run's
+FRAME_OPTIONS = ("clean", "columns", "prefix", "progress")  # of reading cells and showing results; others are the run's
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -85,9 +87,9 @@ def option_parameters(changed: Mapping[str, Any]) -> list[inspect.Parameter]:
 
 
 def split_options(function: str, options: Mapping[str, Any], **changed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Complete the options given to `function` by their defaults: those of the run, and those of the output."""
+    """Complete the options given to `function` by their defaults: those of the run, and those of the frame."""
     if unknown := [name for name in options if name not in DEFAULTS]:
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
     complete = {**DEFAULTS, **changed, **options}
-    output = {name: complete.pop(name) for name in OUTPUT_OPTIONS}
-    return complete, output
+    of_frame = {name: complete.pop(name) for name in FRAME_OPTIONS}
+    return complete, of_frame

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from typing import Any, Unpack
 
 import pyarrow as pa
@@ -15,9 +14,9 @@ from ..runs.execution import unique_addresses
 from ..runs.options import Options
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
-from .kinds import kind_of_data
+from .addresses import read_addresses
 from .options import VerifyOptions, show_options, split_options
-from .text_column import read_values
+from .verify import Columns, check_clean, kinds_of_data
 
 __all__ = ["plan", "quota"]
 
@@ -68,7 +67,7 @@ def ask_quota(backend: Any) -> Quota | None:
 @show_options()
 def plan(
     data: Any,
-    column: Hashable | None = None,
+    column: Columns | None = None,
     **options: Unpack[VerifyOptions],
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
@@ -82,6 +81,7 @@ def plan(
         As in `verify`.
     **options
         The keyword arguments of `verify`; `columns`, `prefix` and `progress` change nothing here.
+        The rows of several columns are counted together.
 
     Returns
     -------
@@ -101,16 +101,18 @@ def plan(
     >>> found.rows, found.missing, found.malformed, found.unique
     (5, 1, 1, 2)
     """
-    arguments, _ = split_options("plan", options)
+    arguments, of_frame = split_options("plan", options)
     checked = Options.check(**arguments)
-    cells = read_values(kind_of_data(data, column).values())
-    accepted = cells.texts.filter(observe_column(cells.texts).ok)
+    columns = [kind.values() for kind in kinds_of_data(data, column)]
+    read = read_addresses(columns, clean=check_clean(of_frame["clean"]), keep_syntax=True)
+    accepted = read.texts.filter((read.syntax or observe_column(read.texts)).ok)
+    rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
     unique, _ = unique_addresses(accepted)
     known, in_flight, held = look_up(unique, checked)
     return plan_run(
-        rows=cells.size,
-        missing=cells.size - len(cells.texts) - len(cells.nontext_rows),
-        malformed=len(cells.texts) - len(accepted) + len(cells.nontext_rows),
+        rows=rows,
+        missing=rows - len(read.texts) - nontext,
+        malformed=len(read.texts) - len(accepted) + nontext,
         unique=len(unique),
         known=known,
         in_flight=in_flight,

@@ -1,7 +1,7 @@
 """Verifying a column: `verify`, `averify` and `start`; and `check` for one address.
 
-In order: the arguments are checked, the column is read as text, its addresses are made unique, a `Run` verifies
-them, and a `ResultBuilder` puts the results beside the caller's rows.
+In order: the arguments are checked, the columns are read as text (and repaired on request), their addresses are made
+unique, a `Run` verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -17,30 +17,34 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..backend import Backend
-from ..errors import SettingsError
+from ..errors import ColumnError, SettingsError
 from ..local.backend import CheckRecord
 from ..local.batch import foreign_rows
 from ..loop import run_sync
 from ..model.verification import Verification
-from ..model.words import Status, ValidationType, ValidationTypeWord
+from ..model.words import Status, ValidationType, ValidationTypeWord, Verdict
 from ..runs.execution import unique_addresses
 from ..runs.options import Options, open_execution, parse_validation_type
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..runs.single import check_address, open_backend
-from .columns import Column, choose_columns
+from .addresses import read_addresses
+from .clean import count_repairable, row_index
+from .columns import REPAIR_COLUMNS, Column, choose_columns
 from .kinds import DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
-from .text_column import LONGEST_TEXT, TextColumn, read_values
+from .text_column import LONGEST_TEXT, TextColumn
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ResultBuilder", "averify", "check", "start", "verify"]
+__all__ = ["ResultBuilder", "averify", "check", "prepare", "start", "verify"]
 
 Index = npt.NDArray[np.int64]
+Columns = Hashable | list[Any]  # one column of a frame, or several
 # Overloads: a frame comes back as the kind it came in, anything else as a pandas frame. The Arrow table comes last,
 # since pyarrow has no types of its own and every argument would match it.
 
@@ -56,17 +60,34 @@ class ResultBuilder:
     codes: npt.NDArray[np.int32] | None  # for each text the row of its address; None: the same order
     validation_type: ValidationType
     source: str
+    repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
 
     def __call__(self, unique: pa.Table) -> Any:
         """Make the caller's kind of result."""
         fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
         note = {"validation_type": str(self.validation_type), "source": self.source}
-        return self.data.attach(rows, self.names, self.columns, note)
+        if self.repaired is None:
+            return self.data.attach(rows, self.names, self.columns, note)
+        return self.data.attach(self.with_repairs(rows), self.names, shown_columns(self.columns, clean=True), note)
+
+    def with_repairs(self, rows: pa.Table) -> pa.Table:
+        """Add what was repaired, and suggestions for the cells that could not be repaired."""
+        assert self.repaired is not None
+        repaired = self.repaired
+        if self.cells.rows is not None:
+            repaired = repaired.take(row_index(pa.array(np.arange(len(repaired), dtype=np.int32)), self.cells))
+        if "suggestion" in rows.column_names and repaired["suggestion"].null_count < len(repaired):
+            at = rows.schema.get_field_index("suggestion")
+            suggestion = pc.coalesce(rows["suggestion"].cast(pa.string()), repaired["suggestion"])
+            rows = rows.set_column(at, "suggestion", suggestion)
+        for column in REPAIR_COLUMNS:
+            rows = rows.append_column(column.field, repaired[column.field])
+        return rows
 
     def fields(self) -> list[str]:
         """Fields of the table that the columns are made from."""
-        return list(dict.fromkeys(["status", *(column.field for column in self.columns)]))
+        return list(dict.fromkeys(["status", *(field for column in self.columns for field in column.fields)]))
 
     def rows(self, unique: pa.Table, fields: list[str]) -> pa.Table:
         """One row per row of the caller's, in their order."""
@@ -83,6 +104,41 @@ class ResultBuilder:
             unique = pa.concat_tables([unique, nontext])
         return take_rows(unique, order)
 
+    def repair_notice(self, unique: pa.Table) -> str | None:
+        """How many rows are malformed and hold an address, or None."""
+        if "result" not in unique.column_names or self.repaired is not None:
+            return None
+        is_invalid = (
+            pc.equal(unique["result"].cast(pa.string()), str(Verdict.INVALID)).fill_null(False).combine_chunks()
+        )
+        if self.codes is not None:
+            is_invalid = is_invalid.take(pa.array(self.codes))
+        texts = self.cells.texts.filter(is_invalid)
+        count, is_exact = count_repairable(texts)
+        if not count:
+            return None
+        rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
+        return f"{rows} an address that can be read: see mailverdict.clean and mailverdict.explode"
+
+
+@dataclass(frozen=True)
+class SeveralBuilder:
+    """Turns a table of unique addresses into the caller's frame with the results of several columns."""
+
+    columns: Sequence[Any]
+    builders: Sequence[ResultBuilder]
+
+    def __call__(self, unique: pa.Table) -> Any:
+        """Add the results of one column after another."""
+        out = self.builders[0](unique)
+        for column, builder in zip(self.columns[1:], self.builders[1:], strict=True):
+            out = replace(builder, data=kind_of_data(out, column))(unique)
+        return out
+
+    def fields(self) -> list[str]:
+        """Fields of the table that the columns are made from."""
+        return self.builders[0].fields()
+
 
 def take_rows(table: pa.Table, order: Index) -> pa.Table:
     """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
@@ -95,15 +151,15 @@ def take_rows(table: pa.Table, order: Index) -> pa.Table:
 
 
 @overload
-def start(data: pd.DataFrame, column: Hashable, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
+def start(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
 @overload
-def start(data: pl.DataFrame, column: str, **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
+def start(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
 @overload
 def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
 @overload
-def start(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
+def start(data: pa.Table, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
 @show_options(progress=False)
-def start(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
+def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
     """Verify a column in the background and return at once.
 
     Parameters
@@ -137,28 +193,88 @@ def start(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOpt
 
 def prepare(
     data: Any,
-    column: Hashable | None,
+    column: Columns | None,
     run_options: dict[str, Any],
-    output_options: dict[str, Any],
+    frame_options: dict[str, Any],
     fields: Sequence[str] | None = None,
 ) -> Run[Any]:
-    """Read the column and set the run up; no network is used before it is started.
+    """Read the columns and set the run up; no network is used before it is started.
 
     Only the `fields` of the table of results that the columns need are kept, unless others are given.
     """
     options = Options.check(**run_options)
-    kind = kind_of_data(data, column)
-    columns = choose_columns(output_options["columns"])
-    names = kind.names(output_options["prefix"], columns)
-    progress = output_options["progress"]
+    progress, is_cleaned = frame_options["progress"], check_clean(frame_options["clean"])
     check_progress(progress)
-    cells = read_values(kind.values())
+    kinds = kinds_of_data(data, column)
+    columns = choose_columns(frame_options["columns"])
+    names = choose_names(kinds, column, frame_options["prefix"], shown_columns(columns, clean=is_cleaned))
+    read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=options.is_free)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
-    texts, codes = (cells.texts, None) if options.is_free else unique_addresses(cells.texts)
-    builder = ResultBuilder(kind, names, columns, cells, codes, options.validation_type, options.backend.source)
-    run: Run[Any] = Run(open_execution(texts, options, fields or builder.fields()), builder)
+    texts, codes = (read.texts, None) if options.is_free else unique_addresses(read.texts)
+    builders = [
+        ResultBuilder(
+            data=kind,
+            names=own_names,
+            columns=columns,
+            cells=cells,
+            codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
+            validation_type=options.validation_type,
+            source=options.backend.source,
+            repaired=read.repaired_in(part),
+        )
+        for kind, own_names, cells, part in zip(kinds, names, read.cells, read.slices(), strict=True)
+    ]
+    builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
+    run: Run[Any] = Run(open_execution(texts, options, fields or builder.fields(), read.syntax), builder)
     show_progress(run, column, progress, is_free=options.is_free)
     return run
+
+
+def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole: bool) -> npt.NDArray[np.int32] | None:
+    """For each text of one column the row of its address; None: the same order."""
+    if codes is not None:
+        return codes[part]
+    return None if is_whole else np.arange(part.start, part.stop, dtype=np.int32)
+
+
+def kinds_of_data(data: Any, column: Columns | None) -> list[DataKind]:
+    """The data with its column, or with each of a list of columns."""
+    if not isinstance(column, list):
+        return [kind_of_data(data, column)]
+    if not column:
+        kind_of_data(data, None)  # a frame: an error that names its columns
+        raise ColumnError("column=[]: give the name of a column")
+    kinds = [kind_of_data(data, each) for each in column]
+    if twice := [each for at, each in enumerate(column) if each in column[:at]]:
+        raise ColumnError(f"column {twice[0]!r} is given twice")
+    return kinds
+
+
+def choose_names(
+    kinds: Sequence[DataKind], column: Columns | None, prefix: str | None, columns: Sequence[Column]
+) -> list[list[Any]]:
+    """Labels of the result columns of each column; they differ from each other and from the columns verified."""
+    if prefix is not None and len(kinds) > 1:
+        raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
+    names = [kind.names(prefix, columns) for kind in kinds]
+    if isinstance(column, list):
+        taken = set(column)
+        for name in (name for own in names for name in own):
+            if name in taken:
+                raise SettingsError(f"two results would get the label {name!r}; verify these columns one by one")
+            taken.add(name)
+    return names
+
+
+def shown_columns(columns: Sequence[Column], *, clean: bool) -> tuple[Column, ...]:
+    """The result columns, and with `clean` those of the repairs."""
+    return (*columns, *REPAIR_COLUMNS) if clean else tuple(columns)
+
+
+def check_clean(clean: object) -> bool:
+    if not isinstance(clean, bool):
+        raise SettingsError(f"clean={clean!r}: give True or False")
+    return clean
 
 
 def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
@@ -166,24 +282,25 @@ def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - t
         raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")
 
 
-def show_progress(run: Run[Any], column: Hashable | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
+def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
     """Subscribe the caller's function or a progress bar."""
     if callable(progress):
         run.subscribe(progress)
     elif wants_bar(progress=progress, is_free=is_free):
-        run.subscribe(ProgressBar(f"verify {column}" if column is not None else "verify"))
+        names = column if isinstance(column, list) else [column] if column is not None else []
+        run.subscribe(ProgressBar(f"verify {', '.join(map(str, names))}".strip()))
 
 
 @overload
-def verify(data: pd.DataFrame, column: Hashable, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+def verify(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @overload
-def verify(data: pl.DataFrame, column: str, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+def verify(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
 @overload
 def verify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @overload
-def verify(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> pa.Table: ...
+def verify(data: pa.Table, column: str | list[str], **options: Unpack[VerifyOptions]) -> pa.Table: ...
 @show_options()
-def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Any:
+def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
 
     Works in scripts, notebooks (also inside their running event loop), threads and worker
@@ -194,8 +311,10 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     ----------
     data : DataFrame, Series or list-like
         A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells.
-    column : hashable, optional
-        Which column of a frame; a tuple under MultiIndex columns.
+    column : hashable or list, optional
+        Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of
+        columns are verified together, in one run and each once; each column gets its own result
+        columns.
     validation_type : {"regex", "mx", "mx_blacklist", "smtp"}, default "mx"
         ``regex`` uses no network; ``mx`` looks each distinct domain up in the DNS; ``mx_blacklist``
         also queries the configured blacklists; ``smtp`` also asks the mail servers.
@@ -218,10 +337,15 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     screen : {"mx", None} or LocalBackend
         Find domains that cannot receive mail on this machine first, so that no quota is spent on
         them; a local backend has the settings for it.
+    clean : bool, default False
+        Repair each cell first, as `clean` does, and verify the repaired address. A cell that
+        cannot be repaired is verified as it stands. Adds the columns `clean` (the address that
+        was verified; NA for a cell without one) and `change`; the caller's column stays as it is.
     columns : {"core", "all"} or list of str
         Which result columns.
     prefix : str, optional
-        Prefix of each new column's name; by default ``f"{column}_"``, and none for a Series or list.
+        Prefix of each new column's name; by default ``f"{column}_"``, and none for a Series or
+        list. Not with a list of columns, since each has its own.
     offline : bool
         Use no network: what is not in the journal is ``pending``.
     progress : ``"auto"``, bool or callable
@@ -238,7 +362,7 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     Raises
     ------
     ColumnError
-        No such column, or the name occurs twice.
+        No such column, the name occurs twice, or a list names it twice.
     SettingsError
         An argument cannot work, or a new column would overwrite one that mailverdict did not write.
     BackendError
@@ -251,7 +375,8 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
     Warns
     -----
     UserWarning
-        If something made the results less certain than they look.
+        If something made the results less certain than they look, or malformed rows hold an address
+        that can be read (only the first 20,000 distinct malformed cells are looked at).
 
     Examples
     --------
@@ -272,7 +397,9 @@ def verify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOp
 def collect(run: Run[Any]) -> Any:
     """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
-        return run.result()
+        result = run.result()
+        warn_repairable(run, stacklevel=4)
+        return result
     except KeyboardInterrupt as interrupt:
         run._interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
@@ -288,16 +415,27 @@ def show_warnings(run: Run[Any], stacklevel: int) -> None:
         warnings.warn(notice, UserWarning, stacklevel=stacklevel)
 
 
+def warn_repairable(run: Run[Any], stacklevel: int) -> None:
+    """Warn of malformed rows in which an address can be read; `stacklevel` is that of the user's line."""
+    finish: Any = run._finish
+    parts = zip(finish.columns, finish.builders, strict=True) if isinstance(finish, SeveralBuilder) else [("", finish)]
+    table = run._execution.results.table(run._execution.settings.validation_type)
+    for column, builder in parts:
+        notice = builder.repair_notice(table) if isinstance(builder, ResultBuilder) else None
+        if notice is not None:
+            warnings.warn(f"{column}: {notice}" if column else notice, UserWarning, stacklevel=stacklevel)
+
+
 @overload
-async def averify(data: pd.DataFrame, column: Hashable, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
+async def averify(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @overload
-async def averify(data: pl.DataFrame, column: str, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+async def averify(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
 @overload
 async def averify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @overload
-async def averify(data: pa.Table, column: str, **options: Unpack[VerifyOptions]) -> pa.Table: ...
+async def averify(data: pa.Table, column: str | list[str], **options: Unpack[VerifyOptions]) -> pa.Table: ...
 @show_options()
-async def averify(data: Any, column: Hashable | None = None, **options: Unpack[VerifyOptions]) -> Any:
+async def averify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column from async code; the event loop is not blocked.
 
     Parameters
@@ -326,7 +464,9 @@ async def averify(data: Any, column: Hashable | None = None, **options: Unpack[V
     """
     run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
-        return await run
+        result = await run
+        warn_repairable(run, stacklevel=3)
+        return result
     finally:
         show_warnings(run, stacklevel=3)
 

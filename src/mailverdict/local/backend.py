@@ -21,8 +21,10 @@ import pyarrow as pa
 
 from ..backend import Batch, Event, Job, Settled
 from ..checks.lists.flags import LoadedLists, load_lists
+from ..checks.lists.suggestions import suggest_domain
 from ..checks.smtp.transport.driver import Transcript
 from ..checks.syntax.address import observe_syntax
+from ..checks.syntax.column import SyntaxColumn
 from ..errors import BackendError
 from ..loop import run_sync
 from ..model.evidence import DomainEvidence, Evidence, Flags
@@ -214,6 +216,8 @@ class LocalBackend:
         metadata = {**evidence_notes(evidence), "lists": lists.version, "validated_at": self.clock().isoformat()}
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
+        if syntax.ok and (meant := suggest_domain(syntax.ascii_domain)):
+            metadata["suggestion"] = f"{syntax.local}@{meant}"
         if not email.isascii():  # a lone surrogate could not be encoded
             email = email.encode("utf-8", "backslashreplace").decode()
         return decision.to_verification(email, kind, flags=flags, mailbox=evidence.mailbox, metadata=metadata)
@@ -246,7 +250,7 @@ class LocalBackend:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
         self._require_open()
         validation_type = ValidationType(batch.validation_type)
-        observed = await self.observe_batch(batch.addresses)
+        observed = await self.observe_batch(batch.addresses, batch.syntax)
         if validation_type is ValidationType.REGEX:
             yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock()))
             return
@@ -263,10 +267,10 @@ class LocalBackend:
             async for event in events:
                 yield event
 
-    async def observe_batch(self, addresses: pa.StringArray) -> ObservedBatch:
-        """Run the checks that need no network, off the event loop."""
+    async def observe_batch(self, addresses: pa.StringArray, syntax: SyntaxColumn | None = None) -> ObservedBatch:
+        """Run the checks that need no network and were not made already, off the event loop."""
         lists = load_lists(self.settings.lists)
-        return await asyncio.to_thread(observe_batch, addresses, lists)
+        return await asyncio.to_thread(observe_batch, addresses, lists, syntax)
 
     # --- closing ------------------------------------------------------------------------------------
 

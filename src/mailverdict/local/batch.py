@@ -153,9 +153,9 @@ class ObservedBatch:
         return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
 
 
-def observe_batch(texts: pa.StringArray, lists: LoadedLists) -> ObservedBatch:
-    """Run the checks that need no network."""
-    syntax = observe_column(texts)
+def observe_batch(texts: pa.StringArray, lists: LoadedLists, syntax: SyntaxColumn | None = None) -> ObservedBatch:
+    """Run the checks that need no network; `syntax` is the syntax check of the texts, if it was made already."""
+    syntax = observe_column(texts) if syntax is None else syntax
     # Arrow and numpy release the interpreter lock, so the look-ups by domain run at the same time.
     with ThreadPoolExecutor(2) as beside:
         role = beside.submit(match_locals, syntax.local, lists.role_names)

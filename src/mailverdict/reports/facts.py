@@ -13,7 +13,7 @@ import pandas as pd
 from ..frames.clean import split_address
 from ..frames.columns import result_labels
 from ..frames.kinds import read_notes
-from ..frames.policy import ACTIONS, BUCKET_MEANING, Policy, decide_rows
+from ..frames.policy import ACTIONS, BUCKET_MEANING, Policy, decide_rows, decision_labels
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 from ..runs.retry import ASK_AGAIN
 from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, buckets, by_domain
@@ -54,18 +54,21 @@ class ReportFacts:
     domains: pd.DataFrame  # as `by_domain`
 
     @property
+    def addressed(self) -> int:
+        """Rows with an address, or with anything else in the cell."""
+        return self.rows - self.buckets["missing"]
+
+    @property
     def mailable(self) -> float:
-        """Share of rows with an address that can be mailed under the policy."""
-        addressed = self.rows - self.buckets["missing"]
-        return self.actions["send"] / addressed if addressed else 0.0
+        """Share of the rows with an address that can be mailed under the policy."""
+        return self.actions["send"] / self.addressed if self.addressed else 0.0
 
 
 def gather_facts(
     out: pd.DataFrame, column: Hashable, policy: Policy, now: datetime, prefix: str | None = None
 ) -> ReportFacts:
     """Gather what a report on a verified column shows."""
-    names = ("verdict", "details", "status", "suggestion", *FLAGS)
-    labels = result_labels(out, column, prefix, names)
+    labels = decision_labels(out, column, prefix)
     bucket = buckets(out, column, prefix)
     action, _ = decide_rows(out, labels, policy)
     note = read_notes(out.attrs).get(str(column), {})

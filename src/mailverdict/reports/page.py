@@ -74,11 +74,11 @@ def render_section(facts: ReportFacts) -> str:
 
 def head(facts: ReportFacts) -> str:
     """The share that can be mailed, and a bar of all rows."""
-    addressed = facts.rows - facts.buckets["missing"]
-    of_all = f"{facts.actions['send']:,} of {addressed:,} rows with an address"
+    of_all = f"{facts.actions['send']:,} of {facts.addressed:,} rows with an address"
+    counted = f"{facts.rows:,} rows, {facts.addressed:,} with an address"
     return (
         f"<h1>E-mail audit: {text(facts.column)}</h1>"
-        f'<p class="soft">{facts.rows:,} rows, {addressed:,} with an address; {facts.made_at:%Y-%m-%d %H:%M} UTC</p>'
+        f'<p class="soft">{counted}; {facts.made_at:%Y-%m-%d %H:%M} UTC</p>'
         f'<p class="big">{facts.mailable:.1%} can be mailed</p>'
         f"<p>{of_all}, under the policy “{text(facts.policy)}”.</p>"
         f"{stacked_bar(facts.buckets, 'rows by verdict')}{legend(facts.buckets, facts.rows)}"
@@ -107,7 +107,7 @@ def legend(counts: dict[str, int], rows: int) -> str:
         for name, count in counts.items()
         if count
     )
-    return f'<p class="legend">{" ".join(items)}</p>'
+    return f'<p class="legend">{" ".join(items)} <span class="soft">(share of all rows)</span></p>'
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int]) -> str:
@@ -164,7 +164,7 @@ def domains(facts: ReportFacts) -> str:
         rows.append(
             (text(domain), f"{int(counts['rows']):,}", valid, stacked_bar(parts, f"verdicts of {domain}", height=12))
         )
-    return "<h2>Largest domains</h2>" + table(("domain", "rows", "valid", "verdicts"), rows, (1, 2))
+    return "<h2>Largest domains</h2>" + table(("domain", "rows", "valid (share of its rows)", "verdicts"), rows, (1, 2))
 
 
 def method(facts: ReportFacts) -> str:

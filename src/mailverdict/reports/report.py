@@ -87,7 +87,8 @@ class Report:
     def __repr__(self) -> str:
         """One line."""
         facts = self._facts
-        return f"<mailverdict.Report of {facts.column!r}: {facts.mailable:.1%} of {facts.rows:,} rows can be mailed>"
+        share = f"{facts.mailable:.1%} of {facts.addressed:,} rows with an address"
+        return f"<mailverdict.Report of {facts.column!r}: {share} can be mailed>"
 
     def _repr_html_(self) -> str:
         """The page inline."""
@@ -172,7 +173,7 @@ def report(
     >>> import mailverdict as mv
     >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@example.org", "nobody", None]})
     >>> mv.report(mv.verify(df, "email", validation_type="regex"), "email")
-    <mailverdict.Report of 'email': 66.7% of 4 rows can be mailed>
+    <mailverdict.Report of 'email': 66.7% of 3 rows with an address can be mailed>
     """
     chosen = find_policy(policy or "balanced")
     if path is not None:
@@ -206,7 +207,8 @@ def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
     yield ("e-mail audit", facts.column)
     yield ("made at (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}")
     yield ("rows", facts.rows)
-    yield ("can be mailed", f"{facts.mailable:.1%}", f"policy {facts.policy}")
+    yield ("rows with an address", facts.addressed)
+    yield ("of these can be mailed", f"{facts.mailable:.1%}", f"policy {facts.policy}")
     for title, counts in (("verdict", facts.buckets), ("action", facts.actions), ("flag", facts.flags)):
         yield ()
         yield (title, "rows")

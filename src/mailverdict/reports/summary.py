@@ -246,6 +246,11 @@ class RunningCounts:
         if prefix + "suggestion" in table.column_names:
             self.suggestions += pc.count(table[prefix + "suggestion"]).as_py()
 
+    @property
+    def judged(self) -> int:
+        """Rows with a verdict."""
+        return sum(self.buckets[verdict] for verdict in Verdict)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; every bucket is there."""
         return {
@@ -277,15 +282,15 @@ def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str
     """A few lines for a terminal."""
     largest = max(counts.buckets.values(), default=0)
     names = [*map(str, Verdict), *(s for s in ("error", "pending", "missing") if counts.buckets[s])]
-    lines = [render_bucket(name, counts, largest) for name in names]
+    lines = [f"  {'':<8} {'rows':>11}  {'of all':>6}", *(render_bucket(name, counts, largest) for name in names)]
     if counts.reasons:
         top = counts.reasons.most_common(TOP_REASONS)
         named = ", ".join(f"{ERROR_MEANING.get(reason, reason.replace('_', ' '))} {n:,}" for reason, n in top)
-        lines += ["", f"not valid because: {named}"]
+        lines += ["", f"rows not valid because: {named}"]
     if flagged := ", ".join(f"{flag} {counts.flags[flag]:,}" for flag in FLAGS if counts.flags[flag]):
-        lines.append(f"flags: {flagged}")
+        lines.append(f"rows by flag: {flagged}")
     if counts.suggestions:
-        lines.append(f"probably mistyped, with a suggestion: {counts.suggestions:,}")
+        lines.append(f"rows with a suggestion, probably mistyped: {counts.suggestions:,}")
     return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])
 
 

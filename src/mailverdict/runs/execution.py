@@ -29,6 +29,7 @@ from .progress import Listener, Progress, SettledRows
 from .retry import retry_hint
 
 if TYPE_CHECKING:
+    from ..checks.syntax.column import SyntaxColumn
     from ..local.screen import Screener
     from .journal.journal import Journal
 
@@ -52,13 +53,15 @@ class RunSettings:
     limit: int | None = None  # addresses newly verified, at most
     on_quota: str = "stop"  # "stop", "raise" or "wait"
     offline: bool = False
+    answered_since: float | None = None  # answers settled from then on are reused, temporary ones too
 
 
 class Execution:
     """Runs unique addresses through journal, screening and backend, and reports progress.
 
     `addresses` are stripped and have no nulls; for types that use a network they are unique.
-    `fields` are the columns of the result schema that the result is made from. With `owns_backend`
+    `fields` are the columns of the result schema that the result is made from. `syntax` is the check of
+    the addresses, if it was made already; only types that use no network need it. With `owns_backend`
     the backend is closed at the end.
     """
 
@@ -72,14 +75,17 @@ class Execution:
         screen: Screener | None = None,
         owns_backend: bool = False,
         fields: Sequence[str] = tuple(SCHEMA.names),
+        syntax: SyntaxColumn | None = None,
         clock: Callable[[], float] = time.time,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.addresses, self.backend, self.settings = addresses, backend, settings
         self.journal, self.screen, self.owns_backend = journal, screen, owns_backend
+        self.syntax = syntax
         self.clock, self.sleep = clock, sleep
         self.results = SettledRows(addresses, tuple(dict.fromkeys((*fields, *OWN_FIELDS))))
-        self.progress = Progress(total=len(addresses))
+        unit = "rows" if backend.is_free(settings.validation_type) else "addresses"
+        self.progress = Progress(total=len(addresses), unit=unit)
         self.listeners: list[Listener] = []
         self.notices: list[str] = []
         self.short_of_quota: list[Deferred] = []
@@ -122,7 +128,8 @@ class Execution:
         self.newly_verified = self.within_limit(len(self.addresses))
         for start in range(0, self.newly_verified, FREE_BATCH):
             size = min(FREE_BATCH, self.newly_verified - start)
-            batch = Batch(self.addresses.slice(start, size), self.settings.validation_type)
+            syntax = None if self.syntax is None else self.syntax.slice(start, size)
+            batch = Batch(self.addresses.slice(start, size), self.settings.validation_type, syntax)
             await self.process_events(self.backend.verify(batch), start + np.arange(size))
 
     def within_limit(self, count: int) -> int:
@@ -154,7 +161,13 @@ class Execution:
         if self.journal is None:
             return
         newer_than = self.clock() - self.settings.max_age
-        known = self.journal.settled(self.key, addresses, newer_than=newer_than, refresh=self.settings.refresh)
+        known = self.journal.settled(
+            self.key,
+            addresses,
+            newer_than=newer_than,
+            refresh=self.settings.refresh,
+            answered_since=self.settings.answered_since,
+        )
         if len(known):
             self.results.settle(known)
             self.emit_progress(from_journal=self.progress.from_journal + len(known))

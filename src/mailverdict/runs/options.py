@@ -12,6 +12,7 @@ import platformdirs
 import pyarrow as pa
 
 from ..backend import Backend
+from ..checks.syntax.column import SyntaxColumn
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..local.screen import Screener
@@ -138,9 +139,15 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
 
 
 def open_execution(
-    addresses: pa.StringArray, options: Options, fields: Sequence[str] = tuple(SCHEMA.names)
+    addresses: pa.StringArray,
+    options: Options,
+    fields: Sequence[str] = tuple(SCHEMA.names),
+    syntax: SyntaxColumn | None = None,
 ) -> Execution:
-    """Open the journal and set up the execution, without any request. The result will be made from `fields`."""
+    """Open the journal and set up the execution, without any request. The result will be made from `fields`.
+
+    `syntax` is the syntax check of the addresses, if it was made already.
+    """
     journal = None
     if options.journal is not None:
         from .journal.journal import Journal  # noqa: PLC0415 - imports SQLite, which few calls need
@@ -156,6 +163,7 @@ def open_execution(
         screen=pick_screen(options),
         owns_backend=options.owns_backend,
         fields=fields,
+        syntax=syntax,
     )
 
 

@@ -15,8 +15,8 @@ BATCH = 100  # addresses in one bulk request, at most
 
 LABELS = {
     "rows": "rows",
-    "missing": "missing (empty cells, never sent)",
-    "malformed": "malformed (settled here, never sent)",
+    "missing": "missing rows (empty cells, never sent)",
+    "malformed": "malformed rows (settled here, never sent)",
     "unique": "distinct well-formed addresses",
     "known": "known from the journal",
     "in_flight": "paid for and in flight",

@@ -114,14 +114,14 @@ def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A snapshot of a run, in unique addresses.
+    """A snapshot of a run, in distinct addresses; for ``regex``, which does not make them distinct, in rows.
 
     Attributes
     ----------
     state : str
         ``running``, ``done``, ``stopped`` (quota or `limit`), ``cancelled`` or ``failed``.
     total : int
-        Unique addresses of the column.
+        Distinct addresses of the column; for ``regex``, its rows that are not empty.
     settled : int
         How many have a row.
     verdicts : dict of str to int
@@ -136,12 +136,14 @@ class Progress:
         What is being waited for, or why the run ended.
     quota : Quota or None
         The last reading from a service.
+    unit : str
+        What is counted: ``addresses`` (distinct ones) or ``rows``.
 
     Examples
     --------
     >>> import mailverdict as mv
     >>> print(mv.start(["ada@example.org"], validation_type="regex").wait().progress)
-    done: 1 of 1 settled; valid 1, risky 0, invalid 0, unknown 0
+    done: 1 of 1 rows settled; valid 1, risky 0, invalid 0, unknown 0
     """
 
     state: str = "running"
@@ -153,6 +155,7 @@ class Progress:
     errors: int = 0
     message: str = ""
     quota: Quota | None = None
+    unit: str = "addresses"
 
     @property
     def is_over(self) -> bool:
@@ -163,7 +166,7 @@ class Progress:
         """One line for a log."""
         parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
         tail = f" ({self.message})" if self.message else ""
-        return f"{self.state}: {self.settled:,} of {self.total:,} settled; {', '.join(parts)}{tail}"
+        return f"{self.state}: {self.settled:,} of {self.total:,} {self.unit} settled; {', '.join(parts)}{tail}"
 
 
 Listener = Callable[[Progress], None]

@@ -57,7 +57,7 @@ class Run(Generic[T]):
         Returns
         -------
         Progress
-            Counts are in unique addresses.
+            Counts are in distinct addresses; for ``regex``, in rows.
         """
         return self._execution.progress
 
@@ -213,6 +213,6 @@ def render_progress(progress: Progress) -> str:
     cells = "".join(
         f"<td><b>{count:,}</b><br>{html.escape(verdict)}</td>" for verdict, count in progress.verdicts.items()
     )
-    head = f"{html.escape(progress.state)}: {progress.settled:,} of {progress.total:,} addresses settled"
+    head = f"{html.escape(progress.state)}: {progress.settled:,} of {progress.total:,} {progress.unit} settled"
     note = f"<p>{html.escape(progress.message)}</p>" if progress.message else ""
     return f"<div><p>{head}</p><table><tr>{cells}</tr></table>{note}</div>"

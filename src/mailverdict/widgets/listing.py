@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 
 from ..atomic_write import atomic_write
 from ..errors import InputError
-from ..frames.columns import COLUMNS, label_of
+from ..frames.columns import ADDRESS_NAMES, COLUMNS, label_of
 from ..frames.files.writers import create_table
+from ..frames.kinds import read_notes
 from ..frames.policy import ACTIONS, Policy, decide
 from ..frames.text_column import read_values
 from ..reports.summary import BUCKETS, ERROR_MEANING, buckets
@@ -43,7 +44,7 @@ OTHER_COLUMNS = 8  # of the user's own columns shown beside the address; a file 
 LONGEST_CELL = 160
 Rows = npt.NDArray[np.int64]
 # The result columns of a file, as the command line writes them. The frame in the notebook has all columns.
-KEPT = (*(c.name for c in COLUMNS if c.in_core), "error_message", "action", "action_why")
+KEPT = (*(c.name for c in COLUMNS if c.in_core), "action", "action_why")
 
 
 class Listing:
@@ -202,11 +203,12 @@ class Saved:
 
 
 def save_table(frame: pd.DataFrame, stem: str, kind: str, folder: Path, largest_link: int = LARGEST_LINK) -> Saved:
-    """Write a frame to a file; cells that a spreadsheet would execute are escaped."""
+    """Write a frame to a file; messages that a spreadsheet would execute are escaped."""
     name = f"{stem}.{kind}"
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as scratch:
         made = Path(scratch) / f"table.{kind}"
-        with create_table(made) as table:
+        noted = {name for note in read_notes(frame.attrs).values() for name in note.get("columns", ())}
+        with create_table(made, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)) as table:
             table.write(to_arrow(frame))
         size = made.stat().st_size
         if size <= largest_link:

@@ -90,9 +90,9 @@ ASKS = {
 }
 TILES = {
     "rows": "rows",
-    "missing": "missing",
-    "malformed": "malformed, free",
-    "unique": "unique addresses",
+    "missing": "missing rows",
+    "malformed": "malformed rows, free",
+    "unique": "distinct addresses",
     "known": "known",
     "in_flight": "paid, in flight",
     "held": "held back",
@@ -177,7 +177,7 @@ def render_progress(progress: Progress) -> str:
         f'<span class="mv-{text(n)}" style="width:{100 * c / total:.2f}%"></span>' for n, c in counts.items()
     )
     bar = (
-        '<div class="mv-bar" role="progressbar" aria-label="Addresses settled" aria-valuemin="0" '
+        f'<div class="mv-bar" role="progressbar" aria-label="{progress.unit.capitalize()} settled" aria-valuemin="0" '
         f'aria-valuemax="{progress.total}" aria-valuenow="{progress.settled}">{spans}</div>'
     )
     return bar + render_counts(counts)
@@ -221,7 +221,7 @@ def tile_row(tiles: Iterable[str]) -> str:
 
 def render_state(progress: Progress) -> str:
     """The state of a run in a sentence."""
-    settled = f"{progress.settled:,} of {progress.total:,} addresses settled"
+    settled = f"{progress.settled:,} of {progress.total:,} {progress.unit} settled"
     known = f", {progress.from_journal:,} of them known" if progress.from_journal else ""
     return f"{STATES.get(progress.state, progress.state)}: {settled}{known}"
 

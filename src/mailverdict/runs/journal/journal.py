@@ -102,17 +102,27 @@ class Journal:
                 self.connection.close()
 
     def settled(
-        self, key: str, emails: pa.StringArray, *, newer_than: float, refresh: frozenset[str] = frozenset()
+        self,
+        key: str,
+        emails: pa.StringArray,
+        *,
+        newer_than: float,
+        refresh: frozenset[str] = frozenset(),
+        answered_since: float | None = None,
     ) -> pa.Table:
         """Known answers in the order of `emails`, as rows with the source ``journal``.
 
         Left out are answers settled before `newer_than` (seconds since the epoch), verdicts in
-        `refresh`, and temporary answers (`mailverdict.runs.retry`).
+        `refresh`, and temporary answers (`mailverdict.runs.retry`); but no answer settled at or after
+        `answered_since`, when the run of which this is a part began.
         """
         with self.transaction("DEFERRED"):
             self.seen_change[key] = self.scalar(sql.SELECT_CHANGE)
             known = find_known(self.connection, self.key_id(key), emails, newer_than)
-        return known.rows.filter(reusable(known.rows, pc.subtract(self.clock(), known.settled_at), refresh))
+        kept = reusable(known.rows, pc.subtract(self.clock(), known.settled_at), refresh)
+        if answered_since is not None:
+            kept = pc.or_(kept, pc.greater_equal(known.settled_at, answered_since))
+        return known.rows.filter(kept)
 
     def in_flight(self, key: str, emails: pa.StringArray) -> list[Job]:
         """Jobs of these addresses that are paid for and not final, oldest first."""
