@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from .errors import InputError, MissingExtraError, SettingsError
-from .frames.addresses import read_addresses
 from .frames.columns import Column, choose_columns
 from .frames.kinds import kind_of_data
 from .frames.options import VerifyOptions, show_options, split_options
@@ -26,6 +25,7 @@ from .frames.verify import (
     check_progress,
     choose_names,
     collect,
+    read_addresses,
     show_progress,
     shown_columns,
 )

@@ -12,14 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.model.table import (
-    SCHEMA,
-    complete_table,
-    dump_json,
-    empty_table,
-    parse_moment,
-    table_to_rows,
-)
+from mailverdict.model.table import SCHEMA, complete_table, dump_json, empty_table, parse_moment, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.model.words import (
     REASON_MEANING,

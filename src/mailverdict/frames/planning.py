@@ -14,9 +14,8 @@ from ..runs.execution import unique_addresses
 from ..runs.options import Options
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
-from .addresses import read_addresses
 from .options import VerifyOptions, show_options, split_options
-from .verify import Columns, check_clean, kinds_of_data
+from .verify import Columns, check_clean, kinds_of_data, read_addresses
 
 __all__ = ["plan", "quota"]
 

@@ -1,7 +1,7 @@
-"""Verifying a column: `verify`, `averify` and `start`; and `check` for one address.
+"""Verifying columns: `verify`, `averify` and `start`; and `check` for one address.
 
-In order: the arguments are checked, the columns are read as text (and repaired on request), their addresses are made
-unique, a `Run` verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
+In order: the arguments are checked, the columns are read as text (and repaired with ``clean=True``), their addresses
+are made unique, a `Run` verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..backend import Backend
+from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..errors import ColumnError, SettingsError
 from ..local.backend import CheckRecord
 from ..local.batch import foreign_rows
@@ -31,17 +32,71 @@ from ..runs.options import Options, open_execution, parse_validation_type
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..runs.single import check_address, open_backend
-from .addresses import read_addresses
-from .clean import count_repairable, row_index
+from .clean import count_repairable, repair_column, row_index
 from .columns import REPAIR_COLUMNS, Column, choose_columns
 from .kinds import DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
-from .text_column import LONGEST_TEXT, TextColumn
+from .repair import MAX_CELL
+from .text_column import LONGEST_TEXT, TextColumn, read_values, to_string_array
+
+__all__ = ["AddressColumns", "ResultBuilder", "averify", "check", "prepare", "read_addresses", "start", "verify"]
+
+
+@dataclass(frozen=True)
+class AddressColumns:
+    """One or several columns as they were read; the texts of all columns one after another."""
+
+    cells: Sequence[TextColumn]  # one per column
+    texts: pa.StringArray  # stripped and, where there is an address, repaired
+    repaired: pa.Table | None  # clean, suggestion and change of each text; None: they stay as they are
+    syntax: SyntaxColumn | None  # the check of `texts`, if it was made
+
+    def slices(self) -> list[slice]:
+        """Where the texts of each column are."""
+        ends = np.cumsum([len(each.texts) for each in self.cells]).tolist()
+        return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    def repaired_in(self, part: slice) -> pa.Table | None:
+        """The repairs of some texts."""
+        return None if self.repaired is None else self.repaired.slice(part.start, part.stop - part.start)
+
+
+def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = False) -> AddressColumns:
+    """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
+
+    A cell without such an address stays as it is. With `keep_syntax` the syntax check that the repairs need is kept.
+
+    >>> read_addresses([["Ada <ada@example.org>", None], ["nobody"]], clean=True).texts.to_pylist()
+    ['ada@example.org', 'nobody']
+    """
+    if not clean:
+        cells = [read_values(column) for column in columns]
+        return AddressColumns(cells, join_texts(cells), None, None)
+    cells = [read_values(column, keep_blanks=True, longest=MAX_CELL) for column in columns]
+    written = join_texts(cells)
+    stripped = pc.utf8_trim_whitespace(written)
+    seen = observe_column(stripped)
+    found = repair_column(written, stripped, seen)
+    is_changed = pc.not_equal(found.address, stripped).fill_null(False)
+    texts = pc.if_else(is_changed, found.address, stripped) if is_changed.true_count else stripped
+    if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
+        texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
+    repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})
+    if not keep_syntax:
+        return AddressColumns(cells, texts, repaired, None)
+    if is_changed.true_count:
+        seen = seen.replace_rows(is_changed, observe_column(texts.filter(is_changed)))
+    return AddressColumns(cells, texts, repaired, seen)
+
+
+def join_texts(cells: Sequence[TextColumn]) -> pa.StringArray:
+    """The texts of all columns one after another."""
+    return cells[0].texts if len(cells) == 1 else to_string_array(pa.chunked_array([each.texts for each in cells]))
+
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ResultBuilder", "averify", "check", "prepare", "start", "verify"]
 
 Index = npt.NDArray[np.int64]
 Columns = Hashable | list[Any]  # one column of a frame, or several
@@ -108,9 +163,11 @@ class ResultBuilder:
         """How many rows are malformed and hold an address, or None."""
         if "result" not in unique.column_names or self.repaired is not None:
             return None
-        is_invalid = (
-            pc.equal(unique["result"].cast(pa.string()), str(Verdict.INVALID)).fill_null(False).combine_chunks()
-        )
+        results = unique["result"].unify_dictionaries().combine_chunks()
+        invalid = results.dictionary.index(str(Verdict.INVALID)).as_py()
+        if invalid < 0:
+            return None
+        is_invalid = pc.equal(results.indices, invalid).fill_null(False)
         if self.codes is not None:
             is_invalid = is_invalid.take(pa.array(self.codes))
         texts = self.cells.texts.filter(is_invalid)
