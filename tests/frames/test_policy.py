@@ -170,3 +170,9 @@ def test_an_unknown_policy_or_an_unverified_frame_is_refused():
         mv.decide(out, "email", policy="bold")
     with pytest.raises(mv.ColumnError, match="verify 'email' first"):
         mv.decide(pd.DataFrame({"email": ["a@b.example"]}), "email")
+
+
+def test_cleaned_rows_that_are_all_valid_can_be_decided():
+    out = mv.verify(["ada@firm.example", "Bo <bo@firm.example>"], validation_type="regex", clean=True)
+    frame = pd.concat([pd.Series(["ada@firm.example", "Bo <bo@firm.example>"], name="email"), out], axis=1)
+    assert mv.decide(frame, "email", prefix="")["action"].tolist() == ["send", "send"]

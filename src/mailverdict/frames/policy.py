@@ -274,9 +274,9 @@ def is_of_cleaned(rows: dict[str, pd.Series[Any]]) -> pd.Series[bool]:
     known = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy()
     pairs = zip(rows["cell"][known], rows["error_message"][known], strict=True)
     is_other = [not isinstance(cell, str) or describe_refusal(cell.strip()) not in message for cell, message in pairs]
-    answer = pd.Series(known)
-    answer[known] = is_other
-    return answer
+    answer = known.copy()
+    answer[known] = np.array(is_other, np.bool_)  # a Series does not accept an empty list
+    return pd.Series(answer)
 
 
 def row_action(policy: Policy, bucket: str, details: Any) -> str:
