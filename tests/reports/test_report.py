@@ -68,6 +68,32 @@ def test_its_numbers_are_those_of_summary_and_split(out):
     assert facts.validation_types == {"mx": "valid means that the domain can receive mail, not that the mailbox exists"}
 
 
+MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy@firm.example; di@firm.example", "bo@FIRM.example", "nobody"]
+
+
+def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
+    frame = pd.DataFrame({"email": MESSY})
+    with pytest.warns(UserWarning, match="2 malformed rows hold"):
+        as_they_stand = mv.verify(frame, "email", validation_type="regex")
+    page = mv.report(as_they_stand, "email").to_html()
+    assert "Clean the list first" in page
+    facts = gather_facts(as_they_stand, "email", find_policy("balanced"), datetime.now(UTC))
+    assert (facts.cleanable, facts.several) == (1, 1)
+    cleaned = mv.verify(frame, "email", validation_type="regex", clean=True)
+    facts = gather_facts(cleaned, "email", find_policy("balanced"), datetime.now(UTC))
+    assert (facts.cleanable, facts.several, facts.actions["send"]) == (0, 1, 3)
+    assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
+    assert mv.by_domain(cleaned, "email").loc["firm.example", "valid"] == 3
+
+
+def test_a_column_of_the_user_that_is_named_like_ours_is_not_read_as_cleaned_addresses():
+    frame = pd.DataFrame(
+        {"email": ["a@firm.example", "b@firm.example"], "email_clean": [True, False], "email_change": 1}
+    )
+    out = mv.verify(frame, "email", validation_type="regex")
+    assert mv.summary(out, "email").loc["valid", "addresses"] == 2
+
+
 def test_it_shows_in_a_notebook_and_says_so_in_one_line(out):
     made = mv.report(out, "email")
     assert made._repr_html_().startswith("<style>")

@@ -40,6 +40,7 @@ def test_pieces_add_up():
         "why": {"REGEX": 2},
         "flags": {"role": 2, "disposable": 2, "free": 0, "spamtrap": 0, "catch_all": 0, "protected": 0},
         "suggestions": 2,
+        "cleaned": 0,
     }
     json.dumps(whole.to_dict())
 

@@ -44,7 +44,7 @@ def test_a_frame_is_taken_in_and_its_column_guessed(contacts):
 def test_the_result_is_the_frame_with_all_result_columns(contacts):
     audit = finished(ready(contacts, validation_type="regex"))
     pd.testing.assert_frame_equal(audit.result[list(contacts.columns)], contacts)
-    expected = mv.verify(contacts, "E-Mail", validation_type="regex", columns="all")
+    expected = mv.verify(contacts, "E-Mail", validation_type="regex", columns="all", clean=True)
     assert list(audit.result.columns) == list(expected.columns)
     assert audit.result["E-Mail_verdict"].equals(expected["E-Mail_verdict"])
     assert audit.run.progress.state == "done"

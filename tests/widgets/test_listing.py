@@ -72,6 +72,19 @@ def test_a_page_shows_the_address_first_then_what_was_found():
     assert page.iloc[0].tolist() == ["1", "ada@example.org", "valid", "send", "no problem was found", "", "Ada"]
 
 
+def test_a_page_shows_what_was_cleaned():
+    out = mv.verify(
+        pd.DataFrame({"mail": ["Ada <ada@example.org>", "bo@example.org"]}),
+        "mail",
+        validation_type="regex",
+        columns="all",
+        clean=True,
+    )
+    page = Listing(out, "mail", "balanced")
+    assert page.page(np.array([0, 1]), 1)["cleaned"].tolist() == ["ada@example.org", ""]
+    assert list(page.to_save().columns)[-4:-2] == ["mail_clean", "mail_change"]
+
+
 def test_pages_hold_what_belongs_on_them():
     many = listing(pd.DataFrame({"mail": [f"a{n}@example.org" for n in range(PAGE_ROWS * 2 + 1)]}))
     rows = many.find()

@@ -29,7 +29,17 @@ if TYPE_CHECKING:
 
 MAX_COUNTED = 20_000  # distinct texts that are read for a warning, about half a second
 
-__all__ = ["RepairedColumn", "advise", "clean", "count_repairable", "repair_column", "row_index", "split_address"]
+__all__ = [
+    "AFTER_CLEANING",
+    "USE_EXPLODE",
+    "RepairedColumn",
+    "advise",
+    "clean",
+    "count_repairable",
+    "repair_column",
+    "row_index",
+    "split_address",
+]
 
 
 @overload
@@ -148,11 +158,14 @@ def advise(texts: pa.StringArray) -> pa.StringArray:
     return pc.replace_with_mask(pa.nulls(len(texts), pa.string()), refused, pa.array(advice, pa.string()))
 
 
+AFTER_CLEANING, USE_EXPLODE = "after cleaning", "addresses: use explode"  # the ends of two kinds of advice
+
+
 def advise_cell(found: RepairedCell) -> str | None:
     if len(found.addresses) > 1:
-        return f"holds {len(found.addresses)} addresses: use explode"
+        return f"holds {len(found.addresses)} {USE_EXPLODE}"
     if found.addresses:
-        return f"would be {found.addresses[0]} after cleaning"
+        return f"would be {found.addresses[0]} {AFTER_CLEANING}"
     return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from ..frames.clean import split_address
+from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
 from ..frames.columns import result_labels
 from ..frames.kinds import read_notes
 from ..frames.policy import ACTIONS, BUCKET_MEANING, Policy, decide_rows, decision_labels
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 from ..runs.retry import ASK_AGAIN
-from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, buckets, by_domain
+from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, addresses_of, buckets, by_domain
 
 __all__ = ["ReportFacts", "gather_facts"]
 
@@ -50,6 +50,8 @@ class ReportFacts:
     reasons: list[tuple[str, str, int]]  # why rows are not simply valid: reason, its meaning, rows
     retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
     typos: list[tuple[str, str, int]]  # mistyped domain, the domain probably meant, rows
+    cleanable: int  # rows that `clean` would repair
+    several: int  # rows that hold several addresses
     flags: dict[str, int]  # rows by flag that is true
     domains: pd.DataFrame  # as `by_domain`
 
@@ -70,7 +72,7 @@ def gather_facts(
     """Gather what a report on a verified column shows."""
     labels = decision_labels(out, column, prefix)
     bucket = buckets(out, column, prefix)
-    action, _ = decide_rows(out, labels, policy)
+    action, why = decide_rows(out, labels, policy)
     note = read_notes(out.attrs).get(str(column), {})
     kinds = validation_types(out, column, prefix, note)
     return ReportFacts(
@@ -84,7 +86,9 @@ def gather_facts(
         actions={name: int((action == name).sum()) for name in ACTIONS},
         reasons=list(reasons_not_valid(out, labels, bucket, optional(out, column, prefix, "error"))),
         retries=list(retries(out, labels)),
-        typos=list(typos(out, column, labels)),
+        typos=list(typos(out, column, labels, prefix)),
+        cleanable=int(why.str.endswith(AFTER_CLEANING).sum()),
+        several=int(why.str.endswith(USE_EXPLODE).sum()),
         flags={flag: int(out[labels[flag]].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
         domains=by_domain(out, column, top=TOP_DOMAINS, prefix=prefix),
     )
@@ -139,12 +143,14 @@ def retries(out: pd.DataFrame, labels: dict[str, Any]) -> Iterator[tuple[str, st
             yield str(reason), when, counts[str(reason)]
 
 
-def typos(out: pd.DataFrame, column: Hashable, labels: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+def typos(
+    out: pd.DataFrame, column: Hashable, labels: dict[str, Any], prefix: str | None
+) -> Iterator[tuple[str, str, int]]:
     """Mistyped domains and the domains probably meant, the most frequent first."""
     has = out[labels["suggestion"]].notna().to_numpy()
     pairs = pd.DataFrame(
         {
-            "typed": split_address(out[column][has])["domain"].to_numpy(),
+            "typed": split_address(addresses_of(out, column, prefix)[has])["domain"].to_numpy(),
             "meant": split_address(out[labels["suggestion"]][has])["domain"].to_numpy(),
         }
     )

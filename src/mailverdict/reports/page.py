@@ -142,8 +142,12 @@ def reasons(facts: ReportFacts) -> str:
 
 
 def next_steps(facts: ReportFacts) -> str:
-    """What may turn more rows into mailable ones: verifying again, and correcting typing errors."""
+    """What may turn more rows into mailable ones: cleaning, verifying again, and correcting typing errors."""
     parts = []
+    if facts.cleanable or facts.several:
+        rows = [("clean", f"{facts.cleanable:,}", "hold one address with something around it, or in another form")]
+        rows += [("explode", f"{facts.several:,}", "hold several addresses: one row for each")]
+        parts.append("<h2>Clean the list first</h2>" + table(("do", "rows", "because they"), rows, (1,)))
     if facts.retries:
         rows = [(text(reason.replace("_", " ")), f"{count:,}", text(when)) for reason, when, count in facts.retries]
         parts.append("<h2>Verify again</h2>" + table(("reason", "rows", "when"), rows, (1,)))

@@ -74,7 +74,7 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
     bucket = buckets(out, column, prefix)
     details = out[result_labels(out, column, prefix, ("details",))["details"]]
     counts = bucket.value_counts().reindex(list(BUCKETS), fill_value=0)
-    keys = address_keys(out[column])
+    keys = address_keys(addresses_of(out, column, prefix))
     addresses = keys.groupby(bucket.to_numpy(), observed=False).nunique().reindex(list(BUCKETS), fill_value=0)
     top = {name: top_value(details[(bucket == name).to_numpy()]) for name in BUCKETS}
     table = pd.DataFrame(
@@ -86,6 +86,17 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
         }
     )
     return table.rename_axis(index="bucket")
+
+
+def addresses_of(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Series[Any]:
+    """The cells, and in place of those that were cleaned the cleaned addresses."""
+    cells = out[column]
+    labels = result_labels(out, column, prefix, ("clean", "change"), must_exist=False)
+    if not all(label in out.columns for label in labels.values()):
+        return cells
+    cleaned = out[labels["clean"]].astype("string")
+    has_address = cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool)
+    return cells.astype(object).where(~has_address, cleaned.astype(object))
 
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
@@ -133,7 +144,7 @@ def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str
     {'x.example.org': 2, 'y.example.org': 1}
     """
     bucket = buckets(out, column, prefix).reset_index(drop=True)
-    domain = split_address(out[column])["domain"].astype(object).reset_index(drop=True)
+    domain = split_address(addresses_of(out, column, prefix))["domain"].astype(object).reset_index(drop=True)
     table = pd.crosstab(domain, bucket, dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
     table.insert(0, "rows", table.sum(axis=1))
     table = table.sort_index().sort_values("rows", ascending=False, kind="stable").head(top)
@@ -197,7 +208,7 @@ def by_address(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Da
     details = out[result_labels(out, column, prefix, ("details",))["details"]]
     table = pd.DataFrame(
         {
-            "address": address_keys(out[column]).to_numpy(),
+            "address": address_keys(addresses_of(out, column, prefix)).to_numpy(),
             "bucket": buckets(out, column, prefix).astype(object).to_numpy(),
             "details": details.astype(object).to_numpy(),
         }
@@ -232,6 +243,7 @@ class RunningCounts:
     reasons: Counter[str] = field(default_factory=Counter)  # rows that are not valid, by dominant reason or error code
     flags: Counter[str] = field(default_factory=Counter)  # rows by flag that is true
     suggestions: int = 0
+    cleaned: int = 0  # cells whose verdict is that of a repaired address
 
     def add(self, table: pa.Table, prefix: str) -> None:
         """Count a verified piece; `prefix` is that of its result columns."""
@@ -245,6 +257,8 @@ class RunningCounts:
                 self.flags[flag] += pc.sum(table[prefix + flag]).as_py() or 0
         if prefix + "suggestion" in table.column_names:
             self.suggestions += pc.count(table[prefix + "suggestion"]).as_py()
+        if prefix + "change" in table.column_names:
+            self.cleaned += pc.sum(pc.not_equal(text(table, prefix + "change"), "")).as_py() or 0
 
     @property
     def judged(self) -> int:
@@ -259,6 +273,7 @@ class RunningCounts:
             "why": dict(self.reasons.most_common()),
             "flags": {flag: self.flags[flag] for flag in FLAGS},
             "suggestions": self.suggestions,
+            "cleaned": self.cleaned,
         }
 
 
@@ -291,6 +306,8 @@ def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str
         lines.append(f"rows by flag: {flagged}")
     if counts.suggestions:
         lines.append(f"rows with a suggestion, probably mistyped: {counts.suggestions:,}")
+    if counts.cleaned:
+        lines.append(f"cells cleaned before the check: {counts.cleaned:,}")
     return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])
 
 

@@ -44,7 +44,7 @@ OTHER_COLUMNS = 8  # of the user's own columns shown beside the address; a file 
 LONGEST_CELL = 160
 Rows = npt.NDArray[np.int64]
 # The result columns of a file, as the command line writes them. The frame in the notebook has all columns.
-KEPT = (*(c.name for c in COLUMNS if c.in_core), "action", "action_why")
+KEPT = (*(c.name for c in COLUMNS if c.in_core), "clean", "change", "action", "action_why")
 
 
 class Listing:
@@ -62,8 +62,12 @@ class Listing:
 
     def cells(self, name: str) -> pd.Series[Any]:
         """A result column by its name without prefix; rows are numbered from 0."""
-        found: pd.Series[Any] = self.decided[label_of(self.column, None, name)]
+        found: pd.Series[Any] = self.decided[self.label(name)]
         return found.reset_index(drop=True)
+
+    def label(self, name: str) -> Any:
+        """The label of a result column."""
+        return label_of(self.column, None, name)
 
     def why(self) -> pd.Series[Any]:
         """The dominant reason, else the error code, else None."""
@@ -112,6 +116,8 @@ class Listing:
             "why": self.reasoning(),
             "did you mean": self.cells("suggestion"),
         }
+        if self.label("clean") in self.decided.columns:
+            found = {"cleaned": self.cells("clean").where(self.cells("change") != ""), **found}
         first = self.titled([address], found)
         return {**first, **found, **self.titled(others, {**first, **found})}
 
@@ -128,8 +134,8 @@ class Listing:
     @cached_property
     def ours(self) -> set[int]:
         """Positions of the result columns."""
-        names = (*(c.name for c in COLUMNS), "action", "action_why")
-        labels = {label_of(self.column, None, name) for name in names}
+        names = (*(c.name for c in COLUMNS), "clean", "change", "action", "action_why")
+        labels = {self.label(name) for name in names}
         return {at for at, name in enumerate(self.decided.columns) if name in labels}
 
     def reasoning(self) -> pd.Series[Any]:

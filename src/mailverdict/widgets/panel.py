@@ -254,6 +254,7 @@ class Panel:
             "column": frame.columns[at],
             "validation_type": self.form.kind.value,
             "columns": "all",
+            "clean": True,
             **self.settings,
         }
 
