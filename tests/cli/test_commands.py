@@ -50,7 +50,7 @@ def test_every_command_is_in_the_readme_or_the_help():
     names |= {group.name for group in app.registered_groups}
     assert names == {
         "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
-        "duplicates", "suppress",
+        "duplicates", "explode", "suppress",
     }  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def test_h_is_help(run, command):
 @pytest.mark.parametrize("command", [tables.verify, tables.plan])
 def test_defaults_are_those_of_the_library(command):
     parameters = inspect.signature(command).parameters
-    shared = (parameters.keys() & DEFAULTS.keys()) - {"columns"}  # a file also gets the error message
+    shared = (parameters.keys() & DEFAULTS.keys()) - {"clean"}  # on by default for files
     given = {name: parameters[name].default for name in shared}
     assert {**given, "refresh": tuple(given["refresh"])} == {name: DEFAULTS[name] for name in shared}
 

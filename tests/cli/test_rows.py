@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -123,3 +124,55 @@ def test_wrong_usage_is_one_line_and_status_2(run, quoted, tmp_path, arguments, 
     assert told.startswith("mailverdict: ")
     assert message in told
     assert told.count("\n") == 1
+
+
+MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy at firm.example", "", "di@firm.example; ed@firm.example"]
+
+
+def test_verify_repairs_each_cell_and_keeps_the_users_own(run, tmp_path):
+    path, out = tmp_path / "messy.csv", tmp_path / "out.csv"
+    pd.DataFrame({"email": MESSY, "n": range(len(MESSY))}).to_csv(path, index=False)
+    assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q")[0] == 0
+    rows = rows_of(out)
+    assert [row["email"] for row in rows] == MESSY
+    assert [row["email_clean"] for row in rows] == ["ada@firm.example", "bo@firm.example", "", "", ""]
+    assert [row["email_verdict"] for row in rows] == ["valid", "valid", "invalid", "", "invalid"]
+    assert rows[2]["email_suggestion"] == "cy@firm.example"
+    assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--no-clean")[0] == 0
+    rows = rows_of(out)
+    assert "email_clean" not in rows[0]
+    assert [row["email_verdict"] for row in rows] == ["invalid", "valid", "invalid", "", "invalid"]
+
+
+def test_plan_counts_the_repaired_addresses(run, tmp_path):
+    path = tmp_path / "messy.csv"
+    pd.DataFrame({"email": MESSY}).to_csv(path, index=False)
+    for option, unique in (("--clean", 2), ("--no-clean", 1)):
+        status, out, _ = run("plan", path, "-c", "email", "-t", "mx", "--json", option)
+        assert (status, json.loads(out)["unique"]) == (0, unique), option
+
+
+def test_explode_gives_each_address_a_row_and_keeps_the_other_cells(run, tmp_path):
+    path, out = tmp_path / "messy.csv", tmp_path / "out.csv"
+    pd.DataFrame({"email": MESSY, "note": ["-5.3e-05", "=x", "", "é", "a,b"]}).to_csv(path, index=False)
+    status, _, told = run("explode", path, "-c", "email", "-o", out)
+    assert (status, told) == (0, f"5 rows; rows after: 6\nwritten: {out}\n")
+    rows = rows_of(out)
+    assert [row["email"] for row in rows] == [*MESSY[:-1], "di@firm.example", "ed@firm.example"]
+    assert [row["note"] for row in rows] == ["-5.3e-05", "=x", "", "é", "a,b", "a,b"]
+    assert [row["email_part"] for row in rows] == ["1"] * 5 + ["2"]
+
+
+def test_verify_explodes_cleans_and_suppresses_in_this_order(run, tmp_path):
+    path, listed, out = tmp_path / "messy.csv", tmp_path / "list.txt", tmp_path / "out.csv"
+    pd.DataFrame({"email": MESSY, "n": range(len(MESSY))}).to_csv(path, index=False)
+    listed.write_text("ada@firm.example\ned@firm.example\n")
+    options = ("--explode", "--suppress", listed, "--policy", "balanced", "--json")
+    status, said, _ = run("verify", path, "-c", "email", "-t", "regex", "-o", out, *options)
+    assert status == 0
+    counts = json.loads(said)
+    assert [counts[name] for name in ("rows", "valid", "invalid", "missing", "cleaned")] == [6, 4, 1, 1, 1]
+    rows = rows_of(out)
+    assert [row["email_action"] for row in rows] == ["drop", "send", "review", "unchecked", "send", "drop"]
+    assert [row["email_suppressed"] for row in rows] == ["true", "false", "", "", "false", "true"]
+    assert [row["n"] for row in rows] == ["0", "1", "2", "3", "4", "4"]

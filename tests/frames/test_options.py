@@ -72,10 +72,10 @@ def test_notebooks_complete_arguments():
 
 @pytest.mark.parametrize("command", [verify, plan])
 def test_the_command_line_has_the_same_defaults(command):
-    """Repeated values are one text on the command line, and progress is --quiet."""
+    """Repeated values are one text on the command line, progress is --quiet, and cells are repaired by default."""
     shared = {name: default for name, default in keyword_arguments_of_command(command).items() if name in DEFAULTS}
     assert {"validation_type", "limit", "journal", "max_age", "offline"} <= set(shared)
-    expected = DEFAULTS | {"refresh": ""}
+    expected = DEFAULTS | {"refresh": "", "clean": True}
     assert shared == {name: expected[name] for name in shared}
 
 

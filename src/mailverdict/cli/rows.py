@@ -1,4 +1,4 @@
-"""Commands that add to the rows of a table file without verifying it: duplicates, suppress. No network."""
+"""Commands that add to the rows of a table file without verifying it: explode, duplicates, suppress. No network."""
 
 from __future__ import annotations
 
@@ -38,7 +38,41 @@ from .terminal import (
     print_status,
 )
 
-__all__ = ["duplicates", "suppress"]
+__all__ = ["duplicates", "explode", "suppress"]
+
+
+@app.command()
+def explode(
+    file: File,
+    column: ColumnName = None,
+    output: Output = None,
+    prefix: Prefix = None,
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    sheet: Sheet = None,
+    header: HasHeader = None,
+    strict: Strict = False,
+    in_place: InPlace = False,
+    escape_formulas: EscapeFormulas = False,
+    quiet: Quiet = False,
+) -> None:
+    """Give each address of a cell that holds several a row of its own; the other cells are repeated."""
+    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=False)
+    before = after = 0
+    with open_source(
+        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
+    ) as source:
+        name = pick_column(source, column)
+        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
+        with table_output.open() as write:
+            for piece in source.pieces():
+                exploded = mv.explode(piece, name, prefix=prefix)
+                before, after = before + len(piece), after + len(exploded)
+                write(exploded)
+    print_remarks(source, quiet=quiet)
+    if not quiet:
+        print_status(f"{before:,} rows; rows after: {after:,}")
+    print_written(output, quiet=quiet)
 
 
 @app.command()

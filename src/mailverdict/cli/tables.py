@@ -33,6 +33,7 @@ from ..reports.report import check_path
 from ..reports.summary import RunningCounts, render_counts
 from .terminal import (
     QUOTA,
+    Clean,
     ColumnName,
     Delimiter,
     Encoding,
@@ -81,6 +82,8 @@ def verify(
     prefix: Prefix = None,
     policy: PolicyName = None,
     report: Annotated[str | None, typer.Option(help="Report to write: .html or .xlsx.")] = None,
+    clean: Clean = True,
+    explode: Annotated[bool, typer.Option("--explode", help="First give each address of a cell its own row.")] = False,
     suppress: Annotated[
         str | None, typer.Option("--suppress", help="List of people who must not be mailed; marks their rows.")
     ] = None,
@@ -116,6 +119,7 @@ def verify(
     options = {
         "validation_type": validation_type,
         "columns": [*written, *COUNTED],
+        "clean": clean,
         "prefix": prefix,
         "limit": limit,
         "journal": parse_journal(journal),
@@ -135,11 +139,17 @@ def verify(
     ):
         name = pick_column(source, column)
         stream = PieceStream(name, stopper, backend=asked, **options)
-        added = [] if listed is None else ["suppressed"]
+        added = [
+            *(("part",) if explode else ()),
+            *(("clean", "change") if clean else ()),
+            *(() if listed is None else ("suppressed",)),
+        ]
         rows = VerifiedRows(source, name, prefix, [*written, *added], policy, for_report=report is not None)
         table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
         with table_output.open(lambda: stream.failure is not None) as write:
-            pieces = table_output.pieces([name])
+            pieces = source.pieces() if explode else table_output.pieces([name])
+            if explode:
+                pieces = (mv.explode(piece, name, prefix=prefix) for piece in pieces)
             if listed is not None:
                 pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
             for piece, _ in stream.verify(pieces):
@@ -194,7 +204,7 @@ class VerifiedRows:
     def add(self, piece: pa.Table) -> pa.Table:
         """Count a piece and return the columns to write."""
         self.counts.add(piece, self.label(""))
-        judged = (self.label(name) for name in (*COUNTED, "suppressed"))
+        judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
         results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
         if self.for_report:
             self.reported.append(results)
@@ -294,6 +304,7 @@ def plan(
     max_age: MaxAge = "30D",
     refresh: Refresh = "",
     offline: Offline = False,
+    clean: Clean = True,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
@@ -317,6 +328,7 @@ def plan(
         max_age=max_age,
         refresh=split_list(refresh),
         offline=offline,
+        clean=clean,
     )
     print(json.dumps(asdict(found), indent=2) if as_json else found)
 

@@ -66,6 +66,10 @@ Strict = Annotated[
 ]
 Raw = Annotated[bool, typer.Option("--raw", hidden=True, help="The default now: your cells are written as they are.")]
 InPlace = Annotated[bool, typer.Option("--in-place", help="Let the output replace the input file.")]
+Clean = Annotated[
+    bool,
+    typer.Option("--clean/--no-clean", help="Repair each cell first, and verify the repaired address (on by default)."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
 Email = Annotated[str, typer.Argument(help="The address.")]
