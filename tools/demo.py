@@ -18,11 +18,16 @@ from mailverdict.reports.summary import RunningCounts, render_counts
 ROOT = Path(__file__).parents[1]
 EXPORT = ROOT / "data" / "samples" / "crm_export.csv"
 RESULT = ROOT / "out" / "crm_verified.csv"
+UNSUBSCRIBED = ROOT / "data" / "samples" / "unsubscribed.txt"
 REPORT = ROOT / "out" / "crm_report.html"
 SANDBOX = "This demo uses the sandbox: made-up domains on this machine; no real server is asked."
 MESSY = {
-    "display name": r"\S <\S+@\S+>$",
+    "display name": r"^[^;]+ <\S+@\S+>$",
     "link": "^mailto:",
+    "label": "^E-Mail: ",
+    "HTML": "^<a href",
+    "sign in brackets": r"\[at\]",
+    "full-width sign": "\uff20",
     "no-break space": "\u00a0\\S|\\S\u00a0",
     "zero-width space": "\u200b",
     "two addresses": r"@.*[;,] .*@",
@@ -40,7 +45,7 @@ Do it yourself, in Python:
     import mailverdict as mv
 
     df = pd.read_csv("contacts.csv")
-    out = mv.verify(df, "email")               # asks the DNS, spends nothing
+    out = mv.verify(df, "email", clean=True)   # repairs each cell, then asks the DNS; spends nothing
     mv.summary(out, "email")
     mv.report(out, "email", "report.html")
     out.to_csv("verified.csv", index=False)
@@ -60,12 +65,13 @@ def main() -> None:
     df = pd.read_csv(EXPORT)
     show_mess(df)
     tidied = tidy(df)
+    marked = mark(tidied)
     with mv.sandbox.World() as world:
-        out = verify(tidied, world)
-        print(f"Without step 2 it would be {count_valid(df, world):,} valid rows.")
+        out = verify(marked, world)
+        print(f"Without the repairs it would be {count_valid(df, world):,} valid rows.")
         show_domains(out)
         show_reasons(out)
-        deep = ask_mailboxes(tidied, world)
+        deep = ask_mailboxes(marked, world)
     write(deep)
     print(YOURSELF)
 
@@ -104,20 +110,33 @@ def first(df: pd.DataFrame, mask: pd.Series[bool]) -> pd.DataFrame:
 
 
 def tidy(df: pd.DataFrame) -> pd.DataFrame:
-    """Show what `clean` does, and use its addresses."""
-    headline('2. mv.clean(df, "email"): removes what people and exports put around an address')
-    tidied = mv.clean(df, "email")
+    """Show what `explode` and `clean` do; the rows are those of `explode`."""
+    headline('2. mv.explode(df, "email"), mv.clean(df, "email"): one address a cell, without what is around it')
+    exploded = mv.explode(df, "email")
+    print(f"{len(df):,} rows become {len(exploded):,}: cells with several addresses are made rows.\n")
+    tidied = mv.clean(exploded, "email")
     changed = tidied[tidied["email_change"] != ""]
-    show(changed.drop_duplicates("email_change")[["email", "email_clean", "email_change"]].head(6))
+    show(changed.drop_duplicates("email_change")[["email", "email_clean", "email_change"]].head(8))
     print(f"\n{len(changed):,} cells cleaned. A domain is never changed; corrections are only suggested.")
-    return df.assign(email=tidied["email_clean"].fillna(df["email"]))
+    return exploded
+
+
+def mark(df: pd.DataFrame) -> pd.DataFrame:
+    """Mark duplicates and the rows on the suppression list."""
+    headline(f'3. mv.duplicates(df, "email"), mv.suppress(df, "email", "{UNSUBSCRIBED.relative_to(ROOT)}")')
+    marked = mv.suppress(mv.duplicates(df, "email"), "email", UNSUBSCRIBED)
+    repeated = marked[marked["email_duplicate_of"].notna()]
+    show(repeated.drop_duplicates("email_identity")[["email", "email_identity", "email_duplicate_of"]].head(4))
+    print(f"\n{len(repeated):,} rows repeat the mailbox of an earlier row; ", end="")
+    print(f"{marked['email_suppressed'].sum():,} rows are on the suppression list.")
+    return marked
 
 
 def verify(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
     """Verify the column and show the summary."""
-    headline('3. mv.verify(df, "email", validation_type="mx"): a verdict for every row')
+    headline('4. mv.verify(df, "email", clean=True, validation_type="mx"): a verdict for every row')
     began = perf_counter()
-    out: pd.DataFrame = mv.verify(df, "email", validation_type="mx", columns="all", backend=world.backend)
+    out: pd.DataFrame = mv.verify(df, "email", clean=True, validation_type="mx", columns="all", backend=world.backend)
     took = perf_counter() - began
     sum_up(out, ValidationType.MX)
     print(f"\n{len(out):,} rows, {world.dns.count():,} DNS queries, {took:.1f} s; one of the servers never answers.")
@@ -133,9 +152,9 @@ def sum_up(out: pd.DataFrame, validation_type: ValidationType) -> None:
 
 def ask_mailboxes(df: pd.DataFrame, world: mv.sandbox.World) -> pd.DataFrame:
     """Verify the mailboxes, and show the summary and the policy."""
-    headline('6. mv.verify(df, "email", validation_type="smtp"): does the mailbox exist?')
+    headline('7. mv.verify(df, "email", clean=True, validation_type="smtp"): does the mailbox exist?')
     began = perf_counter()
-    out: pd.DataFrame = mv.verify(df, "email", validation_type="smtp", columns="all", backend=world.backend)
+    out: pd.DataFrame = mv.verify(df, "email", clean=True, validation_type="smtp", columns="all", backend=world.backend)
     took = perf_counter() - began
     sum_up(out, ValidationType.SMTP)
     print(f"\n{took:.1f} s, no mail sent. What to do with each row, mv.split(out, 'email'):")
@@ -150,7 +169,7 @@ def count_valid(df: pd.DataFrame, world: mv.sandbox.World) -> int:
 
 def show_domains(out: pd.DataFrame) -> None:
     """The domains with the most rows that are not valid."""
-    headline('4. mv.by_domain(out, "email"): the domains with problems')
+    headline('5. mv.by_domain(out, "email"): the domains with problems')
     table = mv.by_domain(out, "email", top=len(out))[["rows", "valid", "invalid", "unknown"]]
     worst = (table["rows"] - table["valid"]).nlargest(8)
     show(table.loc[worst.index])
@@ -158,7 +177,7 @@ def show_domains(out: pd.DataFrame) -> None:
 
 def show_reasons(out: pd.DataFrame) -> None:
     """Print one row for each reason."""
-    headline("5. The reason for each row (columns email_verdict, email_error_message, email_suggestion)")
+    headline("6. The reason for each row (columns email_verdict, email_error_message, email_suggestion)")
     message = out["email_error_message"]
     masks = [out["email_suggestion"].notna(), *(message.str.contains(text, regex=False) for text in INSTRUCTIVE)]
     rows = pd.concat([first(out, mask) for mask in masks])

@@ -1,4 +1,4 @@
-"""Make the files in data/samples: one made-up CRM export in four formats.
+"""Make the files in data/samples: one made-up CRM export in four formats, and a suppression list.
 
 Run ``python -m tools.make_samples`` from the root of a checkout. The same seed gives the same files.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass, fields
@@ -63,6 +64,7 @@ class Contact:
     notes: str | None
 
 
+PLAIN_ADDRESS = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*@[a-z0-9-]+(\.[a-z0-9-]+)+")
 COLUMNS = tuple(field.name for field in fields(Contact))
 
 
@@ -203,6 +205,14 @@ def render_readme(contacts: Sequence[Contact]) -> bytes:
     return README.format(rows=len(contacts), seed=SEED, table=table).encode()
 
 
+def render_unsubscribed(contacts: Sequence[Contact]) -> bytes:
+    """Addresses of some contacts, in other spellings, and a domain: a suppression list as a sender keeps it."""
+    plain = [c.email for c in contacts if isinstance(c.email, str) and PLAIN_ADDRESS.fullmatch(c.email)]
+    spellings = (str.lower, str.upper, str, lambda email: f"<{email}>")
+    entries = [spellings[at % len(spellings)](email) for at, email in enumerate(plain[::37])]
+    return "\n".join(["# unsubscribed or complained, until 2026-02-28", "@trashmail.com", *entries, ""]).encode()
+
+
 README = """\
 # A made-up CRM export
 
@@ -214,8 +224,9 @@ README = """\
 | `crm_export_semicolon.csv` | as a German Excel writes it: semicolons, byte order mark, CRLF, `4,50`, `31.12.2025` |
 | `crm_export.xlsx` | with the types of a workbook: dates and numbers, some of them in the `email` column |
 | `crm_export.parquet` | with typed columns; `email` is text |
+| `unsubscribed.txt` | addresses, in other spellings, and a domain that must not be mailed |
 
-All four hold the same rows. Columns: `contact_id`, `first_name`, `last_name`, `company`, `country`, `email`,
+All four exports hold the same rows. Columns: `contact_id`, `first_name`, `last_name`, `company`, `country`, `email`,
 `billing_email`, `phone`, `created_at`, `newsletter`, `lifetime_value`, `notes`. Some notes hold markup or begin with
 `=`, `+` or `@`, as they do in the wild: whoever shows or exports them has to escape them.
 
@@ -246,6 +257,7 @@ FILES: dict[str, Callable[[Sequence[Contact]], bytes]] = {
     "crm_export_semicolon.csv": lambda contacts: render_csv(contacts, GERMAN_EXCEL),
     "crm_export.xlsx": render_xlsx,
     "crm_export.parquet": render_parquet,
+    "unsubscribed.txt": render_unsubscribed,
 }
 
 

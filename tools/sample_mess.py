@@ -30,6 +30,10 @@ WORLD_MAILBOXES = (
     "jürgen@müller-bau.example", "søren@cafe-zwölfuhr.de", "用户@中国.example", "дмитрий@cafe-zwölfuhr.de",
     "josé.peña@one.example", "ολγα@müller-bau.example", "renée@atelier-lumignon.fr", "björn@lindqvist-papper.se",
 )  # fmt: skip
+LABELS = ("E-Mail: {0}", "email: {0}", "Mail - {0}", "e-mail: {0}", "work: {0}", "correo: {0}", "courriel : {0}")
+HTML = ('<a href="mailto:{0}">{0}</a>', "{0}<br>", "{1}&#64;{2}", "<b>{0}</b>")
+BRACKETS = ("{1} [at] {2}", "{1}[at]{2}", "{1} {{at}} {2}", "{1}(at){2}")
+BESIDE = ("{0} (work)", "{0}, Tel. +49 30 23125 555", "{0} - prefers e-mail", "{0}; n/a", "({0})")
 ZERO_WIDTH = ("\u200b", "\ufeff", "\u2060", "\u00ad")
 BROKEN: tuple[Callable[[Person], str], ...] = (
     lambda p: p.local,
@@ -98,6 +102,15 @@ def two_addresses(dice: Dice, person: Person) -> Cell:
     return dice.turn("two", ("{}; {}", "{}, {}", "{} / {}", "{}\n{}")).format(person.email, second)
 
 
+def two_with_names(dice: Dice, person: Person) -> Cell:
+    return f"{person.first} {person.family} <{person.email}>; Office <office@{person.domain}>"
+
+
+def in_form(stream: str, forms: tuple[str, ...]) -> MakeCell:
+    """A cell with the address in each of the forms in turn."""
+    return lambda dice, person: dice.turn(stream, forms).format(person.email, person.local, person.domain)
+
+
 def invisible(dice: Dice, person: Person) -> Cell:
     at = dice.below(len(person.local) + 1)
     return person.email[:at] + dice.turn("invisible", ZERO_WIDTH) + person.email[at:]
@@ -129,7 +142,7 @@ def date_cell(dice: Dice, person: Person) -> Cell:
 # The remaining cells, up to ROWS, are ordinary addresses. The rows of the file are shuffled.
 MESS: tuple[Mess, ...] = (
     # Valid addresses with a property worth knowing
-    Mess("role account", 60, BUSINESS, lambda d, p: f"{d.word(ROLES)}@{p.domain}", "names a function, not a person"),
+    Mess("role account", 66, BUSINESS, lambda d, p: f"{d.word(ROLES)}@{p.domain}", "names a function, not a person"),
     Mess(
         "disposable",
         36,
@@ -169,9 +182,15 @@ MESS: tuple[Mess, ...] = (
         "the separator of a list came along",
     ),
     Mess("invisible character", 10, ANYBODY, invisible, "zero-width characters cannot be seen and break the address"),
+    Mess("label", 14, ANYBODY, in_form("label", LABELS), "the name of the field came along"),
+    Mess("HTML", 8, ANYBODY, in_form("html", HTML), "copied from the source of a web page"),
+    Mess("full-width sign", 6, ANYBODY, lambda d, p: f"{p.local}\uff20{p.domain}", "typed with an East Asian keyboard"),
+    Mess("sign in brackets", 8, ANYBODY, in_form("bracket", BRACKETS), "written so that robots do not read it"),
+    Mess("words beside", 10, ANYBODY, in_form("beside", BESIDE), "a note or a phone number in the same cell"),
     Mess("in quotes", 6, ANYBODY, lambda d, p: d.pick(("'{}'", '"{}"')).format(p.email), "quoted twice on the way"),
     # Not an address
     Mess("two in one", 10, ANYBODY, two_addresses, "two addresses where one belongs"),
+    Mess("two with names", 6, BUSINESS, two_with_names, "the recipients of a message, pasted"),
     Mess("malformed", 36, ANYBODY, lambda d, p: d.turn("broken", BROKEN)(p), "typed wrongly, or something else"),
     Mess("phone number", 8, ANYBODY, lambda d, p: fictional_number(d, "DE"), "typed into the wrong field"),
     Mess("number", 6, ANYBODY, number_cell, "a phone number that a spreadsheet made a number of, 4.93023E+11 in CSV"),

@@ -160,5 +160,8 @@ class SeriesAccessor:
     @property
     def is_well_formed(self) -> pd.Series[Any]:
         """Whether each cell is a well-formed address; NA for empty cells. Uses no network."""
-        out = self.verify(validation_type="regex", columns=["verdict"], progress=False)
+        from .verify import start  # noqa: PLC0415 - loads when first used
+
+        # `verify` would warn that some cells can be cleaned, which is not asked for here
+        out = start(self._series, validation_type="regex", columns=["verdict"]).result()
         return (out["verdict"] == "valid").astype("boolean").mask(out["verdict"].isna())
