@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mailverdict as mv
 from mailverdict.checks.syntax.address import is_well_formed, observe_syntax
-from mailverdict.frames.clean import repair_column
-from mailverdict.frames.repair import MAX_CELL, REPAIRS, repair_cell, suggest_plain
+from mailverdict.frames.clean import read_plain, repair_column
+from mailverdict.frames.repair import MAX_CELL, REPAIRS, RepairedCell, repair_cell, suggest_plain
 
 PATH = Path(__file__).parents[1] / "cases" / "messy_cells.csv"
 with PATH.open(newline="", encoding="utf-8") as file:
@@ -187,6 +187,38 @@ def test_a_thousand_addresses_are_all_found():
 def test_a_cell_that_may_have_been_cut_is_not_repaired():
     cell = ("x " * MAX_CELL)[: MAX_CELL - 20] + " ada@firm.com.example"
     assert mv.clean([cell])["clean"].isna().all()
+
+
+FRAMES = st.sampled_from(
+    ["{}", "<{}>", "Ada Lovelace <{}>", '"Lovelace, Ada" <{}>;', "mailto:{}", "MAILTO:{}?subject=Hi there", "Email: {}",
+     "work:{}", "* {}", "- {}", "{};", "{}.,", "'{}'", '"{}"', "{} (work)", "{} (at)", "Ada <{}>", "Mail:{};", "- {};",
+     "At Dot <{}>", '"a" <{}>', "mailto:{}?subject=ada,bob", "{}?x=1", "Contact: '{}'"]
+)  # fmt: skip
+PLAIN = st.one_of(
+    st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,5}@[A-Za-z0-9.-]{1,6}\.[A-Za-z]{1,3}", fullmatch=True),
+    st.sampled_from(["ada@firm.com", "Ada@FIRM.com", "ada@gmial.com", "_x000D_ada@firm.com", "a_x000D_b@firm.com"]),
+)
+
+
+@given(st.lists(st.builds(str.format, FRAMES, PLAIN), min_size=1, max_size=8, unique=True))
+@example(["a_x000D_b@firm.com;", "mailto:ada@firm.com?subject=Hi there", "- ada@firm.com;"])
+def test_the_frequent_forms_are_read_in_a_column_as_one_by_one(cells):
+    refused = [cell for cell in cells if not is_well_formed(cell.strip())]
+    plain, left = read_plain(pa.array(refused, pa.string()))
+    for at, cell in enumerate(refused):
+        alone = repair_cell(cell)
+        if plain.address[at].as_py() is not None:
+            assert (plain.address[at].as_py(),) == alone.addresses
+            assert plain.change[at].as_py() == ";".join(alone.changes)
+        elif at not in left:
+            assert alone == RepairedCell()
+
+
+@given(CELLS | st.text(max_size=12))
+def test_a_text_without_a_sign_holds_nothing(cell):
+    plain, left = read_plain(pa.array([cell], pa.string()))
+    if not len(left) and plain.address[0].as_py() is None:
+        assert repair_cell(cell) == RepairedCell()
 
 
 @pytest.mark.parametrize(

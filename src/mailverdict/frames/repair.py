@@ -500,10 +500,10 @@ def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
         words = WORD.findall(around)
         if FORMULA_OR_LINK.search(around):
             yield "link"
-        elif words and all(word.lower().strip(".-") in LABELS for word in words):
-            yield "label"
         elif WRAPPING.search(around):
             yield "unwrapped"
+        elif words and all(word.lower().strip(".-") in LABELS for word in words):
+            yield "label"
         elif words and not all(word.rstrip(".").isdigit() for word in words):
             yield "words"
         else:
@@ -515,6 +515,7 @@ def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
 # --- suggestions ----------------------------------------------------------------------------------------------------
 
 LONGEST_GUESS = 320  # characters of a text for which an address is guessed
+MAX_SIGNS = 3  # at signs; more are not one that was typed twice
 AT_GUESS = re.compile(
     r"\s{0,5}[\[({<]\s{0,3}(?:a|arroba|arobase|arobas|chiocciola|snabel-a|apenstaartje|małpa|собака|klammeraffe|æt)"
     r"\s{0,3}[\])}>]\s{0,5}|\s{1,5}(?:at|arroba|arobase|chiocciola|собака|malpa|małpa)\s{1,5}|(?<=\w)[-_*|]at[-_*|](?=\w)",
@@ -522,6 +523,8 @@ AT_GUESS = re.compile(
 )
 DOT_GUESS = re.compile(r"\s{1,5}(?:dot|punkt|point|punto|ponto)\s{1,5}", re.IGNORECASE)
 BLANK_FOR_DOT = re.compile(r"(@[\w.\-]{1,200})\s(com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z", re.IGNORECASE)
+BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
+SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
 PROVIDER_ENDS = {
     "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
     "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
@@ -536,30 +539,33 @@ PREFIX = re.compile(
 
 def suggest_repair(text: str) -> str | None:
     """The address that was probably meant; None if that is not clear."""
-    if len(text) > LONGEST_GUESS:
+    if len(text) > LONGEST_GUESS or text.count("@") > MAX_SIGNS or text.startswith("@") or text.endswith("@"):
         return None
-    guess = DOT_GUESS.sub(".", AT_GUESS.sub("@", text))
+    guess = text
     if "@" not in guess:
-        guess = replace_other_sign(guess)
-    guess = re.sub(r"@{2,}", "@", guess).strip(" ,;:.<>()[]\"'")
-    guess = BLANK_FOR_DOT.sub(r"\1.\2", re.sub(r"\s{0,5}([@.])\s{0,5}", r"\1", guess))
-    guess = re.sub(r"\.{2,}", ".", guess.replace(",", "."))
-    if any(map(str.isspace, guess)) or guess.count("@") != 1:
+        guess = replace_other_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
+    guess = SIGNS_TWICE.sub("@", guess).strip(" ,;:.<>()[]\"'")
+    if guess.count("@") != 1:
         return None
+    if BLANK.search(guess):
+        guess = BLANK_FOR_DOT.sub(r"\1.\2", SIGN_WITH_BLANKS.sub(r"\1", DOT_GUESS.sub(".", guess)))
+        if BLANK.search(guess):
+            return None
+    guess = DOTS_TWICE.sub(".", guess.replace(",", "."))
     local, _, domain = guess.partition("@")
     local, domain = local.strip("."), domain.strip(".").lower()
     if domain in PROVIDER_ENDS:
         domain = f"{domain}.{PROVIDER_ENDS[domain]}"
     domain = UNDOTTED.get(domain, domain)
-    seen = observe_syntax(f"{local}@{domain}")
-    if not seen.ok:
+    if not is_well_formed(f"{local}@{domain}"):
         return None
-    meant = suggest_domain(seen.ascii_domain or "")
-    return canonical_form(f"{local}@{meant or domain}")
+    return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
 
 
 def replace_other_sign(text: str) -> str:
-    """Write an at sign for ``#`` and, before a well-known provider, for ``2`` or a quote."""
+    """Write an at sign for ``#`` and, before a well-known provider, for ``2`` or a quote, if there is none."""
+    if "@" in text:
+        return text
     if text.count("#") == 1 and not text.startswith("#"):
         return text.replace("#", "@")
     for label, end in PROVIDER_ENDS.items():

@@ -433,7 +433,7 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     -----
     UserWarning
         If something made the results less certain than they look, or malformed rows hold an address
-        that can be read (only the first 20,000 distinct malformed cells are looked at).
+        that can be read (not all are counted where there are many).
 
     Examples
     --------

@@ -27,6 +27,9 @@ LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
 LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
 PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
 PLAIN_ANY_CASE = re.compile(PLAIN.pattern, re.IGNORECASE | re.ASCII)
+# Every ASCII text that is accepted has this form; most texts that are refused do not (RFC 5322 section 3.2.3).
+ATOM = r"[a-z0-9_!#$%&'*+\-/=?^`{|}~]+"
+POSSIBLE = re.compile(rf"{ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})+", re.IGNORECASE | re.ASCII)
 RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
 SHORTEST_LOCAL, SHORTEST_DOMAIN = "a", "b.c"  # never the reason why an address is too long
 
@@ -65,7 +68,9 @@ def is_well_formed(text: str) -> bool:
     >>> is_well_formed("Ada@Web.DE"), is_well_formed("ada@web")
     (True, False)
     """
-    plain = PLAIN_ANY_CASE.fullmatch(text) if len(text) <= MAX_OCTETS else None
+    if len(text) > MAX_OCTETS or (text.isascii() and not POSSIBLE.fullmatch(text)):
+        return False
+    plain = PLAIN_ANY_CASE.fullmatch(text)
     if plain is not None and "--" not in (domain := plain[2].lower()) and not f".{domain}".endswith(RESERVED):
         return True
     return accept(text) is not None
