@@ -288,6 +288,8 @@ def read_plain(texts: pa.StringArray) -> tuple[RepairedColumn, npt.NDArray[np.in
     address = np.full(len(texts), None, object)
     change = np.full(len(texts), "", object)
     left = np.flatnonzero(pc.match_substring_regex(texts, SIGNS).to_numpy(zero_copy_only=False))
+    escaped = pc.match_substring(texts.take(pa.array(left)), "_x00").to_numpy(zero_copy_only=False)
+    left, with_escapes = left[~escaped], left[escaped]  # of which `repair_cell` removes some
     for name, pattern in PLAIN_FORMS:
         found = pc.struct_field(pc.extract_regex(texts.take(pa.array(left)), pattern), "address")
         is_found = found.is_valid()
@@ -303,7 +305,9 @@ def read_plain(texts: pa.StringArray) -> tuple[RepairedColumn, npt.NDArray[np.in
     addresses = pa.array(address, pa.string())
     count = addresses.is_valid().cast(pa.int32())
     unclear = pa.array(np.zeros(len(texts), np.bool_))
-    return RepairedColumn(addresses, suggest_many(addresses), pa.array(change, pa.string()), count, unclear), left
+    return RepairedColumn(addresses, suggest_many(addresses), pa.array(change, pa.string()), count, unclear), np.sort(
+        np.concatenate([left, with_escapes])
+    )
 
 
 def suggest_many(addresses: pa.StringArray) -> pa.StringArray:

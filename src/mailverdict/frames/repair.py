@@ -173,7 +173,8 @@ TAG = re.compile(
 CUT_TAG = re.compile(r"<a\s[^<>]{0,2000}$", re.IGNORECASE)
 HREF = re.compile(r"mailto:(?://)?([^\"'>\s?]{1,400})", re.IGNORECASE)
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-FULL_STOPS = dict.fromkeys(map(ord, "。｡．﹒"), ".")
+# Characters that NFKC would not make into the ones meant: full stops, and the raised digit of a footnote.
+TRANSLATED = dict.fromkeys(map(ord, "。｡．﹒"), ".") | dict.fromkeys(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), " ")
 OPEN, CLOSE = r"[\[({<«【]", r"[\])}>»】]"
 AT_WORD = re.compile(rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE)
 DOT_WORD = re.compile(
@@ -195,7 +196,8 @@ def remove_invisible(text: str) -> str:
 def decode_html(text: str) -> str:
     """Replace entities by their characters and tags by blanks; the address of a mailto link stays."""
     if "&" in text and ";" in text:
-        text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
+        for _ in range(2):  # exports escape what was escaped before
+            text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if "<" in text:
         text = CUT_TAG.sub(replace_tag, TAG.sub(replace_tag, text))
     return remove_invisible(text)
@@ -209,7 +211,7 @@ def replace_tag(tag: re.Match[str]) -> str:
 
 
 def unify_width(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(FULL_STOPS)).strip()
+    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(TRANSLATED)).strip()
 
 
 def unify_at_sign(text: str) -> str:
@@ -348,6 +350,8 @@ def ends_here(text: str, end: int) -> bool:
         return not (next_one.isalnum() or next_one in ("_", "-"))
     if after == "-":
         return not next_one or next_one in "->"
+    if after == "_":
+        return not text[end : end + MAX_LOCAL].strip("_")
     if after in "`~&":
         return not next_one or next_one.isspace() or after == "&"
     return not after.isascii() and (not next_one or next_one.isspace())
@@ -533,7 +537,7 @@ PROVIDER_ENDS = {
 }  # fmt: skip
 UNDOTTED = {label + end: f"{label}.{end}" for label, end in PROVIDER_ENDS.items()}
 PREFIX = re.compile(
-    r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)=|\w{1,20}：)(.{3,254})"
+    r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)=|\w{0,20}：)(.{3,254})"
 )
 
 
