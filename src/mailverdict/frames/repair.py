@@ -288,6 +288,8 @@ def address_at(text: str, at: int, earliest: int) -> Place | None:
     start, end = first + local.start(), domain.end()
     if start == first > earliest or not (starts_here(text, start, earliest) and ends_here(text, end)):
         return None
+    if text[start] == "_" and text[end : end + 1] == "_":
+        return None  # perhaps both are emphasis
     address = text[start:end]
     return Place(start, end, address) if is_well_formed(address) and not mixes_scripts(address) else None
 
