@@ -1,5 +1,7 @@
 """Choosing a file."""
 
+import gzip
+
 import pytest
 
 from mailverdict.errors import InputError
@@ -29,21 +31,36 @@ def test_one_way_of_opening_a_path_is_enough(tmp_path):
     assert read == ["b.csv"]
 
 
-def test_a_bad_upload_leaves_what_was_there_and_offers_encodings(contacts):
-    audit = ready(contacts, validation_type="regex")
+def test_a_guessed_encoding_is_shown_and_can_be_changed():
+    audit = Audit(validation_type="regex")
     audit._panel.picker.upload.value = (upload("old.csv", "who,mail\nJürgen,a@b.example\n".encode("cp1252")),)
-    assert "old.csv, line 2: byte 0xfc is not utf-8" in said(audit)
-    assert "--" not in said(audit), "there is no command line here"
-    assert audit._panel.source.frame is contacts
-    assert audit._panel.picker.encoding.layout.display is None
-    audit._panel.picker.encoding.value = "cp1252"
     audit.wait(30)
     assert audit._panel.source.frame["who"].tolist() == ["Jürgen"]
-    assert said(audit) == ""
+    assert "encoding: cp1252 (guessed)" in audit._panel.picker.taken.value
+    assert audit._panel.picker.encoding.layout.display is None
+    audit._panel.picker.encoding.value = "cp1251"
+    audit.wait(30)
+    assert audit._panel.source.frame["who"].tolist() == ["Jьrgen"]
     audit._panel.picker.upload.value = (upload("new.csv", "who,mail\nJürgen,a@b.example\n".encode()),)
     assert audit._panel.source.frame["who"].tolist() == ["Jürgen"], "the encoding was the last file's"
     assert audit._panel.picker.encoding.layout.display == "none"
     audit.wait(30)
+
+
+def test_a_bad_upload_keeps_the_loaded_table_and_offers_encodings(contacts):
+    audit = ready(contacts, validation_type="regex")
+    audit._panel.picker.upload.value = (upload("old.csv", b"PK\x03\x04 not a table"),)
+    assert "old.csv" in said(audit)
+    assert "--" not in said(audit), "there is no command line here"
+    assert audit._panel.source.frame is contacts
+    assert audit._panel.picker.encoding.layout.display is None
+
+
+def test_a_compressed_file_is_uploaded():
+    audit = Audit(validation_type="regex")
+    audit._panel.picker.upload.value = (upload("a.csv.gz", gzip.compress(b"mail\nada@example.org\n")),)
+    audit.wait(30)
+    assert audit._panel.source.frame["mail"].tolist() == ["ada@example.org"]
 
 
 def test_strangers_open_no_paths():

@@ -143,9 +143,10 @@ def render_asked(validation_type: str, meaning: str) -> str:
     return f'<span class="mv-soft">{text(ASKS[ValidationType(validation_type)])}; {text(meaning)}.</span>'
 
 
-def render_source(name: str, rows: int, columns: int) -> str:
-    """The name and size of the loaded table."""
-    return f"<b>{text(name)}</b>: {rows:,} rows, {columns:,} columns"
+def render_source(name: str, rows: int, columns: int, remarks: Sequence[str] = ()) -> str:
+    """The name and size of the loaded table, and what was guessed or found odd."""
+    notes = "".join(f'<br><span class="mv-soft">{text(each)}</span>' for each in remarks)
+    return f"<b>{text(name)}</b>: {rows:,} rows, {columns:,} columns{notes}"
 
 
 def render_quota(backend: str, quota: Quota | None, *, is_known: bool) -> str:

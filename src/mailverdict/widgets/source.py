@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -14,7 +15,8 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.files.readers import KINDS, ReadOptions, guess_column, open_kind, open_table
+from ..frames.files.readers import COMPRESSIONS, KINDS, guess_column, open_table
+from ..frames.files.table_file import TableFile
 from ..frames.text_column import read_values
 from .controls import LABEL, Quiet, button, choice, line, row, show
 from .render import render_head, render_hint, render_source
@@ -25,6 +27,7 @@ SAMPLE_ROWS = 2_000
 EXAMPLES = 3  # cells shown beside a column
 LONGEST_LABEL = 60
 FROM_MEMORY = "data frame"
+COMMAND_LINE = re.compile("; give another with --[a-z]+")
 # Nullable dtypes, so that integers and booleans with missing values are written back unchanged.
 TYPES = {
     pa.int64(): pd.Int64Dtype(),
@@ -40,6 +43,7 @@ class Source:
 
     name: str
     frame: pd.DataFrame
+    remarks: tuple[str, ...] = ()  # what was guessed or found odd when a file was read
 
     @cached_property
     def labels(self) -> list[str]:
@@ -100,7 +104,7 @@ def read_path(path: str | Path, encoding: str | None = None) -> Source:
     """Read a table file."""
     try:
         with open_table(Path(path).expanduser(), encoding=encoding) as table:
-            return from_pieces(readable(Path(path).name), list(table.pieces()))
+            return read_whole(readable(Path(path).name), table)
     except (OSError, ValueError, RuntimeError) as exc:
         if isinstance(exc, InputError):
             raise
@@ -110,29 +114,27 @@ def read_path(path: str | Path, encoding: str | None = None) -> Source:
 def read_upload(upload: Mapping[str, Any], encoding: str | None = None) -> Source:
     """Read an uploaded file; its name is not trusted."""
     name = readable(str(upload["name"]).replace("\\", "/").rpartition("/")[2]) or "the file"
-    suffix = PurePosixPath(name).suffix.lower()
-    if suffix not in KINDS:
-        raise InputError(f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}")
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
-        copy = Path(folder) / f"upload{suffix}"
+        copy = Path(folder, "upload").with_suffix("".join(PurePosixPath(name).suffixes[-2:]))
         copy.write_bytes(upload["content"])
-        with open_kind(copy, KINDS[suffix], ReadOptions(encoding=encoding), name) as table:
-            return from_pieces(name, list(table.pieces()))
+        with open_table(copy, encoding=encoding, name=name) as table:
+            return read_whole(name, table)
 
 
-def from_pieces(name: str, pieces: Sequence[pa.Table]) -> Source:
-    """Join the pieces of a file; one without rows is an error."""
-    whole = pa.concat_tables(pieces)
-    if not len(whole):
+def read_whole(name: str, table: TableFile) -> Source:
+    """Read all rows of an opened file; one without rows is an error."""
+    rows = pa.concat_tables(list(table.pieces()))
+    if not len(rows):
         raise InputError(f"{name} has a header line but no rows")
-    frame: pd.DataFrame = whole.to_pandas(types_mapper=TYPES.get)
-    return Source(name, frame)
+    frame: pd.DataFrame = rows.to_pandas(types_mapper=TYPES.get)
+    remarks = (COMMAND_LINE.sub("", each) for each in (*table.remarks, *table.final_remarks()))
+    return Source(name, frame, tuple(remarks))
 
 
 LARGEST_UPLOAD = "9 MB"  # a message of 10 MiB is what Jupyter's server takes by default; it drops larger ones silently
 # Of text files from elsewhere, the likeliest first. What a byte order mark says is found out.
 ENCODINGS = (
-    ("UTF-8, or as the file says", ""),
+    ("as found in the file", ""),
     ("Western European, Windows (cp1252)", "cp1252"),
     ("Western European, Unix (latin-9)", "iso8859-15"),
     ("Western European, old Mac (mac-roman)", "mac-roman"),
@@ -159,7 +161,7 @@ class FilePicker:
         self.tried: tuple[str, float] | None = None  # a click on Open comes with leaving the box: one reading is enough
         self.quiet = Quiet()
         self.upload = w.FileUpload(
-            accept=",".join(KINDS),
+            accept=",".join((*KINDS, *COMPRESSIONS)),
             description="Choose a file",
             icon="",
             tooltip=f"Upload a table from this computer, up to {LARGEST_UPLOAD}",
@@ -220,7 +222,7 @@ class FilePicker:
             self.read(self.reader)
 
     def read(self, reader: Callable[[str | None], Source]) -> None:
-        """Read a file; if that fails, offer the choice of an encoding, which is often the reason."""
+        """Read a file; offer the choice of an encoding where it was guessed, and where reading failed."""
         self.reader = reader
         self.show_message("Reading the file…", "plain")
         try:
@@ -229,13 +231,14 @@ class FilePicker:
             show(self.encoding, is_shown=True)
             self.show_message(str(exc).replace("as in --encoding", "above, as in"), "failed")
             return
-        show(self.encoding, is_shown=bool(self.encoding.value))
+        is_guessed = any(each.startswith("encoding: ") for each in source.remarks)
+        show(self.encoding, is_shown=is_guessed or bool(self.encoding.value))
         self.show_message("", "plain")
         self.on_source(source)
 
     def show_source(self, source: Source) -> None:
         """Show what was loaded."""
-        self.taken.value = render_source(source.name, *source.frame.shape)
+        self.taken.value = render_source(source.name, *source.frame.shape, source.remarks)
 
     def set_running(self, *, is_running: bool) -> None:
         """Disable the controls during a run."""

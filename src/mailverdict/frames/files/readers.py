@@ -81,30 +81,33 @@ def open_table(
     sheet: str | None = None,
     has_header: bool | None = None,
     is_strict: bool = False,
+    name: str | None = None,
 ) -> TableFile:
     """Open a table file, or standard input as CSV for ``"-"``; use the result in a ``with`` statement.
 
+    Messages use `name`, by default the path.
     Raises `InputError` if the file does not exist, is a directory, is empty, or is not of the kind that its name says.
     """
     options = ReadOptions(encoding, delimiter, sheet, has_header, is_strict)
     if str(path) == STDIN:
         return open_stdin(options)
     found = Path(path)
+    name = name or str(found)
     if found.is_dir():
-        raise InputError(f"{found} is a directory; give a file")
+        raise InputError(f"{name} is a directory; give a file")
     if not found.exists():
-        raise InputError(f"{found}: no such file")
+        raise InputError(f"{name}: no such file")
     is_packed = found.suffix.lower() in COMPRESSIONS
     ending = Path(found.stem).suffix.lower() or member_ending(found) if is_packed else found.suffix.lower()
     kind = KINDS.get(ending)
     if kind is None:
         raise InputError(
-            f"{found}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
+            f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
             f"and {', '.join(COMPRESSIONS)} after them"
         )
     if is_packed:
-        return open_copy(unpack(found, str(found), ending), kind, options, str(found))
-    return open_kind(found, kind, options, str(found))
+        return open_copy(unpack(found, name, ending), kind, options, name)
+    return open_kind(found, kind, options, name)
 
 
 def open_copy(path: Path, kind: str, options: ReadOptions, name: str) -> TableFile:
