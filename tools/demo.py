@@ -68,7 +68,7 @@ def main() -> None:
     marked = mark(tidied)
     with mv.sandbox.World() as world:
         out = verify(marked, world)
-        print(f"Without the repairs it would be {count_valid(df, world):,} valid rows.")
+        print(f"Without clean=True, {count_valid(df, world):,} rows would be valid.")
         show_domains(out)
         show_reasons(out)
         deep = ask_mailboxes(marked, world)
