@@ -68,6 +68,17 @@ def test_its_numbers_are_those_of_summary_and_split(out):
     assert facts.validation_types == {"mx": "valid means that the domain can receive mail, not that the mailbox exists"}
 
 
+def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
+    cells = ["i.pinewick@@firm.example", "ada@firm,example", "ada@gmial.com", "bob@gmial.com"]
+    checked = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", clean=True)
+    facts = gather_facts(checked, "email", find_policy("balanced"), datetime.now(UTC))
+    assert sorted(facts.typos) == [
+        ("firm,example", "firm.example", 1),
+        ("gmial.com", "gmail.com", 2),
+        ("i.pinewick@@firm.example", "i.pinewick@firm.example", 1),
+    ]
+
+
 MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy@firm.example; di@firm.example", "bo@FIRM.example", "nobody"]
 
 
@@ -82,6 +93,8 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     cleaned = mv.verify(frame, "email", validation_type="regex", clean=True)
     facts = gather_facts(cleaned, "email", find_policy("balanced"), datetime.now(UTC))
     assert (facts.cleanable, facts.several, facts.actions["send"]) == (0, 1, 3)
+    assert facts.cleaned == 2
+    assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
     assert mv.by_domain(cleaned, "email").loc["firm.example", "valid"] == 3
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
@@ -21,6 +22,7 @@ from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, addresses_
 __all__ = ["ReportFacts", "gather_facts"]
 
 TOP_DOMAINS, TOP_TYPOS = 15, 20
+LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 # When verifying again is likely to help, by reason.
 RETRY_WHEN = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
@@ -49,7 +51,8 @@ class ReportFacts:
     actions: dict[str, int]  # rows by action; always all five
     reasons: list[tuple[str, str, int]]  # why rows are not simply valid: reason, its meaning, rows
     retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
-    typos: list[tuple[str, str, int]]  # mistyped domain, the domain probably meant, rows
+    typos: list[tuple[str, str, int]]  # mistyped domain (or address), what was probably meant, rows
+    cleaned: int  # rows whose verdict is that of a repaired address
     cleanable: int  # rows that `clean` would repair
     several: int  # rows that hold several addresses
     flags: dict[str, int]  # rows by flag that is true
@@ -87,6 +90,7 @@ def gather_facts(
         reasons=list(reasons_not_valid(out, labels, bucket, optional(out, column, prefix, "error"))),
         retries=list(retries(out, labels)),
         typos=list(typos(out, column, labels, prefix)),
+        cleaned=count_cleaned(out, column, prefix),
         cleanable=int(why.str.endswith(AFTER_CLEANING).sum()),
         several=int(why.str.endswith(USE_EXPLODE).sum()),
         flags={flag: int(out[labels[flag]].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
@@ -146,14 +150,24 @@ def retries(out: pd.DataFrame, labels: dict[str, Any]) -> Iterator[tuple[str, st
 def typos(
     out: pd.DataFrame, column: Hashable, labels: dict[str, Any], prefix: str | None
 ) -> Iterator[tuple[str, str, int]]:
-    """Mistyped domains and the domains probably meant, the most frequent first."""
+    """Mistyped domains and the domains probably meant, the most frequent first; addresses where the domain is right."""
     has = out[labels["suggestion"]].notna().to_numpy()
+    typed, meant = (
+        texts[has].astype("string") for texts in (addresses_of(out, column, prefix), out[labels["suggestion"]])
+    )
+    domains = [split_address(texts)["domain"].fillna("") for texts in (typed, meant)]
+    differ = (domains[0] != domains[1]).to_numpy(bool)
     pairs = pd.DataFrame(
         {
-            "typed": split_address(addresses_of(out, column, prefix)[has])["domain"].to_numpy(),
-            "meant": split_address(out[labels["suggestion"]][has])["domain"].to_numpy(),
+            "typed": np.where(differ, domains[0], typed.str.slice(0, LONGEST_TYPED)),
+            "meant": np.where(differ, domains[1], meant.str.slice(0, LONGEST_TYPED)),
         }
     )
     counted = pairs.value_counts().head(TOP_TYPOS).reset_index(name="rows")
-    for typed, meant, count in counted.itertuples(index=False, name=None):
-        yield str(typed), str(meant), int(count)
+    for wrong, right, count in counted.itertuples(index=False, name=None):
+        yield str(wrong), str(right), int(count)
+
+
+def count_cleaned(out: pd.DataFrame, column: Hashable, prefix: str | None) -> int:
+    """Rows whose cleaned address differs from the cell."""
+    return int((addresses_of(out, column, prefix).astype("string") != out[column].astype("string")).fillna(False).sum())

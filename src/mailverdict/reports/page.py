@@ -178,5 +178,7 @@ def method(facts: ReportFacts) -> str:
         named = ", ".join(f"{text(source)} {count:,}" for source, count in facts.sources.items())
         lines.append(f"Answers came from: {named}.")
     lines.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")
-    lines.append("Suggestions are guesses from the spelling of the domain; no address was changed.")
+    if facts.cleaned:
+        lines.append(f"{facts.cleaned:,} cells were cleaned first: what stood around the address was removed.")
+    lines.append("Suggestions are guesses from the spelling and were not applied.")
     return f'<h2>Method</h2><p class="soft">{" ".join(lines)}</p>'

@@ -207,6 +207,7 @@ def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
     yield ("e-mail audit", facts.column)
     yield ("made at (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}")
     yield ("rows", facts.rows)
+    yield ("cells cleaned before the check", facts.cleaned)
     yield ("rows with an address", facts.addressed)
     yield ("of these can be mailed", f"{facts.mailable:.1%}", f"policy {facts.policy}")
     for title, counts in (("verdict", facts.buckets), ("action", facts.actions), ("flag", facts.flags)):
