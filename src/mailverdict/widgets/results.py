@@ -35,6 +35,10 @@ TABLE: dict[str, Any] = {
 NOTHING = np.empty(0, np.int64)
 Callback = Callable[[Callable[[], None]], Callable[..., None]]
 
+ESCAPING = (
+    "In a CSV, a message that a spreadsheet would run as a formula gets an apostrophe; your own cells stay as they are."
+)
+
 
 class Results:
     """The lower half of an audit, hidden until there are results."""
@@ -106,7 +110,7 @@ class Results:
         yield row(self.back, self.number, self.place, self.on)
         yield w.HTML(render_head("Download"))
         yield row(self.which, self.format, self.make)
-        yield w.HTML(render_hint("Text that a spreadsheet would run as a formula gets an apostrophe."))
+        yield w.HTML(render_hint(ESCAPING))
         yield self.saved
 
     def connect(self, callback: Callback) -> None:
