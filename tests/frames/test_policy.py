@@ -79,6 +79,7 @@ ADVICE = [
     ("Ada <ada@firm.com>", "review", "would be ada@firm.com after cleaning"),
     ("ada@firm.com; bob@firm.com", "review", "holds 2 addresses: use explode"),
     ("ada@firm.com; bob lovelace@firm.com", "review", "not with certainty"),
+    ("ada@gmail,com", "review", "did you mean ada@gmail.com?"),
     ("ada@firm.com", "send", "no problem"),
     ("nobody", "drop", "cannot receive mail"),
     ("a@b@c", "drop", "cannot receive mail"),
@@ -99,8 +100,8 @@ def test_a_malformed_cell_that_holds_an_address_is_never_dropped(name):
     ):
         assert (cell, got) == (cell, action)
         assert reason in why
-    assert len(mv.split(out, "email", policy=name).review) == 3
-    assert mv.report(out, "email", policy=name)._facts.actions["review"] == 3
+    assert len(mv.split(out, "email", policy=name).review) == 4
+    assert mv.report(out, "email", policy=name)._facts.actions["review"] == 4
 
 
 @pytest.mark.filterwarnings("ignore:.*malformed:UserWarning")

@@ -171,7 +171,7 @@ def repair_column(
 
 
 def advise(texts: pa.StringArray) -> pa.StringArray:
-    """What to do with each malformed text that holds an address; null for others and for well-formed texts."""
+    """What to do with each malformed text that holds or suggests an address; null for all other texts."""
     stripped = pc.utf8_trim_whitespace(texts)
     refused = pc.invert(observe_column(stripped).ok)
     advice = [advise_cell(repair_text(text)) for text in texts.filter(refused).to_pylist()]
@@ -186,6 +186,8 @@ def advise_cell(found: RepairedCell) -> str | None:
         return f"holds {len(found.addresses)} {USE_EXPLODE}"
     if found.addresses:
         return f"would be {found.addresses[0]} {AFTER_CLEANING}"
+    if found.suggestion is not None:
+        return f"probably mistyped: did you mean {found.suggestion}?"
     return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
 
 

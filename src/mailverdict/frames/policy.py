@@ -47,7 +47,7 @@ class Policy:
     change the verdict only for ``smtp``). A flag takes precedence over a reason, a reason over a
     verdict alone, and a row that is dropped for its verdict stays dropped. A row whose verdict no
     selector names is reviewed; a row without a verdict is unchecked. A malformed cell in which an
-    address or several can be read is always reviewed and never dropped.
+    address or several can be read, or that suggests one, is always reviewed and never dropped.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ class Policy:
     send, review, retry, drop : iterable of str
         Selectors of each action.
     review_suggestions : bool
-        Whether a row with a suggestion is reviewed, so that a typing error is corrected and not dropped.
+        Whether a well-formed address with a suggestion is reviewed, so that a typing error is corrected and not
+        dropped. A malformed cell with a suggestion is always reviewed.
 
     Raises
     ------
@@ -257,7 +258,7 @@ def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tu
 
 
 def advise_rows(rows: dict[str, pd.Series[Any]], is_invalid: pd.Series[bool]) -> pd.Series[Any]:
-    """What to do with each malformed cell that holds an address; a verdict on a cleaned address is not concerned."""
+    """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     advice = pd.Series([None] * len(is_invalid), dtype=object)
     if "clean" in rows and "error_message" in rows:
         is_invalid = is_invalid & ~is_of_cleaned(rows)
