@@ -173,8 +173,8 @@ class TestDelimited:
         assert rows_of(path, delimiter=",")[0] == rows
 
     def test_the_delimiter_is_guessed_outside_quotes(self):
-        assert guess_delimiter('"a,b,c";"d";"e"\n1,2') == ";"
-        assert guess_delimiter("email") == ","
+        assert guess_delimiter(b'"a,b,c";"d";"e"\n1,2', is_last=True) == ";"
+        assert guess_delimiter(b"email", is_last=True) == ","
         assert parse_delimiter("\\t") == "\t"
 
 

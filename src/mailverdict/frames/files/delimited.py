@@ -19,7 +19,8 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import InputError
-from .lines import ADDRESS_LIKE, Rows, align, split_rows, unquote
+from .header import HEAD_ROWS, find_start, is_plain_address
+from .lines import Rows, align, split_rows, unquote
 from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
 __all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
@@ -63,6 +64,7 @@ class Dialect:
 
     encoding: str | None = None
     delimiter: str | None = None
+    likely_delimiter: str | None = None  # by the file's ending
     has_header: bool | None = None
     is_strict: bool = False  # refuse rows of a wrong length and bytes that are not in the encoding
 
@@ -111,9 +113,9 @@ def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> Del
         if needs_copy(encoding.name, given.delimiter):
             raise InputError(f"{name} seems to be {encoding.name}; give --encoding {encoding.name} and its --delimiter")
     mark = len(encoding.mark) if encoding.wide is None else 0
-    lead, header, delimiter = read_first_row(path, name, encoding.name, mark, given.delimiter)
-    first = [decode_cell(unquote(cell), encoding.name) for cell in header.row(0)] if len(header) else []
-    has_header = not any(map(is_address, first)) if given.has_header is None else given.has_header
+    head = read_head(path, name, encoding.name, mark, given)
+    lead, header, delimiter, has_header = head.lead, head.rows, head.delimiter, head.has_header
+    first = [decode_cell(unquote(cell), encoding.name) for cell in header.row(0)]
     if has_header and any("\0" in each for each in first):
         raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
     if has_header and not any(first):
@@ -140,6 +142,11 @@ def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> Del
     opened.first_line = 1 + count_lines(lead) + (count_lines(line + line_end) if has_header else 0)
     if scan.quotes % 2 == 1:  # quick to count; a lone quote within a cell is not an error
         opened.check_quotes()
+    if head.title_lines:
+        opened.remarks.append(
+            f"the header is line {opened.first_line - count_lines(line + line_end)}; the lines before it are a title, "
+            "which is not part of the table (--header: line 1 is the header)"
+        )
     opened.remark_on(encoding, given, scan)
     return opened
 
@@ -325,25 +332,51 @@ def parse_delimiter(text: str) -> str:
     return found
 
 
-def guess_delimiter(text: str) -> str:
-    """The delimiter that is most frequent in the first line, outside quotes."""
-    line = next(iter(text.splitlines()), "")
-    outside = "".join(line.split('"')[::2])
-    return max(DELIMITERS, key=outside.count)
+def guess_delimiter(data: bytes, *, is_last: bool) -> str:
+    """The delimiter with which most of the first rows have an address, and as many cells as the header."""
+    return max(DELIMITERS, key=lambda each: delimiter_score(head_texts(data, each.encode(), "latin-1", is_last=is_last)))
 
 
-def read_first_row(path: Path, name: str, encoding: str, start: int, given: str | None) -> tuple[bytes, Rows, bytes]:
-    """Blank lines at the beginning, the first row with the blank lines after it, and the delimiter."""
-    delimiter = None if given is None else parse_delimiter(given).encode()
+def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
+    table = rows[find_start(rows)[0] :]
+    width = len(table[0]) if table else 1
+    if width == 1:
+        return 0.0, 0.0, 0
+    addresses = sum(any(map(is_plain_address, row)) for row in table)
+    return addresses / len(table), sum(len(row) == width for row in table) / len(table), width
+
+
+def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -> list[list[str]]:
+    """The cells of the first rows."""
+    rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).without_blank_lines()
+    if not len(rows):
+        rows = split_rows(data, delimiter, is_last=is_last).without_blank_lines()
+    return [[decode_cell(unquote(cell), encoding) for cell in rows.row(i)] for i in range(min(HEAD_ROWS, len(rows)))]
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first row of a table, and what is before it."""
+
+    lead: bytes  # lines before the first row
+    title_lines: int  # how many of them are a title
+    rows: Rows  # from the first row on; blank lines belong to the row before them
+    delimiter: bytes
+    has_header: bool
+
+
+def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) -> Head:
+    """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
+    delimiter = None if given.delimiter is None else parse_delimiter(given.delimiter).encode()
     with path.open("rb") as file:
         file.seek(start)
         data = b""
         while True:
             block = file.read(SAMPLE if len(data) < SAMPLE else BLOCK)
             data += block
-            lead = data[: len(data) - len(data.lstrip(b"\r\n"))]
+            lead, named = read_lead(data)
             body = data[len(lead) :]
-            used = delimiter or guess_delimiter(decode_cell(body[:BLOCK], encoding)).encode()
+            used = delimiter or named or find_delimiter(body, given.likely_delimiter, is_last=not block)
             rows = split_rows(body, used, is_last=not block)
             if len(rows.without_blank_lines()) > 1 or not block:
                 break
@@ -351,17 +384,34 @@ def read_first_row(path: Path, name: str, encoding: str, start: int, given: str 
                 break
             if len(data) > 2 * BLOCK:
                 raise InputError(f"{name}: the first line is longer than {BLOCK:,} bytes, or a quote is not closed")
-    columns = int(rows.counts()[0]) if len(rows) else 0
-    if columns > 1:
-        rows = rows.without_blank_lines()
     if not len(rows):
         problem = "ends inside quotes: it is truncated, or a quote is not doubled" if body else "has no header line"
         raise InputError(f"{name} {problem}")
-    return lead, rows, used
+    at, has_header = find_start(head_texts(body, used, encoding, is_last=not block))
+    if given.has_header is not None:
+        at, has_header = 0, given.has_header
+    title = b""
+    if at:
+        title = body[: int(rows.without_blank_lines().line_starts[at])]
+        rows = split_rows(body[len(title) :], used, is_last=not block)
+    if rows.counts()[0] > 1:
+        rows = rows.without_blank_lines()
+    return Head(lead + title, count_lines(title), rows, used, has_header)
 
 
-def is_address(text: str) -> bool:
-    return ADDRESS_LIKE.fullmatch(text.encode("utf-8", "replace")) is not None
+def read_lead(data: bytes) -> tuple[bytes, bytes | None]:
+    """Blank lines at the beginning, with the line by which Excel is given the delimiter, and that delimiter."""
+    match = re.match(rb'[\r\n]*(?:"?sep=([^"\r\n])"?(?:[\r\n]+|\Z))?', data, re.IGNORECASE)
+    return (b"", None) if match is None else (match[0], match[1])
+
+
+def find_delimiter(data: bytes, likely: str | None, *, is_last: bool) -> bytes:
+    """The likely one if it is in the first row, otherwise the one that fits best."""
+    if likely is not None:
+        rows = head_texts(data, likely.encode(), "latin-1", is_last=is_last)
+        if delimiter_score(rows)[2]:
+            return likely.encode()
+    return guess_delimiter(data, is_last=is_last).encode()
 
 
 def count_lines(data: bytes) -> int:
@@ -511,7 +561,7 @@ class DelimitedFile(TableFile):
         if encoding.wide is None and not is_clean:
             self.remark_on_bytes(given)
         if encoding.tail:
-            self.remarks.append(f"{len(encoding.tail)} bytes at the end are less than a character; they are kept")
+            self.remarks.append(f"{count(len(encoding.tail), 'byte')} at the end: less than a character, kept")
         if self.is_strict:
             for _ in self.blocks():
                 pass

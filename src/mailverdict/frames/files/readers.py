@@ -67,10 +67,8 @@ class ReadOptions:
     has_header: bool | None = None
     is_strict: bool = False  # refuse a CSV with rows of a wrong length or bytes that are not in its encoding
 
-    def dialect(self, delimiter: str | None = None) -> Dialect:
-        return Dialect(
-            self.encoding, delimiter if self.delimiter is None else self.delimiter, self.has_header, self.is_strict
-        )
+    def dialect(self, likely_delimiter: str | None = None) -> Dialect:
+        return Dialect(self.encoding, self.delimiter, likely_delimiter, self.has_header, self.is_strict)
 
 
 def open_table(

@@ -1,0 +1,64 @@
+"""Find out from the first rows of a file where its table begins, and whether that row is a header."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["EMAIL_NAME", "HEAD_ROWS", "find_start", "has_address", "is_plain_address"]
+
+HEAD_ROWS = 50  # rows looked at
+TITLE_ROWS = 20  # rows before a header, at most
+ADDRESS = re.compile(r"[^\s@]@[^\s@]|\S\s*[\[({]\s*at\s*[\])}]\s*\S", re.IGNORECASE)
+PLAIN_ADDRESS = re.compile(r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>]+@[^\s<>]+>\s*')
+PLACEHOLDER = re.compile(r"(?i)n\.?/?a\.?|#n/a|null|nan|nil")
+NUMBER = re.compile(r"[+\-]?\d[\d .,:/\-]*")
+# What the column of addresses is called, also beside other words: "E-mail", "email_address", "Work Email".
+EMAIL_NAME = re.compile(
+    r"(?i)(?:.*[^a-z])?(?:e[-_ ]?mails?|mails?|correos?|courriels?|adres(?:se)?[-_ ]?e?[-_ ]?mail|メール|邮箱|電子郵件)"
+    r"(?:[^a-z].*|address(?:es)?|adressen?)?|mailadressen?|メールアドレス|電子メール|电子邮件|электронная почта|почта"
+)
+
+
+def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
+    """The position of the table's first row, and whether that is a header; rows before it are a title.
+
+    >>> find_start([["Contacts of 2026"], ["name", "email"], ["Ada", "ada@example.org"]])
+    (1, True)
+    >>> find_start([["Ada", "ada@example.org"], ["Bob", "bob@example.org"]])
+    (0, False)
+    """
+    if not rows or is_data(rows[0], rows[1:]):
+        return 0, not rows
+    width = Counter(map(len, rows)).most_common(1)[0][0]
+    if width < 2 or is_half_filled(rows[0], width) or any(EMAIL_NAME.fullmatch(cell) for cell in rows[0]):
+        return 0, True
+    for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
+        if has_address(row):
+            break
+        if len(row) == width and is_half_filled(row, width) and any(map(has_address, rows[at + 1 :])):
+            return at, True
+    return 0, True
+
+
+def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
+    """Whether the first row is no header: it has an address, or a gap where the other rows have one."""
+    if has_address(row):
+        return True
+    has_number = any(NUMBER.fullmatch(cell) for cell in row)
+    gaps = [i for i, c in enumerate(row) if PLACEHOLDER.fullmatch(c.strip()) or (has_number and not c.strip())]
+    return any(i < len(other) and is_plain_address(other[i]) for i in gaps for other in others)
+
+
+def is_half_filled(row: Sequence[str], width: int) -> bool:
+    return 2 * sum(not cell.isspace() and cell != "" for cell in row) > width
+
+
+def has_address(row: Sequence[str]) -> bool:
+    return any(ADDRESS.search(cell) for cell in row)
+
+
+def is_plain_address(cell: str) -> bool:
+    """Whether a cell is one address, without a delimiter in it."""
+    return PLAIN_ADDRESS.fullmatch(cell) is not None
