@@ -176,3 +176,12 @@ def test_verify_explodes_cleans_and_suppresses_in_this_order(run, tmp_path):
     assert [row["email_action"] for row in rows] == ["drop", "send", "review", "unchecked", "send", "drop"]
     assert [row["email_suppressed"] for row in rows] == ["true", "false", "", "", "false", "true"]
     assert [row["n"] for row in rows] == ["0", "1", "2", "3", "4", "4"]
+
+
+def test_duplicates_reads_a_column_of_categories(run, tmp_path):
+    path = tmp_path / "in.parquet"
+    cells = pd.Categorical(["ada@firm.example", "ada@firm.example", None])
+    pd.DataFrame({"email": cells}).to_parquet(path)
+    status, _, told = run("duplicates", path, "-o", tmp_path / "out.csv")
+    assert status == 0
+    assert "distinct mailboxes: 1; rows that repeat an earlier one: 1" in told

@@ -11,7 +11,7 @@ import typer
 import mailverdict as mv
 
 from ..frames.columns import label_of
-from ..frames.files.writers import FormulaColumns
+from ..frames.files.writers import FormulaColumns, to_plain
 from .tables import (
     TableOutput,
     check_output,
@@ -101,9 +101,8 @@ def duplicates(
     ) as source:
         name = pick_column(source, column)
         at = source.columns.index(name)
-        cells = pa.chunked_array(
-            [chunk for piece in source.pieces([name]) for chunk in piece.column(at).chunks], pa.string()
-        )
+        # A column with dictionaries has another one in each piece.
+        cells = pa.chunked_array([chunk for p in source.pieces([name]) for chunk in to_plain(p.column(at)).chunks])
         found = mv.duplicates(pa.table({name: cells}), name, prefix=prefix).drop_columns([name])
         table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
         done = 0

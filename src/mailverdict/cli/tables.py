@@ -26,7 +26,7 @@ from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, explain_gue
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
 from ..frames.files.table_file import LINE, TableFile
-from ..frames.files.writers import FormulaColumns, check_target, create_table
+from ..frames.files.writers import FormulaColumns, check_target, create_table, to_plain
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
@@ -318,7 +318,7 @@ def plan(
     ) as source:
         name = pick_column(source, column)
         at = source.columns.index(name)
-        cells = pa.chunked_array([c for piece in source.pieces() for c in piece.column(at).chunks])
+        cells = pa.chunked_array([c for piece in source.pieces([name]) for c in to_plain(piece.column(at)).chunks])
     found = mv.plan(
         cells,
         validation_type=validation_type,
@@ -459,6 +459,8 @@ class TableOutput:
             return Path(str(self.written))
 
         found = self.source.format
+        if found.sheet is not None and Path(self.path).suffix.lower() == ".xlsx":
+            self.source.remarks.append("the workbook is written anew with its values, without formulas and formats")
         with create_table(
             self.path,
             delimiter=found.delimiter,
@@ -494,4 +496,5 @@ def show_counts(counts: RunningCounts, validation_type: str, *, as_json: bool, q
         print(json.dumps(counts.to_dict(), ensure_ascii=False, indent=2))
     elif not quiet:
         lines = render_counts(counts, ValidationType(validation_type))
-        print_status(f"{counts.rows:,} rows, {counts.judged:,} with a verdict by {validation_type}\n{lines}")
+        rows = "1 row" if counts.rows == 1 else f"{counts.rows:,} rows"
+        print_status(f"{rows}, {counts.judged:,} with a verdict by {validation_type}\n{lines}")

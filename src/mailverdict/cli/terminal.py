@@ -49,7 +49,9 @@ ResolverAt = Annotated[
 ]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
-Sheet = Annotated[str | None, typer.Option("--sheet", help="Sheet of an XLSX; by default the first that is not empty.")]
+Sheet = Annotated[
+    str | None, typer.Option("--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden.")
+]
 EscapeFormulas = Annotated[
     bool,
     typer.Option(

@@ -367,6 +367,20 @@ class TestCompressed:
             archive.writestr("a.tsv", "id\temail\n1\tada@example.org\n2\t\n")
         assert rows_of(path) == (ROWS, ["id", "email"])
 
+    def test_folders_in_a_zip_file_do_not_count(self, tmp_path):
+        path = tmp_path / "x.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("inner/", "")
+            archive.writestr("inner/contacts.csv", "id,email\n1,ada@example.org\n2,\n")
+        assert rows_of(path) == (ROWS, ["id", "email"])
+
+    @pytest.mark.parametrize(("names", "told"), [(["a.png"], "holds 'a.png'"), ([], "holds no file")])
+    def test_a_zip_file_without_a_table_is_told(self, tmp_path, names, told):
+        with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+            for name in names:
+                archive.writestr(name, "x")
+        assert f"x.zip: {told}; give a zip file with one table in it" in fault_of(tmp_path / "x.zip")
+
     def test_a_workbook_is_not_packed_again(self, tmp_path):
         with (
             pytest.raises(InputError, match=r"a \.xlsx file is compressed already; leave out \.gz"),
@@ -404,6 +418,20 @@ class TestGuessedColumn:
         full = ["a@x.org", "b@x.org"]
         assert guess_column({**dict.fromkeys(written, full), "mail": ["a@x.org", ""]}) == "mail"
         assert guess_column({"mail_clean": full, "id": [1, 2]}) == "mail_clean"
+
+    @pytest.mark.parametrize(
+        "cells", [["a@b.org; c@d.org"], ["Email: a@b.org"], ["ada [at] b.org"], ["; ".join(["a@b.org"] * 1_000)]]
+    )
+    def test_messy_cells_are_addresses_too(self, cells):
+        assert guess_column({"note": ["call ada@b.org on Monday"], "contact": cells}) == "contact"
+
+    def test_the_name_decides_where_there_are_no_cells(self):
+        assert guess_column({"name": [], "E-Mail": []}) == "E-Mail"
+        assert guess_column({"name": ["Ada"], "email": [None]}) == "email"
+        with pytest.raises(ColumnError):
+            guess_column({"name": ["Ada"], "email": ["none"]})
+        with pytest.raises(ColumnError):
+            guess_column({"email": [], "work email": []})
 
     def test_only_the_first_rows_are_looked_at(self):
         late = [None] * SAMPLE_ROWS + ADDRESSES

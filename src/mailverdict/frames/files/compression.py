@@ -9,30 +9,40 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import pyarrow as pa
 
 from ...errors import InputError
 
-__all__ = ["COMPRESSIONS", "member_ending", "pack", "unpack"]
+__all__ = ["COMPRESSIONS", "describe_members", "member_ending", "pack", "unpack"]
 
+T = TypeVar("T")
 CHUNK = 1 << 20
 MAX_RATIO = 200  # unpacked to packed; tables of real data have less than 50
 ALWAYS_ALLOWED = 16 << 20  # unpacked bytes for which the ratio does not matter
 DAMAGED = (OSError, EOFError, lzma.LZMAError, zlib.error, zipfile.BadZipFile, pa.ArrowException, NotImplementedError)
 
 
+def members_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The files of an archive, without folders and what macOS adds."""
+    return [each for each in archive.infolist() if not each.is_dir() and "__MACOSX/" not in each.filename]
+
+
+def list_members(members: Sequence[zipfile.ZipInfo]) -> str:
+    names = ", ".join(repr(each.filename)[:60] for each in members[:5]) + (", ..." if len(members) > 5 else "")
+    return f"holds {len(members)} files ({names})" if len(members) > 1 else f"holds {names or 'no file'}"
+
+
 @contextmanager
 def read_zip(path: Path) -> Iterator[IO[bytes]]:
     with zipfile.ZipFile(path) as archive:
-        members = [each for each in archive.infolist() if not each.is_dir() and "__MACOSX/" not in each.filename]
+        members = members_of(archive)
         if len(members) != 1:
-            names = ", ".join(repr(each.filename)[:60] for each in members[:5])
-            raise InputError(f"holds {len(members)} files ({names}); give a zip file with one table in it")
+            raise InputError(f"{list_members(members)}; give a zip file with one table in it")
         if members[0].flag_bits & 1:
             raise InputError("is encrypted; unpack it first")
         with archive.open(members[0]) as member:
@@ -75,16 +85,25 @@ def unpack(path: Path, name: str, ending: str) -> Path:
     return copy
 
 
+def describe_members(path: Path) -> str:
+    """What a zip file holds, for an error message."""
+    return with_archive(path, lambda archive: list_members(members_of(archive)))
+
+
 def member_ending(path: Path) -> str:
     """The ending of the file in a zip file, as ``.csv``; empty where that is not clear."""
     if path.suffix.lower() != ".zip":
         return ""
+    endings = with_archive(path, lambda archive: {Path(each.filename).suffix.lower() for each in members_of(archive)})
+    return endings.pop() if len(endings) == 1 else ""
+
+
+def with_archive(path: Path, read: Callable[[zipfile.ZipFile], T]) -> T:
     try:
         with zipfile.ZipFile(path) as archive:
-            endings = {Path(each).suffix.lower() for each in archive.namelist() if "__MACOSX/" not in each}
+            return read(archive)
     except DAMAGED as exc:
         raise InputError(f"{path} cannot be unpacked: it is damaged, or its ending is wrong ({exc})") from exc
-    return endings.pop() if len(endings) == 1 else ""
 
 
 @contextmanager

@@ -54,8 +54,9 @@ STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japa
 # Code pages that are guessed. Western first: where nothing speaks for another one, it is what Excel saves.
 LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
 OTHERS = ["cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1253", "cp1255", "cp1256", "cp874"]
+DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII
 WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")  # as second bytes of characters
-CLEARLY_BETTER = 0.02  # less chaos than with the first Latin code page
+CLEARLY_BETTER = 0.1  # less chaos than with the first Latin code page
 
 
 @dataclass(frozen=True)
@@ -289,10 +290,13 @@ def guess_encoding(sample: bytes) -> str:
         return "utf-8"  # with a few damaged characters
     from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
 
-    alone = len(re.findall(rb"(?<![\x80-\xff])[\x80-\xff](?![\x80-\xff])", sample))
-    is_latin = 2 * alone > len(re.findall(rb"[\x80-\xff]", sample))  # accents among ASCII letters
+    words = b"".join(re.findall(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*", sample))
+    is_latin = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(words)  # accents among ASCII letters
+    runs = re.findall(rb"[\x80-\xff]+", sample)
+    is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
+    likely = LATIN if is_latin else DOUBLE_BYTES if is_double else OTHERS
     plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
-    matches = {match.encoding: match for match in from_bytes(plain, cp_isolation=LATIN if is_latin else OTHERS)}
+    matches = {match.encoding: match for match in from_bytes(plain, cp_isolation=likely)}
     if not matches:
         return "cp1252" if is_latin or not decodes(sample, "cp1251") else "cp1251"
     best: str = next(iter(matches))
@@ -334,7 +338,9 @@ def parse_delimiter(text: str) -> str:
 
 def guess_delimiter(data: bytes, *, is_last: bool) -> str:
     """The delimiter with which most of the first rows have an address, and as many cells as the header."""
-    return max(DELIMITERS, key=lambda each: delimiter_score(head_texts(data, each.encode(), "latin-1", is_last=is_last)))
+    return max(
+        DELIMITERS, key=lambda each: delimiter_score(head_texts(data, each.encode(), "latin-1", is_last=is_last))
+    )
 
 
 def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 import shutil
 import sys
 import tempfile
@@ -22,8 +21,9 @@ import pyarrow.parquet
 from ...errors import ColumnError, InputError, MissingExtraError
 from ..columns import CLEAN_COLUMNS, COLUMNS, listed
 from ..text_column import read_values
-from .compression import COMPRESSIONS, member_ending, unpack
+from .compression import COMPRESSIONS, describe_members, member_ending, unpack
 from .delimited import Dialect, open_delimited
+from .header import EMAIL_NAME, HEAD_ROWS, find_start
 from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
 __all__ = [
@@ -52,8 +52,11 @@ KINDS = {
 }
 SAMPLE_ROWS = 2_000  # looked at to guess the column
 MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
-ADDRESS_LIKE = r"^\S+@\S+\.\S+$|<\S+@\S+>"
-ADDRESS_LIKE_CELL = re.compile(ADDRESS_LIKE)
+ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
+    r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
+    r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
+)
+LONGEST_CELL = 1 << 16  # characters of a cell, which may hold many addresses
 EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
 
 
@@ -98,6 +101,8 @@ def open_table(
     is_packed = found.suffix.lower() in COMPRESSIONS
     ending = Path(found.stem).suffix.lower() or member_ending(found) if is_packed else found.suffix.lower()
     kind = KINDS.get(ending)
+    if kind is None and is_packed and found.suffix.lower() == ".zip":
+        raise InputError(f"{found}: {describe_members(found)}; give a zip file with one table in it")
     if kind is None:
         raise InputError(
             f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
@@ -168,8 +173,8 @@ class ParquetFile(TableFile):
 class WorkbookSheet(TableFile):
     """A sheet of an XLSX file, read whole: it has about a million rows at most."""
 
-    def __init__(self, path: Path, name: str, table: pa.Table, sheet: str) -> None:
-        super().__init__(path, name, table.column_names, FileFormat(sheet=sheet))
+    def __init__(self, path: Path, name: str, table: pa.Table, sheet: str, title: Sequence[Sequence[Any]]) -> None:
+        super().__init__(path, name, table.column_names, FileFormat(sheet=sheet, title=title))
         self.table = table
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
@@ -181,18 +186,23 @@ def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
     """Read a sheet; its first row is the header unless an address is in it."""
     stamp = stamp_of(path)
     sheet, names, rows = read_sheet(path, name, given.sheet)
-    header = [cell_text(cell) or "" for cell in rows[0]] if rows else []
-    has_address = any(ADDRESS_LIKE_CELL.search(cell) for cell in header)
-    has_header = not has_address if given.has_header is None else given.has_header
-    if not any(header):
-        raise InputError(f"{name} has no header line")
-    width = len(header) if has_header else max(map(len, rows))
+    head = [[cell_text(cell) or "" for cell in row] for row in rows[:HEAD_ROWS]]
+    start, has_header = find_start(head) if given.has_header is None else (0, given.has_header)
+    title, rows = rows[:start], rows[start:]
+    if not head or not any(head[start]):
+        raise InputError(f"{name} has no header line" + (f" in sheet {sheet!r}" if len(names) > 1 else ""))
+    width = len(rows[0]) if has_header else max(map(len, rows))
     body = rows[1:] if has_header else rows
     padded = ([*row, *[None] * width][:width] for row in body)
     columns = zip(*padded, strict=True) if body else [()] * width
-    labels = header if has_header else [f"column_{i}" for i in range(1, width + 1)]
-    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), sheet)
+    labels = head[start] if has_header else [f"column_{i}" for i in range(1, width + 1)]
+    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), sheet, title)
     opened.watch(path, stamp)
+    if title:
+        opened.remarks.append(
+            f"the header is row {start + 1}; the rows before it are a title, which is not part of the table "
+            "(--header: row 1 is the header)"
+        )
     if len(names) > 1 and given.sheet is None:
         opened.remarks.append(f"sheet {sheet!r} of {', '.join(map(repr, names))}; give another with --sheet")
     if not has_header:
@@ -201,9 +211,12 @@ def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
 
 
 def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str], list[list[Any]]]:
-    """The name of the sheet, by default of the first that is not empty, all names, and its cells as Python values."""
+    """The name of the sheet, all names, and its cells as Python values.
+
+    By default it is the first that is not empty, of those that are not hidden if there are any.
+    """
     try:
-        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
+        from python_calamine import CalamineError, CalamineWorkbook, SheetVisibleEnum  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise MissingExtraError("reading XLSX", "excel") from exc
     try:
@@ -213,7 +226,8 @@ def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str]
             raise InputError(f"{name} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}")
         if not names:
             raise InputError(f"{name} has no sheet")
-        for found in names if sheet is None else [sheet]:
+        hidden = {each.name for each in book.sheets_metadata if each.visible != SheetVisibleEnum.Visible}
+        for found in sorted(names, key=hidden.__contains__) if sheet is None else [sheet]:
             rows = book.get_sheet_by_name(found).to_python()
             if rows:
                 break
@@ -277,7 +291,7 @@ def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
 
 
 def share_of(values: Any) -> float:
-    texts = read_values(values).texts
+    texts = read_values(values, longest=LONGEST_CELL).texts
     if not len(texts):
         return 0.0
     matches: pa.BooleanArray = pc.match_substring_regex(texts, ADDRESS_LIKE)
@@ -305,11 +319,21 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
         if share_of(values) >= MIN_ADDRESS_SHARE and not is_result(name, names)
     ]
     if not likely:
-        raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(columns))}")
+        return by_name(heads, names)
     (share, best), *others = sorted(likely, key=lambda each: -each[0])
     rows = len(heads[best])
-    reason = f"{share:.0%} of the first {rows:,} rows are addresses".replace("%", " %")
+    of = f"the first {rows:,} rows" if rows > 1 else "the only row"
+    reason = f"{share:.0%} of {of} are addresses".replace("%", " %")
     return best, "; ".join([reason, *(f"{each:.0%} in {name!r}".replace("%", " %") for each, name in others[:1])])
+
+
+def by_name(heads: Mapping[Any, Any], names: Collection[str]) -> tuple[Any, str]:
+    """The only column that is named as one of addresses and has no cell that contradicts it."""
+    found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
+    cells = [read_values(heads[name]) for name in found]
+    if len(cells) == 1 and not len(cells[0].texts) and not len(cells[0].nontext_rows):
+        return found[0], "by its name; the first rows have no filled cell in it"
+    raise ColumnError(f"no column looks like e-mail addresses; name one of {listed(list(heads))}")
 
 
 def filled_share(values: Any) -> float:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ class FileFormat:
     header_end: bytes = b"\n"  # its line end, with the blank lines after it
     tail: bytes = b""  # CSV: what is after the last character
     sheet: str | None = None  # XLSX
+    title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
 
 
 class TableFile:

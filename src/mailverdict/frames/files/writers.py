@@ -31,7 +31,7 @@ from .lines import join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
 
-__all__ = ["XLSX_OPTIONS", "FormulaColumns", "TableWriter", "create_table", "neutralize", "put_rows"]
+__all__ = ["XLSX_OPTIONS", "FormulaColumns", "TableWriter", "create_table", "neutralize", "put_rows", "to_plain"]
 
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
@@ -98,7 +98,7 @@ def create_table(
         if kind == "parquet":
             writer = ParquetTableWriter(temporary)
         elif kind == "xlsx":
-            writer = XlsxTableWriter(temporary)
+            writer = XlsxTableWriter(temporary, like)
         else:
             used = "\t" if kind == "tsv" else delimiter
             writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
@@ -136,8 +136,8 @@ def check_other_sheets(path: Path) -> None:
         return
     if len(names) > 1:
         raise InputError(
-            f"{path} has {len(names)} sheets ({', '.join(map(repr, names[:5]))}) and replacing it would lose "
-            "the others: name another output"
+            f"{path} has {len(names)} sheets ({', '.join(map(repr, names[:5]))}) and writing it anew "
+            "would lose the others: give another --output, and copy the sheet from it"
         )
 
 
@@ -363,22 +363,26 @@ class ParquetTableWriter:
 
 
 class XlsxTableWriter:
-    """A workbook with one sheet."""
+    """A workbook with one sheet, named as that of the workbook `like`, with the rows before its header."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, like: FileFormat | None = None) -> None:
         try:
             import xlsxwriter  # noqa: PLC0415 - an extra
         except ImportError as exc:
             raise MissingExtraError("writing XLSX", "excel") from exc
         self.book = xlsxwriter.Workbook(str(path), XLSX_OPTIONS)
-        self.sheet = self.book.add_worksheet("verified")
+        self.sheet = self.book.add_worksheet((like and like.sheet) or "verified")
         self.row = 0
+        self.has_header = False
+        for row in like.title if like else ():
+            self.put(row)
 
     def write(self, piece: pa.Table) -> None:
         """Append rows; the first piece gives the header."""
-        if self.row == 0:
+        if not self.has_header:
             self.put(piece.column_names)
-            self.sheet.freeze_panes(1, 0)
+            self.sheet.freeze_panes(self.row, 0)
+            self.has_header = True
         if self.row + len(piece) > XLSX_ROWS:
             raise InputError(f"more than {XLSX_ROWS - 1:,} rows do not fit a workbook; write CSV or Parquet")
         for row in zip(*(to_plain(column).to_pylist() for column in piece.columns), strict=True):
@@ -442,7 +446,8 @@ def to_plain(column: Any) -> Any:
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string())
     if pa.types.is_nested(kind) or any(is_binary(kind) for is_binary in BINARY):
-        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+        texts = pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+        return pa.chunked_array([texts]) if isinstance(column, pa.ChunkedArray) else texts
     return column
 
 
