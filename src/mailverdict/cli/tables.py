@@ -359,6 +359,8 @@ def report(
 
 def read_suppression_list(path: str) -> SuppressionList:
     """Read the list once; what is wrong with it is printed."""
+    if not Path(path).exists():
+        raise mv.InputError(f"{path}: no such file")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         listed = SuppressionList.read(path)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import io
+import os
 import sys
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 import pyarrow as pa
@@ -314,6 +316,27 @@ class TestStandardInput:
         stdin_of(content, monkeypatch)
         assert told in fault_of("-")
         assert list(tmp_path.iterdir()) == []
+
+
+class TestPipe:
+    def test_a_pipe_is_read_to_its_end_and_its_copy_goes(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit((tmp_path / "pipe").write_text, "id;email\n1;ada@example.org\n2;\n")
+            with open_table(tmp_path / "pipe") as file:
+                copy = file.path
+                (piece,) = file.pieces()
+        assert piece.column("email").to_pylist() == ["ada@example.org", ""]
+        assert not copy.exists()
+
+    def test_a_pipe_that_nothing_writes_to_is_told(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("mailverdict.frames.files.readers.PIPE_WAIT", 0)
+        os.mkfifo(tmp_path / "pipe.csv")
+        assert "is a pipe, and nothing was written to it within 0 seconds" in fault_of(tmp_path / "pipe.csv")
+
+    def test_a_compressed_one_is_told(self, tmp_path):
+        os.mkfifo(tmp_path / "x.csv.gz")
+        assert "is a pipe: unpack what is written to it" in fault_of(tmp_path / "x.csv.gz")
 
 
 PACKED = [".gz", ".bz2", ".xz", ".zst", ".zip"]

@@ -170,7 +170,9 @@ class TestWorkbook:
             book.add_worksheet("a")
             book.add_worksheet("b")
         before = path.read_bytes()
-        with pytest.raises(InputError, match=r"has 2 sheets \('a', 'b'\) and replacing it would lose the others"):
+        with pytest.raises(
+            InputError, match=r"has 2 sheets \('a', 'b'\) and writing it anew would lose the others: give"
+        ):
             written(path, TABLE)
         assert path.read_bytes() == before
 

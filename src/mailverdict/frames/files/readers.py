@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import datetime
+import os
+import select
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
 
+from ...atomic_write import is_device
 from ...errors import ColumnError, InputError, MissingExtraError
 from ..columns import CLEAN_COLUMNS, COLUMNS, listed
 from ..text_column import read_values
@@ -57,6 +61,7 @@ ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
 LONGEST_CELL = 1 << 16  # characters of a cell, which may hold many addresses
+PIPE_WAIT = 10  # seconds
 EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
 
 
@@ -98,6 +103,8 @@ def open_table(
         raise InputError(f"{name} is a directory; give a file")
     if not found.exists():
         raise InputError(f"{name}: no such file")
+    if is_device(found):
+        return open_pipe(found, options)
     is_packed = found.suffix.lower() in COMPRESSIONS
     ending = Path(found.stem).suffix.lower() or member_ending(found) if is_packed else found.suffix.lower()
     kind = KINDS.get(ending)
@@ -137,15 +144,44 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
 
 
 def open_stdin(options: ReadOptions) -> TableFile:
-    """Copy standard input to a temporary file, because a CSV is read more than once."""
+    return open_copy(copy_of(sys.stdin.buffer), "csv", options, "standard input")
+
+
+def open_pipe(path: Path, options: ReadOptions) -> TableFile:
+    """Read a pipe, such as that of ``<(command)``, to its end; without a known ending it is CSV."""
+    if path.suffix.lower() in COMPRESSIONS:
+        raise InputError(f"{path} is a pipe: unpack what is written to it, as zcat does, or give a file")
+    # Opening a named pipe to which nothing writes would wait for ever.
+    number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(number, "rb", buffering=0) as pipe:
+        if stat.S_ISFIFO(os.fstat(number).st_mode):
+            wait_for_writer(number, str(path))
+        os.set_blocking(number, True)
+        copy = copy_of(pipe)
+    return open_copy(copy, KINDS.get(path.suffix.lower(), "csv"), options, str(path))
+
+
+def wait_for_writer(number: int, name: str) -> None:
+    """Raise `InputError` if nothing opens a pipe for writing."""
+    if select.select([number], [], [], PIPE_WAIT)[0]:
+        return
+    try:
+        os.read(number, 1)
+    except BlockingIOError:  # a writer that has not written yet
+        return
+    raise InputError(f"{name} is a pipe, and nothing was written to it within {PIPE_WAIT} seconds")
+
+
+def copy_of(source: Any) -> Path:
+    """Copy a stream to a temporary file, because a CSV is read more than once."""
     with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
         path = Path(copy.name)
         try:
-            shutil.copyfileobj(sys.stdin.buffer, copy)
+            shutil.copyfileobj(source, copy)
         except BaseException:
             path.unlink()
             raise
-    return open_copy(path, "csv", options, "standard input")
+    return path
 
 
 # --- Parquet ---------------------------------------------------------------------------------------
