@@ -89,3 +89,26 @@ def test_grouping_on_the_index_gives_the_rows_back(cells):
     assert out.groupby(level=0)["email"].agg(list).tolist() == [addresses for addresses, _ in cells]
     assert out.groupby(level=0)["n"].first().tolist() == frame["n"].tolist()
     assert out.groupby(level=0)["email_part"].agg(list).tolist() == [[*range(1, len(a) + 1)] for a, _ in cells]
+
+
+PIECES = st.sampled_from(
+    ["ada@firm.com", "bob@firm.com", "Bob <", ">", ";", ",", " ", "\n", "@", "x", "&lt;", "[at]", "1."]
+)
+MIXED = st.lists(st.none() | st.lists(PIECES, max_size=8).map("".join), max_size=6)
+
+
+@given(MIXED, st.data())
+def test_no_row_of_a_mixture_is_lost(cells, data):
+    labels = data.draw(st.lists(st.integers(0, 2), min_size=len(cells), max_size=len(cells)))
+    frame = pd.DataFrame({"email": pd.Series(cells, dtype=object), "n": range(len(cells))})
+    frame.index = pd.Index(labels, dtype="int64")
+    out = mv.explode(frame, "email")
+    first = out[out["email_part"] == 1]
+    assert first["n"].tolist() == list(range(len(cells)))
+    assert first.index.tolist() == labels
+    for row, part in out.groupby("n"):
+        assert part["email_part"].tolist() == list(range(1, len(part) + 1))
+        if len(part) == 1:
+            assert part["email"].iloc[0] == cells[row] or cells[row] is None
+        else:
+            assert mv.clean(part["email"])["change"].eq("").all()

@@ -33,7 +33,10 @@ MAX_READ = 500  # ... and of these one by one, which takes about 10 ms
 
 # The most frequent forms of messy cells, as patterns for a whole column: what `repair_cell` would find in them, many
 # times as fast. Nothing in them is decoded, and nothing but the address could be a part of it.
-ADDRESS = r"(?P<address>[0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?@[0-9A-Za-z](?:[0-9A-Za-z.\-]*[0-9A-Za-z])?)"
+ADDRESS = (
+    r"(?P<address>[0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?"
+    r"@[0-9A-Za-z][0-9A-Za-z.\-]*\.(?:[A-Za-z]+|xn--[0-9a-z\-]+))"
+)
 PLAIN_FORMS = (
     (
         "unwrapped",
@@ -47,7 +50,9 @@ PLAIN_FORMS = (
     ("unwrapped", rf"^{ADDRESS} \((?:work|home|private|privat|old|new|office|main|business)\)$"),
 )
 # Without any of these no address is found in an ASCII text, and none is suggested.
-SIGNS = r'[@&%#\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
+SIGNS = (
+    r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
+)
 
 __all__ = [
     "AFTER_CLEANING",
@@ -229,11 +234,11 @@ def suggest_column(stripped: pa.StringArray, seen: SyntaxColumn) -> pa.StringArr
         suggestion = pa.nulls(len(stripped), pa.string())
     else:
         suggestion = pc.binary_join_element_wise(seen.local, meant.take(seen.domain_codes), "@")
-    if not may_hold(stripped, b"'=%"):
+    if not may_hold(stripped, b"'=%_"):
         return suggestion
     may_have_prefix = pc.and_(seen.ok, pc.invert(pc.string_is_ascii(stripped)))
-    for sign in "'=%":
-        found = pc.starts_with(stripped, sign) if sign == "'" else pc.match_substring(stripped, sign)
+    for sign in "'=%_":
+        found = pc.starts_with(stripped, sign) if sign in "'_" else pc.match_substring(stripped, sign)
         may_have_prefix = pc.or_(may_have_prefix, pc.and_(seen.ok, found))
     if not may_have_prefix.true_count:
         return suggestion
@@ -328,7 +333,8 @@ def to_columns(cells: list[RepairedCell]) -> RepairedColumn:
     """The columns for repaired cells."""
     addresses = [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells]
     suggestions = [
-        suggest_repaired(each) if each else cell.suggestion for each, cell in zip(addresses, cells, strict=True)
+        suggest_repaired(each) or suggest_plain(each) if each else cell.suggestion
+        for each, cell in zip(addresses, cells, strict=True)
     ]
     return RepairedColumn(
         pa.array(addresses, pa.string()),

@@ -1,9 +1,10 @@
 """Repair of one cell that is not an address as it stands: the address in it is found, or one is suggested.
 
-`repair_cell` repairs one cell, in this order: invisible characters, HTML, width, bracketed at signs and dots; then
-every address of the text is read with the text around it; if there is none, percent-encoding is decoded and the text
-is read again. *Safe* repairs remove the text around an address or write a character in another standard form; they
-are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion. `REPAIRS` lists them all.
+`repair_cell` repairs one cell, in this order: invisible characters, escapes, HTML, width, bracketed at signs and dots;
+then every address of the text is read with the text around it; if there is none, percent-encoding or quoted-printable
+text is decoded and the text is read again. *Safe* repairs remove the text around an address or write a character in
+another standard form; they are applied. Repairs to *ask* about guess what was meant; their result is only a suggestion.
+`REPAIRS` lists them all.
 
 An address is only read where its neighbours cannot be a part of it: a wrong address is worse than none. Every pattern
 is bounded, so the time grows with the length of the cell and not faster.
@@ -49,6 +50,8 @@ REPAIRS: tuple[Repair, ...] = (
            "brackets around the word show that it replaces a sign"),
     Repair("percent", True, "ada%40firm.com", "ada@firm.com",
            "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is none"),
+    Repair("escape", True, "\\u003cada@firm.com\\u003e", "ada@firm.com",
+           "escapes of JSON, of Python and of quoted-printable text (RFC 2045) are another form of their character"),
     Repair("link", True, "mailto:ada@firm.com?subject=Hello", "ada@firm.com",
            "scheme and parameters of a link (RFC 6068), or the function of a spreadsheet"),
     Repair("label", True, "E-Mail: ada@firm.com", "ada@firm.com",
@@ -116,12 +119,13 @@ def repair_cell(cell: str) -> RepairedCell:
         if decoded != text:
             text = decoded
             changes[name] = None
-    if changes and is_well_formed(text):
+    if changes and is_well_formed(text) and is_whole(text):
         return finish(text, text, changes)
     found = read_text(text, changes)
-    if not found.addresses and "%" in text and (decoded := decode_percent(text)) != text:
-        again = read_text(decoded, {**changes, "percent": None})
-        found = again if again.addresses else found
+    for name, decode in LATE_DECODERS:
+        if not found.addresses and (decoded := decode(text)) != text:
+            again = read_text(decoded, {**changes, name: None})
+            found = again if again.addresses else found
     if found.addresses:
         return found
     return RepairedCell(suggestion=found.suggestion or suggest_repair(text), is_unclear=found.is_unclear)
@@ -158,9 +162,10 @@ def canonical_form(address: str) -> str:
 
 # C1 controls are not here: they are what is left of letters that were decoded wrongly.
 REMOVED = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
+CONTROL = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]|[\x00-\x08\x0e-\x1b\x7f]")  # also the colours of a terminal
 # Line ends that a program wrote as text: as Excel does (_x000D_), or as \\n behind an address.
 ESCAPED_LINE = re.compile(r"_x00(?:0[9AaDd])_|(?<=[A-Za-z>\")])(?:\\[rnt])+(?=\s|\Z)")
 ESCAPED_BREAK = re.compile(r"(@[\w\-]{1,63}(?:\.[\w\-]{1,63}){0,5}\.[A-Za-z]{2,12})(?:\\[rnt])+")
@@ -172,9 +177,18 @@ TAG = re.compile(
 )
 CUT_TAG = re.compile(r"<a\s[^<>]{0,2000}$", re.IGNORECASE)
 HREF = re.compile(r"mailto:(?://)?([^\"'>\s?]{1,400})", re.IGNORECASE)
+# Browsers show nothing between the parts of an address that markup hides from programs.
+MARKED_AT = re.compile(r"(?<=\w)(?:<!--[^<>]{0,500}-->|<(b|i|em|strong|span|u)>)@(?:<!--[^<>]{0,500}-->|</\1>)(?=\w)")
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-# Characters that NFKC would not make into the ones meant: full stops, and the raised digit of a footnote.
-TRANSLATED = dict.fromkeys(map(ord, "。｡．﹒"), ".") | dict.fromkeys(map(ord, "⁰¹²³⁴⁵⁶⁷⁸⁹"), " ")
+ESCAPE = re.compile(r"\\(?:u00|x)([2-7][0-9A-Fa-f])")
+WRONGLY_DECODED = re.compile(
+    "\u00e2\u20ac[\u0080-\u00bf\u2039\u0153\u2122\u02dc\u201c\u201d\u00a6]?|\u00ef\u00bb\u00bf|\u00c2(?=\\W|\\Z)"
+)
+QUOTED_PRINTABLE = re.compile(r"=(?:\r?\n|([2-7][0-9A-F]))")
+# Full stops that NFKC would not make into the one meant. Of symbols, as the raised digit of a footnote, it would make
+# letters and digits that touch an address.
+TRANSLATED = dict.fromkeys(map(ord, "。｡．﹒"), ".")
+SYMBOLS = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")  # decompositions
 OPEN, CLOSE = r"[\[({<«【]", r"[\])}>»】]"
 AT_WORD = re.compile(rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE)
 DOT_WORD = re.compile(
@@ -187,7 +201,7 @@ CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
 
 def remove_invisible(text: str) -> str:
     """Remove blanks around the text and characters that nobody sees."""
-    text = REMOVED.sub("", text).strip()
+    text = CONTROL.sub(" ", REMOVED.sub("", text)).strip()
     if "\\" in text or "_x00" in text:
         text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
     return text if text.isascii() else text.strip(CONTROLS).strip()
@@ -199,6 +213,7 @@ def decode_html(text: str) -> str:
         for _ in range(2):  # exports escape what was escaped before
             text = ENTITY.sub(lambda entity: html.unescape(entity[0]), text)
     if "<" in text:
+        text = MARKED_AT.sub("@", text)
         text = CUT_TAG.sub(replace_tag, TAG.sub(replace_tag, text))
     return remove_invisible(text)
 
@@ -211,7 +226,17 @@ def replace_tag(tag: re.Match[str]) -> str:
 
 
 def unify_width(text: str) -> str:
-    return text if text.isascii() else unicodedata.normalize("NFKC", text.translate(TRANSLATED)).strip()
+    if text.isascii():
+        return text
+    blanks = {ord(sign): " " for sign in set(text) if not sign.isascii() and is_symbol(sign)}
+    return unicodedata.normalize("NFKC", text.translate(TRANSLATED | blanks)).strip()
+
+
+def is_symbol(sign: str) -> bool:
+    is_compatible = unicodedata.normalize("NFKC", sign) != sign
+    return is_compatible and (
+        unicodedata.category(sign) in ("So", "No") or unicodedata.decomposition(sign).startswith(SYMBOLS)
+    )
 
 
 def unify_at_sign(text: str) -> str:
@@ -227,7 +252,32 @@ def decode_percent(text: str) -> str:
         return text
 
 
-DECODERS = (("html", decode_html), ("width", unify_width), ("at_sign", unify_at_sign))
+def decode_escapes(text: str) -> str:
+    return ESCAPE.sub(replace_octet, text) if "\\" in text else text
+
+
+def decode_quoted_printable(text: str) -> str:
+    if "=" not in text or "?" in text or "://" in text:  # the parameters of a link
+        return text
+    return remove_invisible(QUOTED_PRINTABLE.sub(replace_octet, text))
+
+
+def replace_octet(escape: re.Match[str]) -> str:
+    """The ASCII character of an escape with two hexadecimal digits; nothing for one without."""
+    return chr(int(escape[1], 16)) if escape[1] else ""
+
+
+def remove_wrongly_decoded(text: str) -> str:
+    """Remove what is left of quotes, blanks and a byte order mark that were UTF-8 and decoded as cp1252."""
+    return text if text.isascii() else remove_invisible(WRONGLY_DECODED.sub(" ", text))
+
+
+LATE_DECODERS = (
+    ("punctuation", remove_wrongly_decoded),
+    ("percent", decode_percent),
+    ("escape", decode_quoted_printable),
+)
+DECODERS = (("escape", decode_escapes), ("html", decode_html), ("width", unify_width), ("at_sign", unify_at_sign))
 
 
 # --- addresses in a text --------------------------------------------------------------------------------------------
@@ -241,6 +291,14 @@ DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
 BEFORE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # may touch an address in front of it
 AFTER = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # may touch it behind
+QUOTED = re.compile(r"(?:(?P<literal>[bBuU]')|\w{4,}')\w[^']*")  # in front of a closing quote; b' is of Python
+ESCAPE_NAME = re.compile(r"[nrt]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}")
+TERMINAL_COLOUR = re.compile(r"(?:\d{1,3}m|m)(?=\w)")
+PATH = re.compile(r"~?/|[\w.\-]{1,100}/")
+HEXADECIMAL = re.compile("[0-9A-F]{2}")
+CONTINUED = re.compile(r"\Z|\s*[\r\n]|[0-9A-F]{2}")  # of quoted-printable text (RFC 2045 section 6.7)
+POSSESSIVE = re.compile(r"s(?!\w)")
+TOP_LEVEL = re.compile(r"xn--[a-z0-9\-]+|[^\W\d_]*", re.IGNORECASE)  # RFC 3696 section 2: letters
 PAIRS = {"'": "'", "{": "}", "*": "*", "**": "**", "|": "|", "`": "`", "/": "/"}
 AFTER_ADDRESS = frozenset("/|&'=*")  # separate two addresses
 OTHER_SCRIPT = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
@@ -286,12 +344,18 @@ def address_at(text: str, at: int, earliest: int) -> Place | None:
     if local is None or domain is None:
         return None
     start, end = first + local.start(), domain.end()
-    if start == first > earliest or not (starts_here(text, start, earliest) and ends_here(text, end)):
+    if start == first > earliest or not (starts_here(text, start, earliest) and ends_here(text, start, end)):
         return None
     if text[start] == "_" and text[end : end + 1] == "_":
         return None  # perhaps both are emphasis
-    address = text[start:end]
-    return Place(start, end, address) if is_well_formed(address) and not mixes_scripts(address) else None
+    if "'" in local[0] and text[end : end + 1] == "'" and (quoted := QUOTED.fullmatch(local[0])):
+        if not quoted["literal"]:
+            return None  # perhaps a word that touches a quoted address
+        literal = quoted.end("literal")
+    else:
+        literal = 0
+    address = text[start + literal : end]
+    return Place(start, end, address) if is_well_formed(address) and is_whole(address) else None
 
 
 def starts_here(text: str, start: int, earliest: int) -> bool:
@@ -299,8 +363,10 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     if start == earliest:
         return start == 0  # two addresses without anything between them
     before = text[start - 1]
-    if before == "\\" and text[start] in "nrt":
-        return False  # perhaps the end of a line that was written as text
+    if (before == "\\" and ESCAPE_NAME.match(text, start)) or (before == "[" and TERMINAL_COLOUR.match(text, start)):
+        return False  # perhaps a control character that was written as text, or what is left of one
+    if before == "{" and text.startswith("{") and text.rstrip().endswith("}"):
+        return True
     if before.isspace() or before in BEFORE:
         token = text[max(earliest, start - 300) : start].split()
         return before.isspace() or not token or not is_in_link(token[-1])
@@ -314,6 +380,8 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
         return True
     if earliest and not lead and atom in AFTER_ADDRESS:
         return True
+    if atom.endswith("=") and HEXADECIMAL.match(text, start):
+        return False  # perhaps quoted-printable
     return may_drop_atom(atom, lead)
 
 
@@ -327,6 +395,8 @@ def may_drop_atom(atom: str, lead: str) -> bool:
     """Whether characters that a local part may have do not belong to the address behind them; `lead` is before them."""
     if atom == "//":
         return lead.lower().endswith("mailto:")
+    if atom == "#":
+        return lead.endswith(";")  # 12;#ada@firm.com: a value and its number
     if atom == "-":
         return bool(lead.strip())  # behind a label; alone it may belong to the address
     if atom == "/":
@@ -343,9 +413,18 @@ def is_in_link(token: str) -> bool:
     return bool(found) and not scheme.lower().endswith("mailto") and not re.search(r"[=(<\[\"']|[;,|]\Z", rest)
 
 
-def ends_here(text: str, end: int) -> bool:
+def ends_here(text: str, start: int, end: int) -> bool:
     """Whether the characters behind an address cannot be a part of it."""
     after, next_one = text[end : end + 1], text[end + 1 : end + 2]
+    if after == ":":
+        return PATH.match(text, end + 1) is None  # git@firm.com:ada/tool.git
+    if after == "=":
+        return CONTINUED.match(text, end + 1) is None
+    if after == "\\":
+        return not next_one or not (next_one.isalnum() or next_one in ".\r\n") or next_one in "nrt"
+    if after and after in "·•'\"’" and next_one.isalnum():  # perhaps a sign typed for a dot
+        is_quoted = start > 0 and text[start - 1] == after
+        return is_quoted or (after in "'’" and POSSESSIVE.match(text, end + 1) is not None)
     if not after or after.isspace() or after in AFTER:
         return True
     if after == ".":
@@ -359,10 +438,17 @@ def ends_here(text: str, end: int) -> bool:
     return not after.isascii() and (not next_one or next_one.isspace())
 
 
+def is_whole(address: str) -> bool:
+    """Whether no word touches the end of an address, or its beginning in another script."""
+    return TOP_LEVEL.fullmatch(address.rpartition(".")[2]) is not None and not mixes_scripts(address)
+
+
 def mixes_scripts(address: str) -> bool:
     """Whether a part of an address is written in two scripts, as when a word touches it."""
     if address.isascii():
         return False
+    if not address[-1].isascii() and not OTHER_SCRIPT.match(address[-1]) and LATIN_LETTER.match(address[-2]):
+        return True  # no top-level domain; such letters are what is left of signs that were decoded wrongly
     local, _, domain = address.rpartition("@")
     return any(
         OTHER_SCRIPT.search(part) is not None and LATIN_LETTER.search(part) is not None
@@ -391,7 +477,7 @@ LABELS = word_set("""
 PLACEHOLDERS = word_set("""
     none null nil na n/a nan keine kein nope no unknown unbekannt leer empty void nada ninguno aucun nessuno tbd tba x
 """)
-CONJUNCTIONS = word_set("and or und oder et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
+CONJUNCTIONS = word_set("and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
 SENTENCE = word_set("""
     to at an is my me please write bitte auf per via über by the your our for für le la el il der die das use with mit
     bei de du à sur vers a ist est es contact new send ask try only
@@ -402,6 +488,7 @@ FORMULA_OR_LINK = re.compile(r"^=|://|mailto:", re.IGNORECASE)
 WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》]|'[^']*'|['`]")
 SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
 SIGN_TYPED = ",;:"  # on the keys beside the dot
+DOT_WORDS = frozenset(("dot", "punkt", "point", "punto", "ponto", "punt", "kropka", "точка", "nokta"))
 LONGEST_END = 4  # letters; shorter words behind an address may be the end of its domain
 
 
@@ -492,9 +579,9 @@ def may_drop_after(text: str) -> bool:
     segment = head[start : stop.start() if stop else None].strip()
     words = WORD.findall(segment)
     if len(words) != 1:
-        return True
+        return not words or words[0].lower() not in DOT_WORDS
     word = words[0].rstrip(".")
-    if word.lower() in KNOWN or word.lower().startswith(("www.", "http")):
+    if word.lower() in KNOWN or word.lower().startswith(("www.", "http")) or (word[0].isdigit() and "." not in word):
         return True
     return not (is_lower_ascii(word) and (len(word) <= LONGEST_END or "." in word))
 
@@ -529,6 +616,8 @@ AT_GUESS = re.compile(
 )
 DOT_GUESS = re.compile(r"\s{1,5}(?:dot|punkt|point|punto|ponto)\s{1,5}", re.IGNORECASE)
 BLANK_FOR_DOT = re.compile(r"(@[\w.\-]{1,200})\s(com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z", re.IGNORECASE)
+LEADING_LABEL = re.compile(r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE)
+SIGN_FOR_DOT = re.compile(r"(?<=\w)[;:](?=(?:com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z)", re.IGNORECASE)
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
 SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
 PROVIDER_ENDS = {
@@ -539,7 +628,8 @@ PROVIDER_ENDS = {
 }  # fmt: skip
 UNDOTTED = {label + end: f"{label}.{end}" for label, end in PROVIDER_ENDS.items()}
 PREFIX = re.compile(
-    r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)=|\w{0,20}：)(.{3,254})"
+    r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)="
+    r"|mailto%3A|_x000D_|ï»¿|\w{0,20}：|【\w{1,20}】)(.{3,254})"
 )
 
 
@@ -554,10 +644,11 @@ def suggest_repair(text: str) -> str | None:
     if guess.count("@") != 1:
         return None
     if BLANK.search(guess):
+        guess = LEADING_LABEL.sub("", guess)
         guess = BLANK_FOR_DOT.sub(r"\1.\2", SIGN_WITH_BLANKS.sub(r"\1", DOT_GUESS.sub(".", guess)))
         if BLANK.search(guess):
             return None
-    guess = DOTS_TWICE.sub(".", guess.replace(",", "."))
+    guess = DOTS_TWICE.sub(".", SIGN_FOR_DOT.sub(".", guess.replace(",", ".")))
     local, _, domain = guess.partition("@")
     local, domain = local.strip("."), domain.strip(".").lower()
     if domain in PROVIDER_ENDS:
