@@ -23,7 +23,7 @@ from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
 from .kinds import kind_of_data
 from .repair import MAX_CELL, RepairedCell, canonical_form, repair_cell, suggest_plain
-from .text_column import LONGEST_TEXT, TextColumn, read_values
+from .text_column import LONGEST_TEXT, TextColumn, read_values, strip_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -120,7 +120,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     kind = kind_of_data(data, column)
     names = kind.names(prefix, CLEAN_COLUMNS)
     cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
-    repaired = repair_column(cells.texts)
+    repaired = repair_column(cells.texts, cells.stripped)
     made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": repaired.change}
     if cells.rows is not None:
         index = row_index(pa.array(np.arange(len(cells.texts), dtype=np.int32)), cells)
@@ -140,9 +140,15 @@ class RepairedColumn:
 
 
 def repair_column(
-    texts: pa.StringArray, stripped: pa.StringArray | None = None, seen: SyntaxColumn | None = None
+    texts: pa.StringArray,
+    stripped: pa.StringArray | None = None,
+    seen: SyntaxColumn | None = None,
+    *,
+    suggests_domains: bool = True,
 ) -> RepairedColumn:
     """Repair each text of a column without nulls; `stripped` and `seen`, their syntax check, are given if known.
+
+    Without `suggests_domains` mistyped domains of well-formed texts are not looked for.
 
     Texts are given with the blanks around them, for `change` to name these. The time is that of the syntax check and
     of `repair_cell` for each distinct refused text.
@@ -151,13 +157,15 @@ def repair_column(
     >>> found.address.to_pylist(), found.change.to_pylist(), found.count.to_pylist()
     (['Ada@firm.com', 'ada@firm.com', None, None], ['case', 'unwrapped', '', ''], [1, 1, 2, 0])
     """
-    stripped = pc.utf8_trim_whitespace(texts) if stripped is None else stripped
+    stripped = strip_texts(texts) if stripped is None else stripped
     seen = observe_column(stripped) if seen is None else seen
-    address = canonical_column(stripped, seen)
+    differs = pc.not_equal(seen.normalized, stripped).fill_null(False)
+    address = canonical_column(stripped, seen, differs)
+    suggestion = suggest_column(seen) if suggests_domains else pa.nulls(len(texts), pa.string())
     formed = RepairedColumn(
         address,
-        suggest_column(stripped, seen),
-        change_column(texts, stripped, address),
+        suggest_without_prefix(stripped, seen, suggestion),
+        change_column(texts, stripped, address, differs),
         seen.ok.cast(pa.int32()),
         pa.array(np.zeros(len(texts), np.bool_)),
     )
@@ -213,54 +221,77 @@ def count_repairable(texts: pa.StringArray) -> tuple[int, bool]:
     return pc.sum(is_repairable.take(in_head)).as_py() or 0, is_exact
 
 
-def canonical_column(stripped: pa.StringArray, seen: SyntaxColumn) -> pa.StringArray:
-    """The canonical form of the accepted texts, null for the others; most are in that form already."""
-    accepted = pc.if_else(seen.ok, stripped, pa.scalar(None, pa.string()))
-    differs = pc.not_equal(seen.normalized, stripped).fill_null(False)
+def canonical_column(stripped: pa.StringArray, seen: SyntaxColumn, differs: pa.BooleanArray) -> pa.StringArray:
+    """The canonical form of the accepted texts, null for the others; `differs`: which are not in their normal form."""
     if not differs.true_count:
-        return accepted
-    texts = identities(stripped.filter(differs))
-    is_ascii = pc.string_is_ascii(texts)
+        return seen.normalized
+    written = stripped.filter(differs)
+    is_ascii = pc.string_is_ascii(written)
+    local = pc.replace_substring_regex(written, "@.*$", "")
+    forms = pc.binary_join_element_wise(local, seen.domains.take(seen.domain_codes.filter(differs)), "@")
     if is_ascii.false_count:
-        others = [canonical_form(text) for text in texts.filter(pc.invert(is_ascii)).to_pylist()]
-        texts = pc.replace_with_mask(texts, pc.invert(is_ascii), pa.array(others, pa.string()))
-    return pc.replace_with_mask(accepted, differs, texts)
+        others = [canonical_form(text) for text in written.filter(pc.invert(is_ascii)).to_pylist()]
+        forms = pc.replace_with_mask(forms, pc.invert(is_ascii), pa.array(others, pa.string()))
+    is_normal = pc.equal(forms, seen.normalized.filter(differs))
+    return pc.replace_with_mask(seen.normalized, differs, forms) if is_normal.false_count else seen.normalized
 
 
-def suggest_column(stripped: pa.StringArray, seen: SyntaxColumn) -> pa.StringArray:
-    """Suggestions for accepted texts: for a mistyped domain, and for a probable quote or label in front."""
+def suggest_column(seen: SyntaxColumn) -> pa.StringArray:
+    """The accepted addresses with the domain that was probably meant; null for most rows."""
     meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string())
     if meant.null_count == len(meant):
-        suggestion = pa.nulls(len(stripped), pa.string())
-    else:
-        suggestion = pc.binary_join_element_wise(seen.local, meant.take(seen.domain_codes), "@")
-    if not may_hold(stripped, b"'=%_"):
+        return pa.nulls(len(seen.ok), pa.string())
+    return pc.binary_join_element_wise(seen.local, meant.take(seen.domain_codes), "@")
+
+
+def suggest_without_prefix(stripped: pa.StringArray, seen: SyntaxColumn, suggestion: pa.StringArray) -> pa.StringArray:
+    """Add suggestions for accepted texts that begin with a probable quote or label."""
+    rows = rows_with_prefix(stripped)
+    rows = rows[seen.ok.take(pa.array(rows)).to_numpy(zero_copy_only=False)] if len(rows) else rows
+    found = [suggest_plain(text) for text in stripped.take(pa.array(rows)).to_pylist()]
+    if not any(found):
         return suggestion
-    may_have_prefix = pc.and_(seen.ok, pc.invert(pc.string_is_ascii(stripped)))
-    for sign in "'=%_":
-        found = pc.starts_with(stripped, sign) if sign in "'_" else pc.match_substring(stripped, sign)
-        may_have_prefix = pc.or_(may_have_prefix, pc.and_(seen.ok, found))
-    if not may_have_prefix.true_count:
-        return suggestion
-    without = pa.array([suggest_plain(text) for text in stripped.filter(may_have_prefix).to_pylist()], pa.string())
-    return pc.coalesce(suggestion, pc.replace_with_mask(pa.nulls(len(stripped), pa.string()), may_have_prefix, without))
+    mask = np.zeros(len(stripped), np.bool_)
+    mask[rows] = [each is not None for each in found]
+    mask &= suggestion.is_null().to_numpy(zero_copy_only=False)
+    meant = [each for row, each in zip(rows.tolist(), found, strict=True) if mask[row]]
+    return pc.replace_with_mask(suggestion, pa.array(mask), pa.array(meant, pa.string()))
 
 
-def may_hold(texts: pa.StringArray, signs: bytes) -> bool:
-    """Whether any octet of the texts is not ASCII, or one of the signs: much faster than a search text by text."""
-    octets = texts.buffers()[2]
-    content = b"" if octets is None else octets.to_pybytes()
-    return not content.isascii() or any(bytes([sign]) in content for sign in signs)
+def rows_with_prefix(texts: pa.StringArray) -> npt.NDArray[np.int64]:
+    """Rows of the texts that may begin with a prefix that `suggest_plain` knows; looks at octets, not text by text."""
+    _, offsets, octets = texts.buffers()
+    if octets is None or not len(texts):
+        return np.empty(0, np.int64)
+    starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    content = np.frombuffer(octets, np.uint8)[: starts[-1]]
+    if not len(content):
+        return np.empty(0, np.int64)
+    first = content[np.minimum(starts[:-1], len(content) - 1)]
+    found = [np.flatnonzero((first >= 0x80) | (first == ord("'")) | (first == ord("%")))]
+    for sign in b"=%\xef":  # email=, mailto%3A and the first octet of a full-width colon
+        places = np.flatnonzero(content == sign)
+        found.append(np.searchsorted(starts[1:], places[places >= starts[0]], side="right"))
+    return np.unique(np.concatenate(found))
 
 
-def change_column(texts: pa.StringArray, stripped: pa.StringArray, address: pa.StringArray) -> pa.StringArray:
-    """The names of what changed in accepted texts."""
+def change_column(
+    texts: pa.StringArray, stripped: pa.StringArray, address: pa.StringArray, differs: pa.BooleanArray
+) -> pa.StringArray:
+    """The names of what changed in accepted texts; `differs`: which are not in their normal form."""
     change = pa.repeat(pa.scalar(""), len(texts))
-    changed = pc.not_equal(texts, address).fill_null(False)
-    if not changed.true_count:
+    if texts is not stripped:
+        differs = pc.or_(differs, pc.and_(address.is_valid(), pc.not_equal(texts, stripped)))
+    if not differs.true_count:
         return change
-    rows = zip(*(each.filter(changed).to_pylist() for each in (texts, stripped, address)), strict=True)
-    return pc.replace_with_mask(change, changed, pa.array([name_changes(*row) for row in rows], pa.string()))
+    texts, stripped, address = (each.filter(differs) for each in (texts, stripped, address))
+    has_blanks, is_same = pc.not_equal(texts, stripped), pc.equal(address, stripped)
+    names = pc.if_else(is_same, pc.if_else(has_blanks, "blanks", ""), pc.if_else(has_blanks, "blanks;case", "case"))
+    others = pc.invert(pc.or_(is_same, pc.and_(pc.string_is_ascii(stripped), pc.string_is_ascii(address))))
+    if others.true_count:
+        rows = zip(*(each.filter(others).to_pylist() for each in (texts, stripped, address)), strict=True)
+        names = pc.replace_with_mask(names, others, pa.array([name_changes(*row) for row in rows], pa.string()))
+    return pc.replace_with_mask(change, differs, names)
 
 
 def name_changes(text: str, stripped: str, address: str) -> str:

@@ -112,7 +112,7 @@ def repair_cell(cell: str) -> RepairedCell:
         return RepairedCell(is_unclear="@" in cell)
     text = remove_invisible(cell)
     changes: dict[str, None] = {} if text == cell else {"blanks": None}
-    if changes and is_well_formed(text):
+    if changes and is_well_formed(text) and is_whole(text):
         return finish(text, text, changes)
     for name, decode in DECODERS:
         decoded = decode(text)
@@ -629,7 +629,7 @@ PROVIDER_ENDS = {
 UNDOTTED = {label + end: f"{label}.{end}" for label, end in PROVIDER_ENDS.items()}
 PREFIX = re.compile(
     r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)="
-    r"|mailto%3A|_x000D_|ï»¿|\w{0,20}：|【\w{1,20}】)(.{3,254})"
+    r"|mailto%3A|ï»¿|\w{0,20}：|【\w{1,20}】)(.{3,254})"
 )
 
 

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 
-__all__ = ["LONGEST_TEXT", "TextColumn", "read_values", "to_string_array"]
+__all__ = ["LONGEST_TEXT", "TextColumn", "read_values", "strip_texts", "to_string_array"]
 
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
@@ -38,7 +38,8 @@ Rows = npt.NDArray[np.int64]
 class TextColumn:
     """A column as it was read; rows that are neither texts nor something else are missing."""
 
-    texts: pa.StringArray  # stripped, in row order, without nulls
+    texts: pa.StringArray  # in row order, without nulls; stripped, unless they were to keep the blanks
+    stripped: pa.StringArray  # the same, stripped
     rows: Rows | None  # row of each text; None: every row is a text
     nontext_rows: Rows  # rows that hold something other than text, ascending
     nontext_types: pa.DictionaryArray  # what those hold, in words
@@ -62,17 +63,26 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
     stripped = strip(array, longest)
     present = pc.greater(pc.binary_length(stripped), 0).fill_null(False)
     rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
-    wanted = pc.if_else(pc.less(pc.binary_length(array), longest), array, stripped) if keep_blanks else stripped
+    wanted = stripped
+    if keep_blanks and stripped is not array:
+        wanted = pc.if_else(pc.less(pc.binary_length(array), longest), array, stripped)
     texts = wanted if rows is None else wanted.filter(present)
-    return TextColumn(texts, rows, nontext.rows, nontext.types, len(stripped))
+    without = texts if wanted is stripped else stripped if rows is None else stripped.filter(present)
+    return TextColumn(texts, without, rows, nontext.rows, nontext.types, len(stripped))
 
 
 def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
     """Strip blanks, then cut what is far too long; in the other order leading blanks would push the text out."""
-    stripped = pc.utf8_trim_whitespace(array)
+    stripped = strip_texts(array)
     if (pc.max(pc.binary_length(stripped)).as_py() or 0) > longest:
         stripped = pc.utf8_slice_codeunits(stripped, 0, longest)
     return stripped
+
+
+def strip_texts(texts: pa.StringArray) -> pa.StringArray:
+    """The texts without the blanks around them; the same array if there are none."""
+    stripped = pc.utf8_trim_whitespace(texts)
+    return texts if pc.sum(pc.binary_length(texts)) == pc.sum(pc.binary_length(stripped)) else stripped
 
 
 def arrow_text(values: Any) -> tuple[pa.StringArray, NonText]:

@@ -71,27 +71,28 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
     """
     if not clean:
         cells = [read_values(column) for column in columns]
-        return AddressColumns(cells, join_texts(cells), None, None)
+        return AddressColumns(cells, join_texts([each.texts for each in cells]), None, None)
     cells = [read_values(column, keep_blanks=True, longest=MAX_CELL) for column in columns]
-    written = join_texts(cells)
-    stripped = pc.utf8_trim_whitespace(written)
+    written = join_texts([each.texts for each in cells])
+    stripped = join_texts([each.stripped for each in cells])
     seen = observe_column(stripped)
-    found = repair_column(written, stripped, seen)
-    is_changed = pc.not_equal(found.address, stripped).fill_null(False)
-    texts = pc.if_else(is_changed, found.address, stripped) if is_changed.true_count else stripped
+    # `verify` suggests domains itself.
+    found = repair_column(written, stripped, seen, suggests_domains=False)
+    texts = found.address if not found.address.null_count else pc.coalesce(found.address, stripped)
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
         texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
     repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})
     if not keep_syntax:
         return AddressColumns(cells, texts, repaired, None)
-    if is_changed.true_count:
-        seen = seen.replace_rows(is_changed, observe_column(texts.filter(is_changed)))
+    is_new = pc.and_(pc.invert(seen.ok), found.address.is_valid())  # the canonical form of the others is accepted, too
+    if is_new.true_count:
+        seen = seen.replace_rows(is_new, observe_column(texts.filter(is_new)))
     return AddressColumns(cells, texts, repaired, seen)
 
 
-def join_texts(cells: Sequence[TextColumn]) -> pa.StringArray:
+def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
     """The texts of all columns one after another."""
-    return cells[0].texts if len(cells) == 1 else to_string_array(pa.chunked_array([each.texts for each in cells]))
+    return columns[0] if len(columns) == 1 else to_string_array(pa.chunked_array(columns))
 
 
 if TYPE_CHECKING:
