@@ -215,6 +215,18 @@ class TestNotices:
             asyncio.run(main())
         assert [each.filename for each in told] == [__file__]
 
+    def test_it_names_the_line_of_the_caller_of_an_accessor_or_of_pipe(self):
+        frame = pd.DataFrame({"email": ["<ada@example.org>"]})
+        calls = [
+            lambda: frame.mailverdict.verify("email", validation_type="regex"),
+            lambda: frame["email"].mailverdict.verify(validation_type="regex"),
+            lambda: frame.pipe(mv.verify, "email", validation_type="regex"),
+        ]
+        for call in calls:
+            with pytest.warns(UserWarning, match="1 malformed row holds an address") as told:
+                call()
+            assert [(each.filename, each.lineno) for each in told] == [(__file__, call.__code__.co_firstlineno)]
+
 
 class TestFailure:
     def test_what_was_settled_is_on_the_error_in_the_callers_form(self):

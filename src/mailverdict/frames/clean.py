@@ -28,7 +28,7 @@ from .text_column import LONGEST_TEXT, TextColumn, read_values, strip_texts
 if TYPE_CHECKING:
     import polars as pl
 
-MAX_COUNTED = 20_000  # distinct malformed texts that are looked at for a warning ...
+MAX_COUNTED = 10_000  # malformed texts that are looked at for a warning ...
 MAX_READ = 500  # ... and of these one by one, which takes about 10 ms
 
 # The most frequent forms of messy cells, as patterns for a whole column: what `repair_cell` would find in them, many
@@ -204,21 +204,23 @@ def advise_cell(found: RepairedCell) -> str | None:
     return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
 
 
-def count_repairable(texts: pa.StringArray) -> tuple[int, bool]:
-    """How many texts are malformed and hold one address or several for certain, and whether all were looked at."""
-    refused = texts.filter(pc.invert(observe_column(pc.utf8_trim_whitespace(texts)).ok))
-    distinct = refused.dictionary_encode()
-    head = distinct.dictionary.slice(0, MAX_COUNTED)
+def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tuple[int, bool]:
+    """How many texts are malformed and hold one address or several for certain, and whether all were looked at.
+
+    With `are_refused` the syntax check has refused all of them.
+    """
+    refused = texts if are_refused else texts.filter(pc.invert(observe_column(strip_texts(texts)).ok))
+    distinct = refused.slice(0, MAX_COUNTED).dictionary_encode()
+    head = distinct.dictionary
     plain, unread = read_plain(head)
     is_repairable = plain.address.is_valid()
     others = unread[:MAX_READ]
-    texts_left = distinct.dictionary.take(pa.array(others)).to_pylist()
+    texts_left = head.take(pa.array(others)).to_pylist()
     mask = np.zeros(len(is_repairable), np.bool_)
     mask[others] = [bool(repair_text(text).addresses) for text in texts_left]
     is_repairable = pc.or_(is_repairable, pa.array(mask))
-    in_head = distinct.indices.filter(pc.less(distinct.indices, len(head)))
-    is_exact = len(head) == len(distinct.dictionary) and len(others) == len(unread)
-    return pc.sum(is_repairable.take(in_head)).as_py() or 0, is_exact
+    is_exact = len(refused) <= MAX_COUNTED and len(others) == len(unread)
+    return pc.sum(is_repairable.take(distinct.indices)).as_py() or 0, is_exact
 
 
 def canonical_column(stripped: pa.StringArray, seen: SyntaxColumn, differs: pa.BooleanArray) -> pa.StringArray:
@@ -230,7 +232,8 @@ def canonical_column(stripped: pa.StringArray, seen: SyntaxColumn, differs: pa.B
     local = pc.replace_substring_regex(written, "@.*$", "")
     forms = pc.binary_join_element_wise(local, seen.domains.take(seen.domain_codes.filter(differs)), "@")
     if is_ascii.false_count:
-        others = [canonical_form(text) for text in written.filter(pc.invert(is_ascii)).to_pylist()]
+        rows = (each.filter(pc.invert(is_ascii)).to_pylist() for each in (written, seen.normalized.filter(differs)))
+        others = list(map(canonical_form, *rows))
         forms = pc.replace_with_mask(forms, pc.invert(is_ascii), pa.array(others, pa.string()))
     is_normal = pc.equal(forms, seen.normalized.filter(differs))
     return pc.replace_with_mask(seen.normalized, differs, forms) if is_normal.false_count else seen.normalized

@@ -141,10 +141,10 @@ def finish(address: str, written: str, changes: dict[str, None]) -> RepairedCell
     return RepairedCell((canonical,), tuple(changes))
 
 
-def canonical_form(address: str) -> str:
+def canonical_form(address: str, normalized: str | None = None) -> str:
     """The form of a well-formed address that `clean` gives: composed, the domain in lower case and in its UTS 46 form.
 
-    The case of the local part and A-labels are kept.
+    The case of the local part and A-labels are kept. `normalized` is its normal form, if known.
 
     >>> canonical_form("Ada@BÜCHER.example"), canonical_form("INFO@xn--bcher-kva.DE")
     ('Ada@bücher.example', 'INFO@xn--bcher-kva.de')
@@ -154,7 +154,7 @@ def canonical_form(address: str) -> str:
         return plain
     local, _, domain = plain.rpartition("@")
     if not domain.isascii():
-        domain = (observe_syntax(plain).normalized or plain).rpartition("@")[2]
+        domain = (normalized or observe_syntax(plain).normalized or plain).rpartition("@")[2]
     return f"{unicodedata.normalize('NFC', local)}@{domain}"
 
 

@@ -7,6 +7,7 @@ are made unique, a `Run` verifies them, and a `ResultBuilder` puts the results b
 from __future__ import annotations
 
 import asyncio
+import inspect
 import warnings
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -172,7 +173,7 @@ class ResultBuilder:
         if self.codes is not None:
             is_invalid = is_invalid.take(pa.array(self.codes))
         texts = self.cells.texts.filter(is_invalid)
-        count, is_exact = count_repairable(texts)
+        count, is_exact = count_repairable(texts, are_refused=self.validation_type is ValidationType.REGEX)
         if not count:
             return None
         rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
@@ -456,7 +457,7 @@ def collect(run: Run[Any]) -> Any:
     """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
         result = run.result()
-        warn_repairable(run, stacklevel=4)
+        warn_repairable(run)
         return result
     except KeyboardInterrupt as interrupt:
         run._interrupt()
@@ -464,24 +465,35 @@ def collect(run: Run[Any]) -> Any:
         interrupt.add_note("what was settled is on this exception's .partial, and in the journal if there is one")
         raise
     finally:
-        show_warnings(run, stacklevel=4)
+        show_warnings(run)
 
 
-def show_warnings(run: Run[Any], stacklevel: int) -> None:
-    """Emit the run's notices as warnings; `stacklevel` is that of the user's line."""
+def show_warnings(run: Run[Any]) -> None:
+    """Emit the run's notices as warnings."""
     for notice in run.notices:
-        warnings.warn(notice, UserWarning, stacklevel=stacklevel)
+        warn_user(notice)
 
 
-def warn_repairable(run: Run[Any], stacklevel: int) -> None:
-    """Warn of malformed rows in which an address can be read; `stacklevel` is that of the user's line."""
+LIBRARIES = frozenset(("mailverdict", "pandas", "polars"))  # between the user's line and a warning
+
+
+def warn_user(message: str) -> None:
+    """Emit a warning that names the line of the user's code, also if that called an accessor or ``pipe``."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def warn_repairable(run: Run[Any]) -> None:
+    """Warn of malformed rows in which an address can be read."""
     finish: Any = run._finish
     parts = zip(finish.columns, finish.builders, strict=True) if isinstance(finish, SeveralBuilder) else [("", finish)]
     table = run._execution.results.table(run._execution.settings.validation_type)
     for column, builder in parts:
         notice = builder.repair_notice(table) if isinstance(builder, ResultBuilder) else None
         if notice is not None:
-            warnings.warn(f"{column}: {notice}" if column else notice, UserWarning, stacklevel=stacklevel)
+            warn_user(f"{column}: {notice}" if column else notice)
 
 
 @overload
@@ -523,10 +535,10 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
         result = await run
-        warn_repairable(run, stacklevel=3)
+        warn_repairable(run)
         return result
     finally:
-        show_warnings(run, stacklevel=3)
+        show_warnings(run)
 
 
 def check(
