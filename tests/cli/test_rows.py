@@ -185,3 +185,11 @@ def test_duplicates_reads_a_column_of_categories(run, tmp_path):
     status, _, told = run("duplicates", path, "-o", tmp_path / "out.csv")
     assert status == 0
     assert "distinct mailboxes: 1; rows that repeat an earlier one: 1" in told
+
+
+def test_a_quote_that_stays_open_is_told_before_a_service_is_asked(run, tmp_path):
+    path = tmp_path / "in.csv"
+    path.write_text('email,note\nada@firm.example,5" pipe\nbob@firm.example,"open\ncy@firm.example,z\n')
+    status, _, told = run("verify", path, "--backend", "http://127.0.0.1:9", "--journal", "none")
+    assert status == 2
+    assert "in.csv ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 3" in told

