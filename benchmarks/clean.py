@@ -1,9 +1,9 @@
 """`mailverdict.clean` of a column, compared with `verify` for ``regex`` of the same column.
 
 Without messy cells and with one in ten: display names, links, labels, punctuation, blanks and what else exports hold.
-Every address is different, so that no cell is repaired twice. Rounds in turn in one process; the median counts. The
-last line is `verify` with and without ``clean=True`` on clean data. Run it as ``python -m benchmarks.clean``;
-``--rows`` and ``--rounds`` may be given.
+Every address is different, so that no cell is repaired twice. Rounds in turn in one process; the median of the
+processor time counts. The last line is `verify` with and without ``clean=True`` on clean data. Run it as
+``python -m benchmarks.clean``; ``--rows`` and ``--rounds`` may be given.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ def make_messy(addresses: Sequence[str]) -> list[str]:
 
 
 def measure(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The median seconds of each, in turn; the first round is not timed."""
+    """The median seconds of processor time of each, in turn; the first round is not timed."""
     taken: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
         for name, function in functions.items():
-            begin = time.perf_counter()
+            begin = time.process_time()
             function()
-            taken[name].append(time.perf_counter() - begin)
+            taken[name].append(time.process_time() - begin)
     return {name: statistics.median(each[1:]) for name, each in taken.items()}
 
 
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         "no messy cell": pd.Series(addresses, dtype="str"),
         "one in ten": pd.Series(make_messy(addresses), dtype="str"),
     }
-    print(f"{given.rows:,} rows; seconds, median of {given.rounds} rounds")
+    print(f"{given.rows:,} rows; seconds of processor time, median of {given.rounds} rounds")
     for name, column in columns.items():
         times = measure({"verify": lambda c=column: verify(c), "clean": lambda c=column: mv.clean(c)}, given.rounds)
         factor = times["clean"] / times["verify"]
