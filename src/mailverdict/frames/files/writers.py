@@ -12,6 +12,8 @@ import re
 import shutil
 import sys
 import tempfile
+import warnings
+import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -92,13 +94,11 @@ def create_table(
         except OSError as exc:
             raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
         temporary = stack.enter_context(pack(temporary, target))
-        if kind == "xlsx" and not is_stdout:
-            check_other_sheets(target)
         writer: TableWriter
         if kind == "parquet":
             writer = ParquetTableWriter(temporary)
         elif kind == "xlsx":
-            writer = XlsxTableWriter(temporary, like)
+            writer = XlsxTableWriter(temporary, like, None if is_stdout else open_other_sheets(target))
         else:
             used = "\t" if kind == "tsv" else delimiter
             writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
@@ -120,25 +120,6 @@ def check_target(path: Path) -> str:
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
     return kind
-
-
-def check_other_sheets(path: Path) -> None:
-    """Refuse to replace a workbook that has sheets besides the one that would be written."""
-    if not path.is_file() or not path.stat().st_size:
-        return
-    try:
-        from python_calamine import CalamineError, CalamineWorkbook  # noqa: PLC0415 - an extra
-    except ImportError as exc:
-        raise MissingExtraError("replacing a workbook", "excel") from exc
-    try:
-        names = CalamineWorkbook.from_path(str(path)).sheet_names
-    except CalamineError:  # not a workbook
-        return
-    if len(names) > 1:
-        raise InputError(
-            f"{path} has {len(names)} sheets ({', '.join(map(repr, names[:5]))}) and writing it anew "
-            "would lose the others: give another --output, and copy the sheet from it"
-        )
 
 
 @contextmanager
@@ -363,13 +344,17 @@ class ParquetTableWriter:
 
 
 class XlsxTableWriter:
-    """A workbook with one sheet, named as that of the workbook `like`, with the rows before its header."""
+    """A workbook with one sheet, named as that of the workbook `like`, with the rows before its header.
 
-    def __init__(self, path: Path, like: FileFormat | None = None) -> None:
+    `others` is the workbook that is replaced, if it has several sheets: all but the one of this name stay.
+    """
+
+    def __init__(self, path: Path, like: FileFormat | None = None, others: Any = None) -> None:
         try:
             import xlsxwriter  # noqa: PLC0415 - an extra
         except ImportError as exc:
             raise MissingExtraError("writing XLSX", "excel") from exc
+        self.path, self.others = path, others
         self.book = xlsxwriter.Workbook(str(path), XLSX_OPTIONS)
         self.sheet = self.book.add_worksheet((like and like.sheet) or "verified")
         self.row = 0
@@ -394,6 +379,70 @@ class XlsxTableWriter:
 
     def close(self) -> None:
         self.book.close()
+        if self.others is not None:
+            replace_sheet(self.others, self.path)
+
+
+# What a workbook may hold that openpyxl does not keep, by the folder or file in the archive.
+NOT_KEPT = {
+    "xl/charts/": "charts",
+    "xl/media/": "pictures",
+    "xl/pivot": "pivot tables",
+    "xl/slicer": "slicers",
+    "xl/ctrlProps/": "form controls",
+    "xl/vbaProject": "macros",
+    "xl/threadedComments/": "threaded comments",
+}
+
+
+def open_other_sheets(path: Path) -> Any:
+    """The workbook at a path, if it has several sheets; raise `InputError` if a part of it would be lost.
+
+    Loaded before anything is verified, so that a workbook that cannot be kept is refused before anything is spent.
+    """
+    if not path.is_file() or not zipfile.is_zipfile(path):
+        return None
+    try:
+        import openpyxl  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise MissingExtraError("replacing a workbook", "excel") from exc
+    try:
+        with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of extensions to the format; what would be lost is found by NOT_KEPT
+            parts = archive.namelist()
+            book = openpyxl.load_workbook(path, rich_text=True)
+    except Exception as exc:  # openpyxl raises whatever its parsers do
+        raise InputError(f"{path} is not a workbook that can be kept; give another --output: {exc}") from exc
+    if len(book.sheetnames) < 2:
+        return None
+    lost = [what for start, what in NOT_KEPT.items() if any(part.startswith(start) for part in parts)]
+    if lost:
+        raise InputError(
+            f"{path} has {len(book.sheetnames)} sheets, and writing one of them would lose its {' and '.join(lost)}: "
+            "give another --output, and copy the sheet from it"
+        )
+    return book
+
+
+def replace_sheet(others: Any, path: Path) -> None:
+    """Put the only sheet of the workbook at `path` among the other sheets, and save all at `path`."""
+    import openpyxl  # noqa: PLC0415 - was found when the others were loaded
+
+    with path.open("rb") as file:  # by its name, openpyxl refuses a temporary file
+        (made,) = openpyxl.load_workbook(file).worksheets
+    at = len(others.sheetnames)
+    if made.title in others.sheetnames:
+        at = others.sheetnames.index(made.title)
+        others.remove(others[made.title])
+    sheet = others.create_sheet(made.title, at)
+    for row in made.iter_rows():
+        for cell in row:
+            if cell.value is not None:
+                new = sheet.cell(cell.row, cell.column)
+                new.value, new.data_type = cell.value, cell.data_type  # text that begins with "=" stays text
+                new.number_format = cell.number_format
+    others.active = at
+    others.save(path)
 
 
 def put_rows(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
