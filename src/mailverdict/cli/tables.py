@@ -475,7 +475,7 @@ class TableOutput:
 
         found = self.source.format
         if found.sheet is not None and Path(self.path).suffix.lower() == ".xlsx":
-            self.source.remarks.append("the workbook is written anew with its values, without formulas and formats")
+            self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
         with create_table(
             self.path,
             delimiter=found.delimiter,
