@@ -121,6 +121,11 @@ def test_no_column_is_guessed_where_none_looks_like_it():
     assert read_frame(pd.DataFrame({"a": [1], "b": ["x"]})).guess() is None
 
 
+def test_a_column_that_was_written_by_us_is_not_guessed():
+    frame = pd.DataFrame({"email_clean": ["a@x.org", "b@x.org"], "email": ["Ada <a@x.org>", "b at x.org"]})
+    assert read_frame(frame).guess() == 1
+
+
 def test_examples_are_the_first_texts():
     assert read_frame(pd.Series([None, 1.5, "a@b.example", "", "c", "d", "e"])).examples(0) == ["a@b.example", "c", "d"]
 

@@ -57,10 +57,9 @@ class Source:
     def guess(self) -> int | None:
         """Position of the column that looks like e-mail addresses; None where none does."""
         try:
-            found: int = guess_column({at: self.head(at) for at in range(len(self.labels))})
+            return self.labels.index(guess_column({name: self.head(at) for at, name in enumerate(self.labels)}))
         except ColumnError:
             return None
-        return found
 
     def head(self, at: int) -> pd.Series[Any]:
         """The first cells of a column, by its position."""

@@ -435,7 +435,13 @@ class TestGuessedColumn:
 
     @pytest.mark.parametrize(
         "written",
-        [["mail_clean"], ["mail_normalized", "mail_suggestion"], ["x_verdict", "x_status", "x_suggestion"]],
+        [
+            ["mail_clean"],
+            ["mail_normalized", "mail_suggestion"],
+            ["mail_identity"],
+            ["x_verdict", "x_status", "x_suggestion"],
+            ["x_identity", "x_duplicate_of"],
+        ],
     )
     def test_a_column_that_was_written_by_us_is_not_taken(self, written):
         full = ["a@x.org", "b@x.org"]

@@ -23,7 +23,7 @@ import pyarrow.parquet
 
 from ...atomic_write import is_device
 from ...errors import ColumnError, InputError, MissingExtraError
-from ..columns import CLEAN_COLUMNS, COLUMNS, listed
+from ..columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..text_column import read_values
 from .compression import COMPRESSIONS, describe_members, member_ending, unpack
 from .delimited import Dialect, open_delimited
@@ -54,6 +54,8 @@ KINDS = {
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
 }
+# Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
+WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
 SAMPLE_ROWS = 2_000  # looked at to guess the column
 MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
 ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
@@ -358,12 +360,15 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
         return by_name(heads, names)
     (share, best), *others = sorted(likely, key=lambda each: -each[0])
     rows = len(heads[best])
-    of = f"the first {rows:,} rows" if rows > 1 else "the only row"
-    reason = f"{share:.0%} of {of} are addresses".replace("%", " %")
-    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}".replace("%", " %") for each, name in others[:1])])
+    reason = f"{percent(share)} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
+    return best, "; ".join([reason, *(f"{percent(each)} in {name!r}" for each, name in others[:1])])
 
 
-def by_name(heads: Mapping[Any, Any], names: Collection[str]) -> tuple[Any, str]:
+def percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
+def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
     """The only column that is named as one of addresses and has no cell that contradicts it."""
     found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
     cells = [read_values(heads[name]) for name in found]
@@ -376,14 +381,14 @@ def filled_share(values: Any) -> float:
     return len(read_values(values).texts) / max(1, len(values))
 
 
-def is_result(name: Any, names: Collection[str]) -> bool:
+def is_result(name: Any, names: frozenset[str]) -> bool:
     """Whether a column is one that mailverdict writes beside another column of the table."""
-    for result in (each.name for each in (*COLUMNS, *CLEAN_COLUMNS)) if isinstance(name, str) else ():
-        prefix = name.removesuffix(result)
-        if prefix != name and (
-            {f"{prefix}verdict", f"{prefix}status"} <= set(names)
-            or {f"{prefix}clean", f"{prefix}change"} <= set(names)
-            or (prefix.endswith("_") and prefix[:-1] in names)
-        ):
+    for result in (*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS) if isinstance(name, str) else ():
+        prefix = name.removesuffix(result.name)
+        if prefix == name:
+            continue
+        if any(names.issuperset({prefix + one, prefix + other}) for one, other in WRITTEN_TOGETHER):
+            return True
+        if prefix.endswith("_") and prefix[:-1] in names:
             return True
     return False
