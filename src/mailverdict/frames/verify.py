@@ -161,23 +161,21 @@ class ResultBuilder:
             unique = pa.concat_tables([unique, nontext])
         return take_rows(unique, order)
 
-    def repair_notice(self, unique: pa.Table) -> str | None:
-        """How many rows are malformed and hold an address, or None."""
-        if "result" not in unique.column_names or self.repaired is not None:
-            return None
+    def count_repairable(self, unique: pa.Table) -> tuple[int, bool]:
+        """How many rows are malformed and hold an address, with repairs several; and whether all were looked at."""
+        if "result" not in unique.column_names:
+            return 0, True
         results = unique["result"].unify_dictionaries().combine_chunks()
         invalid = results.dictionary.index(str(Verdict.INVALID)).as_py()
         if invalid < 0:
-            return None
+            return 0, True
         is_invalid = pc.equal(results.indices, invalid).fill_null(False)
         if self.codes is not None:
             is_invalid = is_invalid.take(pa.array(self.codes))
+        if self.repaired is not None:
+            is_invalid = pc.and_(is_invalid, self.repaired["clean"].combine_chunks().is_null())
         texts = self.cells.texts.filter(is_invalid)
-        count, is_exact = count_repairable(texts, are_refused=self.validation_type is ValidationType.REGEX)
-        if not count:
-            return None
-        rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
-        return f"{rows} an address that can be read: see mailverdict.clean and mailverdict.explode"
+        return count_repairable(texts, are_refused=self.validation_type is ValidationType.REGEX)
 
 
 @dataclass(frozen=True)
@@ -486,14 +484,25 @@ def warn_user(message: str) -> None:
 
 
 def warn_repairable(run: Run[Any]) -> None:
-    """Warn of malformed rows in which an address can be read."""
+    """Warn of malformed rows in which an address can be read, unless they were repaired."""
     finish: Any = run._finish
     parts = zip(finish.columns, finish.builders, strict=True) if isinstance(finish, SeveralBuilder) else [("", finish)]
-    table = run._execution.results.table(run._execution.settings.validation_type)
     for column, builder in parts:
-        notice = builder.repair_notice(table) if isinstance(builder, ResultBuilder) else None
-        if notice is not None:
+        if not isinstance(builder, ResultBuilder) or builder.repaired is not None:
+            continue
+        count, is_exact = builder.count_repairable(settled_table(run))
+        if count:
+            notice = f"{repairable_rows(count, is_exact)}: see mailverdict.clean and mailverdict.explode"
             warn_user(f"{column}: {notice}" if column else notice)
+
+
+def settled_table(run: Run[Any]) -> pa.Table:
+    return run._execution.results.table(run._execution.settings.validation_type)
+
+
+def repairable_rows(count: int, is_exact: bool, what: str = "an address that can be read") -> str:
+    rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
+    return f"{rows} {what}"
 
 
 @overload

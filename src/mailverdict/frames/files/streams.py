@@ -21,7 +21,7 @@ from ...runs.options import parse_validation_type
 from ...runs.progress import Progress
 from ...runs.run import Run
 from ..options import split_options
-from ..verify import prepare
+from ..verify import ResultBuilder, prepare, repairable_rows, settled_table
 
 __all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
 
@@ -100,6 +100,21 @@ class PieceStream:
         self.notices: list[str] = []  # messages for the user, each once
         self.is_short_of_quota = False  # the daily quota left rows pending
         self.began_at = time.time()
+        self.repairable, self.all_counted = (
+            0,
+            True,
+        )  # malformed rows that hold an address, and whether all were looked at
+
+    @property
+    def repair_notice(self) -> str | None:
+        """How many malformed rows hold an address that was not verified, and which options verify it; or None."""
+        if not self.repairable:
+            return None
+        if self.options.get("clean"):
+            found = repairable_rows(self.repairable, self.all_counted, "several addresses")
+            return f"{found}: with --explode each is verified"
+        found = repairable_rows(self.repairable, self.all_counted)
+        return f"{found}: it is verified without --no-clean, and with --explode if there are several"
 
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
         """Yield each piece with its result columns, and the progress of its run.
@@ -151,5 +166,8 @@ class PieceStream:
         if self.limit_left is not None and not has_ended:
             self.limit_left -= run._execution.newly_verified
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
+        if isinstance(run._finish, ResultBuilder):
+            count, is_exact = run._finish.count_repairable(settled_table(run))
+            self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.notices += [notice for notice in run.notices if notice not in self.notices]
         return out, run.progress
