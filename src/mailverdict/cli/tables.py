@@ -158,9 +158,8 @@ def verify(
                 pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
             for piece, _ in stream.verify(pieces):
                 write(rows.add(piece))
-    for notice in (*stream.notices, stream.repair_notice):
-        if notice is not None:
-            print_status(f"note: {notice}")
+    for notice in (*stream.notices, *stream.repair_notices()):
+        print_status(f"note: {notice}")
     print_remarks(source, quiet=quiet)
     show_counts(rows.counts, validation_type, as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet)

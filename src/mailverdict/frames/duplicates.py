@@ -89,7 +89,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
         `duplicate_of` (the index label of the first row with the same identity; in Polars and
         Arrow frames and lists its position from 0; NA for that first row) and `copies` (``Int64``:
         how many rows have that identity). A cell without exactly one address has NA in all three,
-        and is no duplicate.
+        and is not a duplicate.
 
     Raises
     ------

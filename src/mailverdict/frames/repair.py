@@ -49,7 +49,7 @@ REPAIRS: tuple[Repair, ...] = (
     Repair("at_sign", True, "ada [at] firm [dot] com", "ada@firm.com",
            "brackets around the word show that it replaces a sign"),
     Repair("percent", True, "ada%40firm.com", "ada@firm.com",
-           "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is none"),
+           "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is not one"),
     Repair("escape", True, "\\u003cada@firm.com\\u003e", "ada@firm.com",
            "escapes of JSON, of Python and of quoted-printable text (RFC 2045) are another form of their character"),
     Repair("link", True, "mailto:ada@firm.com?subject=Hello", "ada@firm.com",

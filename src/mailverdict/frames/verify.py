@@ -492,7 +492,7 @@ def warn_repairable(run: Run[Any]) -> None:
             continue
         count, is_exact = builder.count_repairable(settled_table(run))
         if count:
-            notice = f"{repairable_rows(count, is_exact)}: see mailverdict.clean and mailverdict.explode"
+            notice = f"{repairable_rows(count, is_exact=is_exact)}: see mailverdict.clean and mailverdict.explode"
             warn_user(f"{column}: {notice}" if column else notice)
 
 
@@ -500,7 +500,7 @@ def settled_table(run: Run[Any]) -> pa.Table:
     return run._execution.results.table(run._execution.settings.validation_type)
 
 
-def repairable_rows(count: int, is_exact: bool, what: str = "an address that can be read") -> str:
+def repairable_rows(count: int, *, is_exact: bool, what: str = "an address that can be read") -> str:
     rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
     return f"{rows} {what}"
 

@@ -43,7 +43,7 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
 
 
 def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row is no header: it has an address, or a gap where the other rows have one."""
+    """Whether the first row is not a header: it has an address, or a gap where the other rows have one."""
     if has_address(row):
         return True
     has_number = any(NUMBER.fullmatch(cell) for cell in row)

@@ -105,16 +105,15 @@ class PieceStream:
             True,
         )  # malformed rows that hold an address, and whether all were looked at
 
-    @property
-    def repair_notice(self) -> str | None:
-        """How many malformed rows hold an address that was not verified, and which options verify it; or None."""
+    def repair_notices(self) -> list[str]:
+        """How many malformed rows hold an address that was not verified, and which options verify it."""
         if not self.repairable:
-            return None
+            return []
         if self.options.get("clean"):
-            found = repairable_rows(self.repairable, self.all_counted, "several addresses")
-            return f"{found}: with --explode each is verified"
-        found = repairable_rows(self.repairable, self.all_counted)
-        return f"{found}: it is verified without --no-clean, and with --explode if there are several"
+            found = repairable_rows(self.repairable, is_exact=self.all_counted, what="several addresses")
+            return [f"{found}: with --explode each is verified"]
+        found = repairable_rows(self.repairable, is_exact=self.all_counted)
+        return [f"{found}: it is verified without --no-clean, and with --explode if there are several"]
 
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
         """Yield each piece with its result columns, and the progress of its run.
