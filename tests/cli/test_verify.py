@@ -224,7 +224,7 @@ class TestClean:
         path.write_text("email\nAda <Ada@Example.org>\nada@example.org\nnobody\n")
         status, printed, told = run("clean", path, "-c", "email", "-o", out)
         assert (status, printed) == (0, "")
-        assert told == f"3 rows; cells cleaned: 1\nwritten: {out}\n"
+        assert told == f"rows: 3; cells cleaned: 1\nwritten: {out}\n"
         assert [row["email_clean"] for row in rows_of(out)] == ["Ada@example.org", "ada@example.org", ""]
 
     def test_what_was_cleaned_can_be_verified(self, run, contacts):

@@ -71,7 +71,7 @@ def explode(
                 write(exploded)
     print_remarks(source, quiet=quiet)
     if not quiet:
-        print_status(f"{before:,} rows; rows after: {after:,}")
+        print_status(f"rows: {before:,}; rows after: {after:,}")
     print_written(output, quiet=quiet)
 
 
@@ -114,7 +114,9 @@ def duplicates(
     if not quiet:
         repeated = len(found) - found[str(label_of(name, prefix, "duplicate_of"))].null_count
         mailboxes = pc.count_distinct(found[str(label_of(name, prefix, "identity"))]).as_py()
-        print_status(f"{done:,} rows; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}")
+        print_status(
+            f"rows: {done:,}; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}"
+        )
     print_written(output, quiet=quiet)
 
 
@@ -153,7 +155,7 @@ def suppress(
                 write(out)
     print_remarks(source, quiet=quiet)
     if not quiet:
-        print_status(f"{rows:,} rows; rows on the list: {marked:,}")
+        print_status(f"rows: {rows:,}; rows on the list: {marked:,}")
     print_written(output, quiet=quiet)
 
 

@@ -293,7 +293,7 @@ def clean(
                 write(cleaned)
     print_remarks(source, quiet=quiet)
     if not quiet:
-        print_status(f"{rows:,} rows; cells cleaned: {changed:,}")
+        print_status(f"rows: {rows:,}; cells cleaned: {changed:,}")
     print_written(output, quiet=quiet)
 
 

@@ -244,6 +244,7 @@ class RunningCounts:
     flags: Counter[str] = field(default_factory=Counter)  # rows by flag that is true
     suggestions: int = 0
     cleaned: int = 0  # cells whose verdict is that of a repaired address
+    suppressed: int | None = None  # rows on the suppression list; None without one
 
     def add(self, table: pa.Table, prefix: str) -> None:
         """Count a verified piece; `prefix` is that of its result columns."""
@@ -259,6 +260,8 @@ class RunningCounts:
             self.suggestions += pc.count(table[prefix + "suggestion"]).as_py()
         if prefix + "change" in table.column_names:
             self.cleaned += pc.sum(pc.not_equal(text(table, prefix + "change"), "")).as_py() or 0
+        if prefix + "suppressed" in table.column_names and pa.types.is_boolean(table[prefix + "suppressed"].type):
+            self.suppressed = (self.suppressed or 0) + (pc.sum(table[prefix + "suppressed"]).as_py() or 0)
 
     @property
     def judged(self) -> int:
@@ -266,7 +269,7 @@ class RunningCounts:
         return sum(self.buckets[verdict] for verdict in Verdict)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-ready; every bucket is there."""
+        """JSON-ready; every bucket is there; `suppressed` only with a suppression list."""
         return {
             "rows": self.rows,
             **{name: self.buckets[name] for name in BUCKETS},
@@ -274,6 +277,7 @@ class RunningCounts:
             "flags": {flag: self.flags[flag] for flag in FLAGS},
             "suggestions": self.suggestions,
             "cleaned": self.cleaned,
+            **({} if self.suppressed is None else {"suppressed": self.suppressed}),
         }
 
 
@@ -308,6 +312,8 @@ def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str
         lines.append(f"rows with a suggestion, probably mistyped: {counts.suggestions:,}")
     if counts.cleaned:
         lines.append(f"cells cleaned before the check: {counts.cleaned:,}")
+    if counts.suppressed is not None:
+        lines.append(f"rows on the suppression list: {counts.suppressed:,}")
     return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])
 
 
