@@ -22,6 +22,8 @@ asyncio.set_event_loop_policy(PatientPolicy())
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell starts background jobs with SIGINT ignored, which the processes that tests interrupt would inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does
 
 REFUSED: list[str] = []  # attempts of this process to reach another machine
 
