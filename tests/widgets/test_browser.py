@@ -129,8 +129,7 @@ def compare_with_source(saved: Path, source: Path) -> None:
     options = {"engine": "calamine"} if saved.suffix == ".xlsx" else {}
     found = read(saved, dtype=str, keep_default_na=False, **options)
     given = pd.read_csv(source, dtype=str, keep_default_na=False)
-    neutral = "'=1+1" if saved.suffix == ".csv" else "=1+1"
-    assert found["E-Mail"].tolist() == [*given["E-Mail"][:-1], neutral]
+    assert found["E-Mail"].tolist() == given["E-Mail"].tolist()
     assert found[["name", "city"]].equals(given[["name", "city"]])
     verdicts = [FOUND[list(FOUND)[n % 4]] for n in range(60)]
     assert found["E-Mail_verdict"].tolist() == [*verdicts, "", "invalid"]
@@ -210,7 +209,7 @@ def test_a_non_table_is_reported_and_the_next_file_works(
     voila_page: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
 ) -> None:
     bad = {
-        "picture.csv": (b"\x89PNG\r\n\x1a\n\x00", "picture.csv.*byte 0x89"),
+        "picture.csv": (b"\x89PNG\r\n\x1a\n\x00", "picture.csv is not a text table but a picture"),
         "empty.csv": (b"", "empty.csv is empty"),
         "header.csv": (b"name,mail\n", "no rows"),
         "broken.xlsx": (b"PK no workbook", "broken.xlsx cannot be read as XLSX"),

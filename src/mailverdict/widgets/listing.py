@@ -116,8 +116,8 @@ class Listing:
             "why": self.reasoning(),
             "did you mean": self.cells("suggestion"),
         }
-        if self.label("clean") in self.decided.columns:
-            found = {"cleaned": self.cells("clean").where(self.cells("change") != ""), **found}
+        if self.label("clean") in self.decided.columns and (is_cleaned := self.cells("change") != "").any():
+            found = {"cleaned": self.cells("clean").where(is_cleaned), **found}
         first = self.titled([address], found)
         return {**first, **found, **self.titled(others, {**first, **found})}
 
