@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import os
 import select
-import shutil
 import stat
 import sys
 import tempfile
@@ -56,6 +55,7 @@ KINDS = {
 }
 # Two columns that `verify`, `clean` or `duplicates` wrote, by which the others of the same prefix are recognized.
 WRITTEN_TOGETHER = (("verdict", "status"), ("clean", "change"), ("identity", "duplicate_of"))
+BLOCK = 1 << 20  # octets that are copied at a time
 SAMPLE_ROWS = 2_000  # looked at to guess the column
 MIN_ADDRESS_SHARE = 0.3  # of the filled cells; a notes column that mentions an address now and then has far less
 ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or with a written-out @
@@ -179,11 +179,30 @@ def copy_of(source: Any) -> Path:
     with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
         path = Path(copy.name)
         try:
-            shutil.copyfileobj(source, copy)
+            copy.writelines(blocks_of(source))
         except BaseException:
             path.unlink()
             raise
     return path
+
+
+def blocks_of(source: Any) -> Iterator[bytes]:
+    """Read a stream to its end.
+
+    Waits for input for a second at a time: a signal that arrives just before a blocking read is handled only after it.
+    """
+    try:
+        number = source.fileno()
+        select.select([number], [], [], 0)
+    except (OSError, ValueError):  # not a file; or on Windows, where only sockets can be waited for
+        number = None
+    while True:
+        if number is not None and not select.select([number], [], [], 1)[0]:
+            continue
+        block = source.read(BLOCK) if number is None else os.read(number, BLOCK)
+        if not block:
+            return
+        yield block
 
 
 # --- Parquet ---------------------------------------------------------------------------------------
