@@ -1,0 +1,178 @@
+"""What a delivery report means for an address: one of five outcomes, judged by the reply rules of `checks.smtp`.
+
+*Hard* is reserved for a mailbox or domain that does not exist or is disabled. Whatever else is refused for good says
+something about the sender (*blocked*), or nothing about the address (*soft*).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ...model.words import Reason
+from ..smtp.classify.classification import Action, Classification
+from ..smtp.classify.classifier import classify_reply
+from ..smtp.replies import CONTROLS, Reply
+
+__all__ = ["MAX_DIAGNOSTIC", "Judgement", "Outcome", "clean_text", "find_status", "judge"]
+
+MAX_DIAGNOSTIC = 500  # characters that are kept; the cause is in the first sentence
+MAX_JUDGED = 4_000  # characters that are read
+
+
+class Outcome(StrEnum):
+    """What became of a mail, from the best to the worst for the address."""
+
+    DELIVERED = "delivered"
+    SOFT = "soft"  # may be delivered another time: full, greylisted, time-out, cause unknown
+    BLOCKED = "blocked"  # the sender or the message was refused; says nothing about the address
+    COMPLAINT = "complaint"  # the recipient reported the mail as spam
+    HARD = "hard"  # no such mailbox or domain, or it is disabled
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The meaning of a failed or delayed delivery."""
+
+    outcome: Outcome
+    reason: Reason | None
+
+
+OUTCOMES = {
+    Reason.MAILBOX_NOT_FOUND: Outcome.HARD,
+    Reason.NO_MX_RECORD: Outcome.HARD,
+    Reason.PROTECTED: Outcome.BLOCKED,
+    Reason.SENDER_BLOCKED: Outcome.BLOCKED,
+}
+
+REPLY = re.compile(
+    r"(?:^|(?<=[;:'\"(>,])|(?<=[;:'\"(>,] )|(?<=error )|(?<=said )|(?<=reply ))"
+    r"#?([45]\d\d)[ -]+(?=\D|[245]\.)(?:#?([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d))?"
+)
+STATUS = re.compile(r"(?<![\d.])([245]\.\d{1,3}\.\d{1,3})(?!\d|\.\d)")
+DIAGNOSTIC_TYPE = re.compile(r"^\s*(smtp|x-[\w-]+|x[45]00|unknown|local|utf-?8|rfc822)\s*;\s*", re.IGNORECASE)
+
+# What a mail system says of its own accord, without a reply of another server; searched in this order.
+# A domain without DNS records is established only by the words for "does not exist", never by a failed look-up.
+OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
+    (reason, re.compile(pattern, re.IGNORECASE))
+    for reason, pattern in (
+        (Reason.CONNECTION_DROPPED, r"lost connection|connection (?:was )?(?:reset|closed|dropped)|broken pipe"),
+        (Reason.PORT_CLOSED, r"connection refused|no route to host|network is unreachable|socket error"),
+        (Reason.TIMEOUT, r"(?:connection|operation|connect\S*|session)\b.{0,80} timed out"),
+        (Reason.TIMEOUT, r"servfail|try again|temporar(?:y|ily)|lookup (?:failed|failure|timed)|\bdeferr?ed\b"),
+        (
+            Reason.NO_MX_RECORD,
+            r"host or domain name not found|name service error[^;]*host not found|host unknown|\bnxdomain\b"
+            r"|host found but no data record|couldn'?t find any host|no such (?:domain|host)|unknown (?:mail )?domain"
+            r"|\bdomain\b(?:(?!user|mailbox|recipient|account|address)[^;]){0,80}"
+            r"\b(?:does(?: not|n't) exist|not found|unknown)"
+            r"|invalid domain(?! name)|couldn'?t find a mail exchanger"
+            r"|\bhost(?: name)? (?:\S+ )?(?:does not exist|not found|unknown)"
+            r"|non-?existent (?:domain|host)|(?:domain|host)[^.;]{0,20} is invalid or not accessible"
+            r"|point to non-?existent hosts|indicated no smtp service|null ?mx|does not accept mail"
+            r"|no (?:mx|mail exchanger)[^.;]{0,30} (?:record|found|exist)|bad destination (?:host|system)"
+            r"|unroute?able (?:mail )?domain",
+        ),
+        (
+            Reason.TIMEOUT,
+            r"timed? ?-?out|retry time|expired|delivery time|too long in queue|could not be delivered for",
+        ),
+        (Reason.MAILBOX_NOT_FOUND, r"unroute?able address"),
+    )
+)
+WITHOUT_CODE = re.compile(r"^smtp error from remote server after .{1,200}?(?=5\.\d\.\d )", re.IGNORECASE)  # GMX
+NESTED = re.compile(r"remote server (?:returned|said)|unknown address error|-> ?5\d\d", re.IGNORECASE)
+REPEATED_CODE = re.compile(r" [245]\d\d-[245]\.\d{1,3}\.\d{1,3} ")
+PERMANENT_DOMAIN_CODES = ("5.1.2", "5.4.4", "5.4.310")  # RFC 3463 x.1.2, x.4.4; Exchange Online: no such domain
+
+
+def judge(status: str | None, diagnostic: str) -> Judgement:
+    """Judge a failed delivery by its enhanced status code and diagnostic text; either may be missing.
+
+    >>> judge("5.1.1", "smtp; 550 5.1.1 <ada@firm.example>: User unknown").outcome.value
+    'hard'
+    >>> judge("5.7.1", "smtp; 554 5.7.1 Service unavailable; client blocked using zen.spamhaus.org").outcome.value
+    'blocked'
+    >>> judge("4.4.7", "").outcome.value
+    'soft'
+    """
+    given = DIAGNOSTIC_TYPE.match(diagnostic[:100])
+    text = REPEATED_CODE.sub(" ", " ".join(diagnostic[:MAX_JUDGED].split()))
+    text = DIAGNOSTIC_TYPE.sub("", text)
+    replies = [reply_at(text, match) for match in REPLY.finditer(text)]
+    if not replies:
+        return judge_statement(status, text)
+    found = classify(replies[0])
+    if is_open(found) and (len(replies) > 1 or NESTED.search(text)):
+        found = next((each for each in map(classify, replies[1:]) if not is_open(each)), found)
+    if found.rule == "domain_trouble" or (is_open(found) and replies[0].enhanced_code in PERMANENT_DOMAIN_CODES):
+        own = find_statement(text)
+        if own is Reason.NO_MX_RECORD:
+            return Judgement(Outcome.HARD, own)
+    is_local = given is not None and given[1].lower() != "smtp"
+    if is_open(found) and is_local and replies[0].code >= 500:
+        return judge_statement(status, text)
+    return conclude(found, status)
+
+
+def reply_at(text: str, match: re.Match[str]) -> Reply:
+    return Reply(int(match[1]), match[2], clean_text(text[match.end() :]).strip(" :-"))
+
+
+def classify(reply: Reply) -> Classification:
+    return classify_reply(reply, phase="rcpt")
+
+
+def is_open(found: Classification) -> bool:
+    """Whether the rules found no cause."""
+    return found.reason is Reason.INCONCLUSIVE and found.action is Action.NONE
+
+
+def judge_statement(status: str | None, text: str) -> Judgement:
+    """Judge what a mail system says about its own delivery, without a reply code."""
+    text = WITHOUT_CODE.sub("", text)
+    is_permanent = status is None or status.startswith("5")
+    own = find_statement(text)
+    if own is Reason.NO_MX_RECORD and is_permanent:
+        return Judgement(Outcome.HARD, own)
+    if own in (Reason.CONNECTION_DROPPED, Reason.PORT_CLOSED):
+        return Judgement(Outcome.SOFT, own)
+    code = 550 if is_permanent else 450
+    found = classify(Reply(code, status if status and status != "5.0.0" else None, clean_text(text)))
+    if is_open(found) and status == "5.1.2" and own is None and not text.strip():
+        return Judgement(Outcome.HARD, Reason.NO_MX_RECORD)
+    if is_open(found) and own is not None:
+        return Judgement(OUTCOMES.get(own, Outcome.SOFT) if is_permanent else Outcome.SOFT, own)
+    return conclude(found, status)
+
+
+def find_statement(text: str) -> Reason | None:
+    return next((reason for reason, pattern in OWN_STATEMENTS if pattern.search(text)), None)
+
+
+def conclude(found: Classification, status: str | None) -> Judgement:
+    """The outcome of a classification; a security or policy code (RFC 3463 x.7) is a refusal of the sender."""
+    if found.reason is Reason.NO_MX_RECORD and (status or "").startswith("5.7."):  # x.7.27: the sender's domain
+        return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED)
+    if found.action is Action.USE_TLS or (is_open(found) and (status or "").startswith(("5.7.", "4.7."))):
+        return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED)
+    if found.reason is None:  # the recipient's limits, which prove that the mailbox exists
+        return Judgement(Outcome.SOFT, Reason.INCONCLUSIVE)
+    return Judgement(OUTCOMES.get(found.reason, Outcome.SOFT), found.reason)
+
+
+def find_status(text: str) -> str | None:
+    """The first enhanced status code in a text (RFC 3463).
+
+    >>> find_status("5.1.1 (bad destination mailbox address)"), find_status("10.5.1.1")
+    ('5.1.1', None)
+    """
+    match = STATUS.search(text[:MAX_JUDGED])
+    return match[1] if match else None
+
+
+def clean_text(text: str) -> str:
+    """One line without control characters."""
+    return " ".join(text.translate(CONTROLS).split())
