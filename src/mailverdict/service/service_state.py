@@ -12,12 +12,12 @@ from ..backend import Backend
 from ..local.backend import LocalBackend
 from ..model.settings import LocalSettings
 from .engine import VerificationEngine
-from .http.limiter import RateLimiter
 from .http.metrics import Metrics
 from .jobs.group_committer import GroupCommitter
 from .jobs.store import Operation, Store, StoreQuery, run_queries
 from .jobs.submission import JobSubmitter
 from .jobs.worker import Worker
+from .limiter import RateLimiter
 from .settings import Clock, ServiceSettings
 
 __all__ = ["ServiceState"]

@@ -1,7 +1,7 @@
 """The per-client limiter."""
 
-from mailverdict.service.http import limiter as module
-from mailverdict.service.http.limiter import RateLimiter
+from mailverdict.service import limiter as module
+from mailverdict.service.limiter import RateLimiter
 
 
 class Hand:
