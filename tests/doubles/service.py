@@ -21,6 +21,7 @@ from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.clock import Clock
 
 CLIENT = "192.0.2.1"
+CHANGED: dict[str, Any] = {}  # settings of every service, for fixtures that run a file's tests in several ways
 
 
 def asynchronous(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
@@ -100,7 +101,7 @@ class RunningService:
 
 def settings_for(folder: Path, **changed: Any) -> ServiceSettings:
     """Settings with a store in a folder; jobs are taken at once."""
-    given = {"store": f"sqlite:///{folder / 'jobs.db'}", "gather": 0, **changed}
+    given = {"store": f"sqlite:///{folder / 'jobs.db'}", "gather": 0, **CHANGED, **changed}
     return ServiceSettings(**given)
 
 

@@ -10,7 +10,13 @@ from mailverdict.service.jobs.store import Claim
 from mailverdict.service.jobs.worker import BATCH_LIMIT
 from tests.doubles.answering_backend import AnsweringBackend, deferred, failed, forgotten, no_verdict, unknown
 from tests.doubles.clock import Clock
-from tests.doubles.service import asynchronous, serving, until
+from tests.doubles.service import CHANGED, asynchronous, serving, until
+
+
+@pytest.fixture(autouse=True, params=["wait", "settle"])
+def when_saturated(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The contract is the same whether bulk jobs beyond the limits wait or end."""
+    monkeypatch.setitem(CHANGED, "when_saturated", request.param)
 
 
 @asynchronous

@@ -32,10 +32,12 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def program(store: Path, answered: float = math.inf) -> AsyncIterator[tuple[subprocess.Popen, str]]:
+async def program(
+    store: Path, answered: float = math.inf, rate: float = 0.0
+) -> AsyncIterator[tuple[subprocess.Popen, str]]:
     """The service as a process, once it answers."""
     port = free_port()
-    command = [*PROGRAM, f"sqlite:///{store}", str(port), str(answered)]
+    command = [*PROGRAM, f"sqlite:///{store}", str(port), str(answered), str(rate)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
     url = f"http://127.0.0.1:{port}"
     try:
@@ -118,6 +120,26 @@ async def test_nothing_is_lost_or_doubled_by_a_kill_in_the_middle(tmp_path: Path
                 assert stored - len(jobs) in (0, LINES)
     assert {record["status"] for record in records} == {"done"}
     assert all(record["verification"]["email"] == record["email"] for record in records)
+
+
+@asynchronous
+async def test_kill_with_a_long_queue_loses_nothing_and_the_pace_goes_on(tmp_path: Path) -> None:
+    store, done = tmp_path / "jobs.db", "SELECT count(*) FROM job WHERE status = 'done'"
+    async with program(store, rate=0.001) as (process, url):
+        async with httpx.AsyncClient(base_url=url, timeout=30) as client:
+            for turn in range(3):
+                body = {"emails": [f"t{turn}n{n}@example.org" for n in range(100)], "validation_type": "smtp"}
+                assert (await client.post("/api/bulk-check-email", json=body)).status_code == 202
+        while rows(store, done)[0][0] < 100:
+            await asyncio.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+    assert rows(store, done) == [(100,)]
+    assert rows(store, "SELECT count(*) FROM job WHERE status = 'queued'") == [(200,)]
+
+    async with program(store, rate=50) as (_, url), httpx.AsyncClient(base_url=url, timeout=30) as client:
+        await no_job_open(store)
+        assert (await client.get("/api/quota")).json()["used"] == 300
+    assert rows(store, "SELECT status, count(*) FROM job GROUP BY status") == [("done", 300)]
 
 
 async def no_job_open(store: Path) -> None:

@@ -1,4 +1,4 @@
-"""Our own queue and limiter: outcomes that say nothing about the address."""
+"""Our own queue and limiter: outcomes that say nothing about the address; on the bulk path with ``settle``."""
 
 import asyncio
 from pathlib import Path
@@ -33,6 +33,7 @@ async def test_check_on_a_full_queue_is_throttled(tmp_path: Path, validation_typ
         reply = await world.check(validation_type=validation_type)
         assert reply.status_code == 200
         assert_untouched(reply.json()["data"], "throttled", validation_type)
+        assert reply.headers["retry-after"] == "15"
         assert world.backend.batches == []
         assert await world.used() == 0
 
@@ -45,6 +46,7 @@ async def test_check_that_the_limiter_refuses_is_rate_limited(tmp_path: Path, va
         reply = await world.check(validation_type=validation_type)
         assert reply.status_code == 200
         assert_untouched(reply.json()["data"], "rate_limited", validation_type)
+        assert 990 <= int(reply.headers["retry-after"]) <= 1000
         assert world.backend.batches == []
         assert await world.used() == 0
         assert (await world.check(address="192.0.2.9")).json()["data"]["result"] == "valid"
@@ -52,7 +54,7 @@ async def test_check_that_the_limiter_refuses_is_rate_limited(tmp_path: Path, va
 
 @asynchronous
 async def test_batch_that_the_limiter_refuses_is_rate_limited_as_a_whole_and_at_once(tmp_path: Path) -> None:
-    async with serving(tmp_path, rate_limit=0.001, rate_burst=100) as world:
+    async with serving(tmp_path, rate_limit=0.001, rate_burst=100, when_saturated="settle") as world:
         world.state.limiter.try_acquire("192.0.2.1", 99)
         reply = await world.submit(["ada@example.org", "broken", "ada@example.org"], "smtp")
         entries = reply.json()["data"]["results"]
@@ -75,7 +77,7 @@ async def submit_to_a_full_queue(world: RunningService) -> str:
 @asynchronous
 async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off(tmp_path: Path) -> None:
     clock = Clock()
-    async with serving(tmp_path, clock=clock) as world:
+    async with serving(tmp_path, clock=clock, when_saturated="settle") as world:
         began = clock.now
         job_id = await submit_to_a_full_queue(world)
         for wait in world.state.settings.saturation_backoff:
@@ -96,7 +98,7 @@ async def test_job_on_a_full_queue_is_throttled_after_twelve_minutes_of_back_off
 @asynchronous
 async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> None:
     clock = Clock()
-    async with serving(tmp_path, clock=clock) as world:
+    async with serving(tmp_path, clock=clock, when_saturated="settle") as world:
         job_id = await submit_to_a_full_queue(world)
         world.state.worker.depth.waiting = 0
         clock.now += world.state.settings.saturation_backoff[0]
@@ -109,7 +111,9 @@ async def test_job_is_verified_when_the_queue_has_drained(tmp_path: Path) -> Non
 @asynchronous
 async def test_retry_takes_only_as_many_jobs_as_there_is_room_for(tmp_path: Path) -> None:
     clock, gate = Clock(), asyncio.Event()
-    async with serving(tmp_path, AnsweringBackend(gate=gate), clock=clock, queue_limit=3) as world:
+    async with serving(
+        tmp_path, AnsweringBackend(gate=gate), clock=clock, queue_limit=3, when_saturated="settle"
+    ) as world:
         jobs = await world.submitted(*(f"a{i}@example.org" for i in range(5)))
         assert world.state.worker.depth.postponed == 5
         clock.now += world.state.settings.saturation_backoff[0]

@@ -42,6 +42,7 @@ WRONG = [
     ("rate_limit", float("inf"), "no finite number"),
     ("rate_burst", 99, "a bulk request would never be granted"),
     ("queue_limit", 0, "no queue"),
+    ("when_saturated", "refuse", "neither of the two"),
     ("saturation_backoff", (), "no attempt"),
     ("saturation_backoff", ("soon",), "no duration"),
     ("saturation_backoff", 5, "no list"),
@@ -93,6 +94,7 @@ ENVIRONMENT = {
     "MAILVERDICT_DAILY_LIMIT": "500",
     "MAILVERDICT_CHECK_COSTS_QUOTA": "no",
     "MAILVERDICT_TRUSTED_PROXIES": "10.0.0.0/8, fd00::/8",
+    "MAILVERDICT_WHEN_SATURATED": "settle",
     "MAILVERDICT_RATE_LIMIT": "2.5",
     "MAILVERDICT_SATURATION_BACKOFF": "30s, 1min",
     "MAILVERDICT_RESULT_RETENTION": "2D",
@@ -113,7 +115,7 @@ ENVIRONMENT = {
 def test_environment_reaches_every_kind_of_setting() -> None:
     settings = from_environment(ENVIRONMENT)
     assert settings.store == "postgresql://me@db/jobs"
-    assert settings.revision == "earlier"
+    assert (settings.revision, settings.when_saturated) == ("earlier", "settle")
     assert (settings.daily_limit, settings.check_costs_quota, settings.rate_limit) == (500, False, 2.5)
     assert [str(network) for network in settings.trusted_proxies] == ["10.0.0.0/8", "fd00::/8"]
     assert settings.saturation_backoff == (30.0, 60.0)

@@ -23,6 +23,9 @@ def serve(
     port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8000,
     store: Annotated[str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...")] = None,
     daily_limit: Annotated[int | None, typer.Option(help="Addresses per client and day.")] = None,
+    when_saturated: Annotated[
+        str | None, typer.Option(help="wait: bulk jobs wait. settle: they end as rate_limited or throttled.")
+    ] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
     resolver: ResolverAt = None,
     smtp_port: Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")] = None,
@@ -37,6 +40,7 @@ def serve(
     given: dict[str, Any] = {
         "store": store,
         "daily_limit": daily_limit,
+        "when_saturated": when_saturated,
         "revision": revision,
         "trusted_proxies": trusted_proxy,
         "resolver": resolver,

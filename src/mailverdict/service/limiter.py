@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -31,21 +32,37 @@ class RateLimiter:
         if not self.rate:
             return True
         now = self.clock()
-        tokens = self.tokens(client, now)
+        tokens = self.tokens_at(client, now)
         if tokens < cost:
             return False
-        self.buckets[client] = (tokens - cost, now)
-        if len(self.buckets) > CLIENT_LIMIT:
-            self.drop_buckets(now)
+        self.set_tokens(client, tokens - cost, now)
         return True
 
-    def tokens(self, client: str, now: float) -> float:
-        """The tokens in the client's bucket."""
+    def charge(self, client: str, cost: int) -> None:
+        """Take `cost` tokens out of the client's bucket, which may have a fraction less than that."""
+        if self.rate:
+            now = self.clock()
+            self.set_tokens(client, self.tokens_at(client, now) - cost, now)
+
+    def tokens(self, client: str) -> float:
+        """The tokens in the client's bucket at present."""
+        return self.tokens_at(client, self.clock()) if self.rate else math.inf
+
+    def seconds_until(self, client: str, tokens: float) -> float:
+        """Seconds until the client's bucket has so many tokens, if none are taken out."""
+        return max(tokens - self.tokens(client), 0.0) / self.rate if self.rate else 0.0
+
+    def tokens_at(self, client: str, now: float) -> float:
         left, since = self.buckets.get(client, (self.burst, now))
         return min(self.burst, left + (now - since) * self.rate)
 
+    def set_tokens(self, client: str, tokens: float, now: float) -> None:
+        self.buckets[client] = (tokens, now)
+        if len(self.buckets) > CLIENT_LIMIT:
+            self.drop_buckets(now)
+
     def drop_buckets(self, now: float) -> None:
         """Drop full buckets, then the oldest until half of the limit is left."""
-        used = {client: bucket for client, bucket in self.buckets.items() if self.tokens(client, now) < self.burst}
+        used = {client: bucket for client, bucket in self.buckets.items() if self.tokens_at(client, now) < self.burst}
         newest = sorted(used.items(), key=lambda item: item[1][1])[-CLIENT_LIMIT // 2 :]
         self.buckets = dict(newest)

@@ -18,7 +18,7 @@ from .jobs.store import Operation, Store, StoreQuery, run_queries
 from .jobs.submission import JobSubmitter
 from .jobs.worker import Worker
 from .limiter import RateLimiter
-from .settings import Clock, ServiceSettings
+from .settings import Clock, ServiceSettings, WhenSaturated
 
 __all__ = ["ServiceState"]
 
@@ -41,7 +41,9 @@ class ServiceState:
         self.backend = backend
         self.clock = clock
         self.metrics = Metrics()
-        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)
+        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)  # refuses
+        can_wait = settings.when_saturated is WhenSaturated.WAIT
+        self.pace = RateLimiter(settings.rate_limit if can_wait else 0.0, settings.rate_burst)  # delays bulk jobs
         self.tasks: list[asyncio.Task[None]] = []
         self.is_open = False
         self.open_lock = asyncio.Lock()
@@ -70,10 +72,12 @@ class ServiceState:
         self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
         self.engine = VerificationEngine(backend, check_timeout=self.settings.seconds("check_timeout"))
         common: dict[str, Any] = {"clock": self.clock, "on_finished": self.metrics.count_finished_job}
-        self.worker = Worker(self.writes, self.reads, self.engine, self.settings, **common)
+        self.worker = Worker(self.writes, self.reads, self.engine, self.settings, self.pace, **common)
         self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
         await self.worker.load_depth()
-        self.metrics.watch(lambda: asdict(self.worker.depth), lambda: self.engine.checking)
+        self.metrics.watch(
+            lambda: asdict(self.worker.depth), lambda: self.worker.oldest_age, lambda: self.engine.checking
+        )
         self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
         self.is_open = True
 

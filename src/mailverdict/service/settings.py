@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
+from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..contract.revisions import Revision
 from ..errors import SettingsError
 from ..model.settings import Blacklist, Duration, Lists, LocalSettings, Network, Zone, parse_duration, parse_networks
 
-__all__ = ["PREFIX", "VARIABLES", "Clock", "ServiceSettings", "from_environment"]
+__all__ = ["PREFIX", "VARIABLES", "Clock", "ServiceSettings", "WhenSaturated", "from_environment"]
 
 Clock = Callable[[], float]  # seconds since the epoch
 
@@ -28,6 +29,13 @@ DAY = 86_400
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 PASSWORD = re.compile("://[^@/]*@")
 STORE_URL = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
+
+
+class WhenSaturated(StrEnum):
+    """What happens to bulk jobs beyond the rate limit or the queue limit."""
+
+    WAIT = "wait"  # they wait; submissions are refused only if the queue has no room
+    SETTLE = "settle"  # they end as `rate_limited` at once, or as `throttled` after the back-off
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +57,22 @@ class ServiceSettings:
         UTC time ``HH:MM`` at which the daily quota starts again.
     trusted_proxies : iterable of str
         Addresses and networks whose ``X-Forwarded-For`` is used; from other peers it is ignored.
+    when_saturated : str
+        What happens to a bulk submission that the quota covers, but not the rate limit or the queue limit.
+        ``wait``: its jobs wait, and the service verifies them at the rate limit. ``settle``: its jobs end as
+        ``rate_limited`` at once, or as ``throttled`` after the back-off, and have cost their quota.
     rate_limit : float
-        Addresses per second that one client may submit in the long run; 0: no limit.
+        Addresses per second that are verified for one client in the long run; 0: no limit. A single check
+        beyond it is ``rate_limited``; with ``wait`` single checks and bulk jobs are counted separately.
     rate_burst : int
-        Addresses that it may submit at once; at least one bulk request.
+        Addresses that are verified at once for a client that sent none for a while; at least one bulk request.
     queue_limit : int
-        Addresses that may wait or be verified; with more the queue is saturated.
+        Addresses that may wait or be verified; with more the queue is saturated. With ``wait``, a submission
+        without room is refused (HTTP 429, ``QUEUE_FULL``) before it costs quota; one client alone can fill
+        half of the queue.
     saturation_backoff : tuple of float
-        Waits between the attempts of a job that found the queue saturated; after them it is ``throttled``.
+        Waits between the attempts of a job that found the queue or the engine saturated; after them it is
+        ``throttled``.
     concurrency : int
         Addresses of bulk jobs that are verified at once.
     gather : duration
@@ -99,9 +115,10 @@ class ServiceSettings:
     check_costs_quota: bool = True
     day_turns_at: str = "00:00"
     trusted_proxies: tuple[Network, ...] = ()
+    when_saturated: str = WhenSaturated.WAIT
     rate_limit: float = 100.0
     rate_burst: int = 1000
-    queue_limit: int = 20_000
+    queue_limit: int = 1_000_000  # a job takes half a kilobyte of the store, and no memory
     # Twelve minutes in all, as the contract says.
     saturation_backoff: tuple[float, ...] = (15.0, 30.0, 45.0, 60.0, 90.0, 120.0, 180.0, 180.0)
     concurrency: int = 1000
@@ -173,6 +190,27 @@ class ServiceSettings:
         """
         return iso_date(int(now - self.day_offset) // DAY)
 
+    def seconds_of_day_left(self, now: float) -> float:
+        """Return how long the quota's present day lasts.
+
+        Parameters
+        ----------
+        now : float
+            Seconds since the epoch.
+
+        Returns
+        -------
+        float
+            Seconds until the daily quota starts again.
+
+        Examples
+        --------
+        >>> from mailverdict.service import ServiceSettings
+        >>> ServiceSettings(day_turns_at="06:00").seconds_of_day_left(86400 + 5 * 3600)
+        3600
+        """
+        return DAY - (now - self.day_offset) % DAY
+
 
 @lru_cache(maxsize=8)
 def iso_date(day: int) -> str:
@@ -241,6 +279,7 @@ def parse_backoff(value: object) -> tuple[float, ...]:
 PARSED: dict[str, tuple[Callable[[object], object], str]] = {
     "store": (parse_store, "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'"),
     "revision": (lambda value: Revision(str(value)), "'current' or 'earlier'"),
+    "when_saturated": (lambda value: WhenSaturated(str(value)), "'wait' or 'settle'"),
     "day_turns_at": (parse_time_of_day, "a UTC time of day such as '00:00'"),
     "check_costs_quota": (parse_flag, "True or False"),
     "access_log": (parse_flag, "True or False"),

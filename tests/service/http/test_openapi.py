@@ -143,5 +143,8 @@ def assert_fits(document: dict, path: str, method: str, reply) -> None:
     """The answer is one that the document has, in its form."""
     responses = document["paths"][path][method]["responses"]
     assert str(reply.status_code) in responses, (path, reply.status_code)
-    wanted = responses[str(reply.status_code)]["content"]["application/json"]["schema"]
+    described = responses[str(reply.status_code)]
+    wanted = described["content"]["application/json"]["schema"]
+    named = {name.lower() for name in described.get("headers", {})}
+    assert named >= {"ratelimit", "ratelimit-policy", "retry-after"} & set(reply.headers)
     Draft202012Validator({**wanted, "components": document["components"]}).validate(reply.json())

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,7 +85,7 @@ def test_debits_of_a_group_are_decided_in_their_order(store: Store) -> None:
 
 def test_refused_debit_queues_nothing(store: Store) -> None:
     store.commit([debit("a", 2, "j1", "j2", limit=1)])
-    assert ask(store, FindJob("j1"), CountJobs(), QuotaUsed("a", DAY)) == [None, (0, 0), 0]
+    assert ask(store, FindJob("j1"), CountJobs(), QuotaUsed("a", DAY)) == [None, ([], 0), 0]
 
 
 def test_group_that_fails_leaves_nothing_behind(store: Store) -> None:
@@ -115,8 +116,16 @@ def test_store_remembers_a_bounded_number_of_clients(store: Store) -> None:
 
 def test_waiting_jobs_come_one_of_each_client_in_turn(store: Store) -> None:
     store.commit([debit("many", 5, *(f"m{n}" for n in range(5))), debit("few", 2, "f0", "f1"), debit("one", 1, "o0")])
-    [jobs] = ask(store, NextJobs(6))
+    [jobs] = ask(store, NextJobs((("few", 2), ("one", 5), ("many", 3), ("nobody", 1))))
     assert [each.job_id for each in jobs] == ["m0", "f0", "o0", "m1", "f1", "m2"]
+    assert [each.client for each in jobs] == ["many", "few", "one", "many", "few", "many"]
+
+
+def test_waiting_jobs_are_counted_by_client_and_second(store: Store) -> None:
+    store.commit([replace(debit("a", 2, "a0", "a1"), now=1000.25)])
+    store.commit([replace(debit("b", 1, "b0"), now=1000.5)])
+    store.commit([replace(debit("a", 1, "a2"), now=1007.25)])
+    assert ask(store, CountJobs()) == [([("a", 1000.25, 2), ("b", 1000.5, 1), ("a", 1007.25, 1)], 0)]
 
 
 def test_job_moves_through_its_states(store: Store) -> None:
@@ -124,13 +133,13 @@ def test_job_moves_through_its_states(store: Store) -> None:
     seq = find(store, "j1").seq
     store.commit([Claim((seq,), 1001.0)])
     assert (find(store, "j1").status, find(store, "j1").updated_at) == ("processing", 1001.0)
-    assert ask(store, NextJobs(10), CountJobs()) == [[], (0, 0)]
+    assert ask(store, NextJobs((("a", 10),)), CountJobs()) == [[], ([], 0)]
     store.commit([Postpone((seq,), 1, 1020.0, 1002.0)])
     assert (find(store, "j1").status, find(store, "j1").attempt) == ("processing", 1)
-    assert ask(store, DueJobs(1019.0, 10), CountJobs()) == [[], (0, 1)]
+    assert ask(store, DueJobs(1019.0, 10), CountJobs()) == [[], ([], 1)]
     assert [each.job_id for each in ask(store, DueJobs(1020.0, 10))[0]] == ["j1"]
     store.commit([Release((seq,), 1020.0)])
-    assert ask(store, CountJobs(), DueJobs(9999.0, 10)) == [(1, 0), []]
+    assert ask(store, CountJobs(), DueJobs(9999.0, 10)) == [([("a", 1000.0, 1)], 0), []]
     store.commit([Settle((JobResult(seq, "done", '{"a": 1}'),), 1030.0)])
     found = find(store, "j1")
     assert (found.status, found.verification, found.updated_at) == ("done", '{"a": 1}', 1030.0)
@@ -160,7 +169,7 @@ def test_recovery_queues_what_a_worker_had_and_nothing_else(url: str) -> None:
     second.recover(9.0)
     names = ("queued", "working", "later", "ended")
     assert [find(second, name).status for name in names] == ["queued", "queued", "processing", "done"]
-    assert ask(second, CountJobs()) == [(2, 1)]
+    assert ask(second, CountJobs()) == [([("a", 1000.0, 2)], 1)]
     second.close()
 
 

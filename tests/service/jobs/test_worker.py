@@ -71,7 +71,7 @@ async def test_jobs_under_way_go_on_at_the_next_start(tmp_path: Path) -> None:
 @asynchronous
 async def test_pending_retry_survives_a_restart(tmp_path: Path) -> None:
     clock = Clock()
-    async with serving(tmp_path, clock=clock) as world:
+    async with serving(tmp_path, clock=clock, when_saturated="settle") as world:
         world.state.worker.depth.waiting = world.state.settings.queue_limit
         [job_id] = await world.submitted("a@x.org")
     clock.now += 15

@@ -59,6 +59,8 @@ class Metrics:
         self.verdicts = counter("verdicts", verdicts, "path", "validation_type", "result")
         self.jobs_ended = counter("jobs_ended", "Jobs that reached a final status.", "status")
         self.jobs = Gauge("jobs", "Jobs that have not ended.", ["state"], **common)
+        oldest = "Age of the job that has waited longest for its verification; 0 if none waits."
+        self.oldest_waiting = Gauge("oldest_waiting_job_seconds", oldest, **common)
         self.checks = Gauge("checks", "Single checks in the engine.", **common)
         self.commits = Counter("commits", "Transactions written to the store.", **common)
         self.operations = Counter("operations", "Operations in these transactions.", **common)
@@ -76,10 +78,16 @@ class Metrics:
         if verification is not None:
             self.verdicts("bulk", verification.validation_type, verification.result).inc()
 
-    def watch(self, jobs: Callable[[], Mapping[str, int]], checks: Callable[[], int]) -> None:
-        """Set what is read when the metrics are rendered: jobs by state, and single checks in the engine."""
+    def watch(
+        self, jobs: Callable[[], Mapping[str, int]], oldest: Callable[[], float], checks: Callable[[], int]
+    ) -> None:
+        """Set what is read when the metrics are rendered.
+
+        That is the jobs by state, the age of the oldest that waits, and the single checks in the engine.
+        """
         for state in jobs():
             self.jobs.labels(state).set_function(partial(lambda name: jobs()[name], state))
+        self.oldest_waiting.set_function(oldest)
         self.checks.set_function(checks)
 
     def render(self) -> bytes:

@@ -139,7 +139,7 @@ def response(description: str, schema: Json) -> Json:
 
 STANDARD, SHORT = ref("StandardError"), ref("ShortError")
 EITHER: Json = {"oneOf": [STANDARD, SHORT]}
-UNAVAILABLE = {"503": response("The store is unavailable (`E1005`); try again later.", SHORT)}
+UNAVAILABLE = {"503": response("The store is unavailable or full (`E1005`); nothing was accepted.", SHORT)}
 UNEXPECTED = {"500": response("`INTERNAL_ERROR`.", STANDARD), **UNAVAILABLE}
 ANY_REQUEST = {**UNEXPECTED, "431": response("The head of the request is too large.", SHORT)}
 WITH_BODY = {
@@ -148,7 +148,43 @@ WITH_BODY = {
     "413": response("The body is too large.", SHORT),
     "415": response("The body is not `application/json`.", SHORT),
 }
-EXCEEDED = response("`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`.", STANDARD)
+
+
+def header(description: str, schema: Json, example: Any) -> Json:
+    return {"description": description, "schema": schema, "example": example}
+
+
+DRAFT = "draft-ietf-httpapi-ratelimit-headers-10; in addresses."
+RATE_FIELDS: Json = {
+    "RateLimit-Policy": header(
+        f"The limits of a client: the quota (`daily`) and the token bucket of bulk jobs (`burst`). {DRAFT}",
+        text(),
+        '"daily";q=100;w=86400;qu="addresses", "burst";q=1000;w=10;qu="addresses"',
+    ),
+    "RateLimit": header(
+        "What is left: `r` of `daily` is the quota; `r` of `burst` is how many addresses would be verified without "
+        f"a wait. `t` is the number of seconds until all of it is available again. {DRAFT}",
+        text(),
+        '"daily";r=40;t=3600, "burst";r=940;t=1',
+    ),
+}
+RETRY_AFTER = {
+    "Retry-After": header(
+        "Seconds after which the same request may be granted; also with `rate_limited` and `throttled`.", whole(), 15
+    )
+}
+EXCEEDED: Json = {
+    **response("`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`.", STANDARD),
+    "headers": {**RATE_FIELDS, **RETRY_AFTER},
+}
+NO_ROOM: Json = {
+    **response(
+        "`QUOTA_EXCEEDED`; `details` has `limit`, `remaining`, `requested`. Or `QUEUE_FULL` in the short envelope: "
+        "too many addresses wait; nothing was queued, and no quota was consumed.",
+        EITHER,
+    ),
+    "headers": {**RATE_FIELDS, **RETRY_AFTER},
+}
 
 
 def body(schema: Json) -> Json:
@@ -166,7 +202,10 @@ def check_operation(revision: Revision) -> Json:
         "summary": "Verify one address",
         "requestBody": body(request),
         "responses": {
-            "200": response("The verdict, whatever it is.", envelope(ref("Verification"))),
+            "200": {
+                **response("The verdict, whatever it is.", envelope(ref("Verification"))),
+                "headers": RETRY_AFTER,
+            },
             "400": response(refused, EITHER),
             "429": EXCEEDED,
             "502": response("`UPSTREAM_ERROR` or `UPSTREAM_SCHEMA_MISMATCH`.", STANDARD),
@@ -186,10 +225,14 @@ def bulk_operation() -> Json:
         "summary": "Submit addresses; each becomes a job",
         "requestBody": body(record({"emails": emails, "validation_type": VALIDATION_TYPE})),
         "responses": {
-            "202": {**submitted, "links": {"poll": {"operationId": "pollJob", "parameters": {"job_id": found}}}},
+            "202": {
+                **submitted,
+                "headers": RATE_FIELDS,
+                "links": {"poll": {"operationId": "pollJob", "parameters": {"job_id": found}}},
+            },
             "400": response(refused, EITHER),
             "422": response("`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`.", STANDARD),
-            "429": EXCEEDED,
+            "429": NO_ROOM,
             **WITH_BODY,
         },
     }
@@ -214,7 +257,10 @@ def quota_operation() -> Json:
     return {
         "operationId": "quota",
         "summary": "The daily quota of the client's address",
-        "responses": {"200": response("The quota record; it has no envelope.", ref("Quota")), **ANY_REQUEST},
+        "responses": {
+            "200": {**response("The quota record; it has no envelope.", ref("Quota")), "headers": RATE_FIELDS},
+            **ANY_REQUEST,
+        },
     }
 
 

@@ -58,6 +58,7 @@ HTTP_STATUS = {
     "REQUEST_TIMEOUT": 408,
     "PAYLOAD_TOO_LARGE": 413,
     "UNSUPPORTED_MEDIA_TYPE": 415,
+    "QUEUE_FULL": 429,
     "HEADERS_TOO_LARGE": 431,
 }
 
@@ -92,9 +93,11 @@ class RequestRefused(Exception):
         )
 
 
-def standard_error(code: str, message: str, **details: Any) -> RequestRefused:
+def standard_error(
+    code: str, message: str, *, headers: Mapping[str, str] | None = None, **details: Any
+) -> RequestRefused:
     """An error in the standard envelope."""
-    return RequestRefused(code, message, ERROR_STATUS[code], details=details or None)
+    return RequestRefused(code, message, ERROR_STATUS[code], details=details or None, headers=headers)
 
 
 def short_error(code: str, message: str, *, headers: Mapping[str, str] | None = None) -> RequestRefused:
@@ -144,9 +147,9 @@ class LingeringReply(JsonReply):
                 return
 
 
-def success_reply(data: Any, request_id: str, status: int = 200) -> JsonReply:
+def success_reply(data: Any, request_id: str, status: int = 200, headers: Mapping[str, str] | None = None) -> JsonReply:
     """A reply in the success envelope."""
-    return JsonReply(dump_success(data, request_id=request_id, timestamp=iso_timestamp()), status)
+    return JsonReply(dump_success(data, request_id=request_id, timestamp=iso_timestamp()), status, headers)
 
 
 PROCESS_ID = secrets.token_hex(8)

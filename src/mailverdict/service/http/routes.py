@@ -19,14 +19,15 @@ from ...model.verification import Verification
 from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, saturated_verification
 from ..jobs.store import DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJob
-from ..jobs.submission import MALFORMED, is_job_id, malformed_job, new_job_ids
+from ..jobs.submission import MALFORMED, QueueFull, is_job_id, malformed_job, new_job_ids
 from ..service_state import ServiceState
-from ..settings import ServiceSettings
+from ..settings import ServiceSettings, WhenSaturated
 from .access import RequestTrace
 from .bodies import BulkRequest, CheckRequest, parse_bulk, parse_check, read_object
 from .metrics import CONTENT_TYPE
 from .openapi import describe
 from .page import StatusPage
+from .rate_fields import RateFields, retry_after
 from .replies import QUEUED, REVISION_FORMATS, JsonReply, short_error, standard_error, success_reply
 
 __all__ = ["Endpoints"]
@@ -43,6 +44,13 @@ class Endpoints:
         self.format = REVISION_FORMATS[Revision(settings.revision)]
         self.document = describe(settings)
         self.page = StatusPage()
+        can_wait = settings.when_saturated is WhenSaturated.WAIT
+        self.rate_fields = RateFields(
+            settings,
+            state.pace if can_wait else state.limiter,
+            lambda client: state.worker.waiting.count(client) if can_wait else 0,
+            state.clock,
+        )
         self.body_seconds = settings.seconds("body_timeout")
 
     def routes(self) -> list[Route]:
@@ -69,16 +77,22 @@ class Endpoints:
         trace: RequestTrace = request.scope["trace"]
         check = parse_check(await self.body(request), self.format.default_type)
         trace.notes = {"validation_type": check.validation_type, "domain": check.email.rpartition("@")[2]}
-        verification = self.saturated(trace.client, check) or await self.verified(trace, check)
+        headers = None
+        if (refused := self.refusal(trace.client)) is None:
+            verification = await self.verified(trace, check)
+        else:  # costs no quota, since nothing is verified
+            reason, seconds = refused
+            verification = saturated_verification(check.email, check.validation_type, reason)
+            headers = retry_after(seconds)
         self.state.metrics.verdicts("single", check.validation_type, verification.result).inc()
-        return success_reply(self.format.payload(verification), trace.request_id)
+        return success_reply(self.format.payload(verification), trace.request_id, headers=headers)
 
-    def saturated(self, client: str, check: CheckRequest) -> Verification | None:
-        """The verification if rate limiter or queue refuse; it costs no quota, since nothing is verified."""
+    def refusal(self, client: str) -> tuple[Reason, float] | None:
+        """Why rate limiter or queue refuse a single check, and the seconds after which another may be granted."""
         if not self.state.limiter.try_acquire(client, 1):
-            return saturated_verification(check.email, check.validation_type, Reason.RATE_LIMITED)
+            return Reason.RATE_LIMITED, self.state.limiter.seconds_until(client, 1)
         if self.state.worker.is_saturated(1):
-            return saturated_verification(check.email, check.validation_type, Reason.THROTTLED)
+            return Reason.THROTTLED, self.settings.saturation_backoff[0]
         return None
 
     async def verified(self, trace: RequestTrace, check: CheckRequest) -> Verification:
@@ -103,6 +117,7 @@ class Endpoints:
             raise standard_error(
                 "QUOTA_EXCEEDED",
                 "the daily quota does not cover the request",
+                headers=self.rate_fields.quota_exceeded(result.remaining, requested),
                 limit=self.settings.daily_limit,
                 remaining=result.remaining,
                 requested=requested,
@@ -114,7 +129,8 @@ class Endpoints:
         now = self.state.clock()
         used: int = await self.state.reads.run(QuotaUsed(trace.client, self.settings.day_of(now)))
         limit = self.settings.daily_limit
-        return JsonReply(dump_quota(Quota(limit, used, max(limit - used, 0))))
+        quota = Quota(limit, used, max(limit - used, 0))
+        return JsonReply(dump_quota(quota), headers=self.rate_fields.headers(trace.client, quota.remaining))
 
     async def bulk_check_email(self, request: Request) -> Response:
         """``POST /api/bulk-check-email``."""
@@ -123,8 +139,7 @@ class Endpoints:
         trace.notes = {"validation_type": bulk.validation_type, "addresses": len(bulk.emails)}
         job_ids = new_job_ids(len(bulk.emails))
         jobs = self.new_jobs(trace.client, bulk, job_ids)
-        if jobs:
-            self.require_granted(await self.state.submitter.submit(trace.client, jobs), len(jobs))
+        remaining = await self.submit(trace.client, jobs) if jobs else None
         accepted = {each.job_id for each in jobs}
         results = [
             dump_entry(email, JobStatus.QUEUED, QUEUED, job_id)
@@ -132,16 +147,29 @@ class Endpoints:
             else dump_entry(email, JobStatus.ERROR, MALFORMED, job_id)
             for email, job_id in zip(bulk.emails, job_ids, strict=True)
         ]
-        return success_reply({"results": results}, trace.request_id, 202)
+        headers = self.rate_fields.headers(trace.client, remaining)
+        return success_reply({"results": results}, trace.request_id, 202, headers)
+
+    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> int:
+        """Submit jobs, or raise the error reply; return the quota that remains."""
+        try:
+            result = await self.state.submitter.submit(client, jobs)
+        except QueueFull:
+            message = f"the queue has no room for {len(jobs)} more addresses of this client; they cost no quota"
+            seconds = self.settings.saturation_backoff[0]
+            raise short_error("QUEUE_FULL", message, headers=retry_after(seconds)) from None
+        self.require_granted(result, len(jobs))
+        return result.remaining
 
     def new_jobs(self, client: str, bulk: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:
         """A job for each well-formed address; the earlier revision makes one of the others too."""
         count = sum(bulk.well_formed)
+        settles = self.settings.when_saturated is WhenSaturated.SETTLE
         new_job = partial(
             self.state.submitter.new_job,
             validation_type=bulk.validation_type,
-            is_rate_limited=not self.state.limiter.try_acquire(client, count),
-            is_saturated=self.state.worker.is_saturated(count),
+            is_rate_limited=settles and not self.state.limiter.try_acquire(client, count),
+            is_saturated=settles and self.state.worker.is_saturated(count),
         )
         return tuple(
             new_job(job_id, email) if is_well_formed else malformed_job(job_id, email, bulk.validation_type)

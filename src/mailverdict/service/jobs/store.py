@@ -12,7 +12,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, bindparam, delete, func, insert, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Engine,
+    Integer,
+    Row,
+    Select,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    select,
+    update,
+)
 
 from ...contract.envelope import JobStatus
 from .schema import connect, create_file, create_tables, job, lock_file, parse_url, quota, upsert_quota
@@ -63,6 +77,7 @@ class StoredJob:
 
     seq: int
     job_id: str
+    client: str
     email: str
     validation_type: str
     status: str
@@ -173,7 +188,7 @@ class QuotaUsed:
 class NextJobs:
     """The next queued jobs: one of each client in turn, each client's in order of submission."""
 
-    limit: int
+    shares: tuple[tuple[str, int], ...]  # client, and how many of its jobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +201,7 @@ class DueJobs:
 
 @dataclass(frozen=True, slots=True)
 class CountJobs:
-    """How many jobs are queued, and how many are postponed."""
+    """How many jobs are queued, by client and by second of submission; and how many are postponed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,13 +399,22 @@ def quota_used(connection: Connection, each: QuotaUsed) -> int:
     return connection.scalar(select(quota.c.used).where(of_client)) or 0
 
 
+SELECT_NEXT = (  # the index `job_by_status` gives them in this order
+    SELECT_JOB.where(job.c.status == JobStatus.QUEUED, job.c.client == bindparam("of"))
+    .order_by(job.c.seq)
+    .limit(bindparam("count", type_=Integer))
+)
+
+
 def next_jobs(connection: Connection, each: NextJobs) -> list[StoredJob]:
     """Queued jobs in fair order: every client's first job, then every client's second, and so on."""
-    turn = func.row_number().over(partition_by=job.c.client, order_by=job.c.seq)
-    queued = select(job.c.seq, turn.label("turn")).where(job.c.status == JobStatus.QUEUED).subquery()
-    chosen = select(queued.c.seq, queued.c.turn).order_by(queued.c.turn, queued.c.seq).limit(each.limit).subquery()
-    rows = connection.execute(SELECT_JOB.join(chosen, job.c.seq == chosen.c.seq).order_by(chosen.c.turn, chosen.c.seq))
-    return [stored_job(row) for row in rows]
+    turns = [
+        (turn, stored_job(row))
+        for client, count in each.shares
+        for turn, row in enumerate(connection.execute(SELECT_NEXT, {"of": client, "count": count}))
+    ]
+    turns.sort(key=lambda item: (item[0], item[1].seq))
+    return [stored for _, stored in turns]
 
 
 def due_jobs(connection: Connection, each: DueJobs) -> list[StoredJob]:
@@ -399,10 +423,17 @@ def due_jobs(connection: Connection, each: DueJobs) -> list[StoredJob]:
     return [stored_job(row) for row in rows]
 
 
-def count_jobs(connection: Connection, _: CountJobs) -> tuple[int, int]:
-    queued = select(func.count()).select_from(job).where(job.c.status == JobStatus.QUEUED)
+def count_jobs(connection: Connection, _: CountJobs) -> tuple[list[tuple[str, float, int]], int]:
+    """Client, earliest submission and number of jobs of each group of queued jobs; the number of postponed jobs."""
+    second = cast(job.c.created_at, BigInteger)
+    groups = (
+        select(job.c.client, func.min(job.c.created_at), func.count())
+        .where(job.c.status == JobStatus.QUEUED)
+        .group_by(job.c.client, second)
+        .order_by(func.min(job.c.seq))
+    )
     postponed = select(func.count()).select_from(job).where(job.c.due.is_not(None))
-    return connection.scalar(queued) or 0, connection.scalar(postponed) or 0
+    return [tuple(row) for row in connection.execute(groups)], connection.scalar(postponed) or 0
 
 
 def ping(connection: Connection, _: Ping) -> bool:

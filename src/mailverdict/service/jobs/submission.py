@@ -9,15 +9,19 @@ from ...contract.envelope import JobStatus
 from ...model.verification import Verification
 from ...model.words import Reason
 from ..engine import saturated_verification
-from ..settings import Clock, ServiceSettings
+from ..settings import Clock, ServiceSettings, WhenSaturated
 from .group_committer import GroupCommitter
 from .store import Debit, DebitResult, NewJob, Operation
 from .worker import Worker, dump_verification
 
-__all__ = ["MALFORMED", "JobSubmitter", "is_job_id", "malformed_job", "new_job_ids"]
+__all__ = ["MALFORMED", "JobSubmitter", "QueueFull", "is_job_id", "malformed_job", "new_job_ids"]
 
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
+
+
+class QueueFull(Exception):
+    """The queue has no room for the jobs of a submission; nothing was written or debited."""
 
 
 class JobSubmitter:
@@ -37,6 +41,7 @@ class JobSubmitter:
         self.settings = settings
         self.clock = clock
         self.on_finished = on_finished
+        self.arriving = 0  # jobs that are being written
 
     async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> DebitResult:
         """Debit the client's quota of today and write `jobs`: all of it or nothing."""
@@ -46,11 +51,19 @@ class JobSubmitter:
         return result
 
     async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> DebitResult:
-        """Debit one unit for each job, write the jobs and start on them."""
-        result = await self.debit(client, len(jobs), jobs)
+        """Debit one unit for each job, write the jobs and start on them; `QueueFull` if they cannot wait."""
+        states = [each.status for each in jobs]
+        queued = states.count(JobStatus.QUEUED)
+        can_wait = self.settings.when_saturated is WhenSaturated.WAIT
+        if can_wait and not self.worker.has_room(client, self.arriving + queued):
+            raise QueueFull
+        self.arriving += queued
+        try:
+            result = await self.debit(client, len(jobs), jobs)
+        finally:
+            self.arriving -= queued
         if result.granted:
-            states = [each.status for each in jobs]
-            self.worker.on_submitted(states.count(JobStatus.QUEUED), states.count(JobStatus.PROCESSING))
+            self.worker.on_submitted(client, self.clock(), queued, states.count(JobStatus.PROCESSING))
             for each in jobs:
                 if each.status in (JobStatus.DONE, JobStatus.ERROR):
                     self.on_finished(each.status, None)

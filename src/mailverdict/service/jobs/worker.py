@@ -1,6 +1,6 @@
 """The worker: what happens to a job between its submission and its removal.
 
-In order: `start_batches` claims waiting jobs, in turn for each client; `verify_batch` passes them to
+In order: `start_batches` claims waiting jobs, each client's share at its pace; `verify_batch` passes them to
 the engine; `settle` writes their results; `postpone` delays jobs for which the queue had no room, and
 `release_due` queues them again; `purge` removes jobs whose retention is over.
 """
@@ -21,7 +21,8 @@ from ...errors import SettingsError
 from ...model.verification import Verification, dump_payload
 from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationEngine, saturated_verification
-from ..settings import Clock, ServiceSettings
+from ..limiter import RateLimiter
+from ..settings import Clock, ServiceSettings, WhenSaturated
 from .group_committer import GroupCommitter
 from .store import (
     Claim,
@@ -37,6 +38,7 @@ from .store import (
     StoredJob,
     StoreQuery,
 )
+from .waiting import WaitingJobs
 
 __all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker", "dump_verification"]
 
@@ -77,6 +79,7 @@ class Worker:
         reads: GroupCommitter[StoreQuery],
         engine: VerificationEngine,
         settings: ServiceSettings,
+        pace: RateLimiter,
         *,
         clock: Clock,
         on_finished: Callable[[str, Verification | None], None],
@@ -88,6 +91,7 @@ class Worker:
         self.clock = clock
         self.on_finished = on_finished
         self.depth = QueueDepth()
+        self.waiting = WaitingJobs(pace)
         self.retry_delay = 1.0  # seconds until a write that failed is tried again
         self.wakeup = asyncio.Event()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -96,8 +100,18 @@ class Worker:
         """Whether the queue has no room for so many more addresses."""
         return self.depth.total + self.engine.checking + more > self.settings.queue_limit
 
-    def on_submitted(self, waiting: int, postponed: int) -> None:
+    def has_room(self, client: str, more: int) -> bool:
+        """Whether the queue has room for so many more jobs of a client.
+
+        A client may have as many waiting jobs as there is room for others, so that one alone can fill
+        half of the queue, and the queue is never full for a client that has none in it.
+        """
+        unfinished = self.depth.total + self.depth.postponed
+        return self.waiting.count(client) + more <= self.settings.queue_limit - unfinished
+
+    def on_submitted(self, client: str, created_at: float, waiting: int, postponed: int) -> None:
         """Count jobs that were just written to the store, and start on them."""
+        self.waiting.add(client, created_at, waiting)
         self.depth.waiting += waiting
         self.depth.postponed += postponed
         if waiting:
@@ -105,7 +119,16 @@ class Worker:
 
     async def load_depth(self) -> None:
         """Count the jobs that an earlier process left."""
-        self.depth.waiting, self.depth.postponed = await self.reads.run(CountJobs())
+        groups, self.depth.postponed = await self.reads.run(CountJobs())
+        for client, created_at, count in groups:
+            self.waiting.add(client, created_at, count)
+            self.depth.waiting += count
+
+    @property
+    def oldest_age(self) -> float:
+        """Seconds since the submission of the job that waits longest; 0 if none waits."""
+        oldest = self.waiting.oldest()
+        return 0.0 if oldest is None else max(self.clock() - oldest, 0.0)
 
     async def run(self) -> None:
         """Work until cancelled, also when the store is unavailable for a while."""
@@ -121,8 +144,9 @@ class Worker:
 
     async def wait_for_work(self) -> None:
         """Wait until there is something to do, then for `gather`, so that jobs share a batch."""
+        until_ready = self.waiting.seconds_until_ready()  # 0: all jobs started, or the engine has no room
         with suppress(TimeoutError):
-            async with asyncio.timeout(RELEASE_INTERVAL):
+            async with asyncio.timeout(min(until_ready or RELEASE_INTERVAL, RELEASE_INTERVAL)):
                 await self.wakeup.wait()
             await asyncio.sleep(self.settings.seconds("gather"))
 
@@ -135,17 +159,21 @@ class Worker:
     async def start_batches(self) -> bool:
         """Claim the next jobs and start one batch for each type; False if there is nothing to start.
 
-        It waits until a quarter of the concurrency is free instead of claiming jobs one by one, since
-        a batch plans its SMTP sessions as a whole.
+        Every client gets its share, within the pace of its jobs. It waits until a quarter of the
+        concurrency is free instead of claiming jobs one by one, since a batch plans its SMTP sessions as
+        a whole.
         """
         room = self.settings.concurrency - self.depth.verifying
         if not self.depth.waiting or room < max(self.settings.concurrency // 4, 1):
             return False
-        jobs: list[StoredJob] = await self.reads.run(NextJobs(min(room, BATCH_LIMIT)))
-        if not jobs:
+        shares = self.waiting.shares(min(room, BATCH_LIMIT))
+        if not shares:
             return False
+        jobs: list[StoredJob] = await self.reads.run(NextJobs(tuple(shares.items())))
         await self.write(Claim(seqs_of(jobs), self.clock()))
-        self.depth.waiting -= len(jobs)
+        for client, count in shares.items():
+            self.waiting.start(client, count)
+            self.depth.waiting -= count
         self.depth.verifying += len(jobs)
         for validation_type in sorted({each.validation_type for each in jobs}):
             batch = [each for each in jobs if each.validation_type == validation_type]
@@ -243,9 +271,13 @@ class Worker:
             return
         jobs: list[StoredJob] = await self.reads.run(DueJobs(self.clock(), BATCH_LIMIT))
         room = max(self.settings.queue_limit - self.depth.total - self.engine.checking, 0)
+        if self.settings.when_saturated is WhenSaturated.WAIT:  # they have been counted among the unfinished
+            room = len(jobs)
         admitted, refused = jobs[:room], jobs[room:]
         if admitted:
             await self.write(Release(seqs_of(admitted), self.clock()))
+        for each in reversed(admitted):
+            self.waiting.add(each.client, each.created_at, is_first=True)
         self.depth.postponed -= len(jobs)
         self.depth.waiting += len(admitted)
         await self.postpone(refused)

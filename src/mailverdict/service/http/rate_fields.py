@@ -1,0 +1,75 @@
+"""`RateFields`: the header fields that tell a client its limits.
+
+They follow draft-ietf-httpapi-ratelimit-headers-10 (September 2025) and RFC 9110 section 10.2.3 (Retry-After).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ..limiter import RateLimiter
+from ..settings import DAY, Clock, ServiceSettings
+
+__all__ = ["RateFields", "retry_after"]
+
+LARGEST = 999_999_999_999_999  # integer of a structured field (RFC 9651 section 3.3.1)
+UNIT = 'qu="addresses"'  # the draft's default is requests
+
+
+class RateFields:
+    """Makes ``RateLimit-Policy`` and ``RateLimit`` for submissions and the quota.
+
+    The policy ``daily`` is the quota. The policy ``burst`` is the token bucket of bulk jobs: `limiter` has
+    its tokens, and `backlog` is the number of a client's jobs that wait for some of them. Its ``r`` is how
+    many addresses would be verified without a wait, and ``t`` the seconds until the bucket is full.
+    """
+
+    def __init__(
+        self, settings: ServiceSettings, limiter: RateLimiter, backlog: Callable[[str], int], clock: Clock
+    ) -> None:
+        self.settings = settings
+        self.limiter = limiter
+        self.backlog = backlog
+        self.clock = clock
+        policies = [f'"daily";q={whole(settings.daily_limit)};w={DAY};{UNIT}']
+        if limiter.rate:
+            window = whole_seconds(limiter.burst / limiter.rate)
+            policies.append(f'"burst";q={whole(limiter.burst)};w={window};{UNIT}')
+        self.policy = ", ".join(policies)
+
+    def headers(self, client: str, remaining: int | None) -> dict[str, str]:
+        """Both fields; `remaining` is the client's quota of today, None if it was not read."""
+        limits = [] if remaining is None else [self.daily(remaining)]
+        if self.limiter.rate:
+            tokens = self.limiter.tokens(client) - self.backlog(client)
+            seconds = whole_seconds((self.limiter.burst - tokens) / self.limiter.rate)
+            limits.append(f'"burst";r={whole(max(tokens, 0))};t={seconds}')
+        return {"ratelimit-policy": self.policy, **({"ratelimit": ", ".join(limits)} if limits else {})}
+
+    def quota_exceeded(self, remaining: int, requested: int) -> dict[str, str]:
+        """The fields of a refusal: the same request is granted on the next day, unless it exceeds the quota."""
+        wait = retry_after(self.seconds_of_day_left) if requested <= self.settings.daily_limit else {}
+        return {"ratelimit-policy": self.policy, "ratelimit": self.daily(remaining), **wait}
+
+    def daily(self, remaining: int) -> str:
+        return f'"daily";r={whole(remaining)};t={whole_seconds(self.seconds_of_day_left)}'
+
+    @property
+    def seconds_of_day_left(self) -> float:
+        return self.settings.seconds_of_day_left(self.clock())
+
+
+def whole(value: float) -> int:
+    """The integer part, within what a structured field can express."""
+    return int(min(value, LARGEST))
+
+
+def whole_seconds(value: float) -> int:
+    """The next integer, within the same range."""
+    return math.ceil(min(value, LARGEST))
+
+
+def retry_after(seconds: float) -> dict[str, str]:
+    """The header field ``Retry-After``, at least one second."""
+    return {"retry-after": str(max(whole_seconds(seconds), 1))}
