@@ -68,6 +68,7 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
     "suggestion_targets": (BY_HAND, "MIT", "1", "2026-11-20"),
     "known_domains": (BY_HAND, "MIT", "1", "2026-11-20"),
     "suffixes": (BY_HAND, "MIT", "1", "2026-11-20"),
+    "resolver_test": (BY_HAND, "MIT", "1", "2026-11-22"),
 }
 
 DISPOSABLE_HEAD = """\

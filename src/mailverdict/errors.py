@@ -16,6 +16,7 @@ A bad mailbox is a result, not an exception. An exception means that the call fa
         - ContractError                  .path; an answer that violates the contract
         - ServiceError                   .code .status; the service answered with an error
         - TransportError (ConnectionError)  no answer
+        - ResolverError                  the DNS resolver answers falsely, or not at all
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ __all__ = [
     "MissingExtraError",
     "QuotaExceeded",
     "RateLimited",
+    "ResolverError",
     "ServiceError",
     "SettingsError",
     "TransportError",
@@ -172,3 +174,11 @@ class ServiceError(BackendError):
 
 class TransportError(BackendError, ConnectionError):
     """No answer was received: connection refused or reset, time-out, TLS failure."""
+
+
+class ResolverError(BackendError):
+    """The DNS resolver denies domains that are known to exist, or gives no answer about any of them.
+
+    Raised before a row is settled; during a run only if the resolver changes then. Rows settled before
+    are on `partial`. `LocalBackend` has a setting `resolver_check` for private networks.
+    """

@@ -35,7 +35,7 @@ def test_settings_do_not_change():
 def test_every_number_and_duration_is_checked():
     checked = {name for name, *_ in WHOLE_NUMBERS} | set(DURATIONS)
     numeric = {f.name for f in dataclasses.fields(LocalSettings) if isinstance(f.default, int | float | str)}
-    assert numeric - checked == {"mail_from", "catch_all_probe"}
+    assert numeric - checked == {"mail_from", "catch_all_probe", "resolver_check"}
 
 
 @pytest.mark.parametrize(("name", "low", "high"), WHOLE_NUMBERS)

@@ -55,7 +55,7 @@ def keyword_only(signature: inspect.Signature) -> inspect.Signature:
 
 
 # Settings that can change the answer for an address; the others are limits and time-outs.
-SHAPING = ("resolver", "smtp_port", "allow_networks", "blacklist", "lists")
+SHAPING = ("resolver", "resolver_check", "smtp_port", "allow_networks", "blacklist", "lists")
 
 
 def rebuild(kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]) -> LocalBackend:
@@ -227,8 +227,7 @@ class LocalBackend:
         syntax = evidence.syntax
         dns, blacklist = await self.domains.observe_one(syntax.ascii_domain, kind)
         if record is not None:
-            record.notices += self.domains.blacklist.notices
-            self.domains.blacklist.notices.clear()
+            record.notices += self.domains.take_notices()
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
             batch = ObservedBatch.of_one(syntax, evidence.flags, self._lists.current().version)
@@ -254,6 +253,8 @@ class LocalBackend:
         if validation_type is ValidationType.REGEX:
             yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock()))
             return
+        if len(observed.syntax.domains):
+            await self.domains.require_resolver()
         positions, rows = observed.malformed_rows(validation_type, self.clock())
         if len(positions):
             yield Settled(rows, positions=positions)

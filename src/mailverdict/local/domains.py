@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..backend import Event, Noticed, Settled
 from ..checks.blacklist import BlacklistCheck
 from ..checks.dns.resolver import Resolver
+from ..checks.dns.self_test import ResolverTest
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Evidence, SyntaxEvidence
 from ..model.settings import LocalSettings
 from ..model.words import ValidationType
@@ -46,7 +48,27 @@ class DomainStage:
     def __init__(self, settings: LocalSettings) -> None:
         self.settings = settings
         self.resolver = Resolver(settings)
-        self.blacklist = BlacklistCheck(settings.blacklist, self.resolver)
+        shown = "the system's DNS resolver" if settings.resolver is None else f"the resolver {settings.resolver}"
+        self.self_test = ResolverTest(self.resolver, shown=shown) if settings.resolver_check else None
+        self.observer: Resolver | ResolverTest = self.self_test or self.resolver
+
+    @cached_property
+    def blacklist(self) -> BlacklistCheck:
+        """The blacklists, which only `mx_blacklist` needs."""
+        return BlacklistCheck(self.settings.blacklist, self.resolver)
+
+    async def require_resolver(self) -> None:
+        """Raise ResolverError if the resolver cannot be used; tested once in a while."""
+        if self.self_test is not None:
+            await self.self_test.require()
+
+    def take_notices(self) -> list[str]:
+        """What a user must know about the resolver and the blacklists; the latter is returned once."""
+        found = [] if self.self_test is None else self.self_test.notices()
+        if "blacklist" in vars(self):
+            found += self.blacklist.notices
+            self.blacklist.notices.clear()
+        return found
 
     async def settle(
         self, batch: ObservedBatch, validation_type: ValidationType, clock: Callable[[], datetime]
@@ -55,8 +77,8 @@ class DomainStage:
         rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
         async for group in gather_groups(self.observe(batch.syntax.domains.to_pylist(), validation_type)):
             yield self.settle_group(batch, validation_type, rows, group, clock())
-        while self.blacklist.notices:
-            yield Noticed(self.blacklist.notices.pop())
+        for notice in self.take_notices():
+            yield Noticed(notice)
 
     def settle_group(
         self, batch: ObservedBatch, validation_type: ValidationType, rows: DomainRows, group: list[Seen], now: datetime
@@ -73,7 +95,7 @@ class DomainStage:
     async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:
         """What the DNS and, for `mx_blacklist`, the blacklists say about each domain, in the order of the answers."""
         if validation_type is not ValidationType.MX_BLACKLIST:
-            async for code, dns in self.resolver.observe_domains(domains):
+            async for code, dns in self.observer.observe_domains(domains):
                 yield code, dns, None
             return
         async for seen in self.observe_listed(domains):
@@ -83,7 +105,7 @@ class DomainStage:
         """The same with the blacklists, asked for each domain as soon as its exchanges are known."""
         tasks: set[asyncio.Task[Seen]] = set()
         try:
-            async for code, dns in self.resolver.observe_domains(domains):
+            async for code, dns in self.observer.observe_domains(domains):
                 tasks.add(asyncio.create_task(self.look_up(code, dns)))
                 if len(tasks) >= self.settings.dns_concurrency:
                     done, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -103,7 +125,7 @@ class DomainStage:
         self, domain: str, validation_type: ValidationType
     ) -> tuple[DomainEvidence, BlacklistEvidence | None]:
         """The same for one domain."""
-        dns = await self.resolver.observe_domain(domain)
+        dns = await self.observer.observe_domain(domain)
         if validation_type is not ValidationType.MX_BLACKLIST:
             return dns, None
         _, dns, blacklist = await self.look_up(0, dns)
@@ -129,7 +151,12 @@ async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]
     try:
         while True:
             done, _ = await asyncio.wait([following], timeout=FLUSH_SECONDS)
-            seen = following.result() if done else None
+            try:
+                seen = following.result() if done else None
+            except Exception:
+                if group:  # what was established before stays
+                    yield group
+                raise
             if seen is not None:
                 group.append(seen)
                 following = asyncio.ensure_future(anext(stream, None))

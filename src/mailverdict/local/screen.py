@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..backend import Settled
+from ..backend import Event, Noticed, Settled
 from ..model.words import ValidationType
 from .backend import LocalBackend
 from .batch import ObservedBatch, Positions
@@ -35,25 +35,26 @@ class Screener:
 
     async def settle(
         self, addresses: pa.StringArray, positions: Positions, validation_type: ValidationType
-    ) -> AsyncIterator[Settled]:
+    ) -> AsyncIterator[Event]:
         """Yield rows that are settled here; `positions` (ascending) and those of the events are those of the column."""
         self.batch = batch = await self.backend.observe_batch(addresses)
         self.seen_at = positions
-        found, rows = batch.malformed_rows(validation_type, self.clock())
-        if len(found):
-            yield Settled(rows, positions=positions[found])
-        if not self.with_dns:
-            return
         try:
-            async for event in self.settle_domains(batch, positions, validation_type):
-                yield event
+            if self.with_dns and len(batch.syntax.domains):
+                await self.backend.domains.require_resolver()
+            found, rows = batch.malformed_rows(validation_type, self.clock())
+            if len(found):
+                yield Settled(rows, positions=positions[found])
+            if self.with_dns:
+                async for event in self.settle_domains(batch, positions, validation_type):
+                    yield event
         finally:
             if self.owns_backend:
                 await self.backend.aclose()
 
     async def settle_domains(
         self, batch: ObservedBatch, positions: Positions, validation_type: ValidationType
-    ) -> AsyncIterator[Settled]:
+    ) -> AsyncIterator[Event]:
         """Yield the rows of domains that cannot receive mail; the others stay for the backend."""
         stage = self.backend.domains
         rows = DomainRows(batch.domain_codes(), len(batch.syntax.domains))
@@ -64,6 +65,8 @@ class Screener:
                 event = stage.settle_group(batch, validation_type, rows, dead, self.clock())
                 assert event.positions is not None
                 yield Settled(event.rows, positions=positions[event.positions])
+        for notice in stage.take_notices():
+            yield Noticed(notice)
 
     def fill(self, rows: pa.Table, positions: Positions) -> pa.Table:
         """Add suggestion and normal form to a service's rows, which do not have them."""

@@ -369,6 +369,8 @@ class LocalSettings:
     """Timeout of one DNS query; a recursive resolver may need seconds."""
     dns_attempts: int = 3
     """Queries sent before a name is undetermined; each goes to the next resolver."""
+    resolver_check: bool = True
+    """Whether the resolver is tested before a run, and again before a domain counts as one without mail."""
     smtp_port: int = 25
     """Port of the mail servers (RFC 5321 section 4.5.4.2); another one only for tests."""
     helo_name: str | None = None
@@ -427,6 +429,8 @@ class LocalSettings:
         for name in POSITIVE:
             if getattr(self, name) <= 0:
                 raise SettingsError(f"{name}={getattr(self, name)!r}: give more than 0 seconds")
+        if not isinstance(self.resolver_check, bool):
+            raise SettingsError(f"resolver_check={self.resolver_check!r}: give True or False")
         if self.helo_name is not None and not (HOST.fullmatch(self.helo_name) or is_address_literal(self.helo_name)):
             raise SettingsError(
                 f"helo_name={self.helo_name!r} is neither a host name nor an address literal like '[192.0.2.1]'"
@@ -443,6 +447,7 @@ class LocalOptions(TypedDict, total=False):
     dns_concurrency: int
     dns_timeout: Duration
     dns_attempts: int
+    resolver_check: bool
     smtp_port: int
     helo_name: str | None
     mail_from: str

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..checks.dns.names import normal_name
+from ..checks.dns.self_test import load_probes
 from ..model.evidence import DnsOutcome
 from .dns_table import DnsFault, DomainRecords
 
@@ -283,6 +284,7 @@ def sandbox_zones() -> dict[str, DomainRecords]:
     ('10 mx1.bigmail.example', '20 mx2.bigmail.example')
     """
     zones = {case.domain: case.records for case in CASES} | OTHER_HOSTS
+    zones |= {domain: mx(*REGIONAL) for domain in load_probes().known}  # as in the real DNS, which every run tests
     zones |= {domain: mx(*exchanges) for exchanges, domain in shared_domains()}
     zones |= {host: DomainRecords({"A": (address,)}) for host, address in EXCHANGE_ADDRESSES.items()}
     zones |= {

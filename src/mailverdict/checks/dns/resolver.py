@@ -16,13 +16,14 @@ from dataclasses import replace
 from functools import partial
 
 from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
-from ...model.settings import LocalSettings
+from ...model.settings import LocalSettings, parse_resolver
 from .answers import AddressAnswer, AnswerOutcome, DnsAnswer, IPAddress, RecordType
 from .cache import AnswerCache
 from .names import MAX_NAME, InvalidNameError, normal_name
 from .retry import DnsClient, system_servers
-from .sockets import Server
-from .wire import make_question
+from .self_test import AnswerWatch
+from .sockets import Server, ask_tcp
+from .wire import make_question, parse_answer
 
 __all__ = ["Resolver"]
 
@@ -67,10 +68,12 @@ class Resolver:
         find_servers: Callable[[], tuple[Server, ...]] = system_servers,
     ) -> None:
         self._concurrency = settings.dns_concurrency
-        self._client = DnsClient(settings, randomness or random.SystemRandom(), find_servers)
-        self._cache: AnswerCache[tuple[str, RecordType], DnsAnswer] = AnswerCache(
-            cache_seconds, size=cache_size, clock=clock
-        )
+        self._settings, self._find_servers = settings, find_servers
+        self._randomness = randomness or random.SystemRandom()
+        self._client = DnsClient(settings, self._randomness, find_servers)
+        self._make_cache = partial(AnswerCache, cache_seconds, size=cache_size, clock=clock)
+        self._cache: AnswerCache[tuple[str, RecordType], DnsAnswer] = self._make_cache()
+        self.watch: AnswerWatch | None = None  # notes the answers for a self-test
 
     async def observe_domain(self, domain: str) -> DomainEvidence:
         """Find the exchanges of a domain in A-labels (RFC 5321 section 5.1).
@@ -133,6 +136,26 @@ class Resolver:
             return DnsAnswer(AnswerOutcome.NXDOMAIN, message=str(exc))
         return await self._query(normal, rdtype)
 
+    async def query_uncached(self, name: str, rdtype: RecordType) -> DnsAnswer:
+        """Ask one question about a name in its normal form, whatever the cache has, and do not cache the answer."""
+        return await self._client.ask(make_question(name, rdtype))
+
+    async def query_tcp(self, name: str, rdtype: RecordType) -> DnsAnswer:
+        """Ask the first server over TCP: shows whether a failure is one of UDP alone. Not cached."""
+        given = self._settings.resolver
+        server = self._find_servers()[0] if given is None else Server(*parse_resolver(given))
+        question = make_question(name, rdtype)
+        try:
+            async with asyncio.timeout(self._settings.dns_timeout):
+                packet = await ask_tcp(server, question, self._randomness.getrandbits(16), edns=True)
+        except (TimeoutError, OSError) as exc:
+            return DnsAnswer(AnswerOutcome.UNDETERMINED, message=str(exc) or "no answer")
+        return parse_answer(packet, question)
+
+    def forget(self) -> None:
+        """Drop every cached answer."""
+        self._cache = self._make_cache()
+
     async def aclose(self) -> None:
         """Close the sockets. Open questions become undetermined; a later question opens new sockets."""
         await self._client.aclose()
@@ -143,10 +166,11 @@ class Resolver:
 
     async def _resolve(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask, and ask about the alias if an answer ends at one (RFC 1034 section 5.2.2)."""
+        began = self.watch.begin() if self.watch is not None else 0
         answer = await self._client.ask(make_question(name, rdtype))
         for _ in range(MAX_ALIASES):
             if not answer.alias:
-                return answer
+                return answer if self.watch is None else self.watch.note(name, rdtype, answer, began)
             next_answer = await self._client.ask(make_question(answer.alias, rdtype))
             answer = replace(next_answer, ttl=min(answer.ttl, next_answer.ttl))
         return DnsAnswer(AnswerOutcome.UNDETERMINED, message="an endless chain of aliases")
@@ -154,14 +178,17 @@ class Resolver:
     async def _observe_implicit(self, name: str) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
         failures: list[str] = []
+        denial = NO_MAIL[DnsOutcome.NODATA]
         for rdtype in ADDRESS_TYPES:
             answer = await self._query(name, rdtype)
             if answer.outcome is AnswerOutcome.DATA:
                 return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
             failures += describe_failure(rdtype, answer)
+            if answer.outcome is AnswerOutcome.NXDOMAIN and answer.message:
+                denial = answer.message
         if failures:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
-        return DomainEvidence(name, DnsOutcome.NODATA, message=NO_MAIL[DnsOutcome.NODATA])
+        return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
 
 
 def cache_seconds(answer: DnsAnswer) -> float:

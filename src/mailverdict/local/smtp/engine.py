@@ -75,6 +75,8 @@ class MailboxStage:
                     yield event
             if engine.has_only_closed_ports() and len(batch.texts) > 1:  # a single one does not show a closed network
                 yield Noticed(PORT_CLOSED_NOTICE)
+            for notice in self.domains.take_notices():
+                yield Noticed(notice)
         finally:
             look_ups.cancel()
             await engine.aclose()

@@ -1,0 +1,443 @@
+"""The self-test of the resolver: whether it knows domains that exist, and denies names that do not exist.
+
+Closed networks, captive portals and search pages of providers answer DNS questions falsely. `ResolverTest` asks a few
+known questions before a run. During a run, `AnswerWatch` keeps a list of the answers that would settle a domain as
+one without mail; such an answer is used once a later answer shows that the resolver still works.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import math
+import random
+import string
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ...errors import ResolverError, SettingsError
+from ...model.evidence import DnsOutcome, DomainEvidence
+from ..lists.files import find_lists, read_entries, user_lists_folder
+from .answers import AnswerOutcome, DnsAnswer, RecordType
+from .cache import AnswerCache
+
+if TYPE_CHECKING:
+    from .resolver import Resolver
+
+__all__ = ["AnswerWatch", "ProbeTable", "ResolverTest", "load_probes", "parse_probes"]
+
+LIST_NAME = "resolver_test"
+SAMPLE = 3  # known domains asked before a run
+ROTATED = 8  # known domains that the tests during a run ask in turn: the first of the table
+LABEL_LENGTH = 24  # random letters: nobody registered such a name
+TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds for which a result is used: without and with a finding
+MOST_HELD = 20_000  # answers that wait to be confirmed, before a question is asked to confirm them
+FIRST_WAIT = 10.0  # seconds that they wait at first; then twice as long each time, so that the questions stay few
+WITNESSES = 3  # domains that were seen to have MX records, kept to ask about them again in a run of many domains
+MANY = 100  # domains with MX records
+ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays unconfirmed
+
+DENIALS = (AnswerOutcome.NXDOMAIN, AnswerOutcome.NODATA)
+NEGATIVE = (DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
+FALSIFIABLE = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.IMPLICIT_MX)  # what a resolver that answers falsely may give
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeTable:
+    """What every resolver of the public DNS must answer."""
+
+    known: tuple[str, ...]  # domains with MX records; the first are asked before a run
+    unused: tuple[str, ...]  # random names below these do not exist
+
+
+def load_probes(folder: Path | None = None) -> ProbeTable:
+    """Load the table from the user's lists folder, else from the package; SettingsError if it is damaged.
+
+    >>> load_probes().known[0]
+    'gmail.com'
+    """
+    listing = find_lists([LIST_NAME], user_lists_folder() if folder is None else folder)[LIST_NAME]
+    return parse_probes(read_entries(listing))
+
+
+def parse_probes(entries: Sequence[str]) -> ProbeTable:
+    """Parse the rows of the table: name, MX or NXDOMAIN, date, reason."""
+    names: dict[str, list[str]] = {"MX": [], "NXDOMAIN": []}
+    for entry in entries:
+        columns = entry.split(maxsplit=3)
+        if len(columns) < 4 or columns[1] not in names:
+            raise SettingsError(f"list {LIST_NAME}: {entry!r:.100}: give a name, MX or NXDOMAIN, a date and a reason")
+        names[columns[1]].append(columns[0].lower())
+    if len(names["MX"]) < SAMPLE or len(names["NXDOMAIN"]) < 2:
+        raise SettingsError(f"list {LIST_NAME}: give at least {SAMPLE} names with MX and 2 with NXDOMAIN")
+    return ProbeTable(tuple(names["MX"]), tuple(names["NXDOMAIN"]))
+
+
+class AnswerWatch:
+    """Names whose last answer would settle them as without mail and is not confirmed; notes each uncached answer.
+
+    An answer is confirmed by the MX records of another domain if their question was sent after the answer came.
+    Answers are counted: the count when a question is sent shows which answers came before it.
+    """
+
+    def __init__(self) -> None:
+        self.false_addresses: frozenset[str] = frozenset()  # given for names that do not exist
+        self.not_proof: frozenset[str] = frozenset()  # domains that also a closed network may let through
+        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the last domains that had MX records, the latest first
+        self._proofs = 0  # answers with MX records
+        self._answers = 0
+        self._unconfirmed: dict[str, int] = {}  # the number of each answer, in ascending order
+        self._lock = threading.Lock()  # event loops of two threads may share the resolver
+
+    def begin(self) -> int:
+        """The number of the last answer before a question."""
+        return self._answers
+
+    def note(self, name: str, rdtype: RecordType, answer: DnsAnswer, began: int) -> DnsAnswer:
+        """Note an answer; one that consists of false addresses is replaced by NXDOMAIN."""
+        if rdtype not in ("MX", "A", "AAAA") or answer.outcome is AnswerOutcome.UNDETERMINED:
+            return answer
+        if self.false_addresses.issuperset(answer.texts) and answer.texts:
+            shown = ", ".join(answer.texts[:2])
+            message = f"the resolver gives {shown} for names that do not exist, so this counts as NXDOMAIN"
+            answer = replace(answer, outcome=AnswerOutcome.NXDOMAIN, texts=(), message=message)
+        with self._lock:
+            self._answers += 1
+            self._unconfirmed.pop(name, None)
+            if rdtype == "MX" and has_exchange(answer):
+                if name not in self.not_proof:
+                    self._witnesses.appendleft(name)
+                    self._proofs += 1
+                    self._confirm(began)
+            else:
+                self._unconfirmed[name] = self._answers
+        return answer
+
+    def witnesses(self) -> list[str]:
+        """Domains that had MX records a moment ago; none in a small run, where asking again would cost too much."""
+        return list(self._witnesses) if self._proofs >= MANY else []
+
+    def confirm(self, began: int) -> None:
+        """Confirm the answers up to this number."""
+        with self._lock:
+            self._confirm(began)
+
+    def _confirm(self, began: int) -> None:
+        while self._unconfirmed:
+            name, number = next(iter(self._unconfirmed.items()))
+            if number > began:
+                return
+            del self._unconfirmed[name]
+
+    def is_open(self, evidence: DomainEvidence) -> bool:
+        """Whether the evidence rests on an answer that is not confirmed."""
+        return evidence.outcome in FALSIFIABLE and evidence.domain in self._unconfirmed
+
+
+def has_exchange(answer: DnsAnswer) -> bool:
+    """Whether there is an MX record other than a null MX."""
+    return any(exchange.host for exchange in answer.exchanges)
+
+
+def is_denial(answer: DnsAnswer) -> bool:
+    """Whether the answer means that there are no MX records."""
+    return answer.outcome in DENIALS or (answer.outcome is AnswerOutcome.DATA and not has_exchange(answer))
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """The result of a test."""
+
+    error: str = ""  # why the resolver cannot be used
+    has_findings: bool = False  # the resolver can be used, with care
+
+
+class ResolverTest:
+    """Tests a resolver before a run and during it; one for each backend.
+
+    `randomness` gives the names that do not exist. The table is read when it is first needed.
+    """
+
+    def __init__(
+        self,
+        resolver: Resolver,
+        *,
+        shown: str = "the system's resolver",
+        clock: Callable[[], float] = time.monotonic,
+        randomness: random.Random | None = None,
+        read_probes: Callable[[], ProbeTable] = load_probes,
+    ) -> None:
+        self.resolver, self.shown, self.clock = resolver, shown, clock
+        self.watch = resolver.watch = AnswerWatch()
+        self._randomness = randomness or random.SystemRandom()
+        self._read_probes = read_probes
+        self._probes: ProbeTable | None = None
+        self._rotation: Iterator[str] = iter(())
+        self._denied: dict[str, None] = {}  # known domains without MX records according to the resolver
+        self._is_ambiguous = False  # names that do not exist have addresses, another one each time
+        self._false_exchanges: frozenset[str] = frozenset()
+        self._edition = 0  # raised when the resolver begins to give addresses for names that do not exist
+        self._first = self._make_cache()
+        self._later: AnswerCache[str, ProbeResult] = AnswerCache(lambda _: 0.0, size=1, clock=clock)
+
+    @property
+    def probes(self) -> ProbeTable:
+        """The table."""
+        if self._probes is None:
+            self._probes = self._read_probes()
+            self._rotation = itertools.cycle(
+                self._probes.known[SAMPLE - 1 : ROTATED] + self._probes.known[: SAMPLE - 1]
+            )
+            self.watch.not_proof = frozenset(self._probes.known)
+        return self._probes
+
+    def notices(self) -> list[str]:
+        """What a user must know about the resolver."""
+        found = []
+        if self._denied:
+            names = ", ".join(list(self._denied)[:5])
+            found.append(
+                f"{self.shown} gives no MX records for {names}, which is false: its other answers of this kind are not "
+                "used, and such rows are 'unknown'; use another resolver, as LocalBackend(resolver='9.9.9.9')"
+            )
+        if self.watch.false_addresses:
+            shown = ", ".join(sorted(self.watch.false_addresses)[:4])
+            found.append(f"{self.shown} gives {shown} for names that do not exist: that answer counts as NXDOMAIN")
+        if self._is_ambiguous or self._false_exchanges:
+            found.append(
+                f"{self.shown} answers for names that do not exist, and such answers cannot be told from true ones: "
+                "rows that depend on them are 'unknown'; use another resolver, as LocalBackend(resolver='9.9.9.9')"
+            )
+        return found
+
+    # --- before a run -------------------------------------------------------------------------------
+
+    async def require(self) -> None:
+        """Test the resolver unless that was done lately; raises ResolverError if it cannot be used."""
+        result = await self._first.get("", self._run_first)
+        if result.error:
+            raise ResolverError(result.error)
+
+    async def _run_first(self) -> ProbeResult:
+        if self.notices():
+            self._forget_findings()
+        known, (one, two) = self.probes.known[:SAMPLE], self.probes.unused[:2]
+        names = self._random_name(one), self._random_name(two)
+        *answers, address, exchange = await asyncio.gather(
+            *(self.resolver.query(name, "MX") for name in known),  # cached: a run often asks about these, too
+            self.resolver.query_uncached(names[0], "A"),
+            self.resolver.query_uncached(names[1], "MX"),
+        )
+        if not any(map(has_exchange, answers)):
+            error = await self._describe_failure(known, answers)
+            self.resolver.forget()
+            return ProbeResult(error)
+        self._denied |= {name: None for name, answer in zip(known, answers, strict=True) if is_denial(answer)}
+        if address.outcome in (AnswerOutcome.DATA, AnswerOutcome.NODATA) or has_exchange(exchange):
+            await self._examine_wildcard(names)
+        return ProbeResult(has_findings=bool(self.notices()))
+
+    async def _describe_failure(self, known: Sequence[str], answers: Sequence[DnsAnswer]) -> str:
+        """Why the resolver cannot be used, and what helps; TCP shows whether only UDP is affected."""
+        over_tcp = await self.resolver.query_tcp(known[0], "MX")
+        denied = [name for name, answer in zip(known, answers, strict=True) if is_denial(answer)]
+        if denied:
+            cause = f"{self.shown} gives no MX records for {join_words(denied)}, which is false"
+            if has_exchange(over_tcp):
+                cause += "; over TCP it gives the right answer, so something on this network changes answers over UDP"
+        else:
+            cause = f"{self.shown} gave no answer about {join_words(known)} ({answers[0].message})"
+            if has_exchange(over_tcp):
+                cause += "; over TCP it answers, so this network seems to block DNS over UDP"
+            else:
+                cause += f"; over TCP: {over_tcp.message or 'no usable answer'}"
+        return (
+            f"{cause}. Nothing was verified with it. Log in to the network if it asks for that, or give another "
+            "resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9. If this is a private network whose "
+            "resolver knows only its own names: LocalBackend(resolver_check=False)"
+        )
+
+    async def _examine_wildcard(self, names: Sequence[str]) -> None:
+        """Find out what the resolver gives for names that do not exist."""
+        kinds: tuple[RecordType, ...] = ("A", "AAAA", "MX")
+        asked = [(name, kind) for kind in kinds for name in names]
+        answers = await asyncio.gather(*(self.resolver.query_uncached(name, kind) for name, kind in asked))
+        for kind in ("A", "AAAA"):
+            sets = [set(answer.texts) for (_, each), answer in zip(asked, answers, strict=True) if each == kind]
+            if any(each != sets[0] for each in sets):
+                self._is_ambiguous = True
+            self.watch.false_addresses |= frozenset().union(*sets)
+        self._false_exchanges |= {exchange.host for answer in answers for exchange in answer.exchanges if exchange.host}
+
+    # --- during a run -------------------------------------------------------------------------------
+
+    async def observe_domain(self, domain: str) -> DomainEvidence:
+        """Observe one domain as `Resolver.observe_domain` does; an answer without MX records is confirmed first."""
+        await self.require()
+        edition = self._edition
+        evidence = await self.resolver.observe_domain(domain)
+        self._check_known(evidence)
+        if self._waits(evidence):
+            await self._confirm([evidence])
+        return self._review(evidence, edition)
+
+    async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
+        """Observe many domains as `Resolver.observe_domains` does; those without MX records wait to be confirmed.
+
+        Known domains are asked first, since their answers show whether the others can be believed.
+        """
+        if not len(domains):
+            return
+        await self.require()
+        known = frozenset(self.probes.known)
+        order = [i for i, domain in enumerate(domains) if domain in known]
+        first = known_left = len(order)
+        order += [i for i, domain in enumerate(domains) if domain not in known]
+        held: dict[int, tuple[DomainEvidence, int]] = {}  # by position; with the edition in which it was answered
+        wait, due = FIRST_WAIT, math.inf
+        try:
+            async with aclosing(self.resolver.observe_domains([domains[i] for i in order])) as stream:  # type: ignore[type-var]
+                async for at, evidence in stream:
+                    known_left -= at < first
+                    self._check_known(evidence)
+                    if self._waits(evidence) or (known_left and evidence.outcome in FALSIFIABLE):
+                        held[order[at]] = evidence, self._edition
+                        due = min(due, self.clock() + wait)
+                    else:
+                        yield order[at], self._review(evidence, self._edition)
+                    if known_left or not held:
+                        continue
+                    if len(held) >= MOST_HELD or self.clock() >= due:
+                        await self._confirm([each for each, _ in held.values()])
+                        wait *= 2
+                    for position in self._settled(held):
+                        yield position, self._review(*held.pop(position))
+                    due = due if held else math.inf
+            await self._confirm([each for each, _ in held.values()])
+            while held:
+                position = next(iter(held))
+                yield position, self._review(*held.pop(position))
+        finally:
+            if held:  # the caller stopped: these answers must not be used from the cache by a later run
+                self._forget_answers()
+
+    def _settled(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> list[int]:
+        """The positions at the front of `held` that wait no longer: answers are confirmed in their order."""
+        return list(itertools.takewhile(lambda position: not self._waits(held[position][0]), held))
+
+    def _waits(self, evidence: DomainEvidence) -> bool:
+        """Whether the evidence must be confirmed before it is used."""
+        return self.watch.is_open(evidence) and not (self._denied and evidence.outcome in NEGATIVE)
+
+    def _check_known(self, evidence: DomainEvidence) -> None:
+        """Note a known domain without MX records."""
+        if evidence.outcome in FALSIFIABLE and evidence.domain in self.watch.not_proof:
+            self._denied[evidence.domain] = None
+
+    def _review(self, evidence: DomainEvidence, edition: int) -> DomainEvidence:
+        """The evidence, or undetermined if the resolver cannot be believed."""
+        if doubt := self._find_doubt(evidence, edition):
+            return DomainEvidence(evidence.domain, DnsOutcome.UNDETERMINED, message=doubt)
+        return evidence
+
+    def _find_doubt(self, evidence: DomainEvidence, edition: int) -> str:
+        """Why the evidence cannot be believed; empty if it can."""
+        if evidence.outcome in FALSIFIABLE and evidence.domain in self._denied:
+            return f"{self.shown} gives no MX records for {evidence.domain}, which is known to have some"
+        if evidence.outcome in NEGATIVE and self._denied:
+            return (
+                f"{self.shown} denies {next(iter(self._denied))}, which exists, so its other denials are not believed"
+            )
+        if self.watch.is_open(evidence):
+            return f"{self.shown} gave an answer ({evidence.message or evidence.outcome}), and then could not be tested"
+        if evidence.outcome is DnsOutcome.IMPLICIT_MX and (self._is_ambiguous or edition != self._edition):
+            return (
+                f"{self.shown} gives addresses for names that do not exist, so the address of this one proves nothing"
+            )
+        if self._false_exchanges.issuperset(each.host for each in evidence.exchanges) and evidence.exchanges:
+            return f"{self.shown} gives the same exchange for names that do not exist"
+        return ""
+
+    async def _confirm(self, held: Sequence[DomainEvidence]) -> None:
+        """Ask questions that confirm these answers; ResolverError if the resolver has begun to answer falsely."""
+        for _ in range(ROUNDS):
+            if not any(map(self._waits, held)):
+                return
+            result = await self._later.get("", self._run_again)
+            if result.error:
+                self._forget_answers()
+                self._first = self._make_cache()
+                raise ResolverError(result.error)
+        if any(map(self._waits, held)):
+            self._forget_answers()
+
+    async def _run_again(self) -> ProbeResult:
+        """Ask about a known domain, one that had MX records a moment ago, and a name that does not exist."""
+        began = self.watch.begin()
+        known, witnesses = next(self._rotation), self.watch.witnesses()
+        name = self._random_name(self._randomness.choice(self.probes.unused))
+        *answers, address = await asyncio.gather(
+            *(self.resolver.query_uncached(each, "MX") for each in (known, *witnesses[:1])),
+            self.resolver.query_uncached(name, "A"),
+        )
+        if len(answers) > 1 and is_denial(answers[1]):  # the name servers of one domain may disagree: ask about others
+            others = [await self.resolver.query_uncached(each, "MX") for each in witnesses[1:]]
+            if (others or not has_exchange(answers[0])) and not any(map(has_exchange, others)):
+                return ProbeResult(self._describe_change(witnesses[0]))
+        elif is_denial(answers[0]):
+            if not any(map(has_exchange, answers)):
+                return ProbeResult(self._describe_change(known))
+            self._denied[known] = None
+        if not any(map(has_exchange, answers)):
+            return ProbeResult()
+        if address.outcome is AnswerOutcome.DATA and not self.watch.false_addresses.issuperset(address.texts):
+            await self._examine_wildcard((name, self._random_name(self.probes.unused[0])))
+            self._edition += 1
+            self.resolver.forget()
+        self.watch.confirm(began)
+        return ProbeResult()
+
+    def _describe_change(self, name: str) -> str:
+        return (
+            f"{self.shown} began to answer falsely during the run: it gives no MX records for {name} any more. "
+            "Rows that depend on such answers are not settled. A network that asks for a login does this; log in or "
+            "give another resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9, and run again"
+        )
+
+    def _random_name(self, parent: str) -> str:
+        return f"{''.join(self._randomness.choices(string.ascii_lowercase, k=LABEL_LENGTH))}.{parent}"
+
+    def _forget_answers(self) -> None:
+        """Ask everything anew from now on; answers that are waiting stay unconfirmed."""
+        self.resolver.forget()
+
+    def _forget_findings(self) -> None:
+        """Begin as for a resolver that was never tested."""
+        self._denied, self._is_ambiguous, self._false_exchanges = {}, False, frozenset()
+        self.watch.false_addresses = frozenset()
+        self.resolver.forget()
+
+    def _make_cache(self) -> AnswerCache[str, ProbeResult]:
+        """A cache for one result, which simultaneous tests share."""
+        return AnswerCache(self._seconds_used, size=1, clock=self.clock)
+
+    def _seconds_used(self, result: ProbeResult) -> float:
+        """How long the result of the test before a run is used; an error is never kept."""
+        if result.error:
+            return 0.0
+        return RETEST_AFTER if result.has_findings else TRUSTED_FOR
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Join words as in a sentence.
+
+    >>> join_words(["one.example", "two.example", "three.example"])
+    'one.example, two.example and three.example'
+    """
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

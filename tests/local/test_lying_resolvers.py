@@ -1,0 +1,285 @@
+"""Resolvers that answer falsely: no wrong verdict, and an error or a warning each time."""
+
+from __future__ import annotations
+
+import datetime
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.checks.dns.self_test import load_probes, parse_probes
+from mailverdict.checks.lists.files import write_list
+from mailverdict.loop import run_sync
+from mailverdict.sandbox.dns import DnsFault, DomainRecords
+from mailverdict.sandbox.dns_table import ZoneTable
+from mailverdict.sandbox.zones import sandbox_zones
+from tests.doubles.lying_resolver import (
+    Lie,
+    LyingServer,
+    always,
+    missing,
+    portal,
+    portal_of_many,
+    search_page,
+)
+
+pytestmark = pytest.mark.usefixtures("skipped_waits")
+
+LIVE = [f"live{i}.example" for i in range(1100)]
+IMPLICIT = [f"implicit{i}.example" for i in range(20)]
+PARKED = [f"parked{i}.example" for i in range(20)]
+DEAD = [f"dead{i}.example" for i in range(200)]
+PROVIDERS = ["gmail.com", "googlemail.com", "hotmail.fr", "web.de", "hotmail.gr"]
+GOOD = {*LIVE, *IMPLICIT, *PROVIDERS}
+
+ZONES: Mapping[str, DomainRecords] = {
+    **sandbox_zones(),
+    **{name: DomainRecords({"MX": ("10 mx1.cases.example",)}) for name in [*LIVE, "hotmail.gr"]},
+    **{name: DomainRecords({"A": ("192.0.2.9",)}) for name in IMPLICIT},
+    **{name: DomainRecords({"TXT": ("v=spf1 -all",)}) for name in PARKED},
+}
+TRUE = ZoneTable(ZONES)
+
+
+def mixed() -> list[str]:
+    """All domains, good and dead ones evenly mixed."""
+    others = [*IMPLICIT, *PARKED, *DEAD, *PROVIDERS]
+    step = len(LIVE) // len(others)
+    for at, name in enumerate(others):
+        LIVE_AND_OTHERS[at * (step + 1) : at * (step + 1)] = [name]
+    return LIVE_AND_OTHERS
+
+
+LIVE_AND_OTHERS = list(LIVE)
+DOMAINS = mixed()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the caller of `verify` gets."""
+
+    frame: pd.DataFrame | None
+    error: Exception | None
+    warned: list[str]
+
+    def verdicts(self) -> dict[str, str]:
+        """By domain, those that there are."""
+        if self.frame is None:
+            return {}
+        found = zip(DOMAINS, self.frame["verdict"], strict=True)
+        return {domain: verdict for domain, verdict in found if isinstance(verdict, str)}
+
+
+def verify(lie: Lie | None, action: Callable[..., Any] = mv.verify, *, settings: Any = None, **given: Any) -> Outcome:
+    """Verify all domains with a resolver that answers falsely."""
+    server = LyingServer(ZONES, lie, **given)
+    run_sync(server.start())
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        own = {"resolver": server.endpoint, "dns_timeout": 0.5, "dns_attempts": 2, **(settings or {})}
+        try:
+            with mv.LocalBackend(**own) as backend:
+                frame = action([f"ada@{domain}" for domain in DOMAINS], validation_type="mx", backend=backend)
+            error = None
+        except mv.BackendError as exc:
+            frame, error = exc.partial, exc
+        finally:
+            run_sync(server.stop())
+    return Outcome(frame, error, [str(each.message) for each in seen])
+
+
+def wrong(outcome: Outcome) -> dict[str, str]:
+    """The verdicts that harm: a good domain that is invalid, another one that is valid."""
+    harmful = {True: "invalid", False: "valid"}
+    return {domain: verdict for domain, verdict in outcome.verdicts().items() if verdict == harmful[domain in GOOD]}
+
+
+def test_a_true_resolver_passes():
+    found = verify(None)
+    assert found.error is None
+    assert found.warned == []
+    expected = {domain: "valid" if domain in GOOD else "invalid" for domain in DOMAINS}
+    assert found.verdicts() == expected
+
+
+@dataclass(frozen=True)
+class Case:
+    why: str
+    lie: Lie
+    says: str  # a part of the error or of the warning
+    given: Mapping[str, Any]
+    settles: bool = False  # whether there are verdicts
+
+
+CASES = [
+    Case("NXDOMAIN for all", always(DnsFault.NXDOMAIN), "for gmail.com, outlook.com and ietf.org, which is false", {}),
+    Case("REFUSED", always(DnsFault.REFUSED), "REFUSED", {}),
+    Case("SERVFAIL", always(DnsFault.SERVFAIL), "SERVFAIL", {}),
+    Case("an address for all", portal, "for gmail.com, outlook.com and ietf.org, which is false", {}),
+    Case("NXDOMAIN over UDP only", always(DnsFault.NXDOMAIN), "changes answers over UDP", {"only_udp": True}),
+    Case("an address over UDP only", portal, "changes answers over UDP", {"only_udp": True}),
+    Case("silence over UDP", always(DnsFault.SILENCE), "block DNS over UDP", {"only_udp": True}),
+    Case("silence", always(DnsFault.SILENCE), "no answer", {}),
+    Case("one provider is missing", missing("gmail.com", "googlemail.com"), "gmail.com", {}, settles=True),
+    Case("another one is missing", missing("hotmail.fr", "hotmail.gr"), "hotmail.fr", {}, settles=True),
+    Case("a search page", search_page(TRUE), "192.0.2.80", {}, settles=True),
+    Case("another search page each time", search_page(TRUE, portal_of_many), "cannot be told", {}, settles=True),
+    Case("NXDOMAIN begins", always(DnsFault.NXDOMAIN), "began", {"begins_after": 1000}, settles=True),
+    Case("an address for all begins", portal, "began", {"begins_after": 1000}, settles=True),
+    Case("a search page begins", search_page(TRUE), "192.0.2.80", {"begins_after": 1000}, settles=True),
+    Case("NXDOMAIN begins late", always(DnsFault.NXDOMAIN), "began", {"begins_after": 1380}, settles=True),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.why)
+def test_a_resolver_that_answers_falsely_harms_no_row(case):
+    found = verify(case.lie, **case.given)
+    assert wrong(found) == {}
+    assert case.says in " ".join([str(found.error), *found.warned])
+    assert bool(found.verdicts()) == case.settles
+    if not case.settles:
+        assert isinstance(found.error, mv.ResolverError)
+        assert "resolver_check=False" in str(found.error)
+
+
+# --- what the test costs ----------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(zones: Mapping[str, DomainRecords], lie: Lie | None = None, **given: Any) -> Iterator[LyingServer]:
+    """A server for these zones."""
+    server = LyingServer(zones, lie, **given)
+    run_sync(server.start())
+    try:
+        yield server
+    finally:
+        run_sync(server.stop())
+
+
+def backend_for(server: LyingServer, **settings: Any) -> mv.LocalBackend:
+    return mv.LocalBackend(resolver=server.endpoint, dns_timeout=0.5, dns_attempts=2, **settings)
+
+
+def questions_of_run(emails: list[str], **settings: Any) -> int:
+    with serving(ZONES) as server, backend_for(server, **settings) as backend:
+        mv.verify(emails, backend=backend)
+        return server.count()
+
+
+@pytest.mark.parametrize("domains", [DOMAINS, LIVE, DEAD, PROVIDERS], ids=["mixed", "live", "dead", "providers"])
+def test_the_test_adds_at_most_eight_questions(domains):
+    emails = [f"ada@{domain}" for domain in domains]
+    added = questions_of_run(emails) - questions_of_run(emails, resolver_check=False)
+    assert 1 <= added <= 8
+
+
+def test_the_test_before_a_run_is_made_once_for_each_backend():
+    with serving(ZONES) as server, backend_for(server) as backend:
+        mv.verify([f"ada@{LIVE[0]}"], backend=backend)
+        first = server.count()
+        mv.verify([f"ada@{LIVE[1]}"], backend=backend)
+        assert server.count() - first == 1
+
+
+def test_malformed_rows_alone_need_no_resolver():
+    with serving(ZONES, always(DnsFault.REFUSED)) as server, backend_for(server) as backend:
+        assert mv.verify(["nonsense", "ada@"], backend=backend)["verdict"].tolist() == ["invalid", "invalid"]
+        assert server.count() == 0
+
+
+# --- one address, other types, private networks -------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["mx", "mx_blacklist", "smtp"])
+@pytest.mark.parametrize("lie", [always(DnsFault.NXDOMAIN), always(DnsFault.REFUSED), portal])
+def test_one_address_raises(lie, kind):
+    with serving(ZONES, lie) as server, backend_for(server) as backend:
+        with pytest.raises(mv.ResolverError, match="resolver_check=False"):
+            mv.check("ada@live1.example", validation_type=kind, backend=backend)
+        with pytest.raises(mv.ResolverError, match=server.endpoint):
+            mv.verify(["ada@live1.example", "nonsense"], validation_type=kind, backend=backend, journal=None)
+
+
+def test_one_address_notices_answers_that_became_false():
+    with serving(ZONES, always(DnsFault.NXDOMAIN), begins_after=1000) as server, backend_for(server) as backend:
+        assert mv.check("ada@live1.example", validation_type="mx", backend=backend).result == "valid"
+        settled = [mv.check(f"ada@{LIVE[2]}", validation_type="mx", backend=backend).result]
+        server.begins_after = 0
+        with pytest.raises(mv.ResolverError, match="began to answer falsely"):
+            mv.check(f"ada@{LIVE[3]}", validation_type="mx", backend=backend)
+        assert settled == ["valid"]
+
+
+def test_a_resolver_that_works_again_is_used_again_by_the_same_backend():
+    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
+        with pytest.raises(mv.ResolverError):
+            mv.verify(["ada@live1.example"], backend=backend)
+        server.lie = None
+        assert mv.verify(["ada@live1.example", "ada@dead1.example"], backend=backend)["verdict"].tolist() == [
+            "valid",
+            "invalid",
+        ]
+
+
+def test_answers_of_an_interrupted_run_are_not_used_unconfirmed():
+    with serving(ZONES, always(DnsFault.NXDOMAIN), begins_after=1000) as server, backend_for(server) as backend:
+        with pytest.raises(mv.ResolverError):
+            mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
+        server.lie = None
+        assert set(mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)["verdict"]) == {"valid"}
+
+
+def test_a_private_resolver_needs_the_setting():
+    own = {"one.lan.example": DomainRecords({"MX": ("10 mx.lan.example",)})}
+    emails = ["ada@one.lan.example", "ada@two.lan.example"]
+    with serving(own) as server:
+        with backend_for(server) as backend, pytest.raises(mv.ResolverError, match="resolver_check=False"):
+            mv.verify(emails, backend=backend)
+        with backend_for(server, resolver_check=False) as backend:
+            assert mv.verify(emails, backend=backend)["verdict"].tolist() == ["valid", "invalid"]
+
+
+def test_screening_needs_a_resolver_that_works():
+    with (
+        serving(ZONES, always(DnsFault.NXDOMAIN)) as server,
+        backend_for(server) as screen,
+        mv.sandbox.World() as world,
+    ):
+        with pytest.raises(mv.ResolverError):
+            mv.verify(["ada@live1.example"], backend=world.url, screen=screen, journal=None)
+        assert mv.quota(world.url).used == 0
+
+
+# --- the table ----------------------------------------------------------------------------------------
+
+
+def test_the_setting_is_true_or_false():
+    with pytest.raises(mv.SettingsError, match="resolver_check='no'"):
+        mv.LocalBackend(resolver_check="no")
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"),
+    [
+        (["gmail.com"], "'gmail.com'"),
+        (["a.example TXT 2026-11-22 why"], "TXT"),
+        (["a.example MX 2026-11-22 why"], "at least"),
+    ],
+)
+def test_a_wrong_table_is_refused(entries, says):
+    with pytest.raises(mv.SettingsError, match=says):
+        parse_probes(entries)
+
+
+def test_a_users_table_replaces_the_packaged_one(tmp_path):
+    rows = [f"mail{i}.example MX 2026-11-22 ours" for i in range(3)]
+    rows += [f"{name} NXDOMAIN 2026-11-22 ours" for name in ("com", "example")]
+    write_list(tmp_path, "resolver_test", rows, source="ours", licence="MIT", day=datetime.date(2026, 11, 22))
+    assert load_probes(tmp_path).known == ("mail0.example", "mail1.example", "mail2.example")
+    assert load_probes(tmp_path).unused == ("com", "example")
