@@ -20,10 +20,13 @@ __all__ = [
     "Deferred",
     "Event",
     "Job",
+    "KnownPace",
     "Metered",
     "Noticed",
+    "Paced",
     "Quota",
     "QuotaSeen",
+    "RemembersPace",
     "Settled",
     "Submitted",
     "Submitting",
@@ -97,6 +100,7 @@ class Settled:
     positions: np.ndarray[Any, np.dtype[np.int64]] | None = (
         None  # index in the batch of each row; None: the rows name their address in `email`
     )
+    is_asked_again: bool = False  # whether these addresses are submitted again; their next row replaces this one
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +135,26 @@ class Noticed:
     message: str
 
 
-Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed
+@dataclass(frozen=True, slots=True)
+class KnownPace:
+    """What is known about how fast a service may be asked."""
+
+    limit: float | None  # addresses a second; None: it has refused nothing so far
+    window: float  # addresses whose outcome was open at once, without a refusal
+    at: float  # seconds since the epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Paced:
+    """The present pace of submissions."""
+
+    service: str  # its base URL
+    per_second: float | None  # addresses; None: not limited; 0: the service refuses, and a trial is under way
+    seconds_left: float | None  # until all is submitted; None: not known
+    known: KnownPace | None = None  # what a later run should know, if that has changed
+
+
+Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed | Paced
 
 
 class Backend(Protocol):
@@ -161,7 +184,8 @@ class Backend(Protocol):
     def verify(self, batch: Batch, in_flight: Sequence[Job] = ()) -> AsyncIterator[Event]:
         """Verify a batch, and poll jobs that an earlier run submitted; those are not submitted again.
 
-        Every address of the batch ends in exactly one `Settled` row or `Deferred` entry.
+        Every address of the batch ends in exactly one `Settled` row or `Deferred` entry. Rows with
+        `is_asked_again` may come before; the last row of an address is the one that counts.
         """
         ...
 
@@ -177,3 +201,11 @@ class Metered(Protocol):
     async def quota(self) -> Quota:
         """How much is left; asking costs nothing."""
         ...
+
+
+@runtime_checkable
+class RemembersPace(Protocol):
+    """A backend that adapts its pace to a service, and begins with what an earlier run learned."""
+
+    base_url: str
+    known_pace: KnownPace | None

@@ -61,13 +61,27 @@ class RemoteWorld:
     """A remote backend, the scripted service it talks to, and their virtual time; made inside a virtual loop."""
 
     def __init__(
-        self, loop: VirtualLoop, *, poll: PollSchedule | None = None, parallel: int = 8, **service: Any
+        self,
+        loop: VirtualLoop,
+        *,
+        poll: PollSchedule | None = None,
+        parallel: int = 8,
+        pace: float | str | None = "auto",
+        ask_again: bool = True,
+        **service: Any,
     ) -> None:
         self.loop = loop
         self.service = ScriptedService(loop.wall_clock, **service)
         self.wire = Wire(self.service, asyncio.sleep)
         self.backend = RemoteBackend(
-            URL, poll, parallel, transport=self.wire, clock=loop.wall_clock, jitter=lambda: 0.5
+            URL,
+            poll,
+            parallel,
+            transport=self.wire,
+            clock=loop.wall_clock,
+            jitter=lambda: 0.5,
+            pace=pace,
+            ask_again=ask_again,
         )
 
     async def verify(

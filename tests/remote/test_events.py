@@ -341,7 +341,7 @@ def test_a_limiter_on_polls_slows_all_of_them_down() -> None:
 
 def test_jobs_in_flight_are_bounded() -> None:
     async def main(loop: VirtualLoop) -> None:
-        world = RemoteWorld(loop)
+        world = RemoteWorld(loop, pace=None)
         open_jobs = most = 0
         async with aclosing(world.backend.verify(batch(addresses(MAX_IN_FLIGHT + 150)))) as events:
             async for event in events:

@@ -57,6 +57,7 @@ class ApiRequest:
     body: Mapping[str, Any] | None = None  # sent as JSON
     is_repeatable: bool = True  # False if a second request could be paid for
     is_enveloped: bool = True  # whether a success has an envelope
+    repeats_limited: bool = True  # whether the request is repeated after 429; a paced submission is not
 
 
 @dataclass(frozen=True, slots=True)

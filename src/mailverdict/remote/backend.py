@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import random
 import time
 import uuid
@@ -13,20 +14,21 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from ..backend import Batch, Deferred, Event, Job, Noticed, Quota, Settled, Submitted, Waiting
-from ..contract.envelope import BULK_LIMIT, ErrorEnvelope
+from ..backend import Batch, Deferred, Event, Job, KnownPace, Noticed, Paced, Quota, Settled, Submitted, Waiting
+from ..contract.envelope import BULK_LIMIT, ErrorEnvelope, JobStatus
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..loop import run_sync
 from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.settings import Duration, parse_duration
 from ..model.table import SOURCE_REMOTE
 from ..model.verification import Verification, parse_payload
-from ..model.words import ValidationType
+from ..model.words import Reason, ValidationType, Verdict
 from ..verdicts import settle
 from .api import (
     QUOTA_REQUEST,
     ApiAnswer,
     ApiRequest,
+    JobFailure,
     Pause,
     Step,
     Steps,
@@ -38,6 +40,7 @@ from .api import (
 )
 from .bulk import Submission
 from .client import Client, check_headers, parse_base_url
+from .pace import QUEUED_FOR, FixedPace, Pace, SentBatch, check_pace
 from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
 
 __all__ = ["EventStream", "RemoteBackend"]
@@ -50,6 +53,9 @@ T = TypeVar("T")
 MAX_PARALLEL = 100  # polls
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
+MIN_PAUSE = 0.02  # seconds between looks at the pace
+MAX_SLEEP = 60.0  # seconds between looks at the pace while there is nothing to poll
+REFUSALS = {str(reason): reason for reason in (Reason.RATE_LIMITED, Reason.THROTTLED)}
 MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
 MALFORMED_CODES = ("EMAIL_REQUIRED", "E1002")  # errors of the single check for an address that the service refuses
 
@@ -81,6 +87,16 @@ class RemoteBackend:
         What carries the requests instead of sockets, as ``httpx.ASGITransport(app)``.
     clock, jitter : callable
         Seconds since the epoch; a number from 0 to 1 that spreads repeated requests.
+    pace : float, "auto" or None
+        How fast addresses are submitted. ``"auto"`` adapts to the service's limiter, by the answers
+        ``rate_limited`` and ``throttled``, by ``Retry-After`` and by ``RateLimit`` header fields
+        (draft-ietf-httpapi-ratelimit-headers); it begins with one batch of at most 100, or with what
+        the journal remembers of this service. A number is that many addresses a second, whatever the
+        service answers. None submits without a limit.
+    ask_again : bool
+        Whether addresses that the service's limiter (``rate_limited``) or full queue (``throttled``)
+        refused are submitted again in the same run: at most twice each, after all others, and only
+        while quota is left. Each time costs one more unit.
 
     Raises
     ------
@@ -107,8 +123,15 @@ class RemoteBackend:
         *,
         clock: Callable[[], float] = time.time,
         jitter: Callable[[], float] = random.random,
+        pace: float | str | None = "auto",
+        ask_again: bool = True,
     ) -> None:
         self.base_url = parse_base_url(base_url)
+        self.pace = check_pace(pace)
+        if not isinstance(ask_again, bool):
+            raise SettingsError(f"ask_again={ask_again!r}: give True or False")
+        self.ask_again = ask_again
+        self.known_pace: KnownPace | None = None
         self.poll = check_schedule(poll)
         self.max_parallel_polls = check_parallel(max_parallel_polls)
         self.timeout = check_timeout(timeout)
@@ -186,14 +209,31 @@ class RemoteBackend:
             If the service cannot be used; the message names the URL and the cause.
         """
         submission = Submission(
-            batch.addresses.to_pylist(), str(batch.validation_type), clock=self.clock, new_token=new_token
+            batch.addresses.to_pylist(),
+            str(batch.validation_type),
+            clock=self.clock,
+            new_token=new_token,
+            is_paced=self.pace == "auto",
+        )
+        pace = (
+            Pace(len(batch.addresses), known=self.known_pace)
+            if self.pace == "auto"
+            else FixedPace(math.inf if self.pace is None else float(self.pace))
         )
         async with self._client() as client:
             stream = EventStream(
-                client, submission, schedule=self.poll, parallel=self.max_parallel_polls, clock=self.clock
+                client,
+                submission,
+                schedule=self.poll,
+                parallel=self.max_parallel_polls,
+                clock=self.clock,
+                pace=pace,
+                asks_again=self.ask_again,
             )
             async with aclosing(stream.events(in_flight)) as events:
                 async for event in events:
+                    if isinstance(event, Paced) and event.known is not None:
+                        self.known_pace = event.known
                     yield event
 
     async def quota(self) -> Quota:
@@ -328,6 +368,8 @@ class PolledJob:
     number: int  # order of jobs that are due at the same time
     job: Job = field(compare=False)
     follower: Generator[float, TimedPollResult, Ending] = field(compare=False)
+    sent: SentBatch | None = field(compare=False)  # None: submitted by an earlier run
+    has_passed: bool = field(compare=False, default=False)  # whether it is known that no limiter refused it
 
 
 class EventStream:
@@ -341,8 +383,11 @@ class EventStream:
         schedule: PollSchedule,
         parallel: int,
         clock: Callable[[], float],
+        pace: Pace | FixedPace,
+        asks_again: bool = True,
     ) -> None:
         self.client, self.submission, self.schedule = client, submission, schedule
+        self.pace, self.asks_again = pace, asks_again
         self.parallel, self.clock = parallel, clock
         self.queue: list[PolledJob] = []
         self.polls: dict[asyncio.Task[ApiAnswer], PolledJob] = {}
@@ -350,6 +395,8 @@ class EventStream:
         self.paused_until = 0.0
         self.failing_since: float | None = None
         self.given_up: Counter[str] = Counter()
+        self.remembered: KnownPace | None = None
+        self.repeats = 0  # addresses that were submitted again
 
     async def events(self, in_flight: Sequence[Job]) -> AsyncGenerator[Event, None]:
         """Submit and poll until nothing is left.
@@ -364,7 +411,8 @@ class EventStream:
                     async with aclosing(self.submit()) as submitting:
                         async for event in submitting:
                             yield event
-                for event in self.wait_events():
+                    yield self.paced()
+                for event in (*self.stop_if_refused(), *self.wait_events()):
                     yield event
                 for event in await self.poll():
                     yield event
@@ -372,8 +420,25 @@ class EventStream:
             await self.cancel_polls()
         for event in self.unfinished():
             yield event
+        if self.job_count:
+            yield self.paced()
         if self.submission.error is not None:
             raise self.submission.error
+
+    def stop_if_refused(self) -> Iterator[Event]:
+        """Defer what is left if the service has refused everything for too long."""
+        if self.submission.has_work and self.pace.has_given_up(self.clock()):
+            yield from self.submission.defer_rest("refused", "the service has refused everything for too long")
+
+    def paced(self) -> Paced:
+        """The present pace; what a later run should know is added if it has changed by a tenth or more."""
+        now, submission = self.clock(), self.submission
+        known, before = self.pace.known_pace(now), self.remembered
+        if known is not None and before is not None and is_alike(known, before):
+            known = None
+        self.remembered = known or before
+        left = self.pace.seconds_left(now, len(submission.left) + len(submission.refused))
+        return Paced(self.client.base_url, self.pace.speed(now), left, known)
 
     @property
     def has_jobs(self) -> bool:
@@ -381,34 +446,59 @@ class EventStream:
         return bool(self.queue or self.polls)
 
     def may_submit(self) -> bool:
+        """Whether there is something to submit, room for a whole batch of jobs, and the pace allows it."""
+        return self.has_room() and self.allowance() > 0
+
+    def has_room(self) -> bool:
         """Whether there is something to submit, and room for a whole batch of jobs."""
         return self.submission.has_work and len(self.queue) + len(self.polls) + BULK_LIMIT <= MAX_IN_FLIGHT
 
-    def follow(self, jobs: Sequence[Job]) -> None:
-        """Poll jobs from now on, with staggered first polls."""
+    def allowance(self) -> int:
+        """How many addresses the pace allows now."""
+        submission = self.submission
+        return self.pace.allowance(self.clock(), len(submission.next_queue), is_last_chance=submission.is_last_chance)
+
+    def follow(self, jobs: Sequence[Job], sent: SentBatch | None = None) -> None:
+        """Poll jobs from now on, with staggered first polls; the last jobs of a batch first.
+
+        A limiter that counts one by one refuses the end of a batch: if that has passed, all have.
+        """
         now = self.clock()
-        for place, job in enumerate(jobs):
+        for place, job in enumerate(jobs if sent is None else reversed(jobs)):
             self.job_count += 1
             follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
-            heapq.heappush(self.queue, PolledJob(next(follower), self.job_count, job, follower))
+            heapq.heappush(self.queue, PolledJob(next(follower), self.job_count, job, follower, sent))
 
     async def submit(self) -> AsyncGenerator[Event, None]:
         """Submit one batch; each event is yielded and processed before the next step."""
-        steps = self.submission.next_batch()
+        steps = self.submission.next_batch(self.allowance)
+        limited = self.submission.limited
         answer: ApiAnswer | None = None
         while (step := self.next_step(steps, answer)) is not None:
             answer = None
             if isinstance(step, ApiRequest):
                 answer = await self.client.send(step)
+                if self.client.advertised is not None and step is QUOTA_REQUEST:
+                    self.read_advertised()
             elif isinstance(step, Pause):
                 yield Waiting(step.seconds, step.reason)
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
                 if isinstance(step, Submitted):
-                    self.follow(step.jobs)
+                    self.repeats += sum(1 for job in step.jobs if job.email in self.submission.refusals)
+                    self.follow(step.jobs, self.pace.on_sent(self.clock(), len(step.jobs)))
+                    self.read_advertised()
+        if self.submission.limited > limited:
+            self.pace.on_limited(self.clock(), self.submission.retry_after)
         if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
+
+    def read_advertised(self) -> None:
+        """Report the header fields of the last answer about a limit."""
+        if self.client.advertised is not None:
+            self.pace.on_advertised(self.client.advertised, self.clock())
+            self.client.advertised = None
 
     def next_step(self, steps: Steps[None], answer: ApiAnswer | None) -> Step | None:
         """The next step, or None after the last; an error ends submitting, not polling."""
@@ -440,11 +530,12 @@ class EventStream:
         for task in done:
             polled = self.polls.pop(task)
             result = read_poll(polled.job, task.result())
+            self.report_to_pace(polled, result)
             await self.check_service(result)
             if (ending := self.on_poll_result(polled, result)) is not None:
                 endings.append((polled.job, ending))
         self.given_up.update(ending.reason for _, ending in endings if isinstance(ending, GaveUp))
-        return list(ending_events(endings))
+        return list(self.ending_events(endings))
 
     def start_polls(self) -> None:
         """Start polls that are due, up to the number of parallel polls."""
@@ -457,7 +548,14 @@ class EventStream:
         """Wait until a poll is answered or the next one is due; not at all if a batch can be submitted."""
         has_room = len(self.polls) < self.parallel
         wait = max(0.0, self.next_due() - self.clock()) if has_room else None
-        wait = 0.0 if self.may_submit() else wait
+        if self.has_room():
+            now = self.clock()
+            pause = self.pace.next_time(now, len(self.submission.next_queue)) - now
+            pause = 0.0 if self.may_submit() else max(pause, MIN_PAUSE)
+            wait = pause if wait is None else min(wait, pause)
+            if not self.polls and not self.queue:
+                await asyncio.sleep(min(wait, MAX_SLEEP))
+                return []
         if self.polls:
             timeout = None if wait == float("inf") else wait
             done, _ = await asyncio.wait(self.polls, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
@@ -475,9 +573,40 @@ class EventStream:
             polled.due = polled.follower.send(TimedPollResult(result, now))
         except StopIteration as over:
             ending: Ending = over.value
+            if polled.sent is not None and not polled.has_passed:
+                self.pace.on_over(polled.sent, now)
             return ending
         heapq.heappush(self.queue, polled)
         return None
+
+    def report_to_pace(self, polled: PolledJob, result: PollResult) -> None:
+        """Report what a poll shows about the service's limiter."""
+        sent, now = polled.sent, self.clock()
+        if sent is None or polled.has_passed:
+            return
+        reason = refusal_reason(result)
+        if reason is not None:
+            polled.has_passed = True
+            self.pace.on_refused(sent, now, is_throttled=reason is Reason.THROTTLED)
+        elif isinstance(result, Verification | JobFailure) or has_left_queue(result, now - polled.job.submitted_at):
+            polled.has_passed = True
+            self.pace.on_passed(sent, now)
+
+    def ending_events(self, endings: Sequence[tuple[Job, Ending]]) -> Iterator[Event]:
+        """Events for rows that are final, for rows of addresses that are submitted again, and for jobs given up."""
+        final: list[tuple[Job, Verification | JobFailure]] = []
+        again: list[tuple[Job, Verification | JobFailure]] = []
+        for job, ending in endings:
+            if isinstance(ending, GaveUp):
+                continue
+            refused = self.asks_again and refusal_reason(ending) is not None
+            (again if refused and self.submission.ask_again(job.email) else final).append((job, ending))
+        for rows, is_asked_again in ((final, False), (again, True)):
+            if rows:
+                table = rows_table([job_row(ending, job) for job, ending in rows])
+                yield Settled(table, tuple(job.job_id for job, _ in rows), is_asked_again=is_asked_again)
+        if left := tuple(job.email for job, ending in endings if isinstance(ending, GaveUp)):
+            yield Deferred(left, "gave_up")
 
     async def check_service(self, result: PollResult) -> None:
         """Request the quota if no poll was usable for a while; raises if the service is down."""
@@ -491,7 +620,12 @@ class EventStream:
             self.failing_since = now
 
     def unfinished(self) -> Iterator[Event]:
-        """Notices about jobs that were given up."""
+        """Notices about addresses that were submitted again, and about jobs that were given up."""
+        if self.repeats:
+            yield Noticed(
+                f"the service's limiter refused {len(self.submission.refusals):,} addresses; they were submitted "
+                f"again, which cost {self.repeats:,} more units of quota"
+            )
         for reason, count in self.given_up.items():
             yield Noticed(
                 f"{count} jobs were {reason} after {self.schedule.give_up:g} seconds; they stay pending, "
@@ -506,10 +640,23 @@ class EventStream:
         self.polls.clear()
 
 
-def ending_events(endings: Sequence[tuple[Job, Ending]]) -> Iterator[Event]:
-    """One event for the rows, and one for the jobs that were given up."""
-    rows = [(job, job_row(ending, job)) for job, ending in endings if not isinstance(ending, GaveUp)]
-    if rows:
-        yield Settled(rows_table([row for _, row in rows]), tuple(job.job_id for job, _ in rows))
-    if left := tuple(job.email for job, ending in endings if isinstance(ending, GaveUp)):
-        yield Deferred(left, "gave_up")
+def is_alike(one: KnownPace, other: KnownPace) -> bool:
+    """Whether two paces differ by less than a tenth."""
+    if (one.limit is None) != (other.limit is None):
+        return False
+    pairs = [(one.limit or 1.0, other.limit or 1.0)] + ([(one.window, other.window)] if one.limit is None else [])
+    return all(abs(a - b) < 0.1 * b for a, b in pairs)
+
+
+def refusal_reason(result: PollResult | Ending) -> Reason | None:
+    """The reason if the service's limiter or queue refused the address."""
+    if isinstance(result, Verification) and result.result == Verdict.UNKNOWN and result.reasons:
+        return REFUSALS.get(result.reasons[0])
+    return None
+
+
+def has_left_queue(result: PollResult, age: float) -> bool:
+    """Whether a job that is not over has passed the limiter, by its status or its age."""
+    if not isinstance(result, str):
+        return False
+    return result == JobStatus.PROCESSING or age >= QUEUED_FOR

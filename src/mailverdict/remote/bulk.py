@@ -11,11 +11,12 @@ are not sent again by this run.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from ..backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
+from ..backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
 from ..contract.envelope import BULK_LIMIT, BulkEntry, ErrorEnvelope, SuccessEnvelope, parse_entry
 from ..errors import BackendError, ContractError
 from ..model.json_fields import require_field
@@ -45,6 +46,10 @@ __all__ = [
 ]
 
 GRACE = 5.0  # seconds that a service may need to count a submission whose answer was lost
+MAX_REPEATS = 2  # of one address that a limiter refused
+MAX_LIMITED = 8  # submissions in a row that are answered with 429, before that is an error
+MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error
+TOO_MANY_REQUESTS = 429
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
 QUOTA_INTERVAL = 900.0  # seconds until a used-up quota is worth reading again; services do not announce its reset
 REQUEST_TIMEOUT = 408
@@ -55,11 +60,18 @@ UNCERTAIN_CODES = frozenset({"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTR
 class Submission:
     """The addresses that are still to be submitted (`left`), and the `error` after which none are.
 
-    `new_token` gives each attempt a name of its own.
+    Addresses that a limiter refused (`refused`) are submitted again after all others, those refused
+    twice last. `new_token` gives each attempt a name of its own.
     """
 
     def __init__(
-        self, emails: Sequence[str], validation_type: str, *, clock: Callable[[], float], new_token: Callable[[], str]
+        self,
+        emails: Sequence[str],
+        validation_type: str,
+        *,
+        clock: Callable[[], float],
+        new_token: Callable[[], str],
+        is_paced: bool = False,
     ) -> None:
         self.left, self.validation_type = list(emails), validation_type
         self.clock, self.new_token = clock, new_token
@@ -67,30 +79,69 @@ class Submission:
         self.max_batch = BULK_LIMIT
         self.next_max_batch: int | None = None
         self.lost = 0  # submissions in a row whose answer was lost
+        self.is_paced = is_paced  # whether a submission that is answered with 429 is sent again by the pace
+        self.has_ended = False  # whether the rest was deferred
+        self.refused: list[str] = []
+        self.refusals: dict[str, int] = {}  # by address
+        self.limited = 0  # submissions in a row that were answered with 429
+        self.retry_after: float | None = None  # seconds, of the last of them
 
     @property
     def has_work(self) -> bool:
         """Whether another batch is to be sent."""
-        return bool(self.left) and self.error is None
+        return bool(self.left or self.refused) and self.error is None
 
-    def next_batch(self) -> Steps[None]:
-        """Send one batch, or defer all that is left if the quota is used up; raises if the quota cannot be read."""
+    @property
+    def next_queue(self) -> list[str]:
+        """Where the next batch comes from."""
+        return self.left or self.refused
+
+    @property
+    def is_last_chance(self) -> bool:
+        """Whether the next address is not submitted again if it is refused once more."""
+        return not self.left and self.refusals.get(self.refused[0], 0) >= MAX_REPEATS
+
+    def ask_again(self, email: str) -> bool:
+        """Submit a refused address again, if that was not done `MAX_REPEATS` times."""
+        count = self.refusals.get(email, 0) + 1
+        if count > MAX_REPEATS or self.error is not None or self.has_ended:
+            return False
+        self.refusals[email] = count
+        insort(self.refused, email, key=lambda each: self.refusals[each])
+        return True
+
+    def next_batch(self, allowed: Callable[[], int] = lambda: BULK_LIMIT) -> Steps[None]:
+        """Send one batch, or defer all that is left if the quota is used up; raises if the quota cannot be read.
+
+        `allowed` gives the size that the pace allows, after the quota was read; nothing is sent if it is 0.
+        """
         quota = yield from request_quota()
         max_batch = self.max_batch if self.next_max_batch is None else self.next_max_batch
-        size = batch_size(len(self.left), quota.remaining, max_batch)
+        size = batch_size(len(self.next_queue), quota.remaining, max_batch)
         self.next_max_batch = None
         if size == 0:
-            rest, self.left = tuple(self.left), []
-            yield Deferred(rest, "quota", retry_after=QUOTA_INTERVAL)
-        else:
-            yield from self.submit(tuple(self.left[:size]), quota)
+            yield from self.defer_rest("quota", "the quota is used up")
+        elif size := min(size, allowed()):
+            yield from self.submit(tuple(self.next_queue[:size]), quota)
+
+    def defer_rest(self, why: str, words: str) -> Iterator[Event]:
+        """Send nothing more; refused addresses keep the answer that they have."""
+        rest, self.left = tuple(self.left), []
+        kept, self.refused = len(self.refused), []
+        self.has_ended = True
+        if rest:
+            yield Deferred(rest, why, retry_after=QUOTA_INTERVAL)
+        if kept:
+            yield Noticed(f"{kept:,} addresses that the service's limiter refused are not submitted again: {words}")
 
     def submit(self, emails: tuple[str, ...], before: Quota) -> Steps[None]:
         """Announce the batch, send it, and read the answer."""
         token = self.new_token()
         yield Submitting(token, emails, before.used)
         body = {"emails": list(emails), "validation_type": self.validation_type}
-        answer = yield ApiRequest("POST", "/api/bulk-check-email", body, is_repeatable=False)
+        answer = yield ApiRequest(
+            "POST", "/api/bulk-check-email", body, is_repeatable=False, repeats_limited=not self.is_paced
+        )
         assert answer is not None
         entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
         if any(entries):
@@ -103,8 +154,8 @@ class Submission:
 
     def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Steps[None]:
         """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
-        del self.left[: len(emails)]
-        self.lost = 0
+        del self.next_queue[: len(emails)]
+        self.lost = self.limited = 0
         pairs = list(zip(emails, entries, strict=True))
         now = self.clock()
         jobs = tuple(Job(e.job_id, email, self.validation_type, now) for email, e in pairs if e and e.is_queued)
@@ -136,7 +187,7 @@ class Submission:
 
     def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> Steps[None]:
         """Leave addresses pending that may have been paid for."""
-        del self.left[: len(emails)]
+        del self.next_queue[: len(emails)]
         yield Deferred(emails, "uncertain", token=token)
         yield Noticed(f"{reading}: {len(emails)} addresses may have been paid for; {STAYS_PENDING}")
 
@@ -150,8 +201,15 @@ class Submission:
         elif refusal.code == "BULK_LIMIT_EXCEEDED" and size > 1:
             limit = refusal.whole_number("limit") or size // 2
             self.max_batch = max(1, min(limit, size - 1))
+        elif self.is_paced and refusal.status == TOO_MANY_REQUESTS and self.may_wait(refusal):
+            self.limited += 1
+            self.retry_after = refusal.retry_after
         else:
             self.error = error_of(refusal)
+
+    def may_wait(self, refusal: ErrorEnvelope) -> bool:
+        """Whether a submission that was refused with 429 is sent again later."""
+        return self.limited < MAX_LIMITED and (refusal.retry_after or 0.0) <= MAX_RETRY_AFTER
 
 
 STAYS_PENDING = "they stay pending and are not sent again by this run, nor for a day by a journal"

@@ -25,6 +25,7 @@ from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
+from .pace import Advertised, read_advertised
 
 __all__ = ["Client", "Retries", "check_headers", "download", "parse_base_url"]
 
@@ -84,7 +85,7 @@ def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
     if isinstance(answer, NoAnswer):
         return not answer.is_permanent and (request.is_repeatable or not answer.was_sent)
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return not is_quota_refusal(answer)  # refused before any work: nothing was paid for
+        return request.repeats_limited and not is_quota_refusal(answer)  # refused before any work: nothing was paid for
     return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
@@ -137,6 +138,7 @@ class HttpResponse:
     content_type: str
     location: str
     retry_after: float | None
+    advertised: Advertised | None
 
 
 class SharedTransport(httpx.AsyncBaseTransport):
@@ -171,6 +173,7 @@ class Client:
     ) -> None:
         self.base_url, self.timeout, self.jitter, self.clock = base_url, timeout, jitter, clock
         self.retries = retries or Retries()
+        self.advertised: Advertised | None = None  # the limit that the last answer to a submission announced
         self.http = httpx.AsyncClient(
             headers={"User-Agent": "mailverdict", "Accept": "application/json"} | dict(headers or {}),
             timeout=timeout,
@@ -210,6 +213,8 @@ class Client:
             return NoAnswer(
                 TransportError(f"{where}: no complete answer within {self.timeout:g} seconds"), was_sent=True
             )
+        if request.method == "POST" or not request.is_enveloped:  # polls have limits of their own
+            self.advertised = response.advertised
         return parse_response(request, response)
 
     async def read_response(self, request: ApiRequest, where: str) -> HttpResponse:
@@ -227,6 +232,7 @@ class Client:
             body=bytes(body),
             content_type=shorten(response.headers.get("Content-Type", "no content type"), 60),
             location=shorten(response.headers.get("Location", "nowhere")),
+            advertised=read_advertised(response.headers),
             retry_after=parse_retry_after(response.headers.get("Retry-After"), self.clock()),
         )
 

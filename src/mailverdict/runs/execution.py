@@ -20,7 +20,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ..backend import Backend, Batch, Deferred, Event, Job, Metered, Noticed, QuotaSeen, Settled, Submitted, Waiting
+from ..backend import (
+    Backend,
+    Batch,
+    Deferred,
+    Event,
+    Job,
+    Metered,
+    Noticed,
+    Paced,
+    QuotaSeen,
+    RemembersPace,
+    Settled,
+    Submitted,
+    Waiting,
+)
 from ..errors import QuotaExceeded
 from ..model.address import identities
 from ..model.table import SCHEMA
@@ -89,6 +103,7 @@ class Execution:
         self.listeners: list[Listener] = []
         self.notices: list[str] = []
         self.short_of_quota: list[Deferred] = []
+        self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
         self.newly_verified = 0  # addresses given to the backend; `limit` is about these
 
     @property
@@ -101,9 +116,11 @@ class Execution:
         try:
             await self.run_stages()
         except asyncio.CancelledError:
+            self.results.count_asked_again()
             self.emit_progress(state="cancelled", message="stopped; what is settled is kept")
             raise
         except Exception as exc:
+            self.results.count_asked_again()
             self.emit_progress(state="failed", message=str(exc)[:300])
             raise
         finally:
@@ -118,6 +135,7 @@ class Execution:
             await self.run_free()
         else:
             await self.run_paid()
+            self.results.count_asked_again()
         if self.progress.settled < self.progress.total:
             self.emit_progress(state="stopped", message=self.stop_reason())
         else:
@@ -231,6 +249,8 @@ class Execution:
     async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
         """Give addresses and jobs to the backend and process its events."""
         batch = Batch(self.addresses.take(pa.array(todo)), self.settings.validation_type)
+        if self.journal is not None and isinstance(self.backend, RemembersPace):
+            self.backend.known_pace = self.journal.known_pace(self.backend.base_url) or self.backend.known_pace
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
     async def process_events(self, events: AsyncIterator[Event], positions: Positions) -> None:
@@ -262,10 +282,19 @@ class Execution:
         """Update the results and the progress."""
         match event:
             case Settled():
-                self.results.settle(event.rows, event.positions)
+                self.results.settle(event.rows, event.positions, is_asked_again=event.is_asked_again)
+                if event.is_asked_again:
+                    self.refused.update(event.rows["email"].to_pylist())
                 self.emit_progress(message="")
             case Submitted():
-                self.emit_progress(submitted=self.progress.submitted + len(event.jobs), message="")
+                again = sum(1 for job in event.jobs if job.email in self.refused)
+                self.emit_progress(
+                    submitted=self.progress.submitted + len(event.jobs),
+                    asked_again=self.progress.asked_again + again,
+                    message="",
+                )
+            case Paced():
+                self.emit_progress(pace=event.per_second, seconds_left=event.seconds_left)
             case Deferred(why="quota"):
                 self.short_of_quota.append(event)
             case QuotaSeen():

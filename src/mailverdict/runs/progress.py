@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from collections import Counter
@@ -40,20 +41,40 @@ class SettledRows:
         self.size = 0
         self.positions: dict[str, int] = {}
         self.row_of: npt.NDArray[np.int64] = np.full(len(addresses), UNSETTLED, np.int64)
+        self.asked_again: dict[int, pa.Table] = {}  # by position: a row that another one is to replace
         self.lock = threading.Lock()
 
-    def settle(self, rows: pa.Table, positions: npt.NDArray[np.int64] | None = None) -> None:
-        """Add rows; `positions` are those of their addresses, looked up by `email` if not given."""
+    def settle(
+        self, rows: pa.Table, positions: npt.NDArray[np.int64] | None = None, *, is_asked_again: bool = False
+    ) -> None:
+        """Add rows; `positions` are those of their addresses, looked up by `email` if not given.
+
+        Rows of addresses that are asked again are in the table, but count only from `count_asked_again` on.
+        """
         found = self.positions_of(rows["email"]) if positions is None else positions
         with self.lock:
-            fresh = int((self.row_of[found] == UNSETTLED).sum())
+            is_fresh = self.row_of[found] == UNSETTLED
             self.row_of[found] = self.size + np.arange(len(found))
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
+        if is_asked_again:
+            self.asked_again.update((at, rows.slice(i, 1)) for i, at in enumerate(found.tolist()))
+            return
+        replaced = [at for at in found.tolist() if self.asked_again.pop(at, None)] if self.asked_again else []
+        self.count(rows, int(is_fresh.sum()) + len(replaced))
+
+    def count(self, rows: pa.Table, fresh: int) -> None:
+        """Count rows, `fresh` of which are of addresses that were not counted before."""
         self.counts["settled"] += fresh
         for name in ("status", "result", "source"):
             for chunk in rows[name].chunks:
                 self.counts.update(count_words(chunk))
+
+    def count_asked_again(self) -> None:
+        """Count rows that no other row has replaced: nothing more comes."""
+        rows, self.asked_again = list(self.asked_again.values()), {}
+        for row in rows:
+            self.count(row, 1)
 
     def positions_of(self, emails: pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The positions of addresses; an address that is not in the column is an error of the backend."""
@@ -138,6 +159,14 @@ class Progress:
         The last reading from a service.
     unit : str
         What is counted: ``addresses`` (distinct ones) or ``rows``.
+    asked_again : int
+        How many of the submitted ones were submitted again, since the service's limiter had refused
+        them; each of those cost another unit of quota.
+    pace : float or None
+        Addresses a second that are submitted at present; 0 while the service refuses everything; None
+        if nothing limits it.
+    seconds_left : float or None
+        Until everything is submitted at this pace; None if that is not known.
 
     Examples
     --------
@@ -156,6 +185,9 @@ class Progress:
     message: str = ""
     quota: Quota | None = None
     unit: str = "addresses"
+    asked_again: int = 0
+    pace: float | None = None
+    seconds_left: float | None = None
 
     @property
     def is_over(self) -> bool:
@@ -165,8 +197,35 @@ class Progress:
     def __str__(self) -> str:
         """One line for a log."""
         parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
-        tail = f" ({self.message})" if self.message else ""
+        shown = ", ".join(filter(None, (self.message, pace_text(self))))
+        tail = f" ({shown})" if shown else ""
         return f"{self.state}: {self.settled:,} of {self.total:,} {self.unit} settled; {', '.join(parts)}{tail}"
+
+
+def pace_text(progress: Progress) -> str:
+    """The pace and the time left; empty if nothing limits the pace, and after the end.
+
+    >>> pace_text(Progress(pace=50.0, seconds_left=24.0))
+    '50 addresses a second, about 24 s left'
+    """
+    if progress.pace is None or progress.is_over:
+        return ""
+    if not progress.pace:
+        return "the service's limiter refuses at present; trying again"
+    left = "" if progress.seconds_left is None else f", about {duration_text(progress.seconds_left)} left"
+    return f"{progress.pace:,.3g} addresses a second{left}"
+
+
+def duration_text(seconds: float) -> str:
+    """A time for people.
+
+    >>> duration_text(45), duration_text(200), duration_text(7500)
+    ('45 s', '4 min', '2 h 5 min')
+    """
+    if seconds < 60:
+        return f"{math.ceil(seconds)} s"
+    hours, minutes = divmod(math.ceil(seconds / 60), 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min"
 
 
 Listener = Callable[[Progress], None]
@@ -200,10 +259,8 @@ class ProgressBar:
         self.bar.n = progress.settled
         shown = {k: v for k, v in progress.verdicts.items() if v}
         self.bar.set_postfix(shown, refresh=False)
-        if progress.message:
-            self.bar.set_postfix_str(
-                ", ".join([*(f"{k}={v}" for k, v in shown.items()), progress.message]), refresh=False
-            )
+        if texts := [text for text in (progress.message, pace_text(progress)) if text]:
+            self.bar.set_postfix_str(", ".join([*(f"{k}={v}" for k, v in shown.items()), *texts]), refresh=False)
         self.bar.refresh()
         if progress.is_over:
             self.bar.close()

@@ -29,7 +29,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...backend import Deferred, Event, Job, QuotaSeen, Settled, Submitted, Submitting
+from ...backend import Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
 from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
@@ -167,6 +167,12 @@ class Journal:
             if self.clock() - self.renewed_at > LEASE / 4:
                 self.renew_leases()
 
+    def known_pace(self, service: str) -> KnownPace | None:
+        """What is known about how fast a service may be asked."""
+        with self.transaction("DEFERRED"):
+            row = self.connection.execute(sql.SELECT_PACE, (service,)).fetchone()
+        return KnownPace(*row) if row else None
+
     def summary(self) -> list[JournalSummary]:
         """What the file contains, by validation type and service."""
         with self.transaction("DEFERRED"):
@@ -271,6 +277,9 @@ class JournalTransaction:
                 self.record_deferred(event)
             case QuotaSeen():
                 self.resolve_lost_submissions(event.quota.used)
+            case Paced(known=KnownPace() as known):
+                row = (event.service, known.limit, known.window, known.at)
+                self.connection.execute(sql.REPLACE_PACE, row)
 
     def record_submitting(self, event: Submitting) -> None:
         """The addresses may be paid for from here on; only another event shows whether they are."""
@@ -299,7 +308,7 @@ class JournalTransaction:
         self.execute_each(sql.DELETE_ATTEMPT, [(address,) for _, address, *_ in rows])
 
     def record_settled(self, event: Settled) -> None:
-        """Final rows; their jobs, leases and attempts end."""
+        """Final rows; their jobs, leases and attempts end. Addresses that are asked again stay leased."""
         rows = event.rows
         packed = pack(rows)
         ids = self.save_outcomes(packed)
@@ -315,7 +324,10 @@ class JournalTransaction:
         self.execute_each(sql.REPLACE_SETTLED, ((*each, self.now, change, self.owner) for each in columns))
         self.execute_each(sql.DELETE_JOB, [(job_id,) for job_id in event.job_ids])
         self.execute_each(sql.DELETE_ATTEMPT, [(address,) for address in addresses])
-        self.release(addresses)
+        if event.is_asked_again:
+            self.execute_each(sql.REPLACE_LEASE, [(address, self.owner) for address in addresses])
+        else:
+            self.release(addresses)
 
     def save_outcomes(self, packed: PackedRows) -> list[int]:
         """Insert new outcomes; returns the number of each."""

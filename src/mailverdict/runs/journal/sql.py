@@ -59,6 +59,14 @@ CREATE TABLE leases (
 ) WITHOUT ROWID;
 """
 TABLE_NAMES = ("keys", "owners", "changes", "outcomes", "settled", "jobs", "attempts", "leases")
+# Added after the first journals were written: made in any journal that has none, with the same version.
+CREATE_PACES = """
+CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
+    service TEXT PRIMARY KEY, per_second REAL, open_at_once REAL NOT NULL, at REAL NOT NULL
+) WITHOUT ROWID
+"""
+SELECT_PACE = "SELECT per_second, open_at_once, at FROM paces WHERE service = ?"
+REPLACE_PACE = "INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?)"
 TEMPORARY_TABLES = (
     "CREATE TEMP TABLE asked (position INTEGER NOT NULL, address TEXT NOT NULL)",
     "CREATE TEMP TABLE wanted (outcome INTEGER PRIMARY KEY)",
@@ -106,6 +114,8 @@ IS_TAKEN = """
 SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
     OR EXISTS (SELECT 1 FROM jobs WHERE key = :key AND address = :address)
 """
+
+REPLACE_LEASE = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)"
 
 # Submissions: attempts and jobs.
 SELECT_LOSSES = "SELECT address, losses FROM attempts WHERE key = ?"
@@ -273,6 +283,7 @@ def prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
     for table in TABLE_NAMES:  # a damaged root page is found before anything is written
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()  # noqa: S608 - names of ours
     switch_to_wal(connection, time.sleep)
+    connection.execute(CREATE_PACES)
     connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, even if the power fails
 
 

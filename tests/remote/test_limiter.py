@@ -1,0 +1,138 @@
+"""A service whose limiter refuses part of what is submitted, in virtual time: nothing lost, little paid twice."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mailverdict.backend import KnownPace, Paced, Settled
+from mailverdict.model.words import ValidationType
+from mailverdict.runs.execution import Execution, RunSettings
+from mailverdict.runs.journal.journal import Journal
+from mailverdict.service.limiter import RateLimiter
+from tests.doubles.clock import VirtualLoop, run_virtual
+from tests.doubles.remote import URL, Outcome, RemoteWorld, addresses
+from tests.doubles.scripted_service import ScriptedService, payload
+
+IDEAL = 24.0  # seconds for 1,500 addresses at 50 a second after a burst of 300
+
+
+def limit(service: ScriptedService, rate: float, burst: int, *, by_batch: bool = False) -> None:
+    """Let the service refuse what a token bucket does not grant, and charge for it all the same."""
+    limiter = RateLimiter(rate, burst, clock=service.clock)
+    refused: dict[str, bool] = {}
+    entry, verdict = service.entry, service.verdict
+    answer_bulk = service.answer_bulk
+
+    def submit(path: str, body: bytes) -> tuple[int, Any]:
+        before = len(service.batches)
+        answer = answer_bulk(path, body)
+        for emails in service.batches[before:]:
+            is_whole = by_batch and not limiter.try_acquire("client", len(emails))
+            for email in emails:
+                refused[email] = is_whole or (not by_batch and not limiter.try_acquire("client", 1))
+        return answer
+
+    def judge(email: str, validation_type: str) -> Any:
+        if refused[email]:
+            return payload(email, validation_type, "unknown", reasons=["rate_limited"], checks={})
+        return verdict(email, validation_type)
+
+    service.answer_bulk, service.verdict, service.entry = submit, judge, entry  # type: ignore[method-assign]
+
+
+def verify_limited(
+    count: int, prepare: Callable[[ScriptedService], None], **options: Any
+) -> tuple[Outcome, ScriptedService]:
+    async def main(loop: VirtualLoop) -> tuple[Outcome, ScriptedService]:
+        world = RemoteWorld(loop, **options)
+        prepare(world.service)
+        return await world.verify(addresses(count)), world.service
+
+    return run_virtual(main)
+
+
+def lost(outcome: Outcome) -> int:
+    return sum(1 for row in outcome.rows.values() if row["reasons"] == "rate_limited")
+
+
+@pytest.mark.parametrize("by_batch", [False, True])
+def test_a_limiter_of_50_a_second_loses_nothing_and_costs_little(by_batch: bool) -> None:
+    outcome, service = verify_limited(1_500, lambda service: limit(service, 50, 300, by_batch=by_batch))
+    assert sorted(outcome.rows) == sorted(addresses(1_500))
+    assert lost(outcome) <= 15
+    assert sum(service.paid.values()) <= 1.2 * 1_500
+    assert max(service.paid.values()) <= 3
+    assert outcome.seconds <= 4 * IDEAL
+    assert any("submitted again" in notice for notice in outcome.notices)
+
+
+def test_without_asking_again_each_address_is_paid_once() -> None:
+    outcome, service = verify_limited(1_500, lambda service: limit(service, 50, 300), ask_again=False)
+    assert set(service.paid.values()) == {1}
+    assert lost(outcome) <= 0.2 * 1_500
+    assert not any(event.is_asked_again for event in outcome.all(Settled))
+
+
+def test_an_address_is_submitted_three_times_at_most() -> None:
+    outcome, service = verify_limited(3, lambda service: limit(service, 0.0001, 1))
+    assert set(service.paid.values()) <= {1, 2, 3}
+    assert lost(outcome) == 2
+    assert len(outcome.rows) == 3
+
+
+def test_nothing_is_asked_again_when_no_quota_is_left() -> None:
+    outcome, service = verify_limited(400, lambda service: limit(service, 5, 100), daily_limit=400)
+    assert service.used == 400
+    assert set(outcome.deferred.values()) <= {"quota"}
+    assert len(outcome.rows) + len(outcome.deferred) == 400
+    assert any("not submitted again" in notice for notice in outcome.notices)
+
+
+def test_a_pace_that_was_given_is_kept() -> None:
+    outcome, service = verify_limited(300, lambda service: limit(service, 50, 300), pace=20.0)
+    assert {event.per_second for event in outcome.all(Paced)} == {20.0}
+    assert 300 / 20 <= outcome.seconds <= 300 / 20 + 5
+    assert set(service.paid.values()) == {1}
+
+
+def test_without_a_limiter_the_pace_is_not_limited() -> None:
+    outcome, _ = verify_limited(1_000, lambda _: None)
+    assert {event.per_second for event in outcome.all(Paced)} == {None}
+    assert outcome.seconds < 20
+
+
+def test_a_journal_remembers_the_pace_and_what_was_refused(tmp_path: Path) -> None:
+    count = 800
+
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        limit(world.service, 20, 100)
+        execution = Execution(
+            pa.array(addresses(count)),
+            world.backend,
+            RunSettings(ValidationType.SMTP),
+            journal=Journal(tmp_path / "j.db", clock=loop.wall_clock),
+            clock=loop.wall_clock,
+        )
+        snapshots: list[Any] = []
+        execution.subscribe(snapshots.append)
+        await execution.run()
+        assert execution.progress.state == "done"
+        assert execution.progress.verdicts["valid"] == count
+        assert execution.progress.settled == max(each.settled for each in snapshots) == count
+        assert (
+            execution.progress.submitted == sum(world.service.paid.values()) == count + execution.progress.asked_again
+        )
+        assert execution.progress.asked_again > 0
+        assert any("addresses a second" in str(each) for each in snapshots)
+        with Journal(tmp_path / "j.db", clock=loop.wall_clock) as journal:
+            known = journal.known_pace(URL)
+            assert isinstance(known, KnownPace)
+            assert known.limit == pytest.approx(20, rel=0.5)
+            (entry,) = journal.summary()
+            assert (entry.settled, entry.in_flight, entry.uncertain) == (count, 0, 0)
+
+    run_virtual(main)
