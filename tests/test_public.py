@@ -206,7 +206,10 @@ SHOWN = {
     "Policy": (mv.Policy("mine"), "action_of drop name retry review review_suggestions send"),
     "Split": (mv.split(OUT, "email"), "counts drop retry review send unchecked"),
     "Report": (mv.report(OUT, "email"), "save to_html"),
-    "df.mailverdict": (OUT.mailverdict, "by_domain clean duplicates explode start summary suppress verify"),
+    "df.mailverdict": (
+        OUT.mailverdict,
+        "by_domain clean contradicted duplicates explode outcomes start summary suppress verify",
+    ),
     "s.mailverdict": (OUT["email"].mailverdict, "clean domain duplicates is_well_formed local suppress verify"),
 }
 

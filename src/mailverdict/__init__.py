@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         SettingsError,
         TransportError,
     )
+    from .frames.bounces.read import read_bounces
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
     from .frames.duplicates import duplicates, suppress
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from .remote.polling import PollSchedule
     from .reports.explain import Explanation, explain
     from .reports.host_audit import HostAudit, audit_host
+    from .reports.outcomes import contradicted, outcomes
     from .reports.report import Report, report
     from .reports.summary import by_domain, diff, summary
     from .runs.plan import Plan
@@ -114,13 +116,16 @@ _MODULES = {
     "by_domain": "reports.summary",
     "check": "frames.verify",
     "clean": "frames.clean",
+    "contradicted": "reports.outcomes",
     "decide": "frames.policy",
     "diff": "reports.summary",
     "duplicates": "frames.duplicates",
     "explain": "reports.explain",
     "explode": "frames.explode",
+    "outcomes": "reports.outcomes",
     "plan": "frames.planning",
     "quota": "frames.planning",
+    "read_bounces": "frames.bounces.read",
     "report": "reports.report",
     "split": "frames.policy",
     "start": "frames.verify",
@@ -175,14 +180,17 @@ __all__ = [
     "by_domain",
     "check",
     "clean",
+    "contradicted",
     "decide",
     "diff",
     "duplicates",
     "errors",
     "explain",
     "explode",
+    "outcomes",
     "plan",
     "quota",
+    "read_bounces",
     "report",
     "split",
     "start",

@@ -198,3 +198,51 @@ def test_a_quote_that_stays_open_is_told_before_a_service_is_asked(run, tmp_path
     status, _, told = run("verify", path, "--backend", "http://127.0.0.1:9", "--journal", "none")
     assert status == 2
     assert "in.csv ends inside quotes: it is truncated, or a quote is not doubled; the row begins in line 3" in told
+
+
+class TestOutcomes:
+    @pytest.fixture
+    def verified(self, tmp_path):
+        path = tmp_path / "verified.csv"
+        frame = pd.DataFrame({"email": ["ada@firm.example", "bo@firm.example", "cy@"], "sent": ["yes", "no", "no"]})
+        mv.verify(frame, "email", validation_type="regex", columns="all").to_csv(path, index=False)
+        return path
+
+    @pytest.fixture
+    def bounces(self, tmp_path):
+        path = tmp_path / "bounces.csv"
+        path.write_text(
+            "email,created,status,reason\nBO@firm.example,1772529300,5.1.1,550 5.1.1 =User unknown\n"
+            "zoe@firm.example,1772529300,5.1.1,550 5.1.1 User unknown\nnobody,1,5.1.1,\n"
+        )
+        return path
+
+    def test_counts_are_printed_and_wrong_rows_written(self, run, verified, bounces, tmp_path):
+        out = tmp_path / "wrong.csv"
+        status, shown, told = run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out)
+        assert status == 0
+        assert shown.splitlines()[1].split() == ["verdict", "valid", "2", "1", "50.0%", "9.5%", "to", "90.5%", "0", "0"]
+        assert "note: 1 of 3 mails and rows could not be read: bounces.csv, row 3: 'nobody' is not an address" in told
+        assert "addresses with a report: 1 mailed, 1 others; rows whose verdict was wrong: 1" in told
+        assert [row["email"] for row in rows_of(out)] == ["bo@firm.example"]
+
+    def test_json_has_the_same_numbers(self, run, verified, bounces):
+        status, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--json", "-q")
+        found = json.loads(shown)
+        assert (status, found["contradicted"], found["matched"], found["unmatched"]) == (0, 1, 1, 1)
+        assert {(each["by"], each["value"]): each["hard"] for each in found["counts"]}[("verdict", "valid")] == 1
+
+    def test_only_mailed_rows_count(self, run, verified, bounces):
+        _, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "sent", "--json", "-q")
+        assert json.loads(shown)["contradicted"] == 0
+        status, _, told = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--mailed", "email_error")
+        assert (status, "it needs true or false" in told) == (2, True)
+
+    def test_the_report_command_shows_them(self, run, verified, bounces, tmp_path):
+        page = tmp_path / "r.html"
+        assert run("report", verified, "-c", "email", "-o", page, "--bounces", bounces, "-q")[0] == 0
+        assert "Was the verdict right?" in page.read_text(encoding="utf-8")
+
+    def test_a_mailbox_that_is_not_there_is_an_error(self, run, verified, tmp_path):
+        status, _, told = run("outcomes", verified, "--bounces", tmp_path / "none")
+        assert (status, "no such file or directory" in told) == (2, True)

@@ -347,6 +347,9 @@ def report(
     column: ColumnName = None,
     prefix: Prefix = None,
     policy: PolicyName = None,
+    bounces: Annotated[
+        str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails, to compare with.")
+    ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
@@ -358,6 +361,8 @@ def report(
 
     The result columns of the whole file are held in memory.
     """
+    check_path(output)
+    reports = None if bounces is None else read_bounce_file(bounces)
     with open_source(
         file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
     ) as source:
@@ -366,20 +371,33 @@ def report(
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
         pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in pieces])
-    mv.report(restore_frame(whole, name, prefix), name, output, policy=policy, prefix=prefix)
+    mv.report(restore_frame(whole, name, prefix), name, output, policy=policy, prefix=prefix, bounces=reports)
     print_written(output, quiet=quiet)
+
+
+@contextmanager
+def printed_warnings() -> Iterator[None]:
+    """Print what the library warns about as notes."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for each in caught:
+        print_status(f"note: {each.message}")
+
+
+def read_bounce_file(path: str) -> pd.DataFrame:
+    """Read what became of the mails; what cannot be read is printed."""
+    with printed_warnings():
+        reports: pd.DataFrame = mv.read_bounces(path)
+    return reports
 
 
 def read_suppression_list(path: str) -> SuppressionList:
     """Read the list once; what is wrong with it is printed."""
     if not Path(path).exists():
         raise mv.InputError(f"{path}: no such file")
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        listed = SuppressionList.read(path)
-    for each in caught:
-        print_status(f"note: {each.message}")
-    return listed
+    with printed_warnings():
+        return SuppressionList.read(path)
 
 
 def pick_column(source: TableFile, column: str | None) -> str:

@@ -86,6 +86,12 @@ Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify agai
 Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
 
 
+Bounces = Annotated[
+    str,
+    typer.Option("--bounces", help="What became of the mails: mbox, Maildir, .eml, a folder of these, or a table."),
+]
+
+
 def print_version(is_given: bool) -> None:  # noqa: FBT001 - how typer calls it
     if is_given:
         print(f"mailverdict {mv.__version__}")

@@ -81,6 +81,20 @@ class FrameAccessor:
         summary: Callable[..., pd.DataFrame] = load_report("summary")
         return summary(self._frame, column, prefix=prefix)
 
+    def outcomes(
+        self, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+    ) -> pd.DataFrame:
+        """Count hard bounces by verdict, reason and action; see `mailverdict.outcomes`."""
+        outcomes: Callable[..., pd.DataFrame] = load_report("outcomes")
+        return outcomes(self._frame, column, bounces, mailed=mailed, prefix=prefix)
+
+    def contradicted(
+        self, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+    ) -> pd.DataFrame:
+        """List the rows whose verdict was wrong; see `mailverdict.contradicted`."""
+        contradicted: Callable[..., pd.DataFrame] = load_report("contradicted")
+        return contradicted(self._frame, column, bounces, mailed=mailed, prefix=prefix)
+
     def by_domain(self, column: Hashable, *, top: int = 20, prefix: str | None = None) -> pd.DataFrame:
         """Count a verified column by domain; see `mailverdict.by_domain`."""
         by_domain: Callable[..., pd.DataFrame] = load_report("by_domain")

@@ -23,6 +23,7 @@ __all__ = [
     "ADDRESS_NAMES",
     "CLEAN_COLUMNS",
     "COLUMNS",
+    "CONTRADICTION_COLUMNS",
     "DUPLICATE_COLUMNS",
     "MESSAGE_NAMES",
     "PART_COLUMNS",
@@ -37,8 +38,10 @@ __all__ = [
     "listed",
     "result_labels",
     "to_arrow",
+    "to_categorical",
     "to_pandas",
     "to_string",
+    "to_utc",
 ]
 
 MAX_LISTED = 20  # column names shown in an error
@@ -172,7 +175,10 @@ CLEAN_COLUMNS: tuple[Column, ...] = (
 )
 ADDRESS_NAMES = ("clean", "suggestion", "normalized", "identity")  # result columns that hold addresses
 # Result columns that may quote somebody else: a mail server, a service, the DNS.
-MESSAGE_NAMES = (*(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES), "change", "action_why")
+MESSAGE_NAMES = (
+    *(c.name for c in COLUMNS if c.kind == "text" and c.name not in ADDRESS_NAMES),
+    *("change", "action_why", "outcome_diagnostic"),
+)
 REPAIR_COLUMNS = tuple(c for c in CLEAN_COLUMNS if c.name != "suggestion")  # what verify(clean=True) adds
 DUPLICATE_COLUMNS: tuple[Column, ...] = (
     Column("identity", "text", "identity", False, "one text for all addresses of a mailbox; NA without an address"),
@@ -183,6 +189,12 @@ SUPPRESS_COLUMNS = (
     Column("suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"),
 )
 PART_COLUMNS: tuple[Column, ...] = (Column("part", "count", "part", False, "1, 2, ... within a row before explode"),)
+CONTRADICTION_COLUMNS: tuple[Column, ...] = (
+    Column("outcome", "text", "outcome", False, "what became of the mail: hard, delivered or complaint"),
+    Column("outcome_at", "moment", "outcome_at", False, "when, UTC"),
+    Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
+    Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
+)
 BY_NAME = {column.name: column for column in COLUMNS}
 SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}
 

@@ -186,7 +186,8 @@ def suppress(
         Addresses and domains (``firm.example``, ``@firm.example`` or ``*@firm.example``) that
         unsubscribed, complained or bounced. A path names a text file (``.txt``) with one entry a
         line, where ``#`` at the beginning of a line makes it a comment, or a CSV, TSV, Parquet or
-        XLSX file.
+        XLSX file. Of what `read_bounces` returned, only the addresses whose outcome is hard or
+        complaint are on the list: soft, blocked and delivered mails say nothing against an address.
     against_column : hashable, optional
         Which column of a table in `against`; by default its only one, or the one that looks like
         addresses.
@@ -353,6 +354,9 @@ def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
     else:
         data = list(against) if isinstance(against, set | frozenset) else against
         try:
+            if hasattr(data, "columns") and has_outcomes(column_names(data)):
+                yield bounced_addresses(data)
+                return
             if hasattr(data, "columns") and column is None:
                 column = choose_list_column(list_columns(data))
             yield read_values(kind_of_data(data, column).values(), keep_blanks=True, longest=MAX_CELL)
@@ -362,8 +366,25 @@ def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
 
 def list_columns(frame: Any) -> dict[Any, Any]:
     """The columns of any kind of frame by name."""
-    names = frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
-    return {name: kind_of_data(frame, name).values() for name in names}
+    return {name: kind_of_data(frame, name).values() for name in column_names(frame)}
+
+
+def column_names(frame: Any) -> list[Any]:
+    return frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
+
+
+def has_outcomes(names: Iterable[Any]) -> bool:
+    """Whether a table with these columns is one that `read_bounces` returned."""
+    return {"address", "outcome", "diagnostic", "reason"} <= set(names)
+
+
+def bounced_addresses(bounces: Any) -> TextColumn:
+    """The addresses with a hard bounce or a complaint in what `read_bounces` returned."""
+    from .bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
+
+    table = to_bounce_table(bounces)
+    chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))
+    return read_values(table["address"].filter(chosen), keep_blanks=True, longest=MAX_CELL)
 
 
 def choose_list_column(columns: Mapping[Any, Any]) -> Any:
@@ -383,6 +404,9 @@ def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
         raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
     with open_table(path) as table:
         for piece in table.pieces():
+            if has_outcomes(table.columns):
+                yield bounced_addresses(piece)
+                continue
             if column is None:
                 column = choose_list_column(dict(zip(table.columns, piece.columns, strict=True)))
             table.check_column(str(column))

@@ -20,6 +20,7 @@ from ..errors import ColumnError, SettingsError
 from .columns import (
     CLEAN_COLUMNS,
     COLUMNS,
+    CONTRADICTION_COLUMNS,
     DUPLICATE_COLUMNS,
     Column,
     check_column,
@@ -38,6 +39,7 @@ CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 NAME_SETS = (
     tuple(c.name for c in CLEAN_COLUMNS),
     tuple(c.name for c in DUPLICATE_COLUMNS),
+    tuple(c.name for c in CONTRADICTION_COLUMNS),
     CORE_NAMES,
     tuple(name for name in CORE_NAMES if name != "error_message"),  # the core of older files
     tuple(c.name for c in COLUMNS),

@@ -23,6 +23,7 @@ __all__ = ["ReportFacts", "gather_facts"]
 
 TOP_DOMAINS, TOP_TYPOS = 15, 20
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
+TOP_CONTRADICTED = 20
 # When verifying again is likely to help, by reason.
 RETRY_WHEN = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
@@ -35,6 +36,17 @@ RETRY_WHEN = {
     Reason.PROTECTED: "from a host with a better reputation",
     Reason.SENDER_BLOCKED: "with a HELO name and sender that the DNS confirms",
 }
+
+
+@dataclass(frozen=True)
+class OutcomeFacts:
+    """What became of the mails that were sent."""
+
+    counts: pd.DataFrame  # as `outcomes`
+    contradicted: list[tuple[str, str, str]]  # address, how the verdict was wrong, what the mail server said
+    contradicted_rows: int
+    matched: int  # distinct addresses with a report, among the rows
+    unmatched: int
 
 
 @dataclass(frozen=True)
@@ -57,6 +69,7 @@ class ReportFacts:
     several: int  # rows that hold several addresses
     flags: dict[str, int]  # rows by flag that is true
     domains: pd.DataFrame  # as `by_domain`
+    outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
 
     @property
     def addressed(self) -> int:
@@ -70,7 +83,12 @@ class ReportFacts:
 
 
 def gather_facts(
-    out: pd.DataFrame, column: Hashable, policy: Policy, now: datetime, prefix: str | None = None
+    out: pd.DataFrame,
+    column: Hashable,
+    policy: Policy,
+    now: datetime,
+    prefix: str | None = None,
+    bounces: Any = None,
 ) -> ReportFacts:
     """Gather what a report on a verified column shows."""
     labels = decision_labels(out, column, prefix)
@@ -95,7 +113,23 @@ def gather_facts(
         several=int(why.str.endswith(USE_EXPLODE).sum()),
         flags={flag: int(out[labels[flag]].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
         domains=by_domain(out, column, top=TOP_DOMAINS, prefix=prefix),
+        outcomes=None if bounces is None else gather_outcomes(out, column, policy, prefix, bounces),
     )
+
+
+def gather_outcomes(
+    out: pd.DataFrame, column: Hashable, policy: Policy, prefix: str | None, bounces: Any
+) -> OutcomeFacts:
+    """Counts and the first contradicted rows."""
+    from .outcomes import CONTRADICTIONS, count_outcomes, match_outcomes  # noqa: PLC0415 - few reports need it
+
+    found = match_outcomes(out, column, bounces, policy=policy, prefix=prefix)
+    rows = np.flatnonzero(found.is_contradicted)
+    listed = [
+        (str(found.keys[row]), CONTRADICTIONS[found.verdict[row]], found.shown[found.keys[row]]["diagnostic"] or "")
+        for row in rows[:TOP_CONTRADICTED]
+    ]
+    return OutcomeFacts(count_outcomes(found), listed, len(rows), found.matched, found.unmatched)
 
 
 def optional(out: pd.DataFrame, column: Hashable, prefix: str | None, name: str) -> pd.Series[Any] | None:

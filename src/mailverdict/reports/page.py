@@ -68,7 +68,15 @@ def render_page(facts: ReportFacts) -> str:
 
 def render_section(facts: ReportFacts) -> str:
     """The same without the document around it, for a notebook."""
-    parts = [head(facts), actions(facts), reasons(facts), next_steps(facts), domains(facts), method(facts)]
+    parts = [
+        head(facts),
+        actions(facts),
+        reasons(facts),
+        next_steps(facts),
+        outcomes(facts),
+        domains(facts),
+        method(facts),
+    ]
     return f'<style>{STYLE}</style><div class="mv">{"".join(parts)}</div>'
 
 
@@ -154,6 +162,36 @@ def next_steps(facts: ReportFacts) -> str:
     if facts.typos:
         rows = [(text(typed), text(meant), f"{count:,}") for typed, meant, count in facts.typos]
         parts.append("<h2>Correct these typing errors</h2>" + table(("typed", "probably meant", "rows"), rows, (2,)))
+    return "".join(parts)
+
+
+def outcomes(facts: ReportFacts) -> str:
+    """What became of the mails, if that is known: hard bounces by verdict, and the verdicts that were wrong."""
+    found = facts.outcomes
+    if found is None:
+        return ""
+    header = ("", "mailed", "hard bounces", "share of mailed", "95 % interval", "blocked", "soft", "complaints")
+    rows = [
+        (
+            f"{text(row['by'])}: {text(str(row['value']).replace('_', ' '))}",
+            f"{row['mailed']:,}",
+            f"{row['hard']:,}",
+            f"{row['rate']:.1%}",
+            f"{row['low']:.1%} to {row['high']:.1%}",
+            *(f"{row[name]:,}" for name in ("blocked", "soft", "complaint")),
+        )
+        for row in found.counts.reset_index().to_dict("records")
+        if row["mailed"]
+    ]
+    note = (
+        f"Distinct addresses. {found.matched:,} of them have a report; reports on {found.unmatched:,} other addresses "
+        "are not counted. Blocked mails were refused because of the sender and say nothing about the address."
+    )
+    parts = ["<h2>Was the verdict right?</h2>", table(header, rows, range(1, 8)), f'<p class="soft">{note}</p>']
+    if found.contradicted:
+        listed = [(text(address), text(how), text(said)) for address, how, said in found.contradicted]
+        parts.append(f"<p>{found.contradicted_rows:,} rows have a verdict that was wrong; the first of them:</p>")
+        parts.append(table(("address", "verdict and outcome", "the mail server said"), listed, ()))
     return "".join(parts)
 
 

@@ -139,6 +139,7 @@ def report(
     *,
     policy: Policy | str | None = None,
     prefix: str | None = None,
+    bounces: Any = None,
 ) -> Report:
     """Report on a verified column: what can be mailed, why the rest cannot, what to do next.
 
@@ -154,6 +155,9 @@ def report(
         The policy that gives the actions; balanced when not given.
     prefix : str, optional
         The prefix it was verified with, if not the default.
+    bounces : DataFrame or path, optional
+        What `read_bounces` returned, or what it reads: the report then shows whether the verdicts
+        were right, as `outcomes` counts it.
 
     Returns
     -------
@@ -178,7 +182,7 @@ def report(
     chosen = find_policy(policy or "balanced")
     if path is not None:
         check_path(path)
-    made = Report(gather_facts(out, column, chosen, datetime.now(UTC), prefix), out, column, chosen, prefix)
+    made = Report(gather_facts(out, column, chosen, datetime.now(UTC), prefix, bounces), out, column, chosen, prefix)
     if path is not None:
         made.save(path)
     return made
@@ -227,3 +231,10 @@ def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
     yield ()
     yield ("typed", "rows", "probably meant")
     yield from ((typed, count, meant) for typed, meant, count in facts.typos)
+    if facts.outcomes is not None:
+        became = facts.outcomes.counts
+        yield ()
+        yield ("what became of the mails", "", *became.columns)
+        for *_, row in became.reset_index().iterrows():
+            yield tuple(None if cell != cell else cell for cell in row)
+        yield ("rows whose verdict was wrong", "", facts.outcomes.contradicted_rows)

@@ -1,0 +1,405 @@
+"""Was the verdict right? `outcomes` counts what became of the mails by verdict, `contradicted` lists the wrong ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.bounces.outcome import Outcome
+from ..checks.syntax.column import observe_column
+from ..errors import ColumnError, SettingsError
+from ..frames.bounces.read import to_bounce_table
+from ..frames.clean import repair_column, row_index
+from ..frames.columns import CONTRADICTION_COLUMNS, result_labels
+from ..frames.files.restore import restore_frame
+from ..frames.kinds import kind_of_data
+from ..frames.policy import ACTIONS, Policy, decide_rows, decision_labels, find_policy
+from ..frames.repair import MAX_CELL
+from ..frames.text_column import TextColumn, read_values
+from ..model.address import identities
+from ..model.words import Verdict
+from .summary import addresses_of, buckets
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["OutcomeRows", "contradicted", "count_outcomes", "match_outcomes", "outcomes", "wilson_interval"]
+
+Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
+COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
+NO_REASON = "none"
+# From the least to the most important: of several reports about an address the last one here is shown.
+SHOWN_ORDER = (Outcome.SOFT, Outcome.BLOCKED, Outcome.DELIVERED, Outcome.COMPLAINT, Outcome.HARD)
+
+Flags = npt.NDArray[np.bool_]
+
+
+def wilson_interval(hits: int, trials: int, z: float = Z_95) -> tuple[float, float]:
+    """The score interval of a proportion (Wilson 1927, 95 % by default); NaN without trials.
+
+    >>> [round(bound, 4) for bound in wilson_interval(10, 100)]
+    [0.0552, 0.1744]
+    """
+    if not trials:
+        return float("nan"), float("nan")
+    rate = hits / trials
+    middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z / (1 + z * z / trials) * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
+    low = 0.0 if hits == 0 else max(0.0, middle - half)
+    return low, 1.0 if hits == trials else min(1.0, middle + half)
+
+
+@overload
+def outcomes(
+    out: pl.DataFrame,
+    column: str,
+    bounces: Any,
+    *,
+    mailed: Any = None,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> pl.DataFrame: ...
+@overload
+def outcomes(
+    out: pa.Table,
+    column: str,
+    bounces: Any,
+    *,
+    mailed: Any = None,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> pa.Table: ...
+@overload
+def outcomes(
+    out: pd.DataFrame,
+    column: Hashable,
+    bounces: Any,
+    *,
+    mailed: Any = None,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> pd.DataFrame: ...
+def outcomes(
+    out: Any,
+    column: Hashable,
+    bounces: Any,
+    *,
+    mailed: Any = None,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> Any:
+    """Count hard bounces by verdict, reason and action: was the verdict right? Uses no network.
+
+    Addresses are matched without regard to case, since mail servers change it in their reports.
+    Blocked mails say nothing about the address and are counted apart, as are soft bounces and
+    complaints.
+
+    Parameters
+    ----------
+    out : DataFrame
+        What `verify` returned (pandas, Polars or Arrow), with the rows that were mailed.
+    column : hashable
+        The column that was verified.
+    bounces : DataFrame or path
+        What `read_bounces` returned, or what it reads.
+    mailed : hashable or array-like of bool, optional
+        Which rows of `out` were mailed: a column of it, or one value for each row. By default all
+        that have an address.
+    policy : Policy or {"strict", "balanced", "lenient"}, optional
+        For the actions. By default those in `out` if `decide` or `split` added them, else the
+        balanced policy.
+    prefix : str, optional
+        The prefix it was verified with, if not the default.
+
+    Returns
+    -------
+    DataFrame
+        Index `by` (verdict, reason, action) and `value`; in Polars and Arrow two columns. `rows`
+        (int64), and counts of distinct addresses (int64): `mailed`, `hard`, `blocked`, `soft`,
+        `complaint`, `delivered`. `rate` (float64) is `hard` by `mailed`, `low` and `high` its 95 %
+        Wilson score interval; NaN if none was mailed. All verdicts and actions are there. A reason
+        of a valid address is ``none``. An address with several outcomes counts in each.
+
+        For pandas, ``attrs["outcomes"]`` counts the distinct addresses with a report that are in
+        `out` (`matched`) and that are not (`unmatched`).
+
+    Raises
+    ------
+    ColumnError
+        If the frame has no such column, or it has not been verified.
+    SettingsError, InputError
+        If there is no such policy, `mailed` does not fit, or `bounces` cannot be read.
+
+    Warns
+    -----
+    UserWarning
+        If none of the addresses with a report is in `out`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> df = pd.DataFrame({"email": ["ada@firm.example", "bo@firm.example", "cy@firm"]})
+    >>> out = mv.verify(df, "email", validation_type="regex")
+    >>> report = {"address": ["bo@firm.example"], "outcome": ["hard"], "reply": ["550 5.1.1 User unknown"]}
+    >>> columns = {"address": "address", "outcome": "outcome", "diagnostic": "reply"}
+    >>> bounces = mv.read_bounces(pd.DataFrame(report), columns=columns)
+    >>> mv.outcomes(out, "email", bounces).loc["verdict", ["mailed", "hard", "rate", "low", "high"]].round(2)
+             mailed  hard  rate   low  high
+    value
+    valid         2     1   0.5  0.09  0.91
+    risky         0     0   NaN   NaN   NaN
+    invalid       1     0   0.0  0.00  0.79
+    unknown       0     0   NaN   NaN   NaN
+    """
+    found = match_outcomes(out, column, bounces, mailed=mailed, policy=policy, prefix=prefix)
+    if found.unmatched and not found.matched:
+        warnings.warn(
+            f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}",
+            UserWarning,
+            stacklevel=2,
+        )
+    return like_frame(count_outcomes(found), out)
+
+
+@overload
+def contradicted(
+    out: pl.DataFrame, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+) -> pl.DataFrame: ...
+@overload
+def contradicted(
+    out: pa.Table, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+) -> pa.Table: ...
+@overload
+def contradicted(
+    out: pd.DataFrame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+) -> pd.DataFrame: ...
+def contradicted(out: Any, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None) -> Any:
+    """List the rows whose verdict was wrong, with what happened. Uses no network.
+
+    A `valid` row is contradicted by a hard bounce, an `invalid` one by a delivery or a complaint
+    without a hard bounce. Verdicts of other rows claim nothing that a report could contradict.
+
+    Parameters
+    ----------
+    out, column, bounces, mailed, prefix
+        As in `outcomes`.
+
+    Returns
+    -------
+    DataFrame
+        The contradicted rows of `out` in their order, with their index, and four new columns:
+        `outcome` (hard, delivered or complaint), `outcome_at` (UTC), `outcome_diagnostic` (what the
+        mail server said; NA if not known) and `contradiction` (in words). The kind is that of `out`.
+
+    Raises
+    ------
+    ColumnError, SettingsError, InputError
+        As `outcomes`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> df = pd.DataFrame({"email": ["ada@firm.example", "bo@firm.example"]})
+    >>> out = mv.verify(df, "email", validation_type="regex")
+    >>> report = pd.DataFrame({"who": ["bo@firm.example"], "reply": ["550 5.1.1 User unknown"]})
+    >>> bounces = mv.read_bounces(report, columns={"address": "who", "diagnostic": "reply"})
+    >>> mv.contradicted(out, "email", bounces)[["email", "email_contradiction"]]
+                 email                          email_contradiction
+    1  bo@firm.example  valid, but the mailbox or domain is missing
+    """
+    kind = kind_of_data(out, column)
+    names = kind.names(prefix, CONTRADICTION_COLUMNS)
+    found = match_outcomes(out, column, bounces, mailed=mailed, prefix=prefix)
+    rows = np.flatnonzero(found.is_contradicted)
+    report = [found.shown[key] for key in found.keys[rows]]
+    table = pa.table(
+        {
+            "outcome": pa.array([each["outcome"] for each in report], pa.string()),
+            "outcome_at": pa.array([each["at"] for each in report], pa.timestamp("us", "UTC")),
+            "outcome_diagnostic": pa.array([each["diagnostic"] for each in report], pa.string()),
+            "contradiction": pa.array([CONTRADICTIONS[v] for v in found.verdict[rows]], pa.string()),
+        }
+    )
+    none = np.empty(0, np.int64)
+    return kind.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
+
+
+CONTRADICTIONS = {
+    "valid": "valid, but the mailbox or domain is missing",
+    "invalid": "invalid, but mail was delivered",
+}
+
+
+@dataclass(frozen=True)
+class OutcomeRows:
+    """The rows of a verified frame, each with what became of its mail."""
+
+    keys: npt.NDArray[Any]  # the address as it is matched; None where there is none
+    is_mailed: Flags
+    verdict: npt.NDArray[Any]  # or the status where there is no verdict
+    reason: npt.NDArray[Any]
+    action: npt.NDArray[Any]
+    has: dict[Outcome, Flags]
+    shown: dict[Any, dict[str, Any]]  # by key, the report that matters most
+    matched: int  # distinct addresses with a report
+    unmatched: int
+
+    @property
+    def is_contradicted(self) -> Flags:
+        has_arrived = (self.has[Outcome.DELIVERED] | self.has[Outcome.COMPLAINT]) & ~self.has[Outcome.HARD]
+        is_valid, is_invalid = (np.asarray(self.verdict == str(each), np.bool_) for each in CONTRADICTIONS)
+        wrong: Flags = self.is_mailed & ((is_valid & self.has[Outcome.HARD]) | (is_invalid & has_arrived))
+        return wrong
+
+
+def match_outcomes(
+    out: Any,
+    column: Hashable,
+    bounces: Any,
+    *,
+    mailed: Any = None,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> OutcomeRows:
+    """Join a verified frame and the reports by address."""
+    frame = to_pandas_frame(out, column, prefix)
+    reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
+    labels = decision_labels(frame, column, prefix)
+    keys = match_keys(read_values(addresses_of(frame, column, prefix), keep_blanks=True, longest=MAX_CELL))
+    is_mailed = mailed_rows(frame, mailed) & np.array([key is not None for key in keys], np.bool_)
+    known = match_keys(read_values(pa.array([each["address"] for each in reports], pa.string())))
+    by_outcome: dict[Outcome, set[Any]] = {each: set() for each in Outcome}
+    shown: dict[Any, dict[str, Any]] = {}
+    for key, report in zip(known, reports, strict=True):
+        by_outcome[Outcome(report["outcome"])].add(key)
+        earlier = shown.get(key)
+        if earlier is None or rank(earlier) <= rank(report):
+            shown[key] = report
+    present = set(keys[is_mailed])
+    details = frame[labels["details"]].astype(object).to_numpy()
+    return OutcomeRows(
+        keys=keys,
+        is_mailed=is_mailed,
+        verdict=buckets(frame, column, prefix).astype(object).to_numpy(),
+        reason=np.array([each if isinstance(each, str) else NO_REASON for each in details], dtype=object),
+        action=actions_of(frame, column, labels, policy, prefix),
+        has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
+        shown=shown,
+        matched=len(present & set(shown)),
+        unmatched=len(set(shown) - present),
+    )
+
+
+def rank(report: dict[str, Any]) -> int:
+    return SHOWN_ORDER.index(Outcome(report["outcome"]))
+
+
+def to_pandas_frame(out: Any, column: Hashable, prefix: str | None) -> pd.DataFrame:
+    """The verified frame for pandas; `decision_labels` checks what is in it."""
+    if isinstance(out, pd.DataFrame):
+        return out
+    if isinstance(out, pa.Table):
+        return restore_frame(out, column, prefix)
+    if type(out).__module__.partition(".")[0] == "polars" and type(out).__name__ == "DataFrame":
+        return restore_frame(out.to_arrow(), column, prefix)
+    raise SettingsError(f"out is of type {type(out).__name__}; give the frame that verify returned")
+
+
+def match_keys(cells: TextColumn) -> npt.NDArray[Any]:
+    """For each row the text by which its address is matched: in lower case with an A-label domain; None if empty."""
+    distinct = cells.texts.dictionary_encode()
+    texts = distinct.dictionary
+    cleaned = repair_column(texts).address
+    seen = observe_column(cleaned.fill_null(""))
+    domains = seen.domains.take(seen.domain_codes)
+    whole = pc.binary_join_element_wise(pc.utf8_lower(seen.local), domains, "@")
+    keys = pc.coalesce(whole, pc.utf8_lower(identities(pc.utf8_trim_whitespace(texts))))
+    return np.asarray(keys.take(row_index(distinct.indices, cells)).to_pylist(), dtype=object)
+
+
+def mailed_rows(frame: pd.DataFrame, mailed: Any) -> Flags:
+    """Which rows were mailed."""
+    if mailed is None:
+        return np.ones(len(frame), np.bool_)
+    if isinstance(mailed, str | tuple | int) and not isinstance(mailed, bool):
+        if mailed not in frame.columns:
+            raise ColumnError(f"mailed: no column {mailed!r}")
+        values = frame[mailed]
+    else:
+        values = pd.Series(list(mailed))
+    if len(values) != len(frame):
+        raise SettingsError(f"mailed has {len(values):,} values for {len(frame):,} rows")
+    flags = pd.Series(values.to_numpy()).astype("object")
+    if not flags.dropna().map(lambda each: isinstance(each, bool | np.bool_)).all():
+        raise SettingsError("mailed: give true or false for each row")
+    return np.array([each is not None and each == True for each in flags], np.bool_)  # noqa: E712 - NA is not mailed
+
+
+def actions_of(
+    frame: pd.DataFrame, column: Hashable, labels: dict[str, Any], policy: Policy | str | None, prefix: str | None
+) -> npt.NDArray[Any]:
+    """The actions in the frame, or those of the policy."""
+    label = result_labels(frame, column, prefix, ("action",), must_exist=False)["action"]
+    if policy is None and label in frame.columns:
+        return np.asarray(frame[label].astype(object), dtype=object)
+    return np.asarray(decide_rows(frame, labels, find_policy(policy or "balanced"))[0], dtype=object)
+
+
+def count_outcomes(found: OutcomeRows) -> pd.DataFrame:
+    """The table of `outcomes`."""
+    rows = pd.DataFrame(
+        {"key": found.keys, "verdict": found.verdict, "reason": found.reason, "action": found.action}
+        | {str(each): found.has[each] for each in COUNTED}
+    )[found.is_mailed]
+    reasons = rows["reason"].value_counts().index
+    tables = [
+        count_by(rows, "verdict", [*map(str, Verdict), *others(rows["verdict"], tuple(map(str, Verdict)))]),
+        count_by(rows, "reason", [str(each) for each in reasons]),
+        count_by(rows, "action", [*ACTIONS[:-1], *others(rows["action"], ACTIONS[:-1])]),
+    ]
+    table = pd.concat(tables)
+    table.attrs["outcomes"] = {"matched": found.matched, "unmatched": found.unmatched}
+    return table
+
+
+def others(values: pd.Series[Any], named: tuple[str, ...]) -> list[str]:
+    return sorted({str(value) for value in values.dropna().unique()} - set(named))
+
+
+def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
+    """One row for each value: rows, distinct addresses, and of these those with each outcome."""
+    groups = rows.groupby(by, observed=True)
+    counts = pd.DataFrame({"rows": groups.size(), "mailed": groups["key"].nunique()})
+    for each in COUNTED:
+        counts[str(each)] = rows[rows[str(each)]].groupby(by, observed=True)["key"].nunique()
+    counts = counts.reindex(values).fillna(0).astype("int64")
+    intervals = [wilson_interval(hits, trials) for hits, trials in zip(counts["hard"], counts["mailed"], strict=True)]
+    counts.insert(3, "rate", counts["hard"] / counts["mailed"].where(counts["mailed"] > 0))
+    counts.insert(4, "low", [low for low, _ in intervals])
+    counts.insert(5, "high", [high for _, high in intervals])
+    counts["rate"] = counts["rate"].astype("float64")
+    counts.index = pd.MultiIndex.from_product([[by], values], names=["by", "value"])
+    return counts
+
+
+def like_frame(table: pd.DataFrame, out: Any) -> Any:
+    """The table in the kind of the frame given."""
+    if isinstance(out, pd.DataFrame):
+        return table
+    arrow = pa.Table.from_pandas(table.reset_index(), preserve_index=False).replace_schema_metadata(None)
+    if isinstance(out, pa.Table):
+        return arrow
+    import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
+
+    return polars.from_arrow(arrow)
