@@ -144,3 +144,14 @@ def test_a_service_of_the_earlier_revision_says_yes_and_no(world: World, tmp_pat
     assert out["source"].tolist() == ["remote", "remote", "local"]
     assert out["reasons"].tolist() == ["", "", ""]
     assert out["free"].isna().all(), "flags are not in that revision, and none are made up"
+
+
+def test_a_column_beyond_the_burst_is_verified_at_the_service_s_pace(world: World, tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'jobs.db'}"
+    settings = ServiceSettings(store=store, daily_limit=250, rate_limit=200, rate_burst=100, access_log=False)
+    column = [f"a{n}@gmail.com" for n in range(200)]
+    with serve(create_app(settings, world.make_backend()), lifespan="on") as url:
+        out = mv.verify(column, validation_type="mx", backend=mv.RemoteBackend(url, QUICK), journal=None)
+        left = mv.quota(url).remaining
+    assert out["verdict"].tolist() == ["valid"] * 200
+    assert left == 50
