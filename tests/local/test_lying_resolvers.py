@@ -15,6 +15,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.checks.dns.self_test import load_probes, parse_probes
 from mailverdict.checks.lists.files import write_list
+from mailverdict.cli import main
 from mailverdict.loop import run_sync
 from mailverdict.sandbox.dns import DnsFault, DomainRecords
 from mailverdict.sandbox.dns_table import ZoneTable
@@ -283,3 +284,66 @@ def test_a_users_table_replaces_the_packaged_one(tmp_path):
     write_list(tmp_path, "resolver_test", rows, source="ours", licence="MIT", day=datetime.date(2026, 11, 22))
     assert load_probes(tmp_path).known == ("mail0.example", "mail1.example", "mail2.example")
     assert load_probes(tmp_path).unused == ("com", "example")
+
+
+# --- before a run: plan and audit_host ----------------------------------------------------------------
+
+
+def test_plan_warns_at_the_line_of_its_caller():
+    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
+        with pytest.warns(UserWarning, match="which is false") as caught:
+            found = mv.plan(["ada@live1.example", "bob@live2.example"], backend=backend)
+        assert found.to_submit == 2
+        assert [each.filename for each in caught] == [__file__]
+
+
+def test_plan_asks_nothing_where_nothing_will_be_looked_up():
+    with serving(ZONES, always(DnsFault.NXDOMAIN)) as server, backend_for(server) as backend:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            mv.plan(["ada@live1.example"], validation_type="regex", backend=backend)
+            mv.plan(["ada@live1.example"], offline=True, backend=backend)
+            mv.plan(["nonsense"], backend=backend)
+        assert server.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("lie", "settings", "ok", "says"),
+    [
+        (None, {}, True, "knows domains that exist"),
+        (always(DnsFault.NXDOMAIN), {}, False, "which is false"),
+        (missing("gmail.com"), {}, False, "gmail.com"),
+        (search_page(TRUE), {}, False, "192.0.2.80"),
+        (None, {"resolver_check": False}, None, "not tested"),
+    ],
+)
+def test_audit_host_shows_the_resolver(lie, settings, ok, says):
+    with serving(ZONES, lie) as server, backend_for(server, smtp_port=9, **settings) as backend:
+        finding = mv.audit_host(backend, domains=[]).findings[0]
+    assert (finding.name, finding.ok) == ("resolver", ok)
+    assert says in finding.seen
+
+
+def test_the_command_line_needs_a_resolver_that_works(tmp_path, capfd):
+    path, out = tmp_path / "contacts.csv", tmp_path / "out.csv"
+    path.write_text("email\nada@live1.example\nnonsense\n")
+    own = {"live1.example": ZONES["live1.example"]}
+    with serving(own) as server:
+        arguments = ["verify", str(path), "-o", str(out), "--resolver", server.endpoint, "-q"]
+        with pytest.raises(SystemExit) as left:
+            main(arguments)
+        assert (left.value.code, out.exists()) == (4, False)
+        assert "--no-resolver-check" in capfd.readouterr().err
+        with pytest.raises(SystemExit) as left:
+            main([*arguments, "--no-resolver-check"])
+        assert (left.value.code or 0, out.read_text().count("valid")) == (0, 2)
+
+
+def test_the_command_line_warns_of_a_run_without_verdicts(tmp_path, capfd):
+    path, out = tmp_path / "contacts.csv", tmp_path / "out.csv"
+    path.write_text("".join(["email\n", *(f"ada@broken{i}.example\n" for i in range(9))]))
+    broken = {f"broken{i}.example": DomainRecords(faults={"*": DnsFault.SERVFAIL}) for i in range(9)}
+    with serving({**ZONES, **broken}) as server, pytest.raises(SystemExit) as left:
+        main(["verify", str(path), "-o", str(out), "--resolver", server.endpoint, "-q"])
+    assert (left.value.code or 0) == 0
+    assert "warning: 9 of 9 addresses have no verdict, since the DNS gave no answer" in capfd.readouterr().err

@@ -14,6 +14,7 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
 from mailverdict.widgets import Audit
 from mailverdict.widgets.listing import PAGE_ROWS
+from tests.doubles.answering_backend import AnsweringBackend, unknown
 from tests.doubles.clock import FastClock
 from tests.widgets.conftest import QUICK, SLOW, press, ready, said, wait_for_settled
 from tests.widgets.paced import Cable, paced_service, paid
@@ -377,3 +378,12 @@ def test_without_the_extra_it_says_what_to_install():
 def test_only_what_is_documented_is_offered_to_completion():
     offered = {name for name in dir(Audit()) if not name.startswith("_")}
     assert offered == {"cancel", "load", "plan", "result", "run", "verify", "wait"}
+
+
+def test_a_run_without_verdicts_is_not_shown_as_a_success():
+    emails = [f"u{i}@one.example" for i in range(6)]
+    backend = AnsweringBackend({f"u{i}": unknown("rate_limited") for i in range(6)})
+    audit = finished(ready(pd.DataFrame({"email": emails}), backend=backend, validation_type="smtp", journal=None))
+    assert audit._panel.run.progress.state == "done"
+    assert "6 of 6 addresses have no verdict" in said(audit)
+    assert "mv-warned" in audit._panel.form.notice.value

@@ -12,7 +12,7 @@ import mailverdict as mv
 from ..model.words import ValidationType
 from ..reports.explain import printable
 from ..reports.summary import MEANING_OF_VALID
-from .terminal import Email, Json, Kind, ResolverAt, Sandbox, Service, app, chosen_backend
+from .terminal import Email, Json, Kind, ResolverAt, ResolverCheck, Sandbox, Service, app, chosen_backend
 
 __all__ = ["audit_host", "check", "explain", "quota"]
 
@@ -24,10 +24,11 @@ def check(
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
+    resolver_check: ResolverCheck = True,
     as_json: Json = False,
 ) -> None:
     """Verify one address now."""
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked:
+    with chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked:
         found = mv.check(email, validation_type=validation_type, backend=asked)
     print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else render_verification(found))
 
@@ -39,9 +40,10 @@ def explain(
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
+    resolver_check: ResolverCheck = True,
 ) -> None:
     """Show the evidence for a verdict, step by step."""
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked:
+    with chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked:
         print(mv.explain(email, validation_type=validation_type, backend=asked))
 
 
@@ -58,6 +60,7 @@ def quota(backend: Service = None, as_json: Json = False) -> None:
 @app.command("audit-host")
 def audit_host(
     resolver: ResolverAt = None,
+    resolver_check: ResolverCheck = True,
     helo_name: Annotated[
         str | None, typer.Option(help="Name of this host in EHLO.", envvar="MAILVERDICT_HELO_NAME")
     ] = None,
@@ -65,7 +68,7 @@ def audit_host(
     port: Annotated[int, typer.Option(help="SMTP port.")] = 25,
 ) -> None:
     """Check whether mail servers will answer this host. Exit status 1 if not."""
-    backend = mv.LocalBackend(resolver=resolver, helo_name=helo_name, smtp_port=port)
+    backend = mv.LocalBackend(resolver=resolver, resolver_check=resolver_check, helo_name=helo_name, smtp_port=port)
     found = mv.audit_host(backend, address=address)
     print(found)
     if not found.is_fit:

@@ -54,6 +54,7 @@ from .terminal import (
     Raw,
     Refresh,
     ResolverAt,
+    ResolverCheck,
     Sandbox,
     Service,
     Sheet,
@@ -78,6 +79,7 @@ def verify(
     backend: Service = None,
     sandbox: Sandbox = False,
     resolver: ResolverAt = None,
+    resolver_check: ResolverCheck = True,
     columns: Annotated[str, typer.Option(help="core, all, or names separated by commas.")] = "core",
     prefix: Prefix = None,
     policy: PolicyName = None,
@@ -128,7 +130,7 @@ def verify(
         "max_age": max_age,
         "refresh": split_list(refresh),
         "on_quota": on_quota,
-        "screen": pick_screen(screen, resolver) if backend else screen,
+        "screen": pick_screen(screen, resolver, resolver_check=resolver_check) if backend else screen,
         "offline": offline,
         "progress": False if quiet else "auto",
     }
@@ -136,7 +138,7 @@ def verify(
         open_source(
             file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
         ) as source,
-        chosen_backend(backend, sandbox=sandbox, resolver=resolver) as asked,
+        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
@@ -160,6 +162,8 @@ def verify(
                 write(rows.add(piece))
     for notice in (*stream.notices, *stream.repair_notices()):
         print_status(f"note: {notice}")
+    if problem := stream.problem():
+        print_status(f"warning: {problem}")
     print_remarks(source, quiet=quiet)
     show_counts(rows.counts, validation_type, as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet)
@@ -171,11 +175,13 @@ def verify(
     exit_early(stream, rows.counts.buckets["pending"])
 
 
-def pick_screen(screen: str | None, resolver: str | None) -> mv.LocalBackend | str | None:
+def pick_screen(screen: str | None, resolver: str | None, *, resolver_check: bool) -> mv.LocalBackend | str | None:
     """With a service, the given resolver is used for screening."""
     if resolver is not None and screen is None:
         raise mv.SettingsError("--resolver with --backend needs --screen mx: a service has its own resolver")
-    return mv.LocalBackend(resolver=resolver) if screen == "mx" and resolver else screen
+    if screen == "mx" and (resolver or not resolver_check):
+        return mv.LocalBackend(resolver=resolver, resolver_check=resolver_check)
+    return screen
 
 
 # Columns that the summary and policies need, whether they are written or not.
@@ -326,17 +332,21 @@ def plan(
         name = pick_column(source, column)
         at = source.columns.index(name)
         cells = pa.chunked_array([c for piece in source.pieces([name]) for c in to_plain(piece.column(at)).chunks])
-    found = mv.plan(
-        cells,
-        validation_type=validation_type,
-        backend=backend,
-        limit=limit,
-        journal=parse_journal(journal),
-        max_age=max_age,
-        refresh=split_list(refresh),
-        offline=offline,
-        clean=clean,
-    )
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        found = mv.plan(
+            cells,
+            validation_type=validation_type,
+            backend=backend,
+            limit=limit,
+            journal=parse_journal(journal),
+            max_age=max_age,
+            refresh=split_list(refresh),
+            offline=offline,
+            clean=clean,
+        )
+    for warning in warned:
+        print_status(f"warning: {warning.message}")
     print(json.dumps(asdict(found), indent=2) if as_json else found)
 
 

@@ -47,6 +47,14 @@ Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on
 ResolverAt = Annotated[
     str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.", envvar="MAILVERDICT_RESOLVER")
 ]
+ResolverCheck = Annotated[
+    bool,
+    typer.Option(
+        "--resolver-check/--no-resolver-check",
+        help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
+        envvar="MAILVERDICT_RESOLVER_CHECK",
+    ),
+]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
 Sheet = Annotated[
@@ -133,7 +141,9 @@ def print_status(text: str) -> None:
 
 
 @contextmanager
-def chosen_backend(url: str | None, *, sandbox: bool, resolver: str | None) -> Iterator[Backend | str | None]:
+def chosen_backend(
+    url: str | None, *, sandbox: bool, resolver: str | None, resolver_check: bool = True
+) -> Iterator[Backend | str | None]:
     """Yield the backend that the options ask for."""
     if sandbox and (url or resolver):
         raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
@@ -146,7 +156,7 @@ def chosen_backend(url: str | None, *, sandbox: bool, resolver: str | None) -> I
     elif url:
         yield url
     else:
-        backend = LocalBackend(resolver=resolver)
+        backend = LocalBackend(resolver=resolver, resolver_check=resolver_check)
         try:
             yield backend
         finally:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
+import warnings
 from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ..backend import Backend, Metered, Quota
 from ..checks.syntax.column import observe_column
-from ..errors import SettingsError
+from ..errors import ResolverError, SettingsError
+from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..runs.execution import unique_addresses
-from ..runs.options import Options
+from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from .options import VerifyOptions, show_options, split_options
 from .verify import Columns, check_clean, kinds_of_data, read_addresses
 
 __all__ = ["plan", "quota"]
+
+RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
 
 def quota(backend: Backend | str) -> Quota:
@@ -71,8 +76,9 @@ def plan(
 ) -> Plan:
     """Work out what `verify` with the same arguments would do and cost. Uses no quota.
 
-    Reads the journal, and asks a service for its quota; nothing else. With ``screen="mx"`` no domain
-    is looked up, so the plan is an upper bound.
+    Reads the journal, and asks a service for its quota. Where domains would be looked up on this machine, the
+    DNS resolver is tested with a few questions; no domain of the column is looked up, so that with
+    ``screen="mx"`` the plan is an upper bound.
 
     Parameters
     ----------
@@ -93,10 +99,17 @@ def plan(
     ColumnError, SettingsError, JournalError, BackendError
         As `verify`.
 
+    Warns
+    -----
+    UserWarning
+        If the DNS resolver answers falsely or not at all.
+
     Examples
     --------
     >>> import mailverdict as mv
-    >>> found = mv.plan(["ada@example.org", "ADA@Example.org", "ada@example.ORG", "nobody", None])
+    >>> emails = ["ada@example.org", "ADA@Example.org", "ada@example.ORG", "nobody", None]
+    >>> with mv.sandbox.World() as world:
+    ...     found = mv.plan(emails, backend=world.backend)
     >>> found.rows, found.missing, found.malformed, found.unique
     (5, 1, 1, 2)
     """
@@ -108,6 +121,8 @@ def plan(
     rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
     unique, _ = unique_addresses(accepted)
     known, in_flight, held = look_up(unique, checked)
+    if len(unique) > known:
+        warn_of_resolver(checked)
     return plan_run(
         rows=rows,
         missing=rows - len(read.texts) - nontext,
@@ -119,6 +134,35 @@ def plan(
         quota=None if checked.settings.offline else ask_quota(options.get("backend")),
         limit=0 if checked.settings.offline else checked.settings.limit,
     )
+
+
+def warn_of_resolver(options: Options) -> None:
+    """Warn the caller of `plan` if the resolver that this machine would use cannot be trusted."""
+
+    async def test(backend: LocalBackend, *, owned: bool) -> list[str]:
+        try:
+            async with asyncio.timeout(RESOLVER_SECONDS):
+                await backend.domains.require_resolver()
+                return backend.domains.take_notices()
+        except ResolverError as exc:
+            return [str(exc)]
+        except TimeoutError:
+            return [f"the DNS resolver did not answer within {RESOLVER_SECONDS:.0f} s: see mailverdict.audit_host()"]
+        finally:
+            if owned:
+                await backend.aclose()
+
+    if options.is_free or options.settings.offline:
+        return
+    screen = pick_screen(options)
+    if isinstance(options.backend, LocalBackend):
+        notices = run_sync(test(options.backend, owned=options.owns_backend))
+    elif screen is not None and screen.with_dns:
+        notices = run_sync(test(screen.backend, owned=screen.owns_backend))
+    else:
+        return
+    for notice in notices:
+        warnings.warn(notice, UserWarning, stacklevel=3)
 
 
 def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:

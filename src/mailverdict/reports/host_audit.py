@@ -1,6 +1,7 @@
 """`audit_host`: whether mail servers accept connections from this host.
 
-First the value (`HostAudit`), then `audit_host`, then one function per question: port 25, PTR and HELO, blacklists.
+First the value (`HostAudit`), then one function per question: resolver, port 25, PTR and HELO, blacklists; at the end
+`audit_host`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionPlan
 from ..checks.smtp.transport.dial import may_dial
 from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
-from ..errors import SettingsError
+from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.smtp.engine import find_helo_name, no_address_message
 from ..loop import run_sync
@@ -36,7 +37,7 @@ MARK = {True: "ok", False: "problem", None: "not established"}
 class Finding:
     """The answer to one question about this host."""
 
-    name: str  # port_25, ptr, helo or listed
+    name: str  # resolver, port_25, ptr, helo or listed
     ok: bool | None  # None: not established
     seen: str  # what was observed, and what to do about it
 
@@ -72,7 +73,8 @@ class HostAudit:
 
     def __str__(self) -> str:
         """A few lines for a terminal."""
-        outlook = "should accept" if self.is_fit else "are likely to refuse"
+        is_welcome = all(finding.ok is not False for finding in self.findings if finding.name != "resolver")
+        outlook = "should accept" if is_welcome else "are likely to refuse"
         address = self.address or "address not established"
         head = f"mail servers {outlook} this host ({address}, HELO {self.helo_name})"
         lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
@@ -100,9 +102,15 @@ OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
 async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str | None) -> HostAudit:
     """Audit this host with the settings of a backend; without `address` it is taken from servers' replies."""
     helo_name = await find_helo_name(backend.settings)
+    resolver = await check_resolver(backend)
     port, told = await probe_port(backend, domains, helo_name)
     seen = address or told
-    findings = [port, *await check_reverse_dns(backend, seen, helo_name), await check_own_listing(backend, seen)]
+    findings = [
+        resolver,
+        port,
+        *await check_reverse_dns(backend, seen, helo_name),
+        await check_own_listing(backend, seen),
+    ]
     return HostAudit(seen, helo_name, tuple(findings))
 
 
@@ -114,6 +122,20 @@ class Greeting:
     seen: str
     told: str | None = None
     is_welcome: bool = False
+
+
+async def check_resolver(backend: LocalBackend) -> Finding:
+    """Whether the resolver knows what it must know."""
+    tested = backend.domains.self_test
+    if tested is None:
+        return Finding("resolver", None, "not tested, since resolver_check=False")
+    try:
+        await tested.require()
+    except ResolverError as exc:
+        return Finding("resolver", False, str(exc))
+    notices = tested.notices()
+    passed = f"{tested.shown} knows domains that exist, and no others"
+    return Finding("resolver", not notices, "; ".join(notices) or passed)
 
 
 async def probe_port(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:
@@ -240,8 +262,8 @@ def audit_host(
 ) -> HostAudit:
     """Check whether mail servers will accept this host as a client, before a column is verified by `smtp`.
 
-    Connects to port 25 of one mail server of each of `domains` and sends EHLO and QUIT, nothing else;
-    looks up the PTR record of our address and, if configured, our address on DNS blacklists.
+    Tests the DNS resolver. Connects to port 25 of one mail server of each of `domains` and sends EHLO and QUIT,
+    nothing else; looks up the PTR record of our address and, if configured, our address on DNS blacklists.
 
     Parameters
     ----------
@@ -256,7 +278,7 @@ def audit_host(
     Returns
     -------
     HostAudit
-        Findings `port_25`, `ptr`, `helo` and `listed`; prints as text, shows as HTML.
+        Findings `resolver`, `port_25`, `ptr`, `helo` and `listed`; prints as text, shows as HTML.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,7 @@ from ..errors import QuotaExceeded
 from ..model.address import identities
 from ..model.table import SCHEMA
 from ..model.words import ValidationType, Verdict
+from .endings import count_causes, describe_ending
 from .progress import Listener, Progress, SettledRows
 from .retry import retry_hint
 
@@ -53,7 +55,7 @@ logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
 QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
-OWN_FIELDS = ("status", "result", "reasons")  # fields that a run itself needs at its end
+OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run itself needs at its end
 Positions = npt.NDArray[np.int64]
 
 
@@ -104,6 +106,7 @@ class Execution:
         self.notices: list[str] = []
         self.short_of_quota: list[Deferred] = []
         self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
+        self.causes: Counter[str] = Counter()  # why settled addresses have no verdict; counted at the end
         self.newly_verified = 0  # addresses given to the backend; `limit` is about these
 
     @property
@@ -136,6 +139,7 @@ class Execution:
         else:
             await self.run_paid()
             self.results.count_asked_again()
+            self.report_cause()
         if self.progress.settled < self.progress.total:
             self.emit_progress(state="stopped", message=self.stop_reason())
         else:
@@ -330,6 +334,15 @@ class Execution:
         if self.settings.validation_type is not ValidationType.SMTP:
             return ""
         return retry_hint(self.results.table(self.settings.validation_type, ["result", "reasons"]))
+
+    def report_cause(self) -> None:
+        """Warn if most addresses have no verdict for one technical cause."""
+        if not (self.results.counts[Verdict.UNKNOWN] or self.results.counts["error"]):
+            return
+        self.causes = count_causes(self.results.table(self.settings.validation_type, list(OWN_FIELDS)))
+        if problem := describe_ending(self.causes, self.backend.source):
+            self.add_notice(problem)
+            self.emit_progress(problem=problem)
 
     def stop_reason(self) -> str:
         """Why rows are left, as a message."""

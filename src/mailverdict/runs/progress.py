@@ -155,6 +155,9 @@ class Progress:
         How many ended in a technical failure, without a verdict.
     message : str
         What is being waited for, or why the run ended.
+    problem : str
+        At the end, the technical cause for which most addresses have no verdict, and what helps; empty if there
+        is none.
     quota : Quota or None
         The last reading from a service.
     unit : str
@@ -183,6 +186,7 @@ class Progress:
     submitted: int = 0
     errors: int = 0
     message: str = ""
+    problem: str = ""
     quota: Quota | None = None
     unit: str = "addresses"
     asked_again: int = 0

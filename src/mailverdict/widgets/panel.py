@@ -323,7 +323,8 @@ class Panel:
         self.show_progress(progress)
         kept = "What is settled is kept; press the button to go on." if progress.state == "failed" else ""
         said = [progress.message, kept, *run.notices]
-        self.show_message(" ".join(sentence(each) for each in said if each), MESSAGE_KINDS.get(progress.state, "plain"))
+        kind = "warned" if progress.problem and progress.state == "done" else MESSAGE_KINDS.get(progress.state, "plain")
+        self.show_message(" ".join(sentence(each) for each in said if each), kind)
 
     def start_label(self) -> str:
         """The caption of the start button."""

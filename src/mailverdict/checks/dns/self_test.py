@@ -260,7 +260,7 @@ class ResolverTest:
         return (
             f"{cause}. Nothing was verified with it. Log in to the network if it asks for that, or give another "
             "resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9. If this is a private network whose "
-            "resolver knows only its own names: LocalBackend(resolver_check=False)"
+            "resolver knows only its own names: LocalBackend(resolver_check=False) or --no-resolver-check"
         )
 
     async def _examine_wildcard(self, names: Sequence[str]) -> None:

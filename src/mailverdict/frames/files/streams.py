@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,9 @@ import pyarrow as pa
 
 from ...errors import BackendError
 from ...local.backend import LocalBackend
+from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
+from ...runs.endings import describe_ending
 from ...runs.options import parse_validation_type
 from ...runs.progress import Progress
 from ...runs.run import Run
@@ -98,12 +101,11 @@ class PieceStream:
         self.limit_left: int | None = options.get("limit")  # for all pieces together
         self.failure: BackendError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
+        self.causes: Counter[str] = Counter()  # why addresses have no verdict, over all pieces
         self.is_short_of_quota = False  # the daily quota left rows pending
         self.began_at = time.time()
-        self.repairable, self.all_counted = (
-            0,
-            True,
-        )  # malformed rows that hold an address, and whether all were looked at
+        self.repairable = 0  # malformed rows that hold an address
+        self.all_counted = True  # whether all rows were looked at for that
 
     def repair_notices(self) -> list[str]:
         """How many malformed rows hold an address that was not verified, and which options verify it."""
@@ -128,6 +130,12 @@ class PieceStream:
                 if self.failure is not None and not settled:
                     raise self.failure
                 yield out, progress
+
+    def problem(self) -> str:
+        """The technical cause for which most addresses have no verdict; empty if there is none."""
+        backend = self.options.get("backend")
+        is_local = backend is None or isinstance(backend, LocalBackend)
+        return describe_ending(self.causes, SOURCE_LOCAL if is_local else SOURCE_REMOTE)
 
     @contextmanager
     def journal_kept(self) -> Iterator[None]:
@@ -168,5 +176,7 @@ class PieceStream:
         if isinstance(run._finish, ResultBuilder):
             count, is_exact = run._finish.count_repairable(settled_table(run))
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
-        self.notices += [notice for notice in run.notices if notice not in self.notices]
+        self.causes += run._execution.causes
+        told = (*self.notices, run.progress.problem)
+        self.notices += [notice for notice in run.notices if notice not in told]
         return out, run.progress

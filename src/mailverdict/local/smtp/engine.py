@@ -47,10 +47,6 @@ LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
-PORT_CLOSED_NOTICE = (
-    "no mail server could be connected to: outgoing connections to port 25 seem to be closed on this network, "
-    "so that nothing could be established about any mailbox; mailverdict.audit_host() shows details"
-)
 
 
 class MailboxStage:
@@ -73,8 +69,6 @@ class MailboxStage:
             async for _ in self.run_engine(engine, look_ups):
                 for event in self.collect_events(engine, results, clock):
                     yield event
-            if engine.has_only_closed_ports() and len(batch.texts) > 1:  # a single one does not show a closed network
-                yield Noticed(PORT_CLOSED_NOTICE)
             for notice in self.domains.take_notices():
                 yield Noticed(notice)
         finally:
@@ -169,7 +163,6 @@ class SmtpEngine:
         self.tasks: set[asyncio.Task[None]] = set()
         self.error: BaseException | None = None
         self.change = asyncio.Event()
-        self.connections = self.failed_connections = 0
         self.plan = SessionPlan(
             helo_name=helo_name,
             mail_from=settings.mail_from,
@@ -219,10 +212,6 @@ class SmtpEngine:
     def is_done(self) -> bool:
         """Whether every address is settled and every session over."""
         return not (self.tasks or self.tracker.unsettled)
-
-    def has_only_closed_ports(self) -> bool:
-        """Whether connections were tried and not one was made."""
-        return self.failed_connections > 0 and not self.connections
 
     async def run_until_change(self, seconds: float) -> None:
         """Open what can be opened, and wait until something happens, at most `seconds`."""
@@ -337,10 +326,6 @@ class SmtpEngine:
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Take in how a session ended."""
         host = active.assignment.host
-        if end.phase == "connect":
-            self.failed_connections += 1
-        else:
-            self.connections += 1
         quit_seconds = 0.0 if active.answered_at is None else self.clock() - active.answered_at
         host.on_session_end(end, active.budget, active.assignment.address, quit_seconds)
         if end.classification is not None and end.classification.action is Action.BACK_OFF:

@@ -1,0 +1,144 @@
+"""How a run ended: whether most addresses have no verdict for one technical cause, and what helps. Pure functions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from ..model.table import SOURCE_REMOTE
+from ..model.words import Reason, Status, Verdict
+
+__all__ = ["count_causes", "describe_ending"]
+
+FEWEST = 2  # addresses: a single one shows nothing about the network
+MALFORMED, UNDELIVERABLE, OTHER = "malformed", "undeliverable", "other"
+
+
+@dataclass(frozen=True, slots=True)
+class TechnicalCause:
+    """Why addresses have no verdict although nothing is known against them."""
+
+    what: str  # completes "... have no verdict, since"
+    here: str  # the remedy if this machine asked
+    there: str  # the remedy if a service asked
+    is_session: bool = False  # only addresses whose domain has a mail server can have it
+
+
+DNS = TechnicalCause(
+    "the DNS gave no answer about their domains",
+    "check the network with mailverdict.audit_host(), or use another resolver, as LocalBackend(resolver='9.9.9.9')",
+    "ask the operator of the service to check its resolver, then verify again with refresh={'unknown'}",
+)
+LISTS = TechnicalCause(
+    "a DNS blacklist gave no answer",
+    "check that its operator accepts questions from your resolver, or verify without it",
+    "ask the operator of the service to check its blacklists",
+)
+PORT = TechnicalCause(
+    "no mail server could be connected to (many networks close outgoing connections to port 25)",
+    "mailverdict.audit_host() shows details; use another host, or a service as backend",
+    "ask the operator of the service to check its outgoing connections to port 25",
+    is_session=True,
+)
+SILENT = TechnicalCause(
+    "connections to mail servers ended without an answer, as behind a firewall",
+    "mailverdict.audit_host() shows details; use another host, or a service as backend",
+    "ask the operator of the service to check its outgoing connections to port 25",
+    is_session=True,
+)
+REFUSED = TechnicalCause(
+    "mail servers refuse this client, whatever the address is",
+    "mailverdict.audit_host() checks PTR record, HELO name and blacklists; use another host, or a service as backend",
+    "ask the operator of the service to check the reputation of its host",
+    is_session=True,
+)
+FULL = TechnicalCause(
+    "the queue of the service was full",
+    "verify again later; such answers are not reused",
+    "verify again later; such answers are not reused",
+)
+LIMITED = TechnicalCause(
+    "the service refused them by its rate limit",
+    "verify again later, with fewer addresses at once; such answers are not reused",
+    "verify again later, with fewer addresses at once; such answers are not reused",
+)
+FAILED = TechnicalCause(
+    "the service failed",
+    "verify again later; the column error_message has the cause",
+    "verify again later, or ask its operator; the column error_message has the cause",
+)
+
+# By the first reason of an unknown verdict, by the first error code where a type has no reasons, or by the status.
+# Greylisting is not a failure: the run itself says when to ask again.
+CAUSES: Mapping[str, TechnicalCause] = {
+    "DNS": DNS,
+    "BLACKLIST": LISTS,
+    Reason.PORT_CLOSED: PORT,
+    Reason.TIMEOUT: SILENT,
+    Reason.CONNECTION_DROPPED: SILENT,
+    Reason.NO_SMTP_DATA: SILENT,
+    Reason.PROTECTED: REFUSED,
+    Reason.SENDER_BLOCKED: REFUSED,
+    Reason.THROTTLED: FULL,
+    Reason.RATE_LIMITED: LIMITED,
+    Status.ERROR: FAILED,
+}
+
+
+def count_causes(rows: pa.Table) -> Counter[str]:
+    """Count the settled rows by the key of their cause in `CAUSES`, or by another word where there is none.
+
+    `rows` has the columns `status`, `result`, `reasons` and `error`.
+    """
+    names = ["status", "result", "reasons", "error"]
+    texts = pa.table({name: rows[name].cast(pa.string()) for name in names})
+    counts: Counter[str] = Counter()
+    for group in texts.group_by(names).aggregate([([], "count_all")]).to_pylist():
+        if group["status"] in (Status.DONE, Status.ERROR):
+            counts[cause_of(**{name: group[name] or "" for name in names})] += group["count_all"]
+    return counts
+
+
+def cause_of(status: str, result: str, reasons: str, error: str) -> str:
+    """The key of one row's cause.
+
+    >>> cause_of("done", "unknown", "timeout;role", "SMTP")
+    'timeout'
+    """
+    if status == Status.ERROR:
+        return status
+    first = reasons.partition(";")[0]
+    if result == Verdict.UNKNOWN:
+        return next((key for key in (error, first) if key in CAUSES), OTHER)
+    if error == "REGEX":
+        return MALFORMED
+    return UNDELIVERABLE if error == "DNS" else OTHER
+
+
+def describe_ending(counts: Mapping[str, int], source: str) -> str:
+    """Say that most addresses have no verdict for one cause, with the remedy; empty if it is not so.
+
+    Malformed addresses are not counted, and for causes of SMTP sessions neither are those whose domain has no mail
+    server. `source` is the backend's.
+
+    >>> describe_ending({"rate_limited": 80, "other": 20}, "remote").partition(",")[0]
+    '80 of 100 addresses have no verdict'
+    >>> describe_ending({"rate_limited": 20, "other": 80}, "remote")
+    ''
+    """
+    by_cause: Counter[TechnicalCause] = Counter()
+    for key, count in counts.items():
+        if key in CAUSES:
+            by_cause[CAUSES[key]] += count
+    if not by_cause:
+        return ""
+    cause, count = by_cause.most_common(1)[0]
+    apart = (MALFORMED, UNDELIVERABLE) if cause.is_session else (MALFORMED,)
+    base = sum(counts.values()) - sum(counts.get(key, 0) for key in apart)
+    if count < FEWEST or 2 * count <= base:
+        return ""
+    remedy = cause.there if source == SOURCE_REMOTE else cause.here
+    return f"{count:,} of {base:,} addresses have no verdict, since {cause.what}; {remedy}"
