@@ -187,6 +187,16 @@ SHAPES = (
     Shape("base64 report", dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown")).replace(
         b"Content-Type: message/delivery-status\n\nReporting-MTA: dns; mx.shop.example\nArrival-Date: " + DATE.encode() + b"\n\n" + recipient("5.1.1", "smtp; 550 5.1.1 User unknown").encode(),
         b"Content-Type: message/delivery-status\nContent-Transfer-Encoding: base64\n\n" + base64.encodebytes(recipient("5.1.1", "smtp; 550 5.1.1 User unknown").encode())), "hard"),
+    Shape("notes", mail(f"------- Failure Reasons  --------\n\nUser not listed in public Name & Address Book\n{ADA}\n\n------- Returned Message --------\n\n{SENT}", sender="MAILER-DAEMON@firm.example", subject="Undeliverable message"), "hard"),
+    Shape("sendmail 5", mail(f"   ----- Transcript of session follows -----\n550 <{ADA}>... User unknown\n\n   ----- Unsent message follows -----\n{SENT}", subject="Returned mail: User unknown"), "hard"),
+    Shape("gmx text", mail(f'A message that you sent could not be delivered. The following address\nfailed:\n\n"{ADA}":\nSMTP error from remote server after RCPT command:\nhost: mx.firm.example\n5.1.1 <{ADA}>... User Unknown\n\n\n--- The header of the original message is following. ---\n\n{SENT}', subject="Mail delivery failed: returning message to sender"), "hard"),
+    Shape("opensmtpd", mail(f"    Hi!\n\n    This is the MAILER-DAEMON, please DO NOT REPLY to this e-mail.\n\n{ADA}: 550 5.1.1 <{ADA}>... User Unknown\n\n    Below is a copy of the original message:\n\n{SENT}", subject="Delivery status notification: error"), "hard"),
+    Shape("zoho", mail(f"This message was created automatically by mail delivery software.\n\n{ADA} Invalid Address, ERROR_CODE :550, ERROR_CODE :5.1.1 <{ADA}>... User Unknown\n\n", sender="mailer-daemon@mail.zoho.example"), "hard"),
+    Shape("imail", mail(f"Unknown user: {ADA}\n\nOriginal message follows.\n\n{SENT}", sender="Postmaster <postmaster@firm.example>", subject="Undeliverable Mail"), "hard"),
+    Shape("gmail, old form", mail(f"Delivery to the following recipient failed permanently:\n\n     {ADA}\n\nTechnical details of permanent failure: \nGoogle tried to deliver your message, but it was rejected.\n\nThe error that the other server returned was:\n550 5.1.1 <{ADA}>... User Unknown\n\n----- Original message -----\n\n{SENT}", sender="mailer-daemon@googlemail.com", subject="Delivery Status Notification (Failure)"), "hard"),
+    Shape("fields in the text", mail(f"An error occurred while trying to deliver the mail to the following recipients:\n{ADA}\n\nTechnical report:\n\nReporting-MTA: dns; mx.shop.example\nAction: failed\nFinal-Recipient: rfc822; {ADA}\nDiagnostic-Code: smtp; 550 5.1.1 User Unknown\nStatus: 5.1.1\n"), "hard"),
+    Shape("wrong boundary", dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown")).replace(b'boundary="BB"', b'boundary="CC"'), "hard"),
+    Shape("two blank lines", dsn("\n\n" + recipient("5.1.1", "smtp; 550 5.1.1 User unknown")), "hard"),
     # --- blocked: the sender or the message was refused
     Shape("spamhaus", postfix("5.7.1", "554 5.7.1 Service unavailable; Client host [192.0.2.7] blocked using zen.spamhaus.org"), "blocked"),
     Shape("outlook.com block list", dsn(recipient("5.7.1", "smtp;550 5.7.1 Unfortunately, messages from [192.0.2.7] weren't sent. Please contact your Internet service provider since part of their network is on our block list (S3150).")), "blocked"),
@@ -225,6 +235,7 @@ SHAPES = (
     Shape("exim retry time", exim("retry timeout exceeded"), "soft"),
     Shape("exim delay", exim("host mx.firm.example [192.0.2.25]: 451 4.3.0 Temporary lookup failure", delayed=True), "soft"),
     Shape("sendmail delay", sendmail(reason="451 4.3.0 try later", heading="transient non-fatal errors", transcript=""), "soft"),
+    Shape("dragonfly", mail(f"This is the DragonFly Mail Agent at shop.example.\n\nThere was an error delivering your mail to <{ADA}>.\n\nDNS lookup failure: host firm.example not found\n\nMessage headers follow.\n\n{SENT}", subject="Mail delivery failed"), "soft"),
     Shape("qmail time-out", qmail("Sorry, I wasn't able to establish an SMTP connection. (#4.4.1)\nI'm not going to try again; this message has been in the queue too long."), "soft"),
     Shape("qmail look-up", qmail("CNAME lookup failed temporarily. (#4.4.3)\nI'm not going to try again; this message has been in the queue too long."), "soft"),
     Shape("too large", postfix("5.3.4", "552 5.3.4 Message size exceeds fixed limit"), "soft"),
@@ -235,6 +246,7 @@ SHAPES = (
     Shape("gmail servfail", dsn(recipient("4.4.3", "smtp; DNS Error: DNS type 'mx' lookup of firm.example responded with code SERVFAIL"), sender="mailer-daemon@googlemail.com"), "soft"),
     # --- delivered and complaints
     Shape("delivered", dsn(recipient("2.1.5", "smtp; 250 2.1.5 Ok", action="delivered"), subject="Delivery report"), "delivered"),
+    Shape("deliverable", dsn(recipient("2.1.5", "smtp; 250 2.1.5 Ok", action="deliverable")), "delivered"),
     Shape("relayed", dsn(recipient("2.0.0", action="relayed"), subject="Successful Mail Delivery Report"), "delivered"),
     Shape("expanded", dsn(recipient("2.0.0", action="expanded")), "delivered"),
     Shape("complaint", complaint(f"Original-Rcpt-To: <{ADA}>", f"Arrival-Date: {DATE}"), "complaint"),

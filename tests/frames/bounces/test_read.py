@@ -72,7 +72,7 @@ class TestMailboxes:
         )
         (tmp_path / "picture.png").write_bytes(b"\x89PNG")
         (tmp_path / ".hidden.eml").write_bytes(BOUNCE)
-        with pytest.warns(UserWarning, match=r"1 of 119 mails and rows could not be read: picture\.png: not a mailbox"):
+        with pytest.warns(UserWarning, match=r"1 of \d+ mails and rows could not be read: picture\.png: not a mailbox"):
             found = mv.read_bounces(tmp_path)
         assert final(rows_of(found)) == [*final(EXPECTED), ("bo@firm.example", "hard"), *[(ADA, "hard")] * 2]
 

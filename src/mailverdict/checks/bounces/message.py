@@ -48,6 +48,10 @@ BOUNCE_SUBJECT = re.compile(
     r"|onbestelbaar|mancato recapito",
     re.IGNORECASE,
 )
+# A delivery report in plain text, or in a part that broken MIME hides.
+INLINE_FIELDS = re.compile(
+    r"^(?:reporting-mta|final-recipient|original-recipient|action): ", re.IGNORECASE | re.MULTILINE
+)
 AUTO_REPLY = re.compile(
     r"out of (?:the )?office|automatic reply|auto-?reply|autoreply|auto:|abwesen|automatische antwort|on vacation"
     r"|absence|reponse automatique|r.ponse automatique|respuesta autom|risposta automatica|resposta autom|afwezig",
@@ -116,11 +120,14 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     parts = list(own_parts(message))
     status = [part for part in parts if part.get_content_type() in STATUS_TYPES]
     feedback = [part for part in parts if part.get_content_type() == FEEDBACK_TYPE]
-    texts = [decode_part(part) for part in parts if part.get_content_type() == "text/plain"]
+    # A multipart that is still one text here has a wrong boundary, or none.
+    texts = [
+        decode_part(p) for p in parts if p.get_content_type() == "text/plain" or p.get_content_maintype() == "multipart"
+    ]
     returned = read_returned(parts, texts)
     at = date_of(message.get("Date"))
     if status:
-        return read_status_parts(message, status, texts, returned, at)
+        return read_status(message, [decode_part(part) for part in status], texts, returned, at)
     if feedback:
         return read_feedback(feedback, returned, at)
     if returned.complainant is not None:
@@ -181,14 +188,14 @@ def header_text(value: object) -> str:
 # --- RFC 3464 -----------------------------------------------------------------------------------------------------
 
 
-def read_status_parts(
-    message: Message, parts: list[Message], texts: list[str], returned: ReturnedMail, at: datetime | None
+def read_status(
+    message: Message, fields: list[str], texts: list[str], returned: ReturnedMail, at: datetime | None
 ) -> MailReading:
-    """The recipients of a delivery status notification."""
+    """The recipients of a delivery status notification; `texts` is what it says to people."""
     reading = MailReading()
     notices = {identity(each.address).lower(): each for text in texts for each in find_notices(text)}
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
-    groups = [group for part in parts for group in recipient_groups(decode_part(part))][: MAX_REPORTS + 1]
+    groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
     if len(groups) > MAX_REPORTS:
         reading.problems.append(f"more than {MAX_REPORTS:,} recipients: the rest was not read")
     for group in groups[:MAX_REPORTS]:
@@ -205,7 +212,7 @@ def read_status_parts(
 def recipient_groups(text: str) -> list[dict[str, str]]:
     """The fields of each recipient, by lower-case name (RFC 3464 2.3); blank lines between fields are tolerated."""
     groups: list[dict[str, str]] = []
-    for block in re.split(r"\n[ \t]*\n", text.strip("\n")):
+    for block in re.split(r"\n(?:[ \t]*\n)+", text.strip("\n")):
         fields = [
             (n.strip().lower(), clean_text(str(v))) for n, v in HeaderParser(policy=compat32).parsestr(block).items()
         ]
@@ -241,7 +248,7 @@ def judge_group(
     if not diagnostic and notice is not None and (status is None or status.endswith(".0.0")):
         diagnostic = notice.text
     when = date_of(group.get("last-attempt-date")) or at or date_of(group.get("arrival-date"))
-    if action in DELIVERED or (not action and (status or "").startswith("2")):
+    if action in DELIVERED or (action not in ("failed", "delayed") and (status or "").startswith("2")):
         found = Judgement(Outcome.DELIVERED, None)
     else:
         found = judge(status, diagnostic)
@@ -302,6 +309,9 @@ def read_notice_text(message: Message, texts: list[str], returned: ReturnedMail,
     is_bounce = bool(failed or BOUNCE_SENDER.search(sender) or BOUNCE_SUBJECT.search(subject))
     if not is_bounce or (AUTO_REPLY.search(subject) and not failed):
         return MailReading(is_other=True)
+    inline = [text[match.start() :] for text in texts if (match := INLINE_FIELDS.search(text))]
+    if inline and not (reading := read_status(message, inline, [], returned, at)).problems:
+        return reading
     found = [notice for text in texts for notice in find_notices(text, failed)]
     if not found:
         kind = message.get_content_type()

@@ -1,7 +1,7 @@
 """Bounces in plain text: recipients and reasons where a known mail system's form allows them to be read surely.
 
-Forms: qmail's QSBMF and those like it, Exim, Sendmail, Exchange, Domino, IMail, Zoho, the old form of Gmail, and one
-recipient with one reply.
+Forms: qmail's QSBMF and those like it, Exim, Sendmail, Exchange, Notes and Domino, IMail, Zoho, DragonFly, the old form
+of Gmail, and one recipient with one reply.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ORIGINAL = re.compile(
     r"^(?:-{2,}[ >]*(?:below this line|enclosed|undelivered message follows|returned mail follows).*"
     r"|-{3,} ?this is (?:a|the) copy of (?:the|your) .*"
     r"|[ \t]*-{3,} ?(?:original message|unsent message|returned message|the original message|the header of).*"
-    r"|[ \t]*(?:below is a copy of the original message|original message follows|original message headers).*"
+    r"|[ \t]*(?:below is a copy of the original message|original message (?:follows|headers)|message headers follow).*"
     r"|urspr.ngliche nachrichtenkopfzeilen:.*|received: ?from .*)$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -61,6 +61,8 @@ SENDMAIL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 SENDMAIL_ROW = re.compile(rf"^[ \t]*\"?<?({ADDRESS})>?\"?[ \t]*(?:\(.*\)[ \t]*)?$", re.MULTILINE)
+# 550 <ada@firm.example>... User unknown
+TRANSCRIPT_ROW = re.compile(rf"^([45]\d\d) <?({ADDRESS})>?\.\.\. (.*)$", re.MULTILINE)
 SENDMAIL_REASON = re.compile(r"^[ \t]*\(reason: (.*)\)", re.MULTILINE)
 #       ada@firm.example on 3/5/2026 10:12
 #             The e-mail account does not exist. <mx.firm.example #5.1.1 smtp;550 5.1.1 User unknown>
@@ -89,6 +91,14 @@ GMAIL = re.compile(
     rf"^ *({ADDRESS})[ \t]*\n\s*Technical details of (permanent|temporary) failure:([\s\S]{{1,{MAX_REASON}}})",
     re.MULTILINE,
 )
+# ------- Failure Reasons  --------
+# User not listed in public Name & Address Book
+# ada@firm.example
+NOTES = re.compile(rf"^-+ Failure Reasons +-+\n\s*(\S.*)\n({ADDRESS})[ \t]*$", re.MULTILINE)
+# There was an error delivering your mail to <ada@firm.example>.
+DRAGONFLY = re.compile(
+    rf"^There was an error delivering your mail to <({ADDRESS})>\.\s*\n([\s\S]{{1,{MAX_REASON}}})", re.MULTILINE
+)
 REPLY_LINE = re.compile(r"(?:^|[\s:;<#'\"(])([45]\d\d[ -](?:#?[245]\.\d{1,3}\.\d{1,3}|\D).*)", re.MULTILINE)
 
 
@@ -100,7 +110,7 @@ def find_notices(text: str, failed: Sequence[str] = ()) -> list[Notice]:
     """
     # Short lines keep the search linear in the length of the text.
     body = "\n".join(line[:MAX_LINE] for line in cut_original(text[:MAX_TEXT])[0].split("\n"))
-    for form in (read_sendmail, read_qsbmf, read_exim, read_exchange, read_one_line, read_gmail):
+    for form in (read_sendmail, read_qsbmf, read_exim, read_exchange, read_one_line, read_gmail, read_others):
         if found := list(form(body)):
             return with_delay(found, body)[:MAX_NOTICES]
     return with_delay(read_single(body, failed), body)
@@ -141,6 +151,9 @@ def read_sendmail(body: str) -> Iterator[Notice]:
         return
     section, _, transcript = body[start.end() :].partition("Transcript of session follows")
     rows = list(SENDMAIL_ROW.finditer(section))
+    if not rows:
+        for match in TRANSCRIPT_ROW.finditer(section):
+            yield Notice(match[2], f"{match[1]} {match[3]}")
     for row, after in zip(rows, [*(each.start() for each in rows[1:]), *[len(section)] * bool(rows)], strict=True):
         given = SENDMAIL_REASON.search(section, row.end(), after)
         reason = given[1] if given else transcript_reply(transcript or section, row[1], is_only=len(rows) == 1)
@@ -173,6 +186,13 @@ def read_one_line(body: str) -> Iterator[Notice]:
 def read_gmail(body: str) -> Iterator[Notice]:
     for match in GMAIL.finditer(body):
         yield Notice(match[1], match[3].strip(), is_delay=match[2] == "temporary")
+
+
+def read_others(body: str) -> Iterator[Notice]:
+    for match in NOTES.finditer(body):
+        yield Notice(match[2], match[1].strip())
+    for match in DRAGONFLY.finditer(body):
+        yield Notice(match[1], match[2].strip().split("\n\n", 1)[0])
 
 
 def read_single(body: str, failed: Sequence[str]) -> list[Notice]:
