@@ -82,6 +82,10 @@ OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
         (Reason.MAILBOX_NOT_FOUND, r"unroute?able address"),
     )
 )
+ABOUT_SENDER = re.compile(
+    r"\bsend(?:er|ing)\b|\bmail ?from\b|\bhelo\b|\behlo\b|\bclient\b|return[- ]path|originator|\byour (?!message|mail)",
+    re.IGNORECASE,
+)
 WITHOUT_CODE = re.compile(r"^smtp error from remote server after .{1,200}?(?=5\.\d\.\d )", re.IGNORECASE)  # GMX
 NESTED = re.compile(r"remote server (?:returned|said)|unknown address error|-> ?5\d\d", re.IGNORECASE)
 REPEATED_CODE = re.compile(r" [245]\d\d-[245]\.\d{1,3}\.\d{1,3} ")
@@ -149,7 +153,9 @@ def judge_statement(status: str | None, text: str) -> Judgement:
 
 
 def find_statement(text: str) -> Reason | None:
-    return next((reason for reason, pattern in OWN_STATEMENTS if pattern.search(text)), None)
+    """The cause in the words of a mail system; a domain that is missing must not be that of the sender."""
+    found = next((reason for reason, pattern in OWN_STATEMENTS if pattern.search(text)), None)
+    return None if found is Reason.NO_MX_RECORD and ABOUT_SENDER.search(text) else found
 
 
 def conclude(found: Classification, status: str | None) -> Judgement:

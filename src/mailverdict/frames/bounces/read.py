@@ -113,7 +113,8 @@ def read_bounces(
     Uses no network and changes nothing in the mailbox. Mails are read by RFC 3464 and RFC 6533
     (delivery status notifications), RFC 5965 (complaints) and by the plain-text forms of known mail
     systems; answers of people, receipts and out-of-office notes are not counted. Diagnostic texts
-    are judged by the same rules as SMTP replies.
+    are judged by the same rules as SMTP replies. Of each mail the first 512 KiB are read, which hold
+    the report; one that is cut is among those that could not be read.
 
     Parameters
     ----------
@@ -143,7 +144,8 @@ def read_bounces(
         *hard*: the mailbox or domain does not exist, or is disabled. *blocked*: the sender or the
         message was refused, by a block list, a policy, spam filter or authentication; this says
         nothing about the address. *soft*: full, greylisted, timed out, or refused without a cause.
-        A notice of delay is *soft*, and left out if a final report on the same mail follows.
+        A notice of delay is *soft*, and left out if a final report on the same mail follows. A mail
+        that bounced at a mailbox of another name, behind a forward or a list, is *soft*, too.
 
         For pandas, ``attrs["bounces"]`` counts what was read, what is not about a delivery, and lists
         what could not be read.
