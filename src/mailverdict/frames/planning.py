@@ -133,6 +133,7 @@ def plan(
         held=held,
         quota=None if checked.settings.offline else ask_quota(options.get("backend")),
         limit=0 if checked.settings.offline else checked.settings.limit,
+        repeats=getattr(checked.backend, "max_repeats", 0),
     )
 
 

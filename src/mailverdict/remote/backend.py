@@ -38,7 +38,7 @@ from .api import (
     rows_table,
     success_of,
 )
-from .bulk import Submission
+from .bulk import MAX_REPEATS, Submission
 from .client import Client, check_headers, parse_base_url
 from .pace import QUEUED_FOR, FixedPace, Pace, SentBatch, check_pace
 from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, follow_job, poll_request, read_poll
@@ -54,6 +54,7 @@ MAX_PARALLEL = 100  # polls
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
 MIN_PAUSE = 0.02  # seconds between looks at the pace
+LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
 MAX_SLEEP = 60.0  # seconds between looks at the pace while there is nothing to poll
 REFUSALS = {str(reason): reason for reason in (Reason.RATE_LIMITED, Reason.THROTTLED)}
 MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
@@ -130,7 +131,7 @@ class RemoteBackend:
         self.pace = check_pace(pace)
         if not isinstance(ask_again, bool):
             raise SettingsError(f"ask_again={ask_again!r}: give True or False")
-        self.ask_again = ask_again
+        self.ask_again, self.max_repeats = ask_again, MAX_REPEATS if ask_again else 0
         self.known_pace: KnownPace | None = None
         self.poll = check_schedule(poll)
         self.max_parallel_polls = check_parallel(max_parallel_polls)
@@ -456,7 +457,7 @@ class EventStream:
     def allowance(self) -> int:
         """How many addresses the pace allows now."""
         submission = self.submission
-        return self.pace.allowance(self.clock(), len(submission.next_queue), is_last_chance=submission.is_last_chance)
+        return self.pace.allowance(self.clock(), submission.next_count, is_last_chance=submission.is_last_chance)
 
     def follow(self, jobs: Sequence[Job], sent: SentBatch | None = None) -> None:
         """Poll jobs from now on, with staggered first polls; the last jobs of a batch first.
@@ -550,8 +551,10 @@ class EventStream:
         wait = max(0.0, self.next_due() - self.clock()) if has_room else None
         if self.has_room():
             now = self.clock()
-            pause = self.pace.next_time(now, len(self.submission.next_queue)) - now
-            pause = 0.0 if self.may_submit() else max(pause, MIN_PAUSE)
+            pause = self.pace.next_time(now, self.submission.next_count) - now
+            pause = (
+                0.0 if self.may_submit() else max(pause, LONG_PAUSE if self.submission.is_last_chance else MIN_PAUSE)
+            )
             wait = pause if wait is None else min(wait, pause)
             if not self.polls and not self.queue:
                 await asyncio.sleep(min(wait, MAX_SLEEP))

@@ -11,7 +11,7 @@ are not sent again by this run.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
@@ -37,6 +37,7 @@ from .api import (
 
 __all__ = [
     "GRACE",
+    "MAX_REPEATS",
     "RESUBMISSIONS",
     "Submission",
     "batch_size",
@@ -99,7 +100,14 @@ class Submission:
     @property
     def is_last_chance(self) -> bool:
         """Whether the next address is not submitted again if it is refused once more."""
-        return not self.left and self.refusals.get(self.refused[0], 0) >= MAX_REPEATS
+        return not self.left and bool(self.refused) and self.refusals[self.refused[0]] >= MAX_REPEATS
+
+    @property
+    def next_count(self) -> int:
+        """How many addresses the next batch may have; those at their last chance have batches of their own."""
+        if self.left or self.is_last_chance:
+            return len(self.next_queue)
+        return bisect_left(self.refused, MAX_REPEATS, key=lambda each: self.refusals[each])
 
     def ask_again(self, email: str) -> bool:
         """Submit a refused address again, if that was not done `MAX_REPEATS` times."""
@@ -117,7 +125,7 @@ class Submission:
         """
         quota = yield from request_quota()
         max_batch = self.max_batch if self.next_max_batch is None else self.next_max_batch
-        size = batch_size(len(self.next_queue), quota.remaining, max_batch)
+        size = batch_size(self.next_count, quota.remaining, max_batch)
         self.next_max_batch = None
         if size == 0:
             yield from self.defer_rest("quota", "the quota is used up")

@@ -44,6 +44,7 @@ USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it i
 MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
 MAX_FIELD = 1_000  # characters of a header field that are read
 MAX_RESET = 900  # seconds; a limit that is reset later is a quota, which is read from the service
+LAST_WAIT = 1.2  # times the longest wait so far, before an address is risked that is not submitted again
 MIN_RATE = 0.01  # addresses a second
 
 
@@ -72,7 +73,7 @@ class Advertised:
     remaining: int
     reset: float  # seconds
     quota: int | None = None
-    window: float | None = None  # seconds
+    counts_addresses: bool | None = None  # whether the unit is an address; None: the service does not say
 
 
 @dataclass(slots=True)
@@ -82,19 +83,18 @@ class AdvertisedLimit:
     counts_addresses: bool | None = None
     last: Advertised | None = None
     sent_since: int = 0
-    used_since: int = 0
     seen_at: float = 0.0
 
     def read(self, fields: Advertised, now: float) -> None:
         """Compare with the last reading: a limit of addresses falls by what was sent in between."""
-        if self.last is not None and self.sent_since > 1:
+        if fields.counts_addresses is not None:
+            self.counts_addresses = fields.counts_addresses
+        elif self.last is not None and self.sent_since > 1:
             fell = self.last.remaining - fields.remaining
             if fell >= self.sent_since * 0.5:
                 self.counts_addresses = True
             elif fell >= 0 and self.counts_addresses is None and now - self.seen_at < 1.0:
                 self.counts_addresses = False
-        if self.last is None and fields.quota is not None and self.sent_since > 1:
-            self.counts_addresses = fields.quota - fields.remaining >= self.sent_since or None
         self.last, self.seen_at, self.sent_since = fields, now, 0
 
     def room(self, now: float) -> float:
@@ -137,7 +137,9 @@ class Pace:
     blocked_at: float | None = None  # since when nothing but trials is sent
     trial_at: float = 0.0
     trials_open: int = 0
-    max_batch: int = BULK_LIMIT
+    sent_at: float = 0.0
+    longest_block: float = 0.0  # seconds until a trial passed, at most
+    largest_passed: float = 1.0  # size of a batch since then
     advertised: AdvertisedLimit = field(default_factory=AdvertisedLimit)
     changed: bool = False
 
@@ -159,7 +161,10 @@ class Pace:
             self.start(now)
         if self.blocked_at is not None:
             size = 1 if is_last_chance else self.trial_size
-            return min(size, left) if not self.trials_open and now >= self.trial_at else 0
+            ready_at = max(self.trial_at, self.blocked_at + LAST_WAIT * self.longest_block * is_last_chance)
+            return min(size, left) if not self.trials_open and now >= ready_at else 0
+        if is_last_chance:
+            return min(left, self.safe_size(now))
         self.earn(now)
         size = self.batch_size(now, left)
         room = int(self.open_limit(now) - self.outstanding)
@@ -168,14 +173,23 @@ class Pace:
         size = min(size, room)
         return size if self.advertised.room(now) >= size else min(size, int(self.advertised.room(now)))
 
+    def safe_size(self, now: float) -> int:
+        """How many addresses pass as certainly as can be: half the pace, and every outcome before is known."""
+        if self.outstanding or not self.anchor:
+            return 0 if self.outstanding else self.trial_size
+        rate = self.limit or self.trial_size / self.delay
+        earned = rate / 2 * (now - max(self.sent_at, self.anchor))
+        wanted = max(1.0, min(rate * self.delay, self.largest_passed))
+        return min(BULK_LIMIT, int(min(earned, wanted))) if earned >= wanted / 2 else 0
+
     @property
     def trial_size(self) -> int:
         """Addresses of a trial."""
-        return max(1, min(TRIAL, self.total // 200, self.max_batch))
+        return max(1, min(TRIAL, self.total // 200))
 
     def batch_size(self, now: float, left: int) -> int:
         """Size of the next batch."""
-        wanted = self.max_batch if self.limit is None else min(self.max_batch, int(self.rate(now) * BATCH_SECONDS))
+        wanted = BULK_LIMIT if self.limit is None else int(self.rate(now) * BATCH_SECONDS)
         return min(left, max(1, min(BULK_LIMIT, wanted, int(self.open_limit(now)))))
 
     def open_limit(self, now: float) -> float:
@@ -233,6 +247,7 @@ class Pace:
     def on_sent(self, now: float, size: int) -> SentBatch:
         """Jobs were accepted."""
         sent = SentBatch(now, size, self.epoch, is_trial=self.blocked_at is not None)
+        self.sent_at = now
         self.outstanding += size
         self.credit -= size
         self.advertised.sent_since += size
@@ -287,6 +302,8 @@ class Pace:
             if not sent.refused:
                 self.resume(now)
         elif sent.epoch == self.epoch and not sent.refused:
+            if self.epoch:
+                self.largest_passed = max(self.largest_passed, float(sent.size))
             most = MAX_WINDOW
             if self.limit is None and not (self.known and self.known.limit is None):
                 most = max(MIN_AT_RISK, self.total * SHARE_AT_RISK)
@@ -317,7 +334,10 @@ class Pace:
         """A trial has passed: estimate the limit, and go on a little below it."""
         if any(sent.refused for sent in self.history):
             self.estimate()
+        if self.blocked_at is not None:
+            self.longest_block = max(self.longest_block, now - self.blocked_at)
         self.blocked_at = None
+        self.largest_passed = 1.0
         self.epoch += 1
         self.increase_since = self.credit_at = now
         self.slow_start_until = self.window / 2
@@ -423,36 +443,38 @@ def read_advertised(headers: Mapping[str, str]) -> Advertised | None:
     ``RateLimit-Limit``, ``-Remaining`` and ``-Reset``, also with ``X-`` before.
 
     >>> read_advertised({"RateLimit": '"burst";r=8;t=1, "daily";r=4998;t=69076'})
-    Advertised(remaining=8, reset=1.0, quota=None, window=None)
+    Advertised(remaining=8, reset=1.0, quota=None, counts_addresses=None)
     """
     fields = {name.lower(): str(value)[:MAX_FIELD] for name, value in headers.items()}
     policies = dict(read_items(fields.get("ratelimit-policy", "")))
-    found = []
     if "=" in (text := fields.get("ratelimit", "")).partition(";")[0]:  # the form of drafts 5 to 7: one list
         fields["ratelimit"] = text.replace(",", ";")
+    found: list[tuple[int | None, int | None, int | None, bool | None]] = []
     for name, params in read_items(fields.get("ratelimit", "")):
-        remaining, reset = params.get("r", params.get("remaining")), params.get("t", params.get("reset"))
+        remaining, reset = (
+            read_number(params.get("r") or params.get("remaining", "")),
+            read_number(params.get("t") or params.get("reset", "")),
+        )
         policy = policies.get(name, {})
-        found.append((remaining, reset, policy.get("q", params.get("limit")), policy.get("w")))
+        unit = policy.get("qu", "").strip('"')
+        found.append((remaining, reset, read_number(policy.get("q", "")), unit == "addresses" if unit else None))
     for prefix in ("ratelimit-", "x-ratelimit-"):
-        texts = (fields.get(prefix + name, "") for name in ("remaining", "reset", "limit"))
-        remaining, reset, limit = (read_number(text) for text in texts)
+        remaining, reset, limit = (read_number(fields.get(prefix + key, "")) for key in ("remaining", "reset", "limit"))
         found.append((remaining, reset, limit, None))
     known = [
-        Advertised(remaining, float(reset), quota, None if window is None else float(window))
-        for remaining, reset, quota, window in found
+        Advertised(remaining, float(reset), quota, counts_addresses)
+        for remaining, reset, quota, counts_addresses in found
         if remaining is not None and reset is not None and reset <= MAX_RESET
     ]
     return min(known, key=lambda each: each.remaining, default=None)
 
 
-def read_items(text: str) -> Iterator[tuple[str, dict[str, int]]]:
-    """The items of a structured field (RFC 9651), with those of their parameters that are whole numbers."""
+def read_items(text: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The items of a structured field (RFC 9651) and their parameters, as texts."""
     for item in re.split(r',(?=(?:[^"]*"[^"]*")*[^"]*$)', text):
         name, *params = (part.strip() for part in item.split(";"))
         pairs = (param.partition("=") for param in [*params, name])
-        numbers = {key.strip().lower(): read_number(value) for key, _, value in pairs}
-        yield name.strip('"'), {key: number for key, number in numbers.items() if number is not None}
+        yield name.strip('"'), {key.strip().lower(): value.strip() for key, _, value in pairs}
 
 
 def read_number(text: str) -> int | None:

@@ -61,6 +61,9 @@ class Plan:
     days : int or None
         Days on which something is submitted until all is done; None without a quota, or with one
         that never allows it.
+    most_units : int or None
+        Units of quota that this can cost at most: addresses that the service's limiter refuses are
+        submitted again, twice at most. None without a quota. Not in the printed table.
 
     Examples
     --------
@@ -83,12 +86,14 @@ class Plan:
     daily_limit: int | None
     remaining: int | None
     days: int | None
+    most_units: int | None = None
 
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         if self.daily_limit is None:
             values = {name: value for name, value in values.items() if name not in QUOTA_LINES}
+        values.pop("most_units", None)
         if not self.held:
             del values["held"]
         return [(LABELS[name], "never" if value is None else f"{value:,}") for name, value in values.items()]
@@ -126,6 +131,7 @@ def plan_run(
     quota: Quota | None = None,
     limit: int | None = None,
     max_batch: int = BATCH,
+    repeats: int = 0,
 ) -> Plan:
     """Calculate a plan from counts; a `SettingsError` if they contradict each other."""
     counts = {"rows": rows, "missing": missing, "malformed": malformed, "unique": unique}
@@ -142,6 +148,7 @@ def plan_run(
         daily_limit=None if quota is None else quota.daily_limit,
         remaining=None if quota is None else quota.remaining,
         days=None if quota is None or days is None else sum(times for _, times in days),
+        most_units=None if quota is None else to_submit * (1 + repeats),
     )
 
 

@@ -1,0 +1,206 @@
+"""The pace as arithmetic, and against simulated services in virtual time."""
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from benchmarks.pace import KINDS, Case, Limiter, measure, random_case
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mailverdict.errors import SettingsError
+from mailverdict.remote.backend import RemoteBackend
+from mailverdict.remote.pace import Advertised, FixedPace, Pace, SentBatch, read_advertised
+from tests.doubles.remote import URL
+
+
+def send(pace: Pace, now: float, left: int = 10_000) -> list[SentBatch]:
+    """Send as long as the pace allows it."""
+    sent = []
+    while size := pace.allowance(now, left):
+        sent.append(pace.on_sent(now, size))
+    return sent
+
+
+def report(times: int, tell: Callable[[SentBatch, float], None], sent: SentBatch, now: float) -> None:
+    for _ in range(times):
+        tell(sent, now)
+
+
+def test_it_begins_with_one_batch_and_doubles_while_nothing_is_refused() -> None:
+    pace, now, sizes = Pace(100_000), 0.0, []
+    for _ in range(6):
+        batches = send(pace, now)
+        sizes.append(sum(batch.size for batch in batches))
+        now += 2.0
+        for batch in batches:
+            report(10, pace.on_passed, batch, now)
+    assert sizes == [100, 200, 400, 800, 1_600, 2_000]
+    assert pace.speed(now) is None
+
+
+def test_a_part_of_the_list_is_at_risk_while_the_limit_is_not_known() -> None:
+    pace, now, most = Pace(1_000), 0.0, 0
+    for _ in range(8):
+        batches = send(pace, now)
+        most = max(most, pace.outstanding)
+        now += 2.0
+        for batch in batches:
+            report(10, pace.on_passed, batch, now)
+    assert most == 250
+
+
+def test_after_a_refusal_only_a_trial_is_sent_and_the_next_waits_longer_each_time() -> None:
+    pace, now = Pace(1_000), 0.0
+    (first,) = send(pace, now)
+    now += 2.0
+    pace.on_refused(first, now)
+    waits = []
+    for _ in range(6):
+        (trial,) = send(pace, now)
+        assert trial.is_trial
+        assert trial.size == 5
+        assert pace.next_time(now, 900) == math.inf, "its outcome is awaited"
+        now += 2.0
+        pace.on_refused(trial, now)
+        waits.append(pace.next_time(now, 900) - now)
+        now += waits[-1]
+    assert waits == sorted(waits)
+    assert waits[-1] > 2 * waits[0]
+    assert pace.speed(now) == 0.0
+
+
+def test_refusals_of_batches_sent_before_a_decrease_decrease_no_further() -> None:
+    pace, now = Pace(100_000), 0.0
+    (first,) = send(pace, now)
+    report(10, pace.on_passed, first, 2.0)
+    old, other = send(pace, 2.0)
+    pace.on_refused(old, 4.0)
+    (trial,) = send(pace, 4.0)
+    report(5, pace.on_passed, trial, 6.0)
+    assert pace.blocked_at is None
+    pace.on_refused(other, 6.1)
+    assert pace.blocked_at is None
+
+
+def test_the_limit_is_what_passes_between_two_refusals() -> None:
+    pace, now = Pace(5_000), 0.0
+    limiter, pending = Limiter(20, 200), []
+    while now < 120:
+        pending.extend((now + 2.0, batch, limiter.grant(now, batch.size)) for batch in send(pace, now))
+        now = round(now + 0.25, 2)
+        for _, batch, granted in [each for each in pending if each[0] <= now]:
+            report(batch.size - granted, pace.on_refused, batch, now)
+            report(granted, pace.on_passed, batch, now)
+        pending = [each for each in pending if each[0] > now]
+    assert pace.limit == pytest.approx(20, rel=0.2)
+
+
+def test_what_is_known_of_a_service_is_where_the_next_run_begins() -> None:
+    limited = Pace(5_000, known=Pace(1_000, limit=20.0).known_pace(1_000.0))
+    assert next(batch.size for batch in send(limited, 1_100.0)) == 18
+    free = Pace(5_000, known=Pace(1_000, window=1_600.0).known_pace(1_000.0))
+    assert sum(batch.size for batch in send(free, 1_100.0)) == 1_600
+    old = Pace(5_000, known=Pace(1_000, window=1_600.0).known_pace(1_000.0))
+    assert sum(batch.size for batch in send(old, 1_000.0 + 30 * 86_400)) == 100
+
+
+def test_status_429_waits_as_long_as_the_service_asks() -> None:
+    pace = Pace(1_000)
+    assert pace.allowance(0.0, 500) == 100
+    pace.on_limited(0.0, 7.0)
+    assert pace.allowance(6.9, 500) == 0
+    assert pace.next_time(6.9, 500) == 7.0
+    assert pace.allowance(7.0, 500) == 5
+
+
+def test_a_limit_of_addresses_that_is_announced_is_kept() -> None:
+    pace = Pace(1_000)
+    pace.allowance(0.0, 500)
+    pace.on_advertised(Advertised(30, 10.0, 100, counts_addresses=True), 0.0)
+    assert pace.allowance(0.0, 500) == 30
+    pace.on_sent(0.0, 30)
+    assert pace.allowance(0.1, 500) == 0
+    assert pace.next_time(0.1, 500) == 10.0
+
+
+def test_a_limit_of_requests_only_counts_when_it_is_used_up() -> None:
+    pace = Pace(1_000)
+    pace.allowance(0.0, 500)
+    pace.on_advertised(Advertised(30, 10.0, 100, counts_addresses=False), 0.0)
+    assert pace.allowance(0.0, 500) == 100
+    pace.on_advertised(Advertised(0, 10.0, 100, counts_addresses=False), 0.0)
+    assert pace.allowance(0.0, 500) == 0
+
+
+@pytest.mark.parametrize(
+    ("headers", "remaining", "reset"),
+    [
+        ({"RateLimit": '"default";r=50;t=30', "RateLimit-Policy": '"default";q=100;w=60'}, 50, 30.0),
+        ({"ratelimit": '"daily";r=4;t=50000, "burst";r=8;t=1'}, 8, 1.0),
+        ({"RateLimit": '"a;b,c";r=1;t=2'}, 1, 2.0),
+        ({"RateLimit": "limit=100, remaining=50, reset=30"}, 50, 30.0),
+        ({"RateLimit-Limit": "100, 100;w=60", "RateLimit-Remaining": "5", "RateLimit-Reset": "9"}, 5, 9.0),
+        ({"X-RateLimit-Remaining": "5", "X-RateLimit-Reset": "9"}, 5, 9.0),
+    ],
+)
+def test_header_fields_are_read_in_every_form(headers: dict[str, str], remaining: int, reset: float) -> None:
+    found = read_advertised(headers)
+    assert found is not None
+    assert (found.remaining, found.reset) == (remaining, reset)
+
+
+def test_the_unit_is_that_of_the_policy() -> None:
+    fields = {"RateLimit": '"burst";r=8;t=1', "RateLimit-Policy": '"burst";q=10;w=1;qu="addresses"'}
+    assert read_advertised(fields) == Advertised(8, 1.0, 10, counts_addresses=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", ";;;", '"default"', '"default";r=1', '"d";r=-1;t=5', '"d";r=1.5;t=5', '"d";r=1;t=99999999999', '"', "="],
+)
+def test_header_fields_that_make_no_sense_are_ignored(text: str) -> None:
+    assert read_advertised({"RateLimit": text, "RateLimit-Policy": text, "X-RateLimit-Remaining": text}) is None
+
+
+@given(st.dictionaries(st.sampled_from(["RateLimit", "RateLimit-Policy", "X-RateLimit-Reset"]), st.text()))
+def test_header_fields_never_raise(headers: dict[str, str]) -> None:
+    read_advertised(headers)
+
+
+@pytest.mark.parametrize("pace", [0, -1, math.inf, math.nan, True, "fast", [5]])
+def test_a_pace_that_cannot_work_is_refused(pace: Any) -> None:
+    with pytest.raises(SettingsError, match="pace="):
+        RemoteBackend(URL, pace=pace)
+
+
+def test_ask_again_is_true_or_false() -> None:
+    with pytest.raises(SettingsError, match="ask_again=2"):
+        RemoteBackend(URL, ask_again=2)  # type: ignore[arg-type]
+
+
+def test_a_fixed_pace_is_kept_whatever_is_refused() -> None:
+    pace, sent, now = FixedPace(20.0), 0, 0.0
+    while now < 10:
+        while size := pace.allowance(now, 1_000):
+            pace.on_sent(now, size)
+            sent += size
+        now = pace.next_time(now, 1_000)
+    assert sent == 200
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("slow queue", "full queue")])
+def test_a_simulated_service_loses_nothing_within_four_times_the_ideal(kind: str) -> None:
+    chance = random.Random(7)
+    case = next(case for case in iter(lambda: random_case(chance), None) if case.kind == kind and case.size < 1_500)
+    result = measure(case, 7)
+    assert (result.lost, result.pending) == (0, 0)
+    assert result.ratio <= 4
+
+
+def test_throttled_addresses_are_asked_again_when_the_queue_has_room() -> None:
+    case = Case("full queue", 300, Limiter(), speed=10.0, queue=60.0)
+    result = measure(case, 7)
+    assert (result.lost, result.pending) == (0, 0)
