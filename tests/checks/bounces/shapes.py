@@ -181,6 +181,7 @@ SHAPES = (
     Shape("rfc 6533", dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to="жук@firm.example", kind="utf-8"), status_type="global-delivery-status"), "hard", "жук@firm.example"),
     Shape("rfc 6533 embedded", dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to=r"\x{436}@firm.example", kind="utf-8")), "hard", "ж@firm.example"),
     Shape("forwarded to the same name", dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to="ada@firm.onmicrosoft.example", original=ADA)), "hard"),
+    Shape("quotes around the name", dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to=ADA, original='"ada"@firm.example')), "hard", '"ada"@firm.example'),
     Shape("lower-case fields, no type", dsn(f"final-recipient: <{ADA}>\naction: failed\nstatus: 5.1.1 (bad destination mailbox address)"), "hard"),
     Shape("address in the copy only", dsn("Action: failed\nStatus: 5.1.1\nDiagnostic-Code: smtp; 550 5.1.1 User unknown"), "hard"),
     Shape("courier", dsn(recipient("5.0.0", f"smtp; 550 User unknown. Invalid user {ADA}", Remote_MTA="dns; mx.firm.example [192.0.2.25]"), subject="NOTICE: mail delivery status."), "hard"),

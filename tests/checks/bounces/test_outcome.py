@@ -61,6 +61,8 @@ CASES = [
     (None, "connect to mx.example[192.0.2.1]:25: Connection refused", Outcome.SOFT, Reason.PORT_CLOSED, "own words"),
     (None, "Sender verify failed: domain does not exist", Outcome.BLOCKED, None, "the domain of the sender"),
     ("5.1.8", "X-Local; Domain of sender address does not exist", Outcome.BLOCKED, None, "the same with a status"),
+    ("5.1.1", "smtp; 550 5.1.1 User unknown (in reply to MAIL FROM command)", Outcome.BLOCKED, None, "the sender"),
+    (None, "after MAIL FROM:<news@shop.example>: 553 5.1.0 does not exist", Outcome.BLOCKED, None, "Exim: the sender"),
     (None, "Helo command rejected: Host not found", Outcome.BLOCKED, None, "the name of the client"),
     (None, "smtp; 550 5.4.4 Invalid domain", Outcome.HARD, Reason.NO_MX_RECORD, "Amazon SES"),
     (None, "smtp; 501 5.0.0 Invalid domain name", Outcome.SOFT, Reason.INCONCLUSIVE, "the HELO name"),

@@ -269,7 +269,8 @@ def judge_group(
 def reaches_another(group: dict[str, str]) -> bool:
     """Whether the mail went on to a mailbox of another name, by forwarding or a list: the first one exists."""
     original, final = find_address(group.get("original-recipient", "")), find_address(group.get("final-recipient", ""))
-    return bool(original and final and original.rpartition("@")[0].lower() != final.rpartition("@")[0].lower())
+    names = {each.rpartition("@")[0].strip('"').lower() for each in (original, final) if each}
+    return len(names) > 1
 
 
 # --- complaints ---------------------------------------------------------------------------------------------------

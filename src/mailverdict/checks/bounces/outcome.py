@@ -82,6 +82,9 @@ OWN_STATEMENTS: tuple[tuple[Reason, re.Pattern[str]], ...] = tuple(
         (Reason.MAILBOX_NOT_FOUND, r"unroute?able address"),
     )
 )
+BEFORE_RCPT = re.compile(
+    r"(?:in reply to|after)(?: pipelined| sending)? (?:mail from|helo|ehlo)|my name was rejected", re.IGNORECASE
+)
 ABOUT_SENDER = re.compile(
     r"\bsend(?:er|ing)\b|\bmail ?from\b|\bhelo\b|\behlo\b|\bclient\b|return[- ]path|originator|\byour (?!message|mail)",
     re.IGNORECASE,
@@ -108,9 +111,14 @@ def judge(status: str | None, diagnostic: str) -> Judgement:
     replies = [reply_at(text, match) for match in REPLY.finditer(text)]
     if not replies:
         return judge_statement(status, text)
-    found = classify(replies[0])
+    # A reply to MAIL or EHLO is about the sender or the client, whatever its text says.
+    phase = "mail" if BEFORE_RCPT.search(text) else "rcpt"
+    found = classify_reply(replies[0], phase=phase)
+    if phase == "mail":
+        return conclude(found, status)
     if is_open(found) and (len(replies) > 1 or NESTED.search(text)):
-        found = next((each for each in map(classify, replies[1:]) if not is_open(each)), found)
+        later = (classify_reply(reply, phase=phase) for reply in replies[1:])
+        found = next((each for each in later if not is_open(each)), found)
     if found.rule == "domain_trouble" or (is_open(found) and replies[0].enhanced_code in PERMANENT_DOMAIN_CODES):
         own = find_statement(text)
         if own is Reason.NO_MX_RECORD:
@@ -123,10 +131,6 @@ def judge(status: str | None, diagnostic: str) -> Judgement:
 
 def reply_at(text: str, match: re.Match[str]) -> Reply:
     return Reply(int(match[1]), match[2], clean_text(text[match.end() :]).strip(" :-"))
-
-
-def classify(reply: Reply) -> Classification:
-    return classify_reply(reply, phase="rcpt")
 
 
 def is_open(found: Classification) -> bool:
@@ -144,7 +148,8 @@ def judge_statement(status: str | None, text: str) -> Judgement:
     if own in (Reason.CONNECTION_DROPPED, Reason.PORT_CLOSED):
         return Judgement(Outcome.SOFT, own)
     code = 550 if is_permanent else 450
-    found = classify(Reply(code, status if status and status != "5.0.0" else None, clean_text(text)))
+    known = status if status and status != "5.0.0" else None
+    found = classify_reply(Reply(code, known, clean_text(text)), phase="rcpt")
     if is_open(found) and status == "5.1.2" and own is None and not text.strip():
         return Judgement(Outcome.HARD, Reason.NO_MX_RECORD)
     if is_open(found) and own is not None:
