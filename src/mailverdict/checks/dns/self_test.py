@@ -43,6 +43,7 @@ WITNESSES = 3  # domains that were seen to have MX records, kept to ask about th
 MANY = 100  # domains with MX records
 ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays unconfirmed
 
+ADDRESSES = ("A", "AAAA")
 DENIALS = (AnswerOutcome.NXDOMAIN, AnswerOutcome.NODATA)
 NEGATIVE = (DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
 FALSIFIABLE = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.IMPLICIT_MX)  # what a resolver that answers falsely may give
@@ -101,22 +102,23 @@ class AnswerWatch:
 
     def note(self, name: str, rdtype: RecordType, answer: DnsAnswer, began: int) -> DnsAnswer:
         """Note an answer; one that consists of false addresses is replaced by NXDOMAIN."""
-        if rdtype not in ("MX", "A", "AAAA") or answer.outcome is AnswerOutcome.UNDETERMINED:
+        if answer.outcome is AnswerOutcome.UNDETERMINED or (rdtype != "MX" and rdtype not in ADDRESSES):
             return answer
-        if self.false_addresses.issuperset(answer.texts) and answer.texts:
+        if answer.texts and self.false_addresses.issuperset(answer.texts):
             shown = ", ".join(answer.texts[:2])
             message = f"the resolver gives {shown} for names that do not exist, so this counts as NXDOMAIN"
             answer = replace(answer, outcome=AnswerOutcome.NXDOMAIN, texts=(), message=message)
         with self._lock:
             self._answers += 1
-            self._unconfirmed.pop(name, None)
-            if rdtype == "MX" and has_exchange(answer):
-                if name not in self.not_proof:
-                    self._witnesses.appendleft(name)
-                    self._proofs += 1
-                    self._confirm(began)
-            else:
+            if self._unconfirmed:
+                self._unconfirmed.pop(name, None)
+            if not has_exchange(answer):
                 self._unconfirmed[name] = self._answers
+            elif name not in self.not_proof:
+                self._witnesses.appendleft(name)
+                self._proofs += 1
+                if self._unconfirmed:
+                    self._confirm(began)
         return answer
 
     def witnesses(self) -> list[str]:
@@ -137,12 +139,13 @@ class AnswerWatch:
 
     def is_open(self, evidence: DomainEvidence) -> bool:
         """Whether the evidence rests on an answer that is not confirmed."""
-        return evidence.outcome in FALSIFIABLE and evidence.domain in self._unconfirmed
+        return evidence.domain in self._unconfirmed and evidence.outcome in FALSIFIABLE
 
 
 def has_exchange(answer: DnsAnswer) -> bool:
     """Whether there is an MX record other than a null MX."""
-    return any(exchange.host for exchange in answer.exchanges)
+    exchanges = answer.exchanges
+    return bool(exchanges) and (bool(exchanges[0].host) or any(exchange.host for exchange in exchanges))
 
 
 def is_denial(answer: DnsAnswer) -> bool:
@@ -284,7 +287,7 @@ class ResolverTest:
         evidence = await self.resolver.observe_domain(domain)
         self._check_known(evidence)
         if self._waits(evidence):
-            await self._confirm([evidence])
+            await self._confirm({0: (evidence, edition)})
         return self._review(evidence, edition)
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
@@ -295,37 +298,50 @@ class ResolverTest:
         if not len(domains):
             return
         await self.require()
-        known = frozenset(self.probes.known)
-        order = [i for i, domain in enumerate(domains) if domain in known]
-        first = known_left = len(order)
-        order += [i for i, domain in enumerate(domains) if domain not in known]
+        order, first = self._known_first(domains)
+        known_left = first
         held: dict[int, tuple[DomainEvidence, int]] = {}  # by position; with the edition in which it was answered
-        wait, due = FIRST_WAIT, math.inf
+        wait, due, found = FIRST_WAIT, math.inf, DnsOutcome.MX
         try:
             async with aclosing(self.resolver.observe_domains([domains[i] for i in order])) as stream:  # type: ignore[type-var]
                 async for at, evidence in stream:
                     known_left -= at < first
-                    self._check_known(evidence)
-                    if self._waits(evidence) or (known_left and evidence.outcome in FALSIFIABLE):
-                        held[order[at]] = evidence, self._edition
-                        due = min(due, self.clock() + wait)
+                    if at >= first and evidence.outcome is found and not self._false_exchanges:
+                        yield order[at], evidence  # most domains: nothing to examine
                     else:
-                        yield order[at], self._review(evidence, self._edition)
+                        self._check_known(evidence)
+                        if self._waits(evidence) or (known_left and evidence.outcome in FALSIFIABLE):
+                            held[order[at]] = evidence, self._edition
+                            due = min(due, self.clock() + wait)
+                        else:
+                            yield order[at], self._review(evidence, self._edition)
                     if known_left or not held:
                         continue
                     if len(held) >= MOST_HELD or self.clock() >= due:
-                        await self._confirm([each for each, _ in held.values()])
+                        await self._confirm(held)
                         wait *= 2
+                    elif self._waits(held[next(iter(held))][0]):
+                        continue
                     for position in self._settled(held):
                         yield position, self._review(*held.pop(position))
                     due = due if held else math.inf
-            await self._confirm([each for each, _ in held.values()])
+            await self._confirm(held)
             while held:
                 position = next(iter(held))
                 yield position, self._review(*held.pop(position))
         finally:
-            if held:  # the caller stopped: these answers must not be used from the cache by a later run
-                self._forget_answers()
+            self._drop(held)
+
+    def _known_first(self, domains: Sequence[str]) -> tuple[list[int], int]:
+        """The positions of the domains with the known ones first, and the number of those."""
+        known = frozenset(self.probes.known)
+        front = [i for i, domain in enumerate(domains) if domain in known]
+        return front + [i for i, domain in enumerate(domains) if domain not in known], len(front)
+
+    def _drop(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> None:
+        """Do not leave answers in the cache that the run ended without confirming."""
+        if held:
+            self.resolver.forget()
 
     def _settled(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> list[int]:
         """The positions at the front of `held` that wait no longer: answers are confirmed in their order."""
@@ -364,18 +380,21 @@ class ResolverTest:
             return f"{self.shown} gives the same exchange for names that do not exist"
         return ""
 
-    async def _confirm(self, held: Sequence[DomainEvidence]) -> None:
+    async def _confirm(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> None:
         """Ask questions that confirm these answers; ResolverError if the resolver has begun to answer falsely."""
         for _ in range(ROUNDS):
-            if not any(map(self._waits, held)):
+            if not self._any_waits(held):
                 return
             result = await self._later.get("", self._run_again)
             if result.error:
-                self._forget_answers()
+                self.resolver.forget()
                 self._first = self._make_cache()
                 raise ResolverError(result.error)
-        if any(map(self._waits, held)):
-            self._forget_answers()
+        if self._any_waits(held):
+            self.resolver.forget()
+
+    def _any_waits(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> bool:
+        return any(self._waits(evidence) for evidence, _ in held.values())
 
     async def _run_again(self) -> ProbeResult:
         """Ask about a known domain, one that had MX records a moment ago, and a name that does not exist."""
@@ -412,10 +431,6 @@ class ResolverTest:
 
     def _random_name(self, parent: str) -> str:
         return f"{''.join(self._randomness.choices(string.ascii_lowercase, k=LABEL_LENGTH))}.{parent}"
-
-    def _forget_answers(self) -> None:
-        """Ask everything anew from now on; answers that are waiting stay unconfirmed."""
-        self.resolver.forget()
 
     def _forget_findings(self) -> None:
         """Begin as for a resolver that was never tested."""
