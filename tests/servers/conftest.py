@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from mailverdict.checks.dns.self_test import load_probes
 from mailverdict.loop import run_sync
 from mailverdict.sandbox.dns import DnsServer, DomainRecords
 from tests.servers import exim, postfix
@@ -36,8 +37,8 @@ class Servers:
 
 
 def zones() -> dict[str, DomainRecords]:
-    """Everything that the DNS of these tests knows."""
-    records: dict[str, DomainRecords] = {}
+    """Everything that the DNS of these tests knows; the domains of the test of a resolver among it, as everywhere."""
+    records = {name: DomainRecords({"MX": ("10 mx.elsewhere.example",)}) for name in load_probes().known}
     for listener in (*postfix.LISTENERS.values(), *exim.LISTENERS.values()):
         records |= records_of(listener)
     for name, address in postfix.HOSTS.items():
