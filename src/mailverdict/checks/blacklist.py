@@ -17,8 +17,7 @@ from typing import Protocol
 
 from ..model.evidence import BlacklistEvidence, DomainEvidence
 from ..model.settings import Blacklist, Network, Zone
-from .dns.answers import AddressAnswer, DnsAnswer, IPAddress, RecordType
-from .dns.cache import AnswerCache
+from .dns.answers import AddressAnswer, AnswerCache, DnsAnswer, IPAddress, RecordType
 
 __all__ = ["BlacklistCheck"]
 

@@ -364,11 +364,11 @@ class LocalSettings:
     resolver: str | None = None
     """``"127.0.0.1:5353"``-like text; None: the system's resolvers."""
     dns_concurrency: int = 1000
-    """DNS queries in flight; one socket carries 250 of them."""
+    """DNS queries in flight at most, to each resolver; fewer while a resolver loses or refuses queries."""
     dns_timeout: float = 3.0
-    """Timeout of one DNS query; a recursive resolver may need seconds."""
+    """Longest timeout of one DNS query; it is shorter for a resolver that answers faster."""
     dns_attempts: int = 3
-    """Queries sent before a name is undetermined; each goes to the next resolver."""
+    """Queries about one name, of which each goes to the next resolver; a column repeats the unanswered at its end."""
     resolver_check: bool = True
     """Whether the resolver is tested before a run, and again before a domain counts as one without mail."""
     smtp_port: int = 25

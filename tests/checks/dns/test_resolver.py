@@ -117,7 +117,7 @@ class TestOutcomes:
             ("parked.example", "the domain has neither an MX record nor an address"),
             ("servfail.example", "MX look-up: SERVFAIL from 127.0.0.1"),
             ("refused.example", "MX look-up: REFUSED from 127.0.0.1"),
-            ("silent.example", "MX look-up: no answer in 1 try of 1.0 s from 127.0.0.1"),
+            ("silent.example", "MX look-up: no answer in 1 s from 127.0.0.1"),
             ("lame.example", "MX look-up: a referral instead of an answer from 127.0.0.1"),
             ("garbage.example", "MX look-up: an unreadable answer from 127.0.0.1"),
             ("loop-a.example", "MX look-up: an endless chain of aliases from 127.0.0.1"),
@@ -300,7 +300,7 @@ class TestCache:
             (DomainRecords(MX.records, ttl=300), 299, 301),
             (DomainRecords(MX.records, ttl=0), 29, 31),
             (DomainRecords(MX.records, ttl=10_000_000), 86_399, 86_401),
-            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), 29, 31),
+            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), 4, 6),
             (DomainRecords({"TXT": ("x",)}, ttl=77), 76, 78),
         ],
         ids=["TTL", "at least 30 s", "at most a day", "failure", "nothing there: TTL of the SOA"],
@@ -369,9 +369,9 @@ class TestFailingServers:
         assert evidence.outcome is DnsOutcome.UNDETERMINED
         assert server.count() == tries
 
-    def test_silence_is_reported_with_tries_and_seconds(self):
+    def test_silence_is_reported_with_its_seconds(self):
         evidence, _ = look_up({"ada.example": DEAD}, "ada.example", dns_timeout=0.05, dns_attempts=3)
-        assert evidence.message == "MX look-up: no answer in 3 tries of 0.05 s from 127.0.0.1"
+        assert evidence.message == "MX look-up: no answer in 0.15 s from 127.0.0.1"
 
     def test_answer_to_a_repeated_question_counts(self):
         """The first try is answered too late for itself, and then answers nothing else."""
@@ -553,7 +553,7 @@ class TestServers:
     def test_every_failed_resolver_is_reported(self):
         broken = {"ada.example": DomainRecords(faults={"*": DnsFault.SERVFAIL})}
         [evidence], counts = self.ask([broken, {"ada.example": DEAD}], ["ada.example"])
-        assert evidence.message == "MX look-up: SERVFAIL from 127.0.0.1; no answer in 0.5 s from 127.0.0.1"
+        assert evidence.message == "MX look-up: SERVFAIL from 127.0.0.1; no answer in 1.5 s from 127.0.0.1"
         assert counts == [1, 2]
 
     def test_attempts_are_bounded_over_all_resolvers(self):

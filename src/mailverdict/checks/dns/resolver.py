@@ -1,26 +1,27 @@
 """The resolver: DNS evidence about domains, addresses of hosts, and single questions, all through one cache.
 
-A question goes from `Resolver` over `AnswerCache` (cache.py) to `DnsClient` (retry.py), whose sockets are in
-sockets.py; wire.py reads the answer. NXDOMAIN, NODATA and *no answer* are three different outcomes: a time-out,
-SERVFAIL or REFUSED is about a server, not about the domain.
+A question goes from `Resolver` over `AnswerCache` (answers.py) to `DnsClient` (retry.py), whose sockets are in
+sockets.py; congestion.py decides when it is sent, and wire.py reads the answer. NXDOMAIN, NODATA and *no answer* are
+three different outcomes: a time-out, SERVFAIL or REFUSED is about a server, not about the domain.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ipaddress
 import random
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
 
 from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
 from ...model.settings import LocalSettings, parse_resolver
-from .answers import AddressAnswer, AnswerOutcome, DnsAnswer, IPAddress, RecordType
-from .cache import AnswerCache
+from .answers import AddressAnswer, AnswerCache, AnswerOutcome, DnsAnswer, IPAddress, RecordType
 from .names import MAX_NAME, InvalidNameError, normal_name
-from .retry import DnsClient, system_servers
+from .retry import DnsClient, Effort, system_servers
 from .self_test import AnswerWatch
 from .sockets import Server, ask_tcp
 from .wire import make_question, parse_answer
@@ -30,7 +31,7 @@ __all__ = ["Resolver"]
 CACHE_SIZE = 50_000  # answers; about 30 MB when full
 SHORTEST_TTL = 30.0  # seconds; a run asks once even if the TTL is 0
 LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers
-FAILURE_TTL = 30.0  # RFC 2308 section 7 allows up to five minutes
+FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer questions
 MAX_ALIASES = 8  # followed by another question; usually the resolver follows them itself
 
 ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
@@ -75,8 +76,8 @@ class Resolver:
         self._cache: AnswerCache[tuple[str, RecordType], DnsAnswer] = self._make_cache()
         self.watch: AnswerWatch | None = None  # notes the answers for a self-test
 
-    async def observe_domain(self, domain: str) -> DomainEvidence:
-        """Find the exchanges of a domain in A-labels (RFC 5321 section 5.1).
+    async def observe_domain(self, domain: str, effort: Effort | None = None) -> DomainEvidence:
+        """Find the exchanges of a domain in A-labels (RFC 5321 section 5.1), by default with the usual effort.
 
         Raises SettingsError if no resolver is set and the system has none.
         """
@@ -84,40 +85,68 @@ class Resolver:
             name = normal_name(domain)
         except InvalidNameError as exc:
             return DomainEvidence(domain[:MAX_NAME], DnsOutcome.NXDOMAIN, message=str(exc))
-        answer = await self._query(name, "MX")
+        answer = await self._query(name, "MX", effort)
         if answer.outcome is AnswerOutcome.NODATA:
-            return await self._observe_implicit(name)
+            return await self._observe_implicit(name, effort)
         return mx_evidence(name, answer)
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains, each once, with at most `dns_concurrency` at a time.
 
-        Yields each position in `domains` once, with its evidence, in the order of the answers. Millions are fine:
-        there are only as many tasks as look-ups in flight.
+        Yields each position in `domains` once, with its evidence, in the order of the answers. Domains that remain
+        undetermined are asked about again after the others, when the pace that the resolver stands is known. Millions
+        are fine: there are only as many tasks as look-ups in flight.
         """
         first, repeated = group_positions(domains)
-        pending = iter(first.items())
-        results: asyncio.Queue[tuple[int, DomainEvidence] | BaseException | None] = asyncio.Queue()
+        undetermined: dict[str, int] = {}
+        async with aclosing(self._observe_each(first, Effort.brief(self._settings))) as stream:
+            async for domain, evidence in stream:
+                position = first[domain]
+                if evidence.outcome is DnsOutcome.UNDETERMINED:
+                    undetermined[domain] = position
+                    continue
+                for each in (position, *repeated.get(position, ())):
+                    yield each, evidence
+        for name in undetermined:
+            self._forget_failures(name)
+        async with aclosing(self._observe_each(undetermined, Effort.last(self._settings))) as stream:
+            async for domain, evidence in stream:
+                position = undetermined[domain]
+                for each in (position, *repeated.get(position, ())):
+                    yield each, evidence
+
+    async def _observe_each(
+        self, domains: Collection[str], effort: Effort
+    ) -> AsyncGenerator[tuple[str, DomainEvidence], None]:
+        """Observe unique domains, in the order of the answers."""
+        pending = iter(domains)
+        results: asyncio.Queue[tuple[str, DomainEvidence] | BaseException | None] = asyncio.Queue()
         slots = asyncio.Semaphore(2 * self._concurrency)  # so that workers wait for a slow consumer
 
         async def work() -> None:
-            for domain, position in pending:
+            for domain in pending:
                 await slots.acquire()
-                results.put_nowait((position, await self.observe_domain(domain)))
+                results.put_nowait((domain, await self.observe_domain(domain, effort)))
 
-        workers = [asyncio.create_task(work()) for _ in range(min(self._concurrency, len(first)))]
+        workers = [asyncio.create_task(work()) for _ in range(min(self._concurrency, len(domains)))]
         asyncio.gather(*workers).add_done_callback(lambda all_: results.put_nowait(error_of(all_)))
         try:
             while isinstance(result := await results.get(), tuple):
                 slots.release()
-                for position in (result[0], *repeated.get(result[0], ())):
-                    yield position, result[1]
+                yield result
             if result is not None:
                 raise result
         finally:
             for worker in workers:
                 worker.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
+
+    def _forget_failures(self, domain: str) -> None:
+        """Let the next question about a domain be asked, if the last one had no result."""
+        with contextlib.suppress(InvalidNameError):
+            name = normal_name(domain)
+            for rdtype in ("MX", *ADDRESS_TYPES):
+                self._cache.discard((name, rdtype), lambda answer: answer.outcome is AnswerOutcome.UNDETERMINED)
 
     async def addresses(self, host: str) -> AddressAnswer:
         """Look up the A and AAAA records of a host, both at once."""
@@ -134,7 +163,7 @@ class Resolver:
             normal = normal_name(name)
         except InvalidNameError as exc:
             return DnsAnswer(AnswerOutcome.NXDOMAIN, message=str(exc))
-        return await self._query(normal, rdtype)
+        return await self._query(normal, rdtype, None)
 
     async def query_uncached(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask one question about a name in its normal form, whatever the cache has, and do not cache the answer."""
@@ -160,27 +189,27 @@ class Resolver:
         """Close the sockets. Open questions become undetermined; a later question opens new sockets."""
         await self._client.aclose()
 
-    async def _query(self, name: str, rdtype: RecordType) -> DnsAnswer:
+    async def _query(self, name: str, rdtype: RecordType, effort: Effort | None) -> DnsAnswer:
         """Ask about a name in its normal form, unless the answer is cached."""
-        return await self._cache.get((name, rdtype), partial(self._resolve, name, rdtype))
+        return await self._cache.get((name, rdtype), partial(self._resolve, name, rdtype, effort))
 
-    async def _resolve(self, name: str, rdtype: RecordType) -> DnsAnswer:
+    async def _resolve(self, name: str, rdtype: RecordType, effort: Effort | None) -> DnsAnswer:
         """Ask, and ask about the alias if an answer ends at one (RFC 1034 section 5.2.2)."""
         began = self.watch.begin() if self.watch is not None else 0
-        answer = await self._client.ask(make_question(name, rdtype))
+        answer = await self._client.ask(make_question(name, rdtype), effort)
         for _ in range(MAX_ALIASES):
             if not answer.alias:
                 return answer if self.watch is None else self.watch.note(name, rdtype, answer, began)
-            next_answer = await self._client.ask(make_question(answer.alias, rdtype))
+            next_answer = await self._client.ask(make_question(answer.alias, rdtype), effort)
             answer = replace(next_answer, ttl=min(answer.ttl, next_answer.ttl))
         return DnsAnswer(AnswerOutcome.UNDETERMINED, message="an endless chain of aliases")
 
-    async def _observe_implicit(self, name: str) -> DomainEvidence:
+    async def _observe_implicit(self, name: str, effort: Effort | None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
         for rdtype in ADDRESS_TYPES:
-            answer = await self._query(name, rdtype)
+            answer = await self._query(name, rdtype, effort)
             if answer.outcome is AnswerOutcome.DATA:
                 return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
             failures += describe_failure(rdtype, answer)

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING
 from ...errors import ResolverError, SettingsError
 from ...model.evidence import DnsOutcome, DomainEvidence
 from ..lists.files import find_lists, read_entries, user_lists_folder
-from .answers import AnswerOutcome, DnsAnswer, RecordType
-from .cache import AnswerCache
+from .answers import AnswerCache, AnswerOutcome, DnsAnswer, RecordType
 
 if TYPE_CHECKING:
     from .resolver import Resolver

@@ -25,7 +25,17 @@ import dns.rrset
 from .answers import MAX_TEXTS, AnswerOutcome, DnsAnswer, RecordType, sort_exchanges
 from .names import InvalidNameError, normal_name
 
-__all__ = ["EDNS_REFUSALS", "Question", "is_truncated", "make_question", "parse_answer", "parse_plain_mx", "rcode_of"]
+__all__ = [
+    "EDNS_REFUSALS",
+    "REFUSALS",
+    "Question",
+    "is_refusal",
+    "is_truncated",
+    "make_question",
+    "parse_answer",
+    "parse_plain_mx",
+    "rcode_of",
+]
 
 HEADER = struct.Struct("!HHHHHH")
 RECORD = struct.Struct("!HHIH")  # type, class, TTL, length of the data
@@ -177,6 +187,7 @@ OPT_RECORD = bytes.fromhex("00 0029 04d0 00000000 0000")
 MAX_STRING = 1024  # octets kept of one TXT record
 # Errors of servers that could not read the query, which may come without the question.
 QUESTIONLESS = frozenset({dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED})
+REFUSALS = frozenset({dns.rcode.SERVFAIL, dns.rcode.REFUSED})  # also of servers that were sent too many queries
 EDNS_REFUSALS = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP})  # of servers without EDNS0, RFC 6891 section 7
 
 
@@ -218,6 +229,11 @@ def is_truncated(packet: bytes) -> bool:
 def rcode_of(packet: bytes) -> int:
     """Return the response code in the header, without its extended bits."""
     return int(HEADER.unpack_from(packet)[1]) & RCODE
+
+
+def is_refusal(packet: bytes) -> bool:
+    """Whether the server refuses to answer the query, perhaps for now."""
+    return rcode_of(packet) == dns.rcode.REFUSED
 
 
 def parse_answer(packet: bytes, question: Question) -> DnsAnswer:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from mailverdict.checks.dns.cache import AnswerCache
+from mailverdict.checks.dns.answers import AnswerCache
 
 
 class Source:

@@ -1,0 +1,228 @@
+"""When queries are sent, in virtual time: resolvers of many speeds, queues, losses and delays."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+
+import pytest
+
+from mailverdict.checks.dns.congestion import Query, QueryScheduler, Repeat, ServerWindow
+from mailverdict.checks.dns.wire import make_question
+from tests.doubles.simulated_resolvers import SimulatedResolver, SimulatedRun, simulate
+
+QUESTION = make_question("ada.example", "MX")
+LIMIT = 1000
+
+
+def ideal_seconds(resolver: SimulatedResolver, questions: int) -> float:
+    """What a client needs that knows the resolver from the beginning and starts as slowly as ours."""
+    rate = min(resolver.rate, LIMIT / resolver.delay)
+    return questions / rate / (1 - resolver.loss) + math.log2(LIMIT / 20) * resolver.delay
+
+
+def describe(resolver: SimulatedResolver, run: SimulatedRun, questions: int) -> str:
+    ideal = ideal_seconds(resolver, questions)
+    return f"{run.seconds:.1f} s, ideal {ideal:.1f} s; {run.queries / questions:.3f} queries a question; {run}"
+
+
+@pytest.mark.parametrize(
+    ("rate", "queue", "loss", "delay"),
+    [
+        *itertools.product([50, 1000], [20, 500], [0.0, 0.05], [0.001, 0.2]),
+        (5000, 20, 0.05, 0.02),
+        (100, 50, 0.0, 0.01),
+    ],
+)
+def test_few_queries_and_little_time_more_than_ideal(rate: int, queue: int, loss: float, delay: float) -> None:
+    resolver = SimulatedResolver(rate, queue, loss, delay)
+    questions = 2000 if rate <= 1000 else 10_000
+    run = simulate([resolver], questions)
+    assert run.answered + run.unknown == questions
+    assert run.unknown <= questions / 100, describe(resolver, run, questions)
+    assert run.seconds <= 2 * ideal_seconds(resolver, questions), describe(resolver, run, questions)
+    assert run.queries <= 1.3 * questions, describe(resolver, run, questions)
+
+
+@pytest.mark.parametrize(("rate", "delay"), [(50, 0.05), (200, 0.001), (1000, 0.001)])
+def test_one_query_in_five_lost_at_random(rate: int, delay: float) -> None:
+    """With this loss 1.25 queries a question are the least that is possible."""
+    resolver = SimulatedResolver(rate, 50, 0.2, delay)
+    run = simulate([resolver], 4000)
+    assert run.unknown <= 40
+    assert run.seconds <= 2 * ideal_seconds(resolver, 4000), describe(resolver, run, 4000)
+    assert run.queries <= 1.4 * 4000, describe(resolver, run, 4000)
+
+
+@pytest.mark.parametrize("most", [50, 150])
+def test_resolver_that_refuses_beyond_a_number_in_flight(most: int) -> None:
+    resolver = SimulatedResolver(rate=2000, queue=1000, delay=0.1, most_in_flight=most)
+    run = simulate([resolver], 4000)
+    assert run.unknown == 0
+    assert run.queries <= 1.3 * 4000
+    assert run.seconds <= 2 * 4000 / (most / 0.1)
+
+
+def test_dead_first_resolver_costs_a_second() -> None:
+    dead, alive = SimulatedResolver(dead_from=0.0), SimulatedResolver(rate=500, queue=50)
+    run = simulate([dead, alive], 4000)
+    assert run.unknown == 0
+    assert run.queries <= 1.3 * 4000
+    assert run.seconds <= 4000 / 500 * 1.5 + 2
+
+
+def test_lossy_resolver_beside_a_dead_one() -> None:
+    dead, alive = SimulatedResolver(dead_from=0.0), SimulatedResolver(rate=500, queue=50, loss=0.1)
+    run = simulate([alive, dead], 4000)
+    assert run.unknown <= 40
+    assert dead.queries <= 200
+    assert run.queries <= 1.3 * 4000
+
+
+@pytest.mark.parametrize("questions", [10, 5000])
+def test_dead_resolver_ends_in_bounded_time_however_many_questions_there_are(questions: int) -> None:
+    dead = SimulatedResolver(dead_from=0.0)
+    run = simulate([dead], questions)
+    assert run.unknown == questions
+    assert run.seconds <= 120
+    assert dead.queries <= 3000
+
+
+def test_outage_of_some_seconds_loses_nothing() -> None:
+    resolver = SimulatedResolver(rate=500, queue=100, dead_from=3.0, dead_until=18.0)
+    run = simulate([resolver], 5000)
+    assert run.unknown == 0
+    assert run.queries <= 1.3 * 5000
+    assert run.seconds <= 2 * (5000 / 500 + 15)
+
+
+def test_domains_that_are_never_answered_do_not_slow_down_the_others() -> None:
+    resolver = SimulatedResolver(rate=4000, queue=2000, delay=0.02, silent_every=25)
+    run = simulate([resolver], 8000)
+    assert run.unknown == 8000 / 25
+    assert run.seconds <= 2 * 8000 / 4000 + 9
+
+
+def test_fast_resolver_gets_the_full_window() -> None:
+    resolver = SimulatedResolver(rate=50_000, queue=2000, delay=0.02)
+    run = simulate([resolver], 10_000)
+    assert run.largest_window == LIMIT
+    assert run.queries == 10_000
+    assert run.seconds <= 0.35
+
+
+class TestWindow:
+    def window(self, **given: float) -> ServerWindow:
+        return ServerWindow(int(given.get("limit", 1000)), given.get("timeout", 3.0))
+
+    def test_doubles_with_each_round_trip_while_nothing_is_lost(self) -> None:
+        window, sizes = self.window(), []
+        for number in range(3):
+            sent = [self.send(window, number * 0.1) for _ in range(int(window.size))]
+            assert not window.has_room(number * 0.1)
+            for each in sent:
+                window.on_answer(each, number * 0.1 + 0.1)
+            sizes.append(int(window.size))
+        assert sizes == [40, 80, 160]
+
+    def send(self, window: ServerWindow, now: float) -> object:
+        query = Query(QUESTION, sent=1)
+        return window.send(query, 0, now)
+
+    def test_shrinks_once_for_all_losses_of_a_round_trip(self) -> None:
+        window = self.window()
+        window.size = 100.0
+        for each in [self.send(window, 0.0) for _ in range(200)]:
+            window.on_loss(each, 1.0)
+        assert 20 <= window.size < 100
+        assert window.in_flight == 0
+
+    def test_is_not_larger_than_allowed_nor_smaller_than_needed(self) -> None:
+        window = self.window(limit=1)
+        for number in range(50):
+            sent = self.send(window, float(number))
+            assert window.in_flight == 1
+            if number % 2:
+                window.on_answer(sent, number + 0.5)
+            else:
+                window.on_loss(sent, number + 0.5)
+            assert window.size == 1
+
+    def test_timeout_follows_the_round_trip_time_within_bounds(self) -> None:
+        window = self.window()
+        assert window.round_trip.timeout == 1.0
+        for _ in range(200):
+            window.round_trip.add(0.001, 20)
+        assert window.round_trip.timeout == 0.1
+        for _ in range(200):
+            window.round_trip.add(0.5, 20)
+        assert 0.5 < window.round_trip.timeout < 1.0
+        for _ in range(200):
+            window.round_trip.add(9.0, 20)
+        assert window.round_trip.timeout == 3.0
+
+
+class TestScheduler:
+    def scheduler(self, servers: int = 1, **given: float) -> QueryScheduler:
+        return QueryScheduler(
+            servers, limit=int(given.get("limit", 1000)), timeout=given.get("timeout", 3.0), randomness=random.Random(1)
+        )
+
+    def ask(self, scheduler: QueryScheduler, **given: float) -> Query:
+        query = Query(QUESTION, attempts=int(given.get("attempts", 3)), patience=given.get("patience", 9.0))
+        scheduler.add(query)
+        return query
+
+    def test_late_answer_to_an_earlier_query_counts(self) -> None:
+        scheduler = self.scheduler()
+        query = self.ask(scheduler)
+        [first] = scheduler.sends(0.0)
+        scheduler.expire(1.0)
+        [second] = scheduler.sends(1.5)
+        scheduler.on_answer(first, 1.6)
+        assert (query.is_done, scheduler.windows[0].in_flight, second.is_open) == (True, 0, False)
+        assert scheduler.expire(100.0) == []
+
+    def test_unanswered_question_is_asked_again_later_each_time_and_ends_after_its_patience(self) -> None:
+        scheduler, now, times = self.scheduler(), 0.0, []
+        query = self.ask(scheduler)
+        ended: list[Query] = []
+        while not ended:
+            times += [now for _ in scheduler.sends(now)]
+            now = scheduler.wake_at(now)
+            ended = scheduler.expire(now)
+        assert ended == [query]
+        assert len(times) == 3
+        assert 1.0 <= times[1] <= 1.25
+        assert 1.5 <= times[2] - times[1] <= 2.0
+        assert now == 9.0
+        assert scheduler.wake_at(now) == math.inf
+
+    def test_answer_without_a_result_is_asked_for_elsewhere_at_once(self) -> None:
+        scheduler = self.scheduler(servers=2)
+        query = self.ask(scheduler)
+        [first] = scheduler.sends(0.0)
+        scheduler.on_answer(first, 0.1, is_refusal=True)
+        assert scheduler.repeat(query, 0.1, Repeat.ELSEWHERE)
+        [second] = scheduler.sends(0.1)
+        assert (first.server, second.server) == (0, 1)
+        scheduler.on_answer(second, 0.2, is_refusal=True)
+        assert not scheduler.repeat(query, 0.2, Repeat.ELSEWHERE)
+
+    def test_refusal_is_for_the_load_only_where_others_were_answered_and_many_were_in_flight(self) -> None:
+        scheduler = self.scheduler()
+        for _ in range(20):
+            self.ask(scheduler)
+        sent = list(scheduler.sends(0.0))
+        assert not scheduler.is_refusal_for_load(sent[-1])
+        scheduler.on_answer(sent[0], 0.1)
+        assert scheduler.is_refusal_for_load(sent[-1])
+        assert not scheduler.is_refusal_for_load(sent[3])
+
+    def test_question_that_is_not_needed_any_more_frees_its_place(self) -> None:
+        scheduler = self.scheduler(limit=1)
+        first, second = self.ask(scheduler), self.ask(scheduler)
+        assert [sent.query for sent in scheduler.sends(0.0)] == [first]
+        scheduler.close(first, 0.1)
+        assert [sent.query for sent in scheduler.sends(0.1)] == [second]
