@@ -38,7 +38,7 @@ MIN_INTERVAL = 1.0  # seconds between two refusals that show the limit
 SLOW_GROWTH = 0.25  # of a batch that passed
 TRIAL = 5  # addresses
 MIN_WAIT, WAIT_SHARE, MAX_WAIT = 1.0, 0.25, 300.0  # seconds until the next trial: a share of the time without success
-THROTTLED_WAIT = 60.0  # seconds before a trial after `throttled`: the service itself has tried for 12 minutes
+THROTTLED_SHARE = 0.1  # of the time until `throttled`: the service itself has tried for 12 minutes
 STOP_AFTER = 4_500.0  # seconds without success after which nothing more is sent; longer than a limit by the hour
 USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it is measured
 MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
@@ -272,16 +272,17 @@ class Pace:
 
     def on_refused(self, sent: SentBatch, now: float, *, is_throttled: bool = False) -> None:
         """A job ended as `rate_limited` or `throttled`."""
+        wait = THROTTLED_SHARE * (now - sent.at) if is_throttled else 0.0
         sent.refused += 1
         self.close_one(sent)
         if sent.refused == 1 and sent.is_trial and sent.epoch == self.epoch and self.blocked_at is not None:
             self.trials_open -= 1
             sent.is_clear = True
-            self.wait_longer(now, THROTTLED_WAIT if is_throttled else 0.0)
+            self.wait_longer(now, wait)
             self.outstanding -= sent.open
             sent.open = 0
         elif self.blocked_at is None and sent.epoch == self.epoch:
-            self.block(sent, now, THROTTLED_WAIT if is_throttled else 0.0)
+            self.block(sent, now, wait)
         if not sent.open and not sent.is_clear:
             sent.is_clear = True
 
