@@ -1,6 +1,7 @@
 """The local backend against the sandbox's DNS: real packets on loopback."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -188,3 +189,12 @@ def test_what_is_printed_cannot_move_the_cursor():
     assert "\x1b" not in shown
     assert "\r" not in shown
     assert "\nverdict: valid@" not in shown
+
+
+def test_failed_look_ups_are_not_reused_from_the_journal(tmp_path: Path) -> None:
+    with World(dns_timeout=0.3) as opened:
+        backend = mv.LocalBackend(resolver=opened.backend.settings.resolver, dns_timeout=0.3, resolver_check=False)
+        options = {"validation_type": "mx", "backend": backend, "journal": tmp_path / "kept.db"}
+        emails = ["ada@servfail.example", "ada@one.example"]
+        sources = [mv.verify(emails, columns="all", **options)["source"].tolist() for _ in range(2)]
+    assert sources == [["local", "local"], ["local", "journal"]]

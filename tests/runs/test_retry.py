@@ -47,6 +47,14 @@ def test_temporary_answers_are_not_reused() -> None:
     }
 
 
+def test_failed_look_ups_are_asked_again_where_that_costs_nothing() -> None:
+    table = rows(("done", "unknown", ""), ("done", "unknown", "inconclusive"), ("done", "invalid", ""))
+    table = table.append_column("error", pa.array(["DNS", "DNS", "DNS"]))
+    ages = pa.array([0.0] * 3)
+    assert reusable(table, ages, frozenset(), is_free=True).to_pylist() == [False, False, True]
+    assert reusable(table, ages, frozenset()).to_pylist() == [True, True, True]
+
+
 def test_refresh_asks_a_verdict_again() -> None:
     table = rows(("done", "valid", ""), ("done", "unknown", "timeout"), ("error", None, None))
     assert usable(table, refresh=frozenset({"unknown"})) == [True, False, True]

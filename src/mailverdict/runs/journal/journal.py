@@ -32,6 +32,7 @@ import pyarrow.compute as pc
 from ...backend import Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
+from ...model.table import SOURCE_LOCAL
 from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
@@ -119,7 +120,8 @@ class Journal:
         with self.transaction("DEFERRED"):
             self.seen_change[key] = self.scalar(sql.SELECT_CHANGE)
             known = find_known(self.connection, self.key_id(key), emails, newer_than)
-        kept = reusable(known.rows, pc.subtract(self.clock(), known.settled_at), refresh)
+        ages = pc.subtract(self.clock(), known.settled_at)
+        kept = reusable(known.rows, ages, refresh, is_free=key.startswith(f"{SOURCE_LOCAL}:"))
         if answered_since is not None:
             kept = pc.or_(kept, pc.greater_equal(known.settled_at, answered_since))
         return known.rows.filter(kept)
