@@ -153,7 +153,7 @@ def test_plan_counts_the_repaired_addresses(run, tmp_path):
     path = tmp_path / "messy.csv"
     pd.DataFrame({"email": MESSY}).to_csv(path, index=False)
     for option, unique in (("--clean", 2), ("--no-clean", 1)):
-        status, out, _ = run("plan", path, "-c", "email", "-t", "mx", "--json", option)
+        status, out, _ = run("plan", path, "--offline", "-c", "email", "-t", "mx", "--json", option)
         assert (status, json.loads(out)["unique"]) == (0, unique), option
 
 
