@@ -160,10 +160,7 @@ def verify(
                 pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
             for piece, _ in stream.verify(pieces):
                 write(rows.add(piece))
-    for notice in (*stream.notices, *stream.repair_notices()):
-        print_status(f"note: {notice}")
-    if problem := stream.problem():
-        print_status(f"warning: {problem}")
+    print_notices(stream)
     print_remarks(source, quiet=quiet)
     show_counts(rows.counts, validation_type, as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet)
@@ -250,6 +247,13 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 def announce_stop() -> None:
     """Explain what Ctrl-C does. Unbuffered, because a signal may interrupt Python in the middle of a print."""
     os.write(sys.stderr.fileno(), b"\nstopping: unfinished rows will be pending; press Ctrl-C again to exit at once\n")
+
+
+def print_notices(stream: PieceStream) -> None:
+    for notice in (*stream.notices, *stream.repair_notices()):
+        print_status(f"note: {notice}")
+    if problem := stream.problem():
+        print_status(f"warning: {problem}")
 
 
 def exit_early(stream: PieceStream, pending: int) -> None:
