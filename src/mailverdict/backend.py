@@ -166,7 +166,7 @@ class Backend(Protocol):
 
     @property
     def source(self) -> str:
-        """``local`` or ``remote``: the `source` of its rows."""
+        """``local`` or ``remote``: the `source` of its rows. Asking a local backend again costs no quota."""
         ...
 
     def is_free(self, validation_type: str) -> bool:

@@ -51,7 +51,7 @@ def test_failed_look_ups_are_asked_again_where_that_costs_nothing() -> None:
     table = rows(("done", "unknown", ""), ("done", "unknown", "inconclusive"), ("done", "invalid", ""))
     table = table.append_column("error", pa.array(["DNS", "DNS", "DNS"]))
     ages = pa.array([0.0] * 3)
-    assert reusable(table, ages, frozenset(), is_free=True).to_pylist() == [False, False, True]
+    assert reusable(table, ages, frozenset(), costs_quota=False).to_pylist() == [False, False, True]
     assert reusable(table, ages, frozenset()).to_pylist() == [True, True, True]
 
 

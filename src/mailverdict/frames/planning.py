@@ -13,6 +13,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
+from ..model.table import SOURCE_LOCAL
 from ..runs.execution import unique_addresses
 from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
@@ -175,7 +176,13 @@ def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
     with Journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)
         newer_than = journal.clock() - options.settings.max_age
-        known = journal.settled(key, unique, newer_than=newer_than, refresh=options.settings.refresh)
+        known = journal.settled(
+            key,
+            unique,
+            newer_than=newer_than,
+            refresh=options.settings.refresh,
+            costs_quota=options.backend.source != SOURCE_LOCAL,
+        )
         settled = set(known["email"].to_pylist())
         in_flight = {job.email for job in journal.in_flight(key, unique)} - settled
         lost = {attempt.email for attempt in journal.uncertain(key)}

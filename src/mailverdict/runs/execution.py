@@ -38,7 +38,7 @@ from ..backend import (
 )
 from ..errors import QuotaExceeded
 from ..model.address import identities
-from ..model.table import SCHEMA
+from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict
 from .endings import count_causes, describe_ending
 from .progress import Listener, Progress, SettledRows
@@ -189,6 +189,7 @@ class Execution:
             newer_than=newer_than,
             refresh=self.settings.refresh,
             answered_since=self.settings.answered_since,
+            costs_quota=self.backend.source != SOURCE_LOCAL,
         )
         if len(known):
             self.results.settle(known)

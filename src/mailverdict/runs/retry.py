@@ -48,17 +48,17 @@ FAILED_LOOK_UPS = ("DNS", "BLACKLIST")  # error codes of rows whose DNS question
 
 
 def reusable(
-    rows: pa.Table, ages: pa.DoubleArray, refresh: frozenset[str], *, is_free: bool = False
+    rows: pa.Table, ages: pa.DoubleArray, refresh: frozenset[str], *, costs_quota: bool = True
 ) -> pa.BooleanArray:
     """Which known rows may be reused; `refresh` names verdicts, or the status ``error``, that may not.
 
-    `ages` are the seconds since each row was settled. Where asking spends no quota (`is_free`), a failure of the DNS
-    is not an answer: a night without network must not be repeated from the journal for weeks.
+    `ages` are the seconds since each row was settled. Where asking costs no quota, a failure of the DNS is not an
+    answer: a night without network must not be repeated from the journal for weeks.
     """
     status, result, reasons = (as_text(rows[name]) for name in ("status", "result", "reasons"))
     is_temporary = pc.and_(pc.equal(result, Verdict.UNKNOWN), has_temporary_reason(reasons))
     is_old_error = pc.and_(pc.equal(status, Status.ERROR), pc.greater_equal(ages, ERROR_GOOD_FOR))
-    if is_free:
+    if not costs_quota:
         has_failed = pc.is_in(as_text(rows["error"]), value_set=pa.array(FAILED_LOOK_UPS, pa.string()))
         is_temporary = pc.or_(is_temporary.fill_null(False), pc.and_(pc.equal(result, Verdict.UNKNOWN), has_failed))
     wanted = pa.array(sorted(refresh), pa.string())

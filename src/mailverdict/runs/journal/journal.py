@@ -32,7 +32,6 @@ import pyarrow.compute as pc
 from ...backend import Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
-from ...model.table import SOURCE_LOCAL
 from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
@@ -110,18 +109,20 @@ class Journal:
         newer_than: float,
         refresh: frozenset[str] = frozenset(),
         answered_since: float | None = None,
+        costs_quota: bool = True,
     ) -> pa.Table:
         """Known answers in the order of `emails`, as rows with the source ``journal``.
 
         Left out are answers settled before `newer_than` (seconds since the epoch), verdicts in
-        `refresh`, and temporary answers (`mailverdict.runs.retry`); but no answer settled at or after
-        `answered_since`, when the run of which this is a part began.
+        `refresh`, and temporary answers (`mailverdict.runs.retry`; some are temporary only where asking again
+        costs no quota); but no answer settled at or after `answered_since`, when the run of which this is a
+        part began.
         """
         with self.transaction("DEFERRED"):
             self.seen_change[key] = self.scalar(sql.SELECT_CHANGE)
             known = find_known(self.connection, self.key_id(key), emails, newer_than)
         ages = pc.subtract(self.clock(), known.settled_at)
-        kept = reusable(known.rows, ages, refresh, is_free=key.startswith(f"{SOURCE_LOCAL}:"))
+        kept = reusable(known.rows, ages, refresh, costs_quota=costs_quota)
         if answered_since is not None:
             kept = pc.or_(kept, pc.greater_equal(known.settled_at, answered_since))
         return known.rows.filter(kept)
