@@ -1,15 +1,23 @@
-"""When queries are sent, in virtual time: resolvers of many speeds, queues, losses and delays."""
+"""When queries are sent: resolvers of many speeds, queues, losses and delays in virtual time, and two on sockets."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import math
 import random
+from collections import Counter
+from typing import Any
 
+import dns.message
+import dns.rcode
 import pytest
 
 from mailverdict.checks.dns.congestion import Query, QueryScheduler, Repeat, ServerWindow
+from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.checks.dns.wire import make_question
+from mailverdict.model.settings import LocalSettings
+from mailverdict.sandbox.dns import DnsServer, DomainRecords
 from tests.doubles.simulated_resolvers import SimulatedResolver, SimulatedRun, simulate
 
 QUESTION = make_question("ada.example", "MX")
@@ -226,3 +234,68 @@ class TestScheduler:
         assert [sent.query for sent in scheduler.sends(0.0)] == [first]
         scheduler.close(first, 0.1)
         assert [sent.query for sent in scheduler.sends(0.1)] == [second]
+
+
+class SlowServer(asyncio.DatagramProtocol):
+    """Answers `rate` queries a second with NXDOMAIN; those that do not fit into the queue are dropped."""
+
+    def __init__(self, rate: float, queue: int) -> None:
+        self.rate, self.queue = rate, queue
+        self.free_at = 0.0
+        self.queries = 0
+        self.loop = asyncio.get_running_loop()
+
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self.queries += 1
+        begins = max(self.free_at, self.loop.time())
+        if (begins - self.loop.time()) * self.rate < self.queue:
+            self.free_at = begins + 1 / self.rate
+            self.loop.call_at(self.free_at, self.answer, data, addr)
+
+    def answer(self, data: bytes, addr: tuple[str, int]) -> None:
+        answer = dns.message.make_response(dns.message.from_wire(data))
+        answer.set_rcode(dns.rcode.NXDOMAIN)
+        if not self.transport.is_closing():
+            self.transport.sendto(answer.to_wire(), addr)
+
+
+async def count_outcomes(endpoint: str, domains: list[str]) -> Counter[str]:
+    resolver = Resolver(LocalSettings(resolver=endpoint))
+    outcomes = Counter([seen.outcome.value async for _, seen in resolver.observe_domains(domains)])
+    await resolver.aclose()
+    return outcomes
+
+
+@pytest.mark.usefixtures("skipped_waits")
+class TestOnSockets:
+    def test_slow_resolver_with_a_short_queue_answers_every_domain(self) -> None:
+        domains = [f"d{number}.example" for number in range(600)]
+
+        async def main() -> tuple[Counter[str], int, float]:
+            loop = asyncio.get_running_loop()
+            transport, server = await loop.create_datagram_endpoint(
+                lambda: SlowServer(rate=100, queue=50), local_addr=("127.0.0.1", 0)
+            )
+            begun = loop.time()
+            outcomes = await count_outcomes(f"127.0.0.1:{transport.get_extra_info('sockname')[1]}", domains)
+            transport.close()
+            return outcomes, server.queries, loop.time() - begun
+
+        outcomes, queries, seconds = asyncio.run(main())
+        assert outcomes == {"nxdomain": 600}
+        assert queries <= 1.3 * 600
+        assert seconds <= 2 * 600 / 100  # of the loop, which skips its waits
+
+    def test_resolver_of_the_sandbox_answers_thousands_of_domains(self) -> None:
+        domains = [f"d{number}.example" for number in range(3500)]
+
+        async def main() -> tuple[Counter[str], int]:
+            async with DnsServer(dict.fromkeys(domains, DomainRecords({"MX": ("10 mx.ada.example",)}))) as server:
+                return await count_outcomes(server.endpoint, domains), server.count()
+
+        outcomes, queries = asyncio.run(main())
+        assert outcomes == {"mx": 3500}
+        assert queries <= 1.3 * 3500
