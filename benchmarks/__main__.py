@@ -5,7 +5,20 @@ import sys
 from pathlib import Path
 
 # In the order of the README's table.
-NAMES = ("syntax", "column", "clean", "files", "memory", "lookups", "smtp", "polling", "pace", "journal", "service")
+NAMES = (
+    "syntax",
+    "column",
+    "clean",
+    "files",
+    "memory",
+    "lookups",
+    "congestion",
+    "smtp",
+    "polling",
+    "pace",
+    "journal",
+    "service",
+)
 
 
 def main(names: list[str]) -> int:

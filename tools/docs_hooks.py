@@ -132,7 +132,9 @@ def mailboxes() -> str:
 
 def benchmarks() -> str:
     """The first paragraph of each benchmark's docstring."""
-    named = re.search(r"^NAMES = (\(.*?\))", (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.search(
+        r"^NAMES = (\(.*?\))", (BENCHMARKS / "__main__.py").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     assert named is not None
     paths = [BENCHMARKS / f"{name}.py" for name in ast.literal_eval(named[1])]
     docs = {path.stem: ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "" for path in paths}

@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from mailverdict.checks.dns.congestion import Query, QueryScheduler, Repeat, Transmission
+from mailverdict.checks.dns.congestion import INITIAL_WINDOW, Query, QueryScheduler, Repeat, Transmission
 from mailverdict.checks.dns.retry import Effort
 from mailverdict.checks.dns.wire import make_question
 from mailverdict.model.settings import LocalSettings
 
 QUESTION = make_question("ada.example", "MX")
+LIMIT = 1000  # questions in progress
 FOREVER = 100_000.0  # seconds; a simulation that takes longer has no end
 
 
@@ -35,6 +36,11 @@ class SimulatedResolver:
     queries: int = 0
     dropped: int = 0
     leaving: deque[float] = field(default_factory=deque)  # when each answer is sent
+
+    def ideal_seconds(self, questions: int) -> float:
+        """What a client needs that knows the resolver from the beginning and starts as slowly as ours."""
+        rate = min(self.rate, LIMIT / self.delay)
+        return questions / rate / (1 - self.loss) + math.log2(LIMIT / INITIAL_WINDOW) * self.delay
 
     def receive(self, number: int, now: float, randomness: random.Random) -> tuple[float, bool] | None:
         """The time of the answer, and whether it is a refusal; None: lost."""
@@ -139,7 +145,7 @@ def simulate(
     questions: int,
     *,
     seed: int = 0,
-    limit: int = 1000,
+    limit: int = LIMIT,
     timeout: float = 3.0,
     attempts: int = 3,
 ) -> SimulatedRun:

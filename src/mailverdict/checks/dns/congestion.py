@@ -4,7 +4,8 @@ A resolver that receives more queries than it can answer drops or refuses some. 
 grows with the answers, fast at first, and shrinks when queries are lost. Queries are also lost for reasons that have
 nothing to do with their number: a weak radio link, domains whose name servers do not work. So a smaller window is
 compared with the larger one before it: if it answered less and lost as much, the loss has another cause and the
-larger window is restored. Time-outs follow the measured round-trip times (RFC 6298).
+larger window is restored. The random loss is learned fast while answers are not delayed, and slowly when a queue at the
+resolver delays them. Time-outs follow the measured round-trip times (RFC 6298).
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ JITTER = 0.25  # a repeated query is delayed by up to this part of the time-out
 COHORT = 32  # queries, or a window of them, that are judged together
 DECREASE = 0.7  # as CUBIC (RFC 9438 section 4.6)
 HARD_DECREASE = 0.4  # if most queries of a cohort were lost
+MEMORY = 512  # earlier queries that the random loss is estimated from, beside those of the last cohort
+QUEUED = 4  # queries that wait at the resolver; with more, loss is probably due to congestion,
+SLOW_SHARE = 1 / 64  # and a cohort counts no more than this for the random loss
 MOST_RANDOM_LOSS = 0.3  # more is never taken for random
 TESTED_EVERY = 16  # cohorts; what is taken for random loss is tested again after so many
 DOUBLING = 1.0  # windows that a window grows by in a round trip at first,
@@ -41,6 +45,7 @@ ROUNDS_PER_PERIOD = 8  # round trips in which a larger window answered more
 CAREFUL_STEP = 1 / 4
 MUCH_LOSS = 0.1
 SMALLEST_STEP = 1 / 128  # while it does not
+FLAT_ROUNDS = 2  # in a row, as a single one may be chance
 PLATEAU = 1.25  # a doubled window that answers less than this times as much is large enough
 RESTORED = 1.2  # times the queries that were in flight when the loss began
 CLEARLY_LESS = 0.15  # lost: then the smaller window is right
@@ -140,7 +145,7 @@ class RoundTrip:
         self.base_sum, self.base_count = 0.0, 0  # of the first answers
         self.timeout = min(INITIAL_TIMEOUT, longest)
 
-    def add(self, seconds: float, window: float) -> None:
+    def add(self, seconds: float, flight: int) -> None:
         """Count an answer. With many in flight each counts less (RFC 7323 appendix G)."""
         if self.base_count < COHORT:
             self.base_sum += seconds
@@ -152,7 +157,7 @@ class RoundTrip:
             self.mean, self.deviation = seconds, seconds / 2
         else:
             error = abs(seconds - self.mean)
-            share = 2 / window if window > 8 else 0.25
+            share = 2 / flight if flight > 8 else 0.25
             # A longer error counts at once, so that the time-out is not too short while a queue grows.
             rising = 0.125 if share < 0.125 and error > self.deviation else share
             self.deviation += (error - self.deviation) * rising
@@ -182,12 +187,13 @@ class ServerWindow:
         self.limit = limit
         self.size = float(min(INITIAL_WINDOW, limit))
         self.step = DOUBLING  # windows that it grows by in a round trip
-        self._rounds = self._round_answers = self._period_answers = 0
+        self._rounds = self._round_answers = self._period_answers = self._flat_rounds = 0
         self._round_started = self._period_started = self._round_rate = 0.0
         self._period = self.size, 0.0  # window and answers a second of the last period
         self.in_flight = 0
         self.round_trip = RoundTrip(longest_timeout)
         self.random_loss = self.recent_loss = 0.0
+        self._learned = 0  # queries that the random loss was estimated from
         self.next_send = 0.0
         self.cohort = Cohort(0, 0.0)
         self._full_at = -math.inf
@@ -259,7 +265,7 @@ class ServerWindow:
                 self._count_loss(cohort, now)
             return
         self.answers += 1
-        self.round_trip.add(now - sent.sent_at, self.size)
+        self.round_trip.add(now - sent.sent_at, self.in_flight + 1)
         self._grow(sent, now)
         if cohort is not None:
             cohort.lost -= sent.is_lost  # it was only late
@@ -308,16 +314,19 @@ class ServerWindow:
             return
         step = self.step if self.step == SMALLEST_STEP else max(self.step, 1 / self.size)
         if self.random_loss > MUCH_LOSS:  # an overflow is recognised later
-            step = min(step, CAREFUL_STEP)
+            step = min(step, STEP if self._has_queue() else CAREFUL_STEP)
         self.size = min(self.size + step, self.limit)
 
     def _end_round(self, now: float) -> None:
         """Stop doubling at a plateau; later, grow faster while larger windows answer more."""
         if self.step == DOUBLING:
             rate = self._round_answers / max(now - self._round_started, 1e-6)
-            if rate < PLATEAU * self._round_rate:
+            if rate >= PLATEAU * self._round_rate:
+                self._round_rate, self._flat_rounds = rate, 0
+            else:
+                self._flat_rounds += 1
+            if self._flat_rounds >= FLAT_ROUNDS:
                 self._slow_down(now)
-            self._round_rate = rate
         self._period_answers += self._round_answers
         self._round_answers, self._round_started = 0, now
         self._rounds += 1
@@ -344,6 +353,7 @@ class ServerWindow:
         self._round_started = now
         self._period_started = now
         self._round_rate = 0.0
+        self._flat_rounds = 0
         self._period = self.size, 0.0
 
     # --- judging a cohort ---------------------------------------------------------------------------
@@ -359,8 +369,7 @@ class ServerWindow:
             self.recent_loss += (cohort.loss - self.recent_loss) / 4
         excess = self._has_excess_loss(cohort)
         if cohort.is_complete and not excess:
-            error = cohort.loss - self.random_loss
-            self.random_loss += error / (8 if error < 0 else 32)
+            self._learn_random_loss(cohort)
         if excess and not cohort.answered and cohort.is_complete:
             self.round_trip.back_off()
         is_due = self.random_loss > 0.05 and cohort.number - self._tested_at > TESTED_EVERY
@@ -370,10 +379,26 @@ class ServerWindow:
     def _has_excess_loss(self, cohort: Cohort) -> bool:
         """Whether more was lost than at random; by chance a cohort loses somewhat more than the mean."""
         expected = max(self.random_loss, 0.02)
-        chance = math.sqrt(expected * (1 - expected) / cohort.sent)
+        chance = math.sqrt(expected * (1 - expected) * (1 / cohort.sent + 1 / max(self._learned, COHORT)))
         return cohort.loss > self.random_loss + max(0.02, 2.5 * chance) or self.recent_loss > self.random_loss + max(
             0.02, chance
         )
+
+    def _learn_random_loss(self, cohort: Cohort) -> None:
+        """Update the estimate from a cohort whose loss is taken for random; slowly upwards while a queue grows."""
+        self._learned = min(self._learned, MEMORY) + cohort.sent
+        share = cohort.sent / self._learned
+        if cohort.loss > self.random_loss and self._has_queue():
+            share = SLOW_SHARE
+        self.random_loss = min(self.random_loss + share * (cohort.loss - self.random_loss), MOST_RANDOM_LOSS)
+
+    def _has_queue(self) -> bool:
+        """Whether answers take so much longer than at first that some of the queries in flight wait in a queue.
+
+        As TCP Veno estimates the backlog, to tell loss by congestion from random loss.
+        """
+        mean, base = self.round_trip.smoothed, self.round_trip.base
+        return self.size * (mean - base) > QUEUED * mean
 
     def _decrease(self, cohort: Cohort, now: float) -> None:
         """Make the window smaller, and begin to test whether that helps."""
@@ -401,8 +426,12 @@ class ServerWindow:
         is_slower = before.ended < math.inf and cohort.rate < before.rate * (1 + ratio) / 2
         if is_slower and cohort.loss > before.loss - CLEARLY_LESS - 2 * chance:
             self.size, self.step = min(size, RESTORED * before.mean_flight), step
-            known = self.random_loss or cohort.loss
-            self.random_loss = min((known + cohort.loss) / 2, MOST_RANDOM_LOSS)
+            if self._has_queue():
+                known = self.random_loss or cohort.loss
+                self.random_loss = min((known + cohort.loss) / 2, MOST_RANDOM_LOSS)
+            else:
+                self._learn_random_loss(before)
+                self._learn_random_loss(cohort)
             self.recent_loss = self.random_loss
 
     # --- silence ------------------------------------------------------------------------------------
