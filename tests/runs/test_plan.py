@@ -55,6 +55,15 @@ def test_a_backend_without_a_quota_has_none() -> None:
     assert "quota" not in str(made).replace("one unit of quota each", "")
 
 
+def test_the_most_units_are_printed_where_asking_again_may_cost_more() -> None:
+    made = plan(250, Quota(100, 0, 100), repeats=2)
+    assert made.most_units == 750
+    (line,) = [line for line in str(made).splitlines() if "at most" in line]
+    assert line.endswith(" 750")
+    assert "at most" not in str(plan(250, Quota(100, 0, 100)))
+    assert "at most" not in str(plan(0, Quota(100, 0, 100), repeats=2))
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -43,6 +43,8 @@ def test_the_bar_follows_and_closes(capsys):
     assert "verify email:  40%" in shown
     assert "4/10" in shown
     assert "valid=3, invalid=1, waiting for the quota" in shown
+    bar(Progress(total=10, settled=4, pace=2.0, seconds_left=3.0))
+    assert "2 addresses a second, about 3 s left" in str(bar.bar)
     assert not bar.bar.disable
     bar(Progress(state="done", total=10, settled=10, verdicts={"valid": 10}))
     assert bar.bar.disable  # closed: a line of its own follows

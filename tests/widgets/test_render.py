@@ -69,6 +69,21 @@ def test_the_estimate_says_what_is_paid_for():
     assert "the rest waits for another day" in seen.texts
 
 
+def test_the_estimate_names_the_most_units_where_asking_again_may_cost_more():
+    counts = {"rows": 50, "missing": 0, "malformed": 0, "unique": 50, "quota": Quota(1_000, 0, 1_000)}
+    assert "at most 150 units" in Seen(r.render_plan(plan_run(**counts, repeats=2))).texts
+    assert "at most" not in Seen(r.render_plan(plan_run(**counts))).texts
+
+
+def test_the_state_names_the_pace_and_the_time_left_during_a_run():
+    progress = Progress(state="running", total=90, settled=40, pace=12.5, seconds_left=200.0)
+    assert r.render_state(progress) == (
+        "Verifying: 40 of 90 addresses settled; 12.5 addresses a second, about 4 min left"
+    )
+    assert "limiter refuses" in r.render_state(replace(progress, pace=0.0, seconds_left=None))
+    assert r.render_state(replace(progress, state="done")) == "Done: 40 of 90 addresses settled"
+
+
 def test_without_a_quota_nothing_is_submitted_and_no_days_are_shown():
     texts = Seen(r.render_plan(plan_run(rows=3, missing=0, malformed=0, unique=3))).texts
     assert "to verify3" in texts

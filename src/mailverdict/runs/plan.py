@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from ..backend import Quota
 from ..errors import SettingsError
@@ -22,6 +22,7 @@ LABELS = {
     "in_flight": "paid for and in flight",
     "held": "held (an earlier submission was lost)",
     "to_submit": "to submit, one unit of quota each",
+    "most_units": "units at most, if refused and asked again",
     "batches": "bulk requests",
     "daily_limit": "daily quota",
     "remaining": "remaining today",
@@ -63,7 +64,8 @@ class Plan:
         that never allows it.
     most_units : int or None
         Units of quota that this can cost at most: addresses that the service's limiter refuses are
-        submitted again, twice at most. None without a quota. Not in the printed table.
+        submitted again, twice at most. None without a quota. The printed table has it if it is more than
+        `to_submit`.
 
     Examples
     --------
@@ -90,10 +92,11 @@ class Plan:
 
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        values = {name: getattr(self, name) for name in LABELS}
         if self.daily_limit is None:
             values = {name: value for name, value in values.items() if name not in QUOTA_LINES}
-        values.pop("most_units", None)
+        if (self.most_units or 0) <= self.to_submit:
+            del values["most_units"]
         if not self.held:
             del values["held"]
         return [(LABELS[name], "never" if value is None else f"{value:,}") for name, value in values.items()]

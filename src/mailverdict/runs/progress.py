@@ -21,7 +21,7 @@ from ..model.address import identities
 from ..model.table import SCHEMA, complete_table
 from ..model.words import Status, Verdict
 
-__all__ = ["Listener", "Progress", "ProgressBar", "SettledRows", "wants_bar"]
+__all__ = ["Listener", "Progress", "ProgressBar", "SettledRows", "pace_text", "wants_bar"]
 
 UNSETTLED = -1
 SMALL = 1_000  # rows up to which one dictionary look-up each is faster than hashing the whole column

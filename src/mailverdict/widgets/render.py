@@ -9,7 +9,7 @@ from ..backend import Quota
 from ..model.words import ValidationType
 from ..reports.page import COLOUR
 from ..runs.plan import Plan
-from ..runs.progress import Progress
+from ..runs.progress import Progress, pace_text
 from .listing import Saved
 
 __all__ = [
@@ -167,7 +167,10 @@ def render_plan(plan: Plan) -> str:
     labels = TILES if is_metered else {**TILES, "to_submit": "to verify"}
     tiles = (tile(labels[name], number(getattr(plan, name)), "mv-cost" * (name == "to_submit")) for name in names)
     short = plan.remaining is not None and plan.to_submit > plan.remaining
-    return tile_row(tiles) + (f'<span class="mv-soft">{QUOTA_LOW}</span>' if short else "")
+    notes = [QUOTA_LOW] if short else []
+    if (plan.most_units or 0) > plan.to_submit:
+        notes.append(f"at most {plan.most_units:,} units of quota, if the service refuses addresses and is asked again")
+    return tile_row(tiles) + "".join(f'<div class="mv-soft">{note}</div>' for note in notes)
 
 
 def render_progress(progress: Progress) -> str:
@@ -224,7 +227,8 @@ def render_state(progress: Progress) -> str:
     """The state of a run in a sentence."""
     settled = f"{progress.settled:,} of {progress.total:,} {progress.unit} settled"
     known = f", {progress.from_journal:,} of them known" if progress.from_journal else ""
-    return f"{STATES.get(progress.state, progress.state)}: {settled}{known}"
+    pace = f"; {pace_text(progress)}" if pace_text(progress) else ""
+    return f"{STATES.get(progress.state, progress.state)}: {settled}{known}{pace}"
 
 
 STATES = {
