@@ -1,8 +1,9 @@
 """Runs over one journal, each in a process of its own that is killed at a random instant.
 
-``python -m tests.flows.killable URL JOURNAL KILLS SEED``: every round adds addresses to the column
-and forks a child that verifies it, until so many were killed before their end; the last run is left
-to finish. Prints, as JSON, what that one knew. The journal's clock runs fast, so that graces are short.
+``python -m tests.flows.killable URL JOURNAL KILLS SEED PER_ROUND LONGEST``: every round adds addresses to the
+column and forks a child that verifies it, until so many were killed before their end, each after at most LONGEST
+seconds; the last run is left to finish. Prints, as JSON, what that one knew. All clocks and the event loop run fast, so
+that graces and the pace's waits are short.
 """
 
 import asyncio
@@ -10,11 +11,13 @@ import json
 import math
 import os
 import random
+import selectors
 import signal
 import sys
 import time
 import traceback
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -25,10 +28,8 @@ from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
 from tests.doubles.remote import addresses
 
-PER_ROUND = 12
 SPEED = 50.0
 NOON = 43_200.0
-LONGEST = 0.3  # seconds before a kill; a round undisturbed takes about as long
 BEGUN = time.time()
 
 
@@ -37,21 +38,34 @@ def fast_clock() -> float:
     return NOON + (time.time() - BEGUN) * SPEED
 
 
-async def fast_sleep(seconds: float) -> None:
-    await asyncio.sleep(seconds / SPEED)
+class FastSelector(selectors.DefaultSelector):
+    """Waits for a fraction of the time."""
+
+    def select(self, timeout: float | None = None) -> list[Any]:
+        return super().select(timeout if timeout is None else timeout / SPEED)
+
+
+class FastLoop(asyncio.SelectorEventLoop):
+    """An event loop whose seconds are short."""
+
+    def __init__(self) -> None:
+        super().__init__(FastSelector())
+
+    def time(self) -> float:
+        return fast_clock()
 
 
 def verify(url: str, journal: Path, count: int) -> Execution:
     """One run over the first `count` addresses."""
     execution = Execution(
         pa.array(addresses(count)),
-        RemoteBackend(url, PollSchedule(steps=((math.inf, 0.03),)), timeout=10),
+        RemoteBackend(url, PollSchedule(steps=((math.inf, 1.5),)), timeout=500, clock=fast_clock),
         RunSettings(ValidationType.SMTP),
         journal=Journal(journal, clock=fast_clock),
         clock=fast_clock,
-        sleep=fast_sleep,
     )
-    asyncio.run(execution.run())
+    with asyncio.Runner(loop_factory=FastLoop) as runner:
+        runner.run(execution.run())
     return execution
 
 
@@ -75,12 +89,12 @@ def kill_one(url: str, journal: Path, count: int, delay: float) -> bool:
     return os.WIFSIGNALED(status)
 
 
-def main(url: str, journal: str, wanted: str, seed: str) -> None:
+def main(url: str, journal: str, wanted: str, seed: str, per_round: str, longest: str) -> None:
     """Kill and resume, then finish."""
     chance, kills, count = random.Random(int(seed)), 0, 0
     while kills < int(wanted):
-        count += PER_ROUND
-        kills += kill_one(url, Path(journal), count, chance.uniform(0, LONGEST))
+        count += int(per_round)
+        kills += kill_one(url, Path(journal), count, chance.uniform(0, float(longest)))
     last = verify(url, Path(journal), count)
     print(json.dumps(last.results.table("smtp", ["email", "status", "result"]).to_pylist()))
 

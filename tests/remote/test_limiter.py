@@ -11,40 +11,16 @@ from mailverdict.backend import KnownPace, Paced, Settled
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
-from mailverdict.service.limiter import RateLimiter
 from tests.doubles.clock import VirtualLoop, run_virtual
+from tests.doubles.limiting import limit
 from tests.doubles.remote import URL, Outcome, RemoteWorld, addresses
-from tests.doubles.scripted_service import ScriptedService, payload
+from tests.doubles.scripted_service import ScriptedService
 
 IDEAL = 24.0  # seconds for 1,500 addresses at 50 a second after a burst of 300
 
 
-def limit(service: ScriptedService, rate: float, burst: int, *, by_batch: bool = False) -> None:
-    """Let the service refuse what a token bucket does not grant, and charge for it all the same."""
-    limiter = RateLimiter(rate, burst, clock=service.clock)
-    refused: dict[str, bool] = {}
-    entry, verdict = service.entry, service.verdict
-    answer_bulk = service.answer_bulk
-
-    def submit(path: str, body: bytes) -> tuple[int, Any]:
-        before = len(service.batches)
-        answer = answer_bulk(path, body)
-        for emails in service.batches[before:]:
-            is_whole = by_batch and not limiter.try_acquire("client", len(emails))
-            for email in emails:
-                refused[email] = is_whole or (not by_batch and not limiter.try_acquire("client", 1))
-        return answer
-
-    def judge(email: str, validation_type: str) -> Any:
-        if refused[email]:
-            return payload(email, validation_type, "unknown", reasons=["rate_limited"], checks={})
-        return verdict(email, validation_type)
-
-    service.answer_bulk, service.verdict, service.entry = submit, judge, entry  # type: ignore[method-assign]
-
-
 def verify_limited(
-    count: int, prepare: Callable[[ScriptedService], None], **options: Any
+    count: int, prepare: Callable[[ScriptedService], object], **options: Any
 ) -> tuple[Outcome, ScriptedService]:
     async def main(loop: VirtualLoop) -> tuple[Outcome, ScriptedService]:
         world = RemoteWorld(loop, **options)
@@ -70,9 +46,9 @@ def test_a_limiter_of_50_a_second_loses_nothing_and_costs_little(by_batch: bool)
 
 
 def test_without_asking_again_each_address_is_paid_once() -> None:
-    outcome, service = verify_limited(1_500, lambda service: limit(service, 50, 300), ask_again=False)
+    outcome, service = verify_limited(600, lambda service: limit(service, 50, 150), ask_again=False)
     assert set(service.paid.values()) == {1}
-    assert lost(outcome) <= 0.2 * 1_500
+    assert 0 < lost(outcome) <= 0.3 * 600
     assert not any(event.is_asked_again for event in outcome.all(Settled))
 
 
@@ -99,17 +75,17 @@ def test_a_pace_that_was_given_is_kept() -> None:
 
 
 def test_without_a_limiter_the_pace_is_not_limited() -> None:
-    outcome, _ = verify_limited(1_000, lambda _: None)
+    outcome, _ = verify_limited(600, lambda _: None)
     assert {event.per_second for event in outcome.all(Paced)} == {None}
-    assert outcome.seconds < 20
+    assert outcome.seconds < 10
 
 
 def test_a_journal_remembers_the_pace_and_what_was_refused(tmp_path: Path) -> None:
-    count = 800
+    count = 300
 
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
-        limit(world.service, 20, 100)
+        limit(world.service, 20, 60)
         execution = Execution(
             pa.array(addresses(count)),
             world.backend,
