@@ -14,7 +14,20 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from ..backend import Batch, Deferred, Event, Job, KnownPace, Noticed, Paced, Quota, Settled, Submitted, Waiting
+from ..backend import (
+    Batch,
+    Deferred,
+    Event,
+    Job,
+    KnownPace,
+    Noticed,
+    Paced,
+    Quota,
+    QuotaSeen,
+    Settled,
+    Submitted,
+    Waiting,
+)
 from ..contract.envelope import BULK_LIMIT, ErrorEnvelope, JobStatus
 from ..errors import BackendError, ContractError, RateLimited, SettingsError
 from ..loop import run_sync
@@ -91,7 +104,7 @@ class RemoteBackend:
     pace : float, "auto" or None
         How fast addresses are submitted. ``"auto"`` adapts to the service's limiter, by the answers
         ``rate_limited`` and ``throttled``, by ``Retry-After`` and by ``RateLimit`` header fields
-        (draft-ietf-httpapi-ratelimit-headers); it begins with one batch of at most 100, or with what
+        (draft-ietf-httpapi-ratelimit-headers); it begins with at most 300 addresses, or with what
         the journal remembers of this service. A number is that many addresses a second, whatever the
         service answers. None submits without a limit.
     ask_again : bool
@@ -486,12 +499,14 @@ class EventStream:
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
-                if isinstance(step, Submitted):
+                if isinstance(step, QuotaSeen):
+                    self.pace.on_quota(step.quota.remaining - len(self.submission.left))
+                elif isinstance(step, Submitted):
                     self.repeats += sum(1 for job in step.jobs if job.email in self.submission.refusals)
                     self.follow(step.jobs, self.pace.on_sent(self.clock(), len(step.jobs)))
                     self.read_advertised()
         if self.submission.limited > limited:
-            self.pace.on_limited(self.clock(), self.submission.retry_after)
+            self.pace.on_limited(self.clock(), self.submission.limited_size, self.submission.retry_after)
         if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
 

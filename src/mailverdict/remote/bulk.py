@@ -85,6 +85,7 @@ class Submission:
         self.refused: list[str] = []
         self.refusals: dict[str, int] = {}  # by address
         self.limited = 0  # submissions in a row that were answered with 429
+        self.limited_size = 0  # addresses of the last of them
         self.retry_after: float | None = None  # seconds, of the last of them
 
     @property
@@ -211,7 +212,7 @@ class Submission:
             self.max_batch = max(1, min(limit, size - 1))
         elif self.is_paced and refusal.status == TOO_MANY_REQUESTS and self.may_wait(refusal):
             self.limited += 1
-            self.retry_after = refusal.retry_after
+            self.limited_size, self.retry_after = size, refusal.retry_after
         else:
             self.error = error_of(refusal)
 

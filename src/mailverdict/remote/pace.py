@@ -1,11 +1,11 @@
 """How fast addresses are submitted to a service: additive increase, multiplicative decrease. No I/O.
 
 A service does not announce its limit, and its limiter's burst hides it: the first batches all pass, then every
-address is refused, and paid for. So the number of addresses without an outcome is bounded from the start (it doubles
-while they pass, as in the slow start of TCP). After a refusal nothing is sent but a few addresses as a trial. When
-the trial passes, the limit is estimated from what was accepted between two refusals, when the limiter had nothing
-left both times. From there the pace follows a cubic curve in time, as in RFC 9438: quickly towards the estimate, slowly
-past it, and then faster, since the limit may have been raised.
+address is refused, and paid for. So the number of addresses without an outcome is bounded: from the start, and then
+by the number that have passed, as in the slow start of TCP. After a refusal nothing is sent but a few addresses as a
+trial. When the trial passes, the limit is estimated from what was accepted between two refusals, when the limiter had
+nothing left both times. From there the pace follows a cubic curve in time, as in RFC 9438: quickly towards the
+estimate, slowly past it, and then faster, since the limit may have been raised.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ __all__ = ["QUEUED_FOR", "Advertised", "FixedPace", "Pace", "SentBatch", "check_
 SAMPLE = 10  # jobs of a batch that must have passed before the whole batch counts as passed
 QUEUED_FOR = 3.5  # seconds after which a job that is still queued counts as passed: limiters refuse within seconds
 MAX_WINDOW = 2_000.0  # addresses without an outcome
-SHARE_AT_RISK = 0.25  # of all addresses that may be without an outcome while the limit is unknown
-MIN_AT_RISK = 200.0  # addresses that may always be without an outcome, when the first batch has passed
+SHARE_AT_RISK = 0.5  # of all addresses that may be without an outcome while the limit is unknown
+FIRST_SHARE = 1 / 3  # the same from the start, if the quota covers them twice
+MIN_FIRST_RISK, MAX_FIRST_RISK = 200.0, 300.0  # addresses
 SMALL_BATCH = 50  # addresses; a batch is not made smaller than this to fill what is left of the window
 START_BELOW = 0.9  # of the estimated limit, after a refusal
 TIME_TO_LIMIT = 30.0  # seconds from there to the estimated limit
-MAX_GROWTH = 8.0  # times the estimate, before the next refusal gives a new one
+SHORT_TIME_TO_LIMIT = 10.0  # the same, if the estimate may be low (the first; a disturbance), or refusals cost nothing
 BATCH_SECONDS = 1.0  # a batch is what the pace allows in this time: small batches fit into small bursts
 CREDIT_SECONDS = 4.0  # unused pace that may be made up for
 DECREASE = 0.7  # of the pace, after a refusal, if what was accepted does not show the limit
@@ -128,6 +129,7 @@ class Pace:
     window: float = float(BULK_LIMIT)
     delay: float = USUAL_DELAY
     outstanding: int = 0
+    passed: int = 0  # addresses that no limiter refused
     epoch: int = 0
     increase_since: float = 0.0
     credit: float = float(BULK_LIMIT)
@@ -140,6 +142,10 @@ class Pace:
     sent_at: float = 0.0
     longest_block: float = 0.0  # seconds until a trial passed, at most
     largest_passed: float = 1.0  # size of a batch since then
+    time_to_limit: float = SHORT_TIME_TO_LIMIT
+    max_size: int = BULK_LIMIT  # addresses of a batch, after answers with status 429
+    limited: int = 0  # submissions in a row that were answered with 429
+    not_before: float = 0.0  # when the next submission may be sent, after such an answer
     advertised: AdvertisedLimit = field(default_factory=AdvertisedLimit)
     changed: bool = False
 
@@ -159,6 +165,8 @@ class Pace:
         """How many of `left` addresses may be submitted now; 0: wait until `next_time` or for an outcome."""
         if self.credit_at is None:
             self.start(now)
+        if now < self.not_before:
+            return 0
         if self.blocked_at is not None:
             size = 1 if is_last_chance else self.trial_size
             ready_at = max(self.trial_at, self.blocked_at + LAST_WAIT * self.longest_block * is_last_chance)
@@ -177,10 +185,15 @@ class Pace:
         """How many addresses pass as certainly as can be: half the pace, and every outcome before is known."""
         if self.outstanding or not self.anchor:
             return 0 if self.outstanding else self.trial_size
-        rate = self.limit or self.trial_size / self.delay
+        rate = self.limit or self.window / self.delay
         earned = rate / 2 * (now - max(self.sent_at, self.anchor))
-        wanted = max(1.0, min(rate * self.delay, self.largest_passed))
+        wanted = max(1.0, min(rate * self.delay, 2 * self.largest_passed))
         return min(BULK_LIMIT, int(min(earned, wanted))) if earned >= wanted / 2 else 0
+
+    @property
+    def first_risk(self) -> float:
+        """Addresses that may be without an outcome while nothing is known of the limit."""
+        return min(MAX_FIRST_RISK, max(MIN_FIRST_RISK, self.total * FIRST_SHARE))
 
     @property
     def trial_size(self) -> int:
@@ -190,7 +203,7 @@ class Pace:
     def batch_size(self, now: float, left: int) -> int:
         """Size of the next batch."""
         wanted = BULK_LIMIT if self.limit is None else int(self.rate(now) * BATCH_SECONDS)
-        return min(left, max(1, min(BULK_LIMIT, wanted, int(self.open_limit(now)))))
+        return min(left, max(1, min(self.max_size, wanted, int(self.open_limit(now)))))
 
     def open_limit(self, now: float) -> float:
         """How many addresses may be without an outcome."""
@@ -202,9 +215,8 @@ class Pace:
         """The present pace in addresses a second; infinity while only the window bounds it."""
         if self.limit is None:
             return math.inf
-        passed = (now - self.increase_since) / TIME_TO_LIMIT - 1.0
-        grown = min(1.0 + (1.0 - START_BELOW) * passed**3, MAX_GROWTH)
-        return max(MIN_RATE, self.limit * grown)
+        passed = (now - self.increase_since) / self.time_to_limit - 1.0
+        return max(MIN_RATE, self.limit * (1.0 + (1.0 - START_BELOW) * passed**3))
 
     def earn(self, now: float) -> None:
         """Add the credit of the time since the last call."""
@@ -219,6 +231,8 @@ class Pace:
 
     def next_time(self, now: float, left: int) -> float:
         """When `allowance` may be above 0 without another outcome; infinity if it needs one."""
+        if now < self.not_before:
+            return self.not_before
         if self.blocked_at is not None:
             return math.inf if self.trials_open else max(now, self.trial_at)
         self.earn(now)
@@ -232,7 +246,7 @@ class Pace:
 
     def speed(self, now: float) -> float | None:
         """The present pace for people: addresses a second; None if it is not limited."""
-        if self.blocked_at is not None:
+        if self.blocked_at is not None or now < self.not_before:
             return 0.0
         if self.limit is None:
             return self.window / self.delay if self.epoch else None
@@ -248,6 +262,10 @@ class Pace:
         """Jobs were accepted."""
         sent = SentBatch(now, size, self.epoch, is_trial=self.blocked_at is not None)
         self.sent_at = now
+        if self.limited:
+            self.limited = 0
+        elif size == self.max_size:
+            self.max_size = min(BULK_LIMIT, 2 * size)
         self.outstanding += size
         self.credit -= size
         self.advertised.sent_since += size
@@ -303,11 +321,12 @@ class Pace:
             if not sent.refused:
                 self.resume(now)
         elif sent.epoch == self.epoch and not sent.refused:
+            self.passed += sent.size
             if self.epoch:
                 self.largest_passed = max(self.largest_passed, float(sent.size))
             most = MAX_WINDOW
             if self.limit is None and not (self.known and self.known.limit is None):
-                most = max(MIN_AT_RISK, self.total * SHARE_AT_RISK)
+                most = max(self.first_risk, min(float(self.passed), self.total * SHARE_AT_RISK))
             more = sent.size if self.window < self.slow_start_until else sent.size * SLOW_GROWTH
             self.window = max(self.window, min(self.window + more, most, MAX_WINDOW))
 
@@ -321,15 +340,39 @@ class Pace:
         wait = min(max(MIN_WAIT, WAIT_SHARE * (now - self.blocked_at)), MAX_WAIT)
         self.trial_at = now + max(wait, at_least)
 
-    def on_limited(self, now: float, retry_after: float | None) -> None:
-        """A submission was refused as a whole, with status 429; nothing was paid for."""
-        if self.blocked_at is None:
-            self.blocked_at, self.trials_open = now, 0
-        self.wait_longer(now, retry_after or 0.0)
+    def on_limited(self, now: float, size: int, retry_after: float | None) -> None:
+        """A submission was refused as a whole, with status 429; nothing was paid for.
+
+        No trial is needed, since the next submission is one. It is smaller, as the limit may be below its size.
+        """
+        self.limited += 1
+        if retry_after is None or self.limited > 1:
+            self.max_size = max(1, size // 2)
+        self.not_before = now + max(retry_after or 0.0, min(MIN_WAIT * 2 ** (self.limited - 1), MAX_WAIT))
+        if self.blocked_at is not None:
+            return
+        if self.limited > 1:
+            self.anchor, self.history = now, []
+        else:
+            self.history.append(SentBatch(now, size, self.epoch, refused=size, is_clear=True))
+            self.estimate()
+            self.epoch += 1
+        self.time_to_limit = SHORT_TIME_TO_LIMIT
+        self.increase_since, self.credit = self.not_before, min(self.credit, 0.0)
+
+    def on_quota(self, spare: int) -> None:
+        """Read before the first batch how much quota is left beyond the run's addresses.
+
+        More addresses are submitted at the start if those that are refused can be submitted again.
+        """
+        if self.known is None and not self.epoch and not self.history:
+            self.window = max(self.window, min(self.first_risk, float(spare)))
 
     def on_advertised(self, fields: Advertised, now: float) -> None:
         """An answer had header fields about a limit."""
         self.advertised.read(fields, now)
+        if self.advertised.counts_addresses and self.limit is None and not self.epoch:
+            self.window = max(self.window, min(float(fields.remaining), MAX_WINDOW))
 
     def resume(self, now: float) -> None:
         """A trial has passed: estimate the limit, and go on a little below it."""
@@ -356,8 +399,11 @@ class Pace:
         elif start is None:
             start = self.history[0].at
         was_long, self.was_long = self.was_long, refused[-1].at - end > 0.3 * (refused[-1].at - start)
-        if was_long and self.was_long:  # a window that begins anew, and not a disturbance
+        is_window = was_long and self.was_long  # a window that begins anew, and not a disturbance
+        if is_window:
             end = refused[-1].at
+        is_sure = before is not None and self.was_long == is_window
+        self.time_to_limit = TIME_TO_LIMIT if is_sure else SHORT_TIME_TO_LIMIT
         accepted = sum(sent.size - sent.refused for sent in self.history if start < sent.at <= end)
         seconds = end - start
         self.anchor = refused[-1].at
@@ -369,7 +415,8 @@ class Pace:
         is_whole = all(sent.refused == sent.size for sent in batches)
         high = low + batches[-1].size / seconds if is_whole else low
         guess = (low + high) / 2 if before is None else before * DECREASE
-        self.limit = max(MIN_RATE, min(max(guess, low), high))
+        least = MIN_RATE if before is None or is_window else before / 2  # a disturbance shows nothing about the limit
+        self.limit = max(least, min(max(guess, low), high))
 
     def seconds_left(self, now: float, left: int) -> float | None:
         """Seconds until `left` addresses are submitted at the present pace; None if that is not known."""
@@ -412,9 +459,12 @@ class FixedPace:
         """Wait a little: what is left may be what was just refused."""
         self.ready_at = max(self.ready_at, now + MIN_WAIT)
 
-    def on_limited(self, now: float, retry_after: float | None) -> None:
+    def on_limited(self, now: float, size: int, retry_after: float | None) -> None:
         """Wait as the service asked."""
         self.ready_at = max(self.ready_at, now + (retry_after or MIN_WAIT))
+
+    def on_quota(self, spare: int) -> None:
+        """Do nothing."""
 
     def on_advertised(self, fields: Advertised, now: float) -> None:
         """Do nothing."""
