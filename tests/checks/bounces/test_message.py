@@ -55,6 +55,20 @@ def test_a_delay_is_marked(name):
     assert read_message(BY_NAME[name].data).reports[0].is_delay
 
 
+@pytest.mark.parametrize(
+    ("diagnostic", "outcome"),
+    [
+        ("550 5.1.1 News@shop.example: user unknown", "blocked"),
+        (f"550 5.1.1 {ADA}: user unknown; ask news@shop.example", "hard"),
+        ("550 5.1.1 other@x.example: user unknown", "hard"),
+        ("550 5.1.1 user unknown", "hard"),
+    ],
+)
+def test_a_mailbox_of_the_sender_that_is_missing_is_not_that_of_the_recipient(diagnostic, outcome):
+    returned = f"From: The Shop <news@shop.example>\nTo: {ADA}\n\n"
+    assert outcomes_of(dsn(recipient("5.1.1", f"smtp; {diagnostic}"), returned=returned)) == [(ADA, outcome)]
+
+
 def test_each_recipient_has_its_own_outcome():
     data = dsn(
         recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to="a@x.example"),

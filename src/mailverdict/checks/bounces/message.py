@@ -31,6 +31,7 @@ MAX_MULTIPARTS = 60  # declared boundaries and attached mails; a nesting bomb ha
 MAX_PARTS = 200
 MAX_REPORTS = 5_000  # recipients in one mail
 MAX_ADDRESS = 320  # characters: 64 + "@" + 255 (RFC 5321 4.5.3.1)
+SENDER_FIELDS = ("From", "Sender", "Return-Path", "Reply-To")  # of the returned mail
 MAX_FORWARDED = 20  # attached mails that are looked into
 
 # The standard library reads these types as messages, whatever their transfer encoding: read as text they stay whole.
@@ -87,6 +88,7 @@ class ReturnedMail:
     """What is known of the mail that was sent, from the copy that came back."""
 
     recipients: tuple[str, ...] = ()
+    senders: tuple[str, ...] = ()
     message_id: str | None = None
     complainant: str | None = None  # Outlook.com names the recipient in a field of the copy
 
@@ -195,6 +197,7 @@ def read_status(
     reading = MailReading()
     notices = {identity(each.address).lower(): each for text in texts for each in find_notices(text)}
     failed = addresses_in(message.get_all("X-Failed-Recipients"))
+    senders = addresses_of_sender(message, returned)
     groups = [group for text in fields for group in recipient_groups(text)][: MAX_REPORTS + 1]
     if len(groups) > MAX_REPORTS:
         reading.problems.append(f"more than {MAX_REPORTS:,} recipients: the rest was not read")
@@ -203,7 +206,7 @@ def read_status(
         if address is None:
             reading.problems.append("a delivery report without a recipient's address")
         else:
-            reading.reports.append(judge_group(address, group, notices, returned, at))
+            reading.reports.append(judge_group(address, group, notices, returned, senders, at))
     if not groups:
         reading.problems.append("a delivery report without recipients")
     return reading
@@ -239,6 +242,7 @@ def judge_group(
     group: dict[str, str],
     notices: dict[str, Notice],
     returned: ReturnedMail,
+    senders: tuple[str, ...],
     at: datetime | None,
 ) -> DeliveryReport:
     action = group.get("action", "").split(" ", 1)[0].strip("()").lower()
@@ -254,6 +258,7 @@ def judge_group(
         found = judge(status, diagnostic)
         if action == "delayed" or (found.outcome is Outcome.HARD and reaches_another(group)):
             found = Judgement(Outcome.SOFT, found.reason)
+        found = without_sender(found, diagnostic, address, senders)
     return DeliveryReport(
         address,
         found.outcome,
@@ -264,6 +269,15 @@ def judge_group(
         is_delay=action == "delayed",
         message_id=returned.message_id,
     )
+
+
+def without_sender(found: Judgement, text: str, address: str, senders: tuple[str, ...]) -> Judgement:
+    """The judgement, unless the text names a sender as the mailbox that is missing, and not the recipient."""
+    lower = text.lower()
+    if found.outcome is not Outcome.HARD or address.lower() in lower:
+        return found
+    is_about_sender = any(each.lower() in lower for each in senders)
+    return Judgement(Outcome.BLOCKED, Reason.SENDER_BLOCKED) if is_about_sender else found
 
 
 def reaches_another(group: dict[str, str]) -> bool:
@@ -321,12 +335,15 @@ def read_notice_text(message: Message, texts: list[str], returned: ReturnedMail,
         if AUTO_REPLY.search(" ".join(texts)[:2_000]):
             return MailReading(is_other=True)
         return MailReading(problems=[f"a bounce without a recipient and a reason that can be read: {subject[:80]!r}"])
-    return MailReading([notice_report(each, returned, at) for each in found[:MAX_REPORTS]])
+    senders = addresses_of_sender(message, returned)
+    return MailReading([notice_report(each, returned, senders, at) for each in found[:MAX_REPORTS]])
 
 
-def notice_report(notice: Notice, returned: ReturnedMail, at: datetime | None) -> DeliveryReport:
+def notice_report(
+    notice: Notice, returned: ReturnedMail, senders: tuple[str, ...], at: datetime | None
+) -> DeliveryReport:
     status = find_status(notice.text)
-    judged = judge(None if status is None else status, notice.text)
+    judged = without_sender(judge(status, notice.text), notice.text, notice.address, senders)
     if notice.is_delay:
         judged = Judgement(Outcome.SOFT, judged.reason)
     return DeliveryReport(
@@ -360,7 +377,13 @@ def read_returned(parts: list[Message], texts: list[str]) -> ReturnedMail:
 def describe_returned(mail: Message) -> ReturnedMail:
     complainants = addresses_in(mail.get_all("X-HmXmrOriginalRecipient"))
     recipients = addresses_in([*(mail.get_all("To") or ()), *(mail.get_all("Cc") or ())])
-    return ReturnedMail(recipients, header_text(mail.get("Message-ID"))[:300] or None, only(complainants))
+    senders = addresses_in([each for name in SENDER_FIELDS for each in mail.get_all(name) or ()])
+    return ReturnedMail(recipients, senders, header_text(mail.get("Message-ID"))[:300] or None, only(complainants))
+
+
+def addresses_of_sender(bounce: Message, returned: ReturnedMail) -> tuple[str, ...]:
+    """The addresses of the sender: a bounce goes to the envelope sender, and the copy has the others."""
+    return (*addresses_in(bounce.get_all("To")), *returned.senders)
 
 
 def addresses_in(values: Sequence[object] | None) -> tuple[str, ...]:

@@ -150,25 +150,25 @@ def read_sendmail(body: str) -> Iterator[Notice]:
     if start is None:
         return
     section, _, transcript = body[start.end() :].partition("Transcript of session follows")
+    replies = session_replies(transcript or section)
+    named = {address.lower(): line for line in reversed(replies) for address in re.findall(ADDRESS, line)}
     rows = list(SENDMAIL_ROW.finditer(section))
     if not rows:
         for match in TRANSCRIPT_ROW.finditer(section):
             yield Notice(match[2], f"{match[1]} {match[3]}")
     for row, after in zip(rows, [*(each.start() for each in rows[1:]), *[len(section)] * bool(rows)], strict=True):
         given = SENDMAIL_REASON.search(section, row.end(), after)
-        reason = given[1] if given else transcript_reply(transcript or section, row[1], is_only=len(rows) == 1)
+        reason = given[1] if given else named.get(row[1].lower())
+        if reason is None and len(rows) == 1:
+            reason = " ".join(dict.fromkeys(replies))
         if reason:
             yield Notice(row[1], reason)
 
 
-def transcript_reply(transcript: str, address: str, *, is_only: bool) -> str | None:
-    """The reply about an address: on the line that names it, or the last one if there is one address only."""
+def session_replies(transcript: str) -> list[str]:
+    """The lines of a transcript that refuse something."""
     lines = [line.removeprefix("<<< ").strip() for line in transcript.splitlines() if not line.startswith(">>>")]
-    replies = [line for line in lines if re.match(r"[45]\d\d[ -]", line)]
-    named = [line for line in replies if address.lower() in line.lower()]
-    if is_only and not named and replies:
-        return " ".join(dict.fromkeys(replies))
-    return named[0] if named else None
+    return [line for line in lines if re.match(r"[45]\d\d[ -]", line)]
 
 
 def read_exchange(body: str) -> Iterator[Notice]:

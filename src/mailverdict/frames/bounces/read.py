@@ -182,6 +182,8 @@ def read_bounces(
     1   bo@firm.example  blocked          protected
     """
     given = check_outcomes(outcomes)
+    if isinstance(source, str | list | tuple) and not len(source):
+        raise SettingsError(f"source={source!r} is empty: give a path, a list of paths or a DataFrame")
     collected = Collected()
     if isinstance(source, str | Path):
         read_path(Path(source), collected, columns, given, (encoding, delimiter, sheet))
