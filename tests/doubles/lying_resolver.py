@@ -30,8 +30,13 @@ def portal(name: str, rdtype: str) -> DomainRecords:
 
 
 def portal_of_many(name: str, rdtype: str) -> DomainRecords:
-    """Another address of a portal for each name."""
-    return DomainRecords({"A": (f"192.0.2.{1 + sum(name.encode()) % 250}",)})
+    """Another address of a portal for each name; never the same one below .com and .org."""
+    return DomainRecords({"A": (f"192.0.2.{10 + sum(name.encode()) % 100 + 100 * name.endswith('.org')}",)})
+
+
+def shared_portal(name: str, rdtype: str) -> DomainRecords:
+    """One of two addresses for each name; the first one belongs to many domains that exist."""
+    return DomainRecords({"A": ("192.0.2.9" if name.endswith(".com") else "192.0.2.10",)})
 
 
 def search_page(true: ZoneTable, page: Lie = portal) -> Lie:

@@ -359,12 +359,6 @@ def test_waiting_is_reported_while_no_session_is_under_way():
     assert waits[0].seconds <= 3
 
 
-def test_closed_ports_are_noticed_once_for_a_column_and_never_for_one_address():
-    many = events_of(["ada@closed.example", "grace@closed.example"])
-    assert sum(isinstance(event, Noticed) for event in many) == 1
-    assert not any(isinstance(event, Noticed) for event in events_of(["ada@closed.example"]))
-
-
 def test_nothing_is_noticed_where_nothing_was_dialled():
     events = events_of(["ada@private.example", "ada@gone-exchange.example"])
     assert not any(isinstance(event, Noticed) for event in events)

@@ -90,7 +90,7 @@ class AnswerWatch:
         self.false_addresses: frozenset[str] = frozenset()  # given for names that do not exist
         self.not_proof: frozenset[str] = frozenset()  # domains that also a closed network may let through
         self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the last domains that had MX records, the latest first
-        self._proofs = 0  # answers with MX records
+        self.proofs = 0  # answers with MX records
         self._answers = 0
         self._unconfirmed: dict[str, int] = {}  # the number of each answer, in ascending order
         self._lock = threading.Lock()  # event loops of two threads may share the resolver
@@ -115,14 +115,14 @@ class AnswerWatch:
                 self._unconfirmed[name] = self._answers
             elif name not in self.not_proof:
                 self._witnesses.appendleft(name)
-                self._proofs += 1
+                self.proofs += 1
                 if self._unconfirmed:
                     self._confirm(began)
         return answer
 
     def witnesses(self) -> list[str]:
         """Domains that had MX records a moment ago; none in a small run, where asking again would cost too much."""
-        return list(self._witnesses) if self._proofs >= MANY else []
+        return list(self._witnesses) if self.proofs >= MANY else []
 
     def confirm(self, began: int) -> None:
         """Confirm the answers up to this number."""
@@ -145,6 +145,15 @@ def has_exchange(answer: DnsAnswer) -> bool:
     """Whether there is an MX record other than a null MX."""
     exchanges = answer.exchanges
     return bool(exchanges) and (bool(exchanges[0].host) or any(exchange.host for exchange in exchanges))
+
+
+def exchange_form(name: str, host: str) -> str:
+    """The exchange with ``*`` for the name that it is given for, since a wildcard may have one below each name.
+
+    >>> exchange_form("ada.example", "mx.ada.example"), exchange_form("ada.example", "mx.example")
+    ('mx.*', 'mx.example')
+    """
+    return f"{host.removesuffix(name)}*" if f".{host}".endswith(f".{name}") else host
 
 
 def is_denial(answer: DnsAnswer) -> bool:
@@ -183,7 +192,10 @@ class ResolverTest:
         self._rotation: Iterator[str] = iter(())
         self._denied: dict[str, None] = {}  # known domains without MX records according to the resolver
         self._is_ambiguous = False  # names that do not exist have addresses, another one each time
-        self._false_exchanges: frozenset[str] = frozenset()
+        self._false_exchanges: frozenset[str] = frozenset()  # for names that do not exist, by `exchange_form`
+        self._are_exchanges_ambiguous = False  # those differ from name to name
+        self._began_late = False  # they were found when rows of the run had been settled
+        self._later_tests = 0
         self._edition = 0  # raised when the resolver begins to give addresses for names that do not exist
         self._first = self._make_cache()
         self._later: AnswerCache[str, ProbeResult] = AnswerCache(lambda _: 0.0, size=1, clock=clock)
@@ -211,7 +223,13 @@ class ResolverTest:
         if self.watch.false_addresses:
             shown = ", ".join(sorted(self.watch.false_addresses)[:4])
             found.append(f"{self.shown} gives {shown} for names that do not exist: that answer counts as NXDOMAIN")
-        if self._is_ambiguous or self._false_exchanges:
+        if self._began_late:
+            found.append(
+                f"{self.shown} began during a run to give exchanges for names that do not exist: domains of that run "
+                "that have exchanges may not exist; verify again with another resolver, as "
+                "LocalBackend(resolver='9.9.9.9')"
+            )
+        elif self._is_ambiguous or self._false_exchanges:
             found.append(
                 f"{self.shown} answers for names that do not exist, and such answers cannot be told from true ones: "
                 "rows that depend on them are 'unknown'; use another resolver, as LocalBackend(resolver='9.9.9.9')"
@@ -275,7 +293,15 @@ class ResolverTest:
             if any(each != sets[0] for each in sets):
                 self._is_ambiguous = True
             self.watch.false_addresses |= frozenset().union(*sets)
-        self._false_exchanges |= {exchange.host for answer in answers for exchange in answer.exchanges if exchange.host}
+        if self._is_ambiguous:  # existing domains may share these addresses, so that none of them means NXDOMAIN
+            self.watch.false_addresses = frozenset()
+        forms = [
+            {exchange_form(name, exchange.host) for exchange in answer.exchanges if exchange.host}
+            for (name, _), answer in zip(asked, answers, strict=True)
+            if has_exchange(answer)
+        ]
+        self._are_exchanges_ambiguous |= any(each != forms[0] for each in forms)
+        self._false_exchanges |= frozenset().union(*forms)
 
     # --- during a run -------------------------------------------------------------------------------
 
@@ -298,7 +324,7 @@ class ResolverTest:
             return
         await self.require()
         order, first = self._known_first(domains)
-        known_left = first
+        known_left, tests, proofs = first, self._later_tests, self.watch.proofs
         held: dict[int, tuple[DomainEvidence, int]] = {}  # by position; with the edition in which it was answered
         wait, due, found = FIRST_WAIT, math.inf, DnsOutcome.MX
         try:
@@ -325,6 +351,7 @@ class ResolverTest:
                         yield position, self._review(*held.pop(position))
                     due = due if held else math.inf
             await self._confirm(held)
+            await self._test_at_end(is_needed=tests == self._later_tests and self.watch.proofs - proofs >= MANY)
             while held:
                 position = next(iter(held))
                 yield position, self._review(*held.pop(position))
@@ -375,8 +402,11 @@ class ResolverTest:
             return (
                 f"{self.shown} gives addresses for names that do not exist, so the address of this one proves nothing"
             )
-        if self._false_exchanges.issuperset(each.host for each in evidence.exchanges) and evidence.exchanges:
-            return f"{self.shown} gives the same exchange for names that do not exist"
+        if evidence.outcome is DnsOutcome.MX and self._false_exchanges:
+            if self._are_exchanges_ambiguous:
+                return f"{self.shown} gives exchanges for names that do not exist, another one for each"
+            if self._false_exchanges.issuperset(exchange_form(evidence.domain, e.host) for e in evidence.exchanges):
+                return f"{self.shown} gives the same exchange for names that do not exist"
         return ""
 
     async def _confirm(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> None:
@@ -397,6 +427,7 @@ class ResolverTest:
 
     async def _run_again(self) -> ProbeResult:
         """Ask about a known domain, one that had MX records a moment ago, and a name that does not exist."""
+        self._later_tests += 1
         began = self.watch.begin()
         known, witnesses = next(self._rotation), self.watch.witnesses()
         name = self._random_name(self._randomness.choice(self.probes.unused))
@@ -414,12 +445,24 @@ class ResolverTest:
             self._denied[known] = None
         if not any(map(has_exchange, answers)):
             return ProbeResult()
-        if address.outcome is AnswerOutcome.DATA and not self.watch.false_addresses.issuperset(address.texts):
+        is_known = self._is_ambiguous or self.watch.false_addresses.issuperset(address.texts)
+        if address.outcome is AnswerOutcome.DATA and not is_known:
             await self._examine_wildcard((name, self._random_name(self.probes.unused[0])))
             self._edition += 1
             self.resolver.forget()
         self.watch.confirm(began)
         return ProbeResult()
+
+    async def _test_at_end(self, *, is_needed: bool) -> None:
+        """Test at the end of a run without other tests: exchanges for all names would cause none."""
+        if not is_needed:
+            return
+        name = self._random_name(self._randomness.choice(self.probes.unused))
+        if has_exchange(await self.resolver.query_uncached(name, "MX")) and not self._false_exchanges:
+            await self._examine_wildcard((name, self._random_name(self.probes.unused[0])))
+            self._began_late = True
+            self._first = self._make_cache()
+            self.resolver.forget()
 
     def _describe_change(self, name: str) -> str:
         return (
@@ -433,7 +476,8 @@ class ResolverTest:
 
     def _forget_findings(self) -> None:
         """Begin as for a resolver that was never tested."""
-        self._denied, self._is_ambiguous, self._false_exchanges = {}, False, frozenset()
+        self._denied, self._false_exchanges = {}, frozenset()
+        self._is_ambiguous = self._are_exchanges_ambiguous = self._began_late = False
         self.watch.false_addresses = frozenset()
         self.resolver.forget()
 
