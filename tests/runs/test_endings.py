@@ -16,7 +16,7 @@ from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 from tests.doubles.answering_backend import AnsweringBackend, unknown
 
 CASES = [
-    ({"DNS": 6, "other": 4}, "the DNS gave no answer", "most"),
+    ({"DNS": 6, "other": 4}, "the DNS gave no usable answer", "most"),
     ({"DNS": 5, "other": 5}, "", "a half is not most"),
     ({"DNS": 1}, "", "one address shows nothing about the network"),
     ({"DNS": 2, "malformed": 100}, "2 of 2 addresses", "malformed addresses need no network"),
@@ -84,6 +84,14 @@ def test_verify_warns_at_the_line_of_its_caller():
         assert out["verdict"].tolist() == ["unknown"] * 5
         assert "5 of 5 addresses" in str(warning.message)
         assert warning.filename == __file__
+
+
+def test_verify_warns_of_closed_ports():
+    with World() as world:
+        emails = ["ada@closed.example", "grace@closed.example"]
+        out, (warning,) = caught(mv.verify, emails, validation_type="smtp", backend=world.backend, journal=None)
+        assert out["details"].tolist() == ["port_closed"] * 2
+        assert "outgoing connections to port 25" in str(warning.message)
 
 
 @pytest.mark.parametrize("reason", [Reason.RATE_LIMITED, Reason.PORT_CLOSED])

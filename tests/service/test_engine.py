@@ -61,6 +61,14 @@ async def test_each_kind_of_act_is_an_answer() -> None:
     }
 
 
+@asynchronous
+async def test_notices_of_the_backend_are_logged_once(caplog) -> None:
+    engine = engine_of(Playing(Noticed("the resolver lies"), settled("a@x.org")))
+    for _ in range(3):
+        await failures_of(engine, "a@x.org")
+    assert [record.getMessage() for record in caplog.records] == ["the resolver lies"]
+
+
 @pytest.mark.parametrize(
     ("error", "failure"),
     [

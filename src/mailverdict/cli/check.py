@@ -12,7 +12,18 @@ import mailverdict as mv
 from ..model.words import ValidationType
 from ..reports.explain import printable
 from ..reports.summary import MEANING_OF_VALID
-from .terminal import Email, Json, Kind, ResolverAt, ResolverCheck, Sandbox, Service, app, chosen_backend
+from .terminal import (
+    Email,
+    Json,
+    Kind,
+    ResolverAt,
+    ResolverCheck,
+    Sandbox,
+    Service,
+    app,
+    chosen_backend,
+    printed_warnings,
+)
 
 __all__ = ["audit_host", "check", "explain", "quota"]
 
@@ -28,7 +39,10 @@ def check(
     as_json: Json = False,
 ) -> None:
     """Verify one address now."""
-    with chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked:
+    with (
+        chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
+        printed_warnings(),
+    ):
         found = mv.check(email, validation_type=validation_type, backend=asked)
     print(json.dumps(found.to_dict(), ensure_ascii=False, indent=2) if as_json else render_verification(found))
 

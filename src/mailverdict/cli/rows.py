@@ -27,7 +27,6 @@ from .tables import (
     plain_schema,
     print_remarks,
     print_written,
-    printed_warnings,
     read_bounce_file,
     read_suppression_list,
 )
@@ -49,6 +48,7 @@ from .terminal import (
     Strict,
     app,
     print_status,
+    printed_warnings,
 )
 
 __all__ = ["duplicates", "explode", "outcomes", "suppress"]

@@ -28,6 +28,13 @@ def serve(
     ] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
     resolver: ResolverAt = None,
+    resolver_check: Annotated[
+        bool | None,
+        typer.Option(
+            "--resolver-check/--no-resolver-check",
+            help="Test the DNS resolver; turn it off on a private network whose resolver knows only its own names.",
+        ),
+    ] = None,
     smtp_port: Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")] = None,
     helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
     allow_network: Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")] = None,
@@ -44,6 +51,7 @@ def serve(
         "revision": revision,
         "trusted_proxies": trusted_proxy,
         "resolver": resolver,
+        "resolver_check": resolver_check,
         "smtp_port": smtp_port,
         "helo_name": helo_name,
         "allow_networks": allow_network,

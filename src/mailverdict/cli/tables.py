@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -64,6 +63,7 @@ from .terminal import (
     exit_with_error,
     parse_journal,
     print_status,
+    printed_warnings,
     split_list,
 )
 
@@ -336,8 +336,7 @@ def plan(
         name = pick_column(source, column)
         at = source.columns.index(name)
         cells = pa.chunked_array([c for piece in source.pieces([name]) for c in to_plain(piece.column(at)).chunks])
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
+    with printed_warnings("warning"):
         found = mv.plan(
             cells,
             validation_type=validation_type,
@@ -349,8 +348,6 @@ def plan(
             offline=offline,
             clean=clean,
         )
-    for warning in warned:
-        print_status(f"warning: {warning.message}")
     print(json.dumps(asdict(found), indent=2) if as_json else found)
 
 
@@ -387,16 +384,6 @@ def report(
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in pieces])
     mv.report(restore_frame(whole, name, prefix), name, output, policy=policy, prefix=prefix, bounces=reports)
     print_written(output, quiet=quiet)
-
-
-@contextmanager
-def printed_warnings() -> Iterator[None]:
-    """Print what the library warns about as notes."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for each in caught:
-        print_status(f"note: {each.message}")
 
 
 def read_bounce_file(path: str) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -138,6 +139,16 @@ def exit_with_error(message: object, status: int) -> NoReturn:
 def print_status(text: str) -> None:
     """Print to stderr, as the progress bar does: standard output is for data."""
     print(text, file=sys.stderr)
+
+
+@contextmanager
+def printed_warnings(label: str = "note") -> Iterator[None]:
+    """Print what the library warns about, without the lines of Python that `warnings` shows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for each in caught:
+        print_status(f"{label}: {each.message}")
 
 
 @contextmanager

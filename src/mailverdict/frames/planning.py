@@ -146,7 +146,7 @@ def warn_of_resolver(options: Options) -> None:
             async with asyncio.timeout(RESOLVER_SECONDS):
                 await backend.domains.require_resolver()
                 return backend.domains.take_notices()
-        except ResolverError as exc:
+        except (ResolverError, SettingsError) as exc:  # SettingsError: the system has no resolver
             return [str(exc)]
         except TimeoutError:
             return [f"the DNS resolver did not answer within {RESOLVER_SECONDS:.0f} s: see mailverdict.audit_host()"]

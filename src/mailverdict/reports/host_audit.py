@@ -73,10 +73,13 @@ class HostAudit:
 
     def __str__(self) -> str:
         """A few lines for a terminal."""
-        is_welcome = all(finding.ok is not False for finding in self.findings if finding.name != "resolver")
-        outlook = "should accept" if is_welcome else "are likely to refuse"
+        others = {finding.ok for finding in self.findings if finding.name != "resolver"}
         address = self.address or "address not established"
-        head = f"mail servers {outlook} this host ({address}, HELO {self.helo_name})"
+        host = f"this host ({address}, HELO {self.helo_name})"
+        if others == {None}:
+            head = f"not established whether mail servers accept {host}"
+        else:
+            head = f"mail servers {'are likely to refuse' if False in others else 'should accept'} {host}"
         lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
         return "\n".join([head, *lines])
 
@@ -102,7 +105,10 @@ OWN_ADDRESS = re.compile(r"\[((?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f:]{3,39})\]")
 async def audit_here(backend: LocalBackend, domains: Sequence[str], address: str | None) -> HostAudit:
     """Audit this host with the settings of a backend; without `address` it is taken from servers' replies."""
     helo_name = await find_helo_name(backend.settings)
-    resolver = await check_resolver(backend)
+    resolver, is_usable = await check_resolver(backend)
+    if not is_usable:
+        others = [Finding(name, None, "needs a resolver that works") for name in ("port_25", "ptr", "helo", "listed")]
+        return HostAudit(address, helo_name, (resolver, *others))
     port, told = await probe_port(backend, domains, helo_name)
     seen = address or told
     findings = [
@@ -124,18 +130,18 @@ class Greeting:
     is_welcome: bool = False
 
 
-async def check_resolver(backend: LocalBackend) -> Finding:
-    """Whether the resolver knows what it must know."""
+async def check_resolver(backend: LocalBackend) -> tuple[Finding, bool]:
+    """Whether the resolver knows what it must know, and whether the other questions can be asked with it."""
     tested = backend.domains.self_test
     if tested is None:
-        return Finding("resolver", None, "not tested, since resolver_check=False")
+        return Finding("resolver", None, "not tested, since resolver_check=False"), True
     try:
         await tested.require()
-    except ResolverError as exc:
-        return Finding("resolver", False, str(exc))
+    except (ResolverError, SettingsError) as exc:  # SettingsError: the system has no resolver
+        return Finding("resolver", False, str(exc)), False
     notices = tested.notices()
     passed = f"{tested.shown} knows domains that exist, and no others"
-    return Finding("resolver", not notices, "; ".join(notices) or passed)
+    return Finding("resolver", not notices, "; ".join(notices) or passed), True
 
 
 async def probe_port(backend: LocalBackend, domains: Sequence[str], helo_name: str) -> tuple[Finding, str | None]:

@@ -28,9 +28,11 @@ class TechnicalCause:
 
 
 DNS = TechnicalCause(
-    "the DNS gave no answer about their domains",
-    "check the network with mailverdict.audit_host(), or use another resolver, as LocalBackend(resolver='9.9.9.9')",
-    "ask the operator of the service to check its resolver, then verify again with refresh={'unknown'}",
+    "the DNS gave no usable answer about their domains",
+    "check the network with mailverdict.audit_host() or mailverdict audit-host, or use another resolver, as "
+    "LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9",
+    "ask the operator of the service to check its resolver, then verify again with refresh={'unknown'} or "
+    "--refresh unknown",
 )
 LISTS = TechnicalCause(
     "a DNS blacklist gave no answer",
@@ -39,19 +41,20 @@ LISTS = TechnicalCause(
 )
 PORT = TechnicalCause(
     "no mail server could be connected to (many networks close outgoing connections to port 25)",
-    "mailverdict.audit_host() shows details; use another host, or a service as backend",
+    "mailverdict.audit_host() or mailverdict audit-host shows details; use another host, or a service as backend",
     "ask the operator of the service to check its outgoing connections to port 25",
     is_session=True,
 )
 SILENT = TechnicalCause(
     "connections to mail servers ended without an answer, as behind a firewall",
-    "mailverdict.audit_host() shows details; use another host, or a service as backend",
+    "mailverdict.audit_host() or mailverdict audit-host shows details; use another host, or a service as backend",
     "ask the operator of the service to check its outgoing connections to port 25",
     is_session=True,
 )
 REFUSED = TechnicalCause(
     "mail servers refuse this client, whatever the address is",
-    "mailverdict.audit_host() checks PTR record, HELO name and blacklists; use another host, or a service as backend",
+    "mailverdict.audit_host() or mailverdict audit-host checks PTR record, HELO name and blacklists; use another host, "
+    "or a service as backend",
     "ask the operator of the service to check the reputation of its host",
     is_session=True,
 )

@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import pyarrow as pa
 
-from ..backend import Backend, Batch, Deferred, Event, Settled
+from ..backend import Backend, Batch, Deferred, Event, Noticed, Settled
 from ..errors import BackendError, ContractError, QuotaExceeded, RateLimited
 from ..model.table import table_to_rows
 from ..model.verification import Verification
@@ -22,6 +22,7 @@ from ..verdicts import settle_saturated
 __all__ = ["CheckOutcome", "EngineFailure", "VerificationEngine", "saturated_verification"]
 
 LOG = logging.getLogger(__name__)
+MAX_LOGGED = 100  # different notices of the backend
 
 
 class EngineFailure(StrEnum):
@@ -56,6 +57,7 @@ class VerificationEngine:
         self.check_timeout = check_timeout
         self.checks: set[asyncio.Timeout] = set()  # the timeouts of the single checks under way
         self.idle = asyncio.Event()
+        self.logged: set[str] = set()  # notices of the backend
 
     async def verify(self, emails: Sequence[str], validation_type: str) -> AsyncGenerator[list[CheckOutcome]]:
         """Verify unique addresses; each is in exactly one of the lists that are yielded."""
@@ -65,6 +67,8 @@ class VerificationEngine:
             batch = Batch(pa.array(emails, pa.string()), validation_type)
             async with aclosing(self.backend.verify(batch)) as events:  # type: ignore[type-var]
                 async for event in events:
+                    if isinstance(event, Noticed):
+                        self._log_notice(event.message)
                     outcomes = [each for each in read_event(event, emails) if each.email in left]
                     for each in outcomes:
                         left.pop(each.email, None)
@@ -77,6 +81,12 @@ class VerificationEngine:
             LOG.exception("the backend failed unexpectedly")
         if left:
             yield [CheckOutcome(email, failure=failure) for email in left]
+
+    def _log_notice(self, message: str) -> None:
+        """Log what an operator must know about the resolver or the blacklists; each message once."""
+        if message not in self.logged and len(self.logged) < MAX_LOGGED:
+            self.logged.add(message)
+            LOG.warning("%s", message)
 
     async def check(self, email: str, validation_type: str) -> CheckOutcome:
         """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time."""
