@@ -45,7 +45,8 @@ ROUNDS_PER_PERIOD = 8  # round trips in which a larger window answered more
 CAREFUL_STEP = 1 / 4
 MUCH_LOSS = 0.1
 SMALLEST_STEP = 1 / 128  # while it does not
-FLAT_ROUNDS = 2  # in a row, as a single one may be chance
+FLAT_ROUNDS = 2  # in a row: with random loss a single one may be chance
+SOME_LOSS = 0.02
 PLATEAU = 1.25  # a doubled window that answers less than this times as much is large enough
 RESTORED = 1.2  # times the queries that were in flight when the loss began
 CLEARLY_LESS = 0.15  # lost: then the smaller window is right
@@ -325,7 +326,7 @@ class ServerWindow:
                 self._round_rate, self._flat_rounds = rate, 0
             else:
                 self._flat_rounds += 1
-            if self._flat_rounds >= FLAT_ROUNDS:
+            if self._flat_rounds >= (FLAT_ROUNDS if self.random_loss > SOME_LOSS else 1):
                 self._slow_down(now)
         self._period_answers += self._round_answers
         self._round_answers, self._round_started = 0, now
