@@ -232,6 +232,18 @@ class TestOutcomes:
         assert run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out, "-q")[0] == 0
         assert [row["email_outcome_diagnostic"] for row in rows_of(out)] == ["'=1+1 User unknown"]
 
+    def test_columns_of_an_export_that_is_not_known_are_given(self, run, verified, bounces, tmp_path):
+        bounces.write_text("who,what\nbo@firm.example,hard\n")
+        arguments = ("outcomes", verified, "-c", "email", "--bounces", bounces, "-q")
+        status, _, told = run(*arguments)
+        assert (status, "--bounce-columns address=" in told) == (2, True)
+        status, shown, _ = run(*arguments, "--json", "--bounce-columns", "address=who, outcome=what")
+        assert (status, json.loads(shown)["contradicted"]) == (0, 1)
+        status, _, told = run(*arguments, "--bounce-columns", "who,outcome=what")
+        assert (status, "'who' names no column; write address=Recipient" in told) == (2, True)
+        report = ("report", verified, "-c", "email", "-o", tmp_path / "report.html", "--bounces", bounces)
+        assert run(*report, "--bounce-columns", "address=who,outcome=what")[0] == 0
+
     def test_json_has_the_same_numbers(self, run, verified, bounces):
         status, shown, _ = run("outcomes", verified, "-c", "email", "--bounces", bounces, "--json", "-q")
         found = json.loads(shown)

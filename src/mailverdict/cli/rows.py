@@ -31,6 +31,7 @@ from .tables import (
     read_suppression_list,
 )
 from .terminal import (
+    BounceColumns,
     Bounces,
     ColumnName,
     Delimiter,
@@ -176,6 +177,7 @@ def suppress(
 def outcomes(
     file: File,
     bounces: Bounces,
+    bounce_columns: BounceColumns = None,
     column: ColumnName = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", help="File for the rows whose verdict was wrong; '-' is CSV.")
@@ -198,7 +200,7 @@ def outcomes(
     output = check_output(file, output, in_place=False, escape_formulas=escape_formulas, raw=False)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
-    reports = read_bounce_file(bounces)
+    reports = read_bounce_file(bounces, bounce_columns)
     with open_source(
         file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
     ) as source:

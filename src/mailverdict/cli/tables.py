@@ -32,6 +32,7 @@ from ..reports.report import check_path
 from ..reports.summary import RunningCounts, render_counts
 from .terminal import (
     QUOTA,
+    BounceColumns,
     Clean,
     ColumnName,
     Delimiter,
@@ -361,6 +362,7 @@ def report(
     bounces: Annotated[
         str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails, to compare with.")
     ] = None,
+    bounce_columns: BounceColumns = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
@@ -373,7 +375,7 @@ def report(
     The result columns of the whole file are held in memory.
     """
     check_path(output)
-    reports = None if bounces is None else read_bounce_file(bounces)
+    reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(
         file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
     ) as source:
@@ -386,10 +388,16 @@ def report(
     print_written(output, quiet=quiet)
 
 
-def read_bounce_file(path: str) -> pd.DataFrame:
+def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
     """Read what became of the mails; what cannot be read is printed."""
+    named = None
+    if columns is not None:
+        pairs = [each.partition("=") for each in split_list(columns)]
+        if wrong := [name for name, equals, value in pairs if not (equals and value)]:
+            raise mv.SettingsError(f"--bounce-columns: {wrong[0]!r} names no column; write address=Recipient")
+        named = {name.strip(): value.strip() for name, _, value in pairs}
     with printed_warnings():
-        reports: pd.DataFrame = mv.read_bounces(path)
+        reports: pd.DataFrame = mv.read_bounces(path, columns=named)
     return reports
 
 

@@ -99,6 +99,13 @@ Bounces = Annotated[
     str,
     typer.Option("--bounces", help="What became of the mails: mbox, Maildir, .eml, a folder of these, or a table."),
 ]
+BounceColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--bounce-columns",
+        help="Columns of a table of bounces that is not known, as address=Recipient,outcome=Result,diagnostic=Reply.",
+    ),
+]
 
 
 def print_version(is_given: bool) -> None:  # noqa: FBT001 - how typer calls it

@@ -127,8 +127,8 @@ def choose_layout(names: Sequence[str], columns: Mapping[str, str] | None) -> Ex
             return ExportLayout(layout.name, found, layout.source, layout.words, layout.without_word, layout.is_final)
     known = ", ".join(layout.name for layout in LAYOUTS)
     raise ColumnError(
-        f"not an export that is known ({known}); name the columns, as columns={{'address': ..., 'outcome': ...}}, "
-        f"of {listed(names)}"
+        f"not an export that is known ({known}); name the columns, as columns={{'address': ..., 'outcome': ...}} or "
+        f"--bounce-columns address=...,outcome=..., of {listed(names)}"
     )
 
 
