@@ -141,10 +141,20 @@ CASES = [
     Case("one provider is missing", missing("gmail.com", "googlemail.com"), "gmail.com", {}, settles=True),
     Case("another one is missing", missing("hotmail.fr", "hotmail.gr"), "hotmail.fr", {}, settles=True),
     Case("a search page", search_page(TRUE), "192.0.2.80", {}, settles=True),
-    Case("another search page each time", search_page(TRUE, portal_of_many), "cannot be told", {}, settles=True),
-    Case("a search page at addresses of others", search_page(TRUE, shared_portal), "cannot be told", {}, settles=True),
-    Case("an exchange below each name", search_page(TRUE, exchange_below), "cannot be told", {}, settles=True),
-    Case("another exchange each time", search_page(TRUE, exchange_of_many), "cannot be told", {}, settles=True),
+    Case(
+        "another search page each time", search_page(TRUE, portal_of_many), "cannot be distinguished", {}, settles=True
+    ),
+    Case(
+        "a search page at addresses of others",
+        search_page(TRUE, shared_portal),
+        "cannot be distinguished",
+        {},
+        settles=True,
+    ),
+    Case("an exchange below each name", search_page(TRUE, exchange_below), "cannot be distinguished", {}, settles=True),
+    Case(
+        "another exchange each time", search_page(TRUE, exchange_of_many), "cannot be distinguished", {}, settles=True
+    ),
     Case("NXDOMAIN begins", always(DnsFault.NXDOMAIN), "began", {"begins_after": 250}, settles=True),
     Case("an address for all begins", portal, "began", {"begins_after": 250}, settles=True),
     Case("a search page begins", search_page(TRUE), "192.0.2.80", {"begins_after": 250}, settles=True),
@@ -167,7 +177,7 @@ def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():
     with serving(ZONES, exchange_of_many, begins_after=200) as server, backend_for(server) as backend:
         with pytest.warns(UserWarning, match="began during a run to give exchanges"):
             mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
-        with pytest.warns(UserWarning, match="cannot be told from true ones"):
+        with pytest.warns(UserWarning, match="cannot be distinguished from true ones"):
             again = mv.verify(["ada@dead1.example"], backend=backend)
     assert list(again["verdict"]) == ["unknown"]
 

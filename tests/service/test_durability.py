@@ -136,7 +136,7 @@ async def test_kill_with_a_long_queue_loses_nothing_and_the_pace_goes_on(tmp_pat
     assert rows(store, done) == [(100,)]
     assert rows(store, "SELECT count(*) FROM job WHERE status = 'queued'") == [(200,)]
 
-    async with program(store, rate=50) as (_, url), httpx.AsyncClient(base_url=url, timeout=30) as client:
+    async with program(store, rate=200) as (_, url), httpx.AsyncClient(base_url=url, timeout=30) as client:
         await no_job_open(store)
         assert (await client.get("/api/quota")).json()["used"] == 300
     assert rows(store, "SELECT status, count(*) FROM job GROUP BY status") == [("done", 300)]

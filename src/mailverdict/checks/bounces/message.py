@@ -41,7 +41,7 @@ FEEDBACK_TYPE = "text/x-feedback-report"
 ATTACHED_TYPES = ("message/rfc822", "message/global", "text/rfc822-headers", "message/global-headers")
 DELIVERED = ("delivered", "relayed", "expanded")
 NO_COMPLAINT = ("not-spam", "auth-failure", "dmarc")  # RFC 5965 7.3, RFC 6591, RFC 7489
-# Subjects and senders of bounces, to tell a bounce that cannot be read from any other mail.
+# Subjects and senders of bounces, to distinguish a bounce that cannot be read from other mail.
 BOUNCE_SENDER = re.compile(r"mailer-?daemon|postmaster@|mail delivery (?:sub)?system|mdaemon", re.IGNORECASE)
 BOUNCE_SUBJECT = re.compile(
     r"undeliver|delivery (?:status notification|failure|has failed|report)|returned mail|failure notice|mail delivery"

@@ -1,4 +1,4 @@
-"""Bounces in plain text: recipients and reasons where a known mail system's form allows them to be read surely.
+"""Bounces in plain text: recipients and reasons where a known mail system's form allows them to be read reliably.
 
 Forms: qmail's QSBMF and those like it, Exim, Sendmail, Exchange, Notes and Domino, IMail, Zoho, DragonFly, the old form
 of Gmail, and one recipient with one reply.

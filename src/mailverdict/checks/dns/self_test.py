@@ -36,9 +36,9 @@ SAMPLE = 3  # known domains asked before a run
 ROTATED = 8  # known domains that the tests during a run ask in turn: the first of the table
 LABEL_LENGTH = 24  # random letters: nobody registered such a name
 TRUSTED_FOR, RETEST_AFTER = 3600.0, 60.0  # seconds for which a result is used: without and with a finding
-MOST_HELD = 20_000  # answers that wait to be confirmed, before a question is asked to confirm them
+MAX_WAITING = 20_000  # answers that wait to be confirmed, before a question is asked to confirm them
 FIRST_WAIT = 10.0  # seconds that they wait at first; then twice as long each time, so that the questions stay few
-WITNESSES = 3  # domains that were seen to have MX records, kept to ask about them again in a run of many domains
+RECENT = 3  # domains that were seen to have MX records, kept to ask about them again in a run of many domains
 MANY = 100  # domains with MX records
 ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays unconfirmed
 
@@ -89,7 +89,7 @@ class AnswerWatch:
     def __init__(self) -> None:
         self.false_addresses: frozenset[str] = frozenset()  # given for names that do not exist
         self.not_proof: frozenset[str] = frozenset()  # domains that also a closed network may let through
-        self._witnesses: deque[str] = deque(maxlen=WITNESSES)  # the last domains that had MX records, the latest first
+        self._recent: deque[str] = deque(maxlen=RECENT)  # the last domains that had MX records, the latest first
         self.proofs = 0  # answers with MX records
         self._answers = 0
         self._unconfirmed: dict[str, int] = {}  # the number of each answer, in ascending order
@@ -114,15 +114,15 @@ class AnswerWatch:
             if not has_exchange(answer):
                 self._unconfirmed[name] = self._answers
             elif name not in self.not_proof:
-                self._witnesses.appendleft(name)
+                self._recent.appendleft(name)
                 self.proofs += 1
                 if self._unconfirmed:
                     self._confirm(began)
         return answer
 
-    def witnesses(self) -> list[str]:
+    def recent(self) -> list[str]:
         """Domains that had MX records a moment ago; none in a small run, where asking again would cost too much."""
-        return list(self._witnesses) if self.proofs >= MANY else []
+        return list(self._recent) if self.proofs >= MANY else []
 
     def confirm(self, began: int) -> None:
         """Confirm the answers up to this number."""
@@ -231,8 +231,9 @@ class ResolverTest:
             )
         elif self._is_ambiguous or self._false_exchanges:
             found.append(
-                f"{self.shown} answers for names that do not exist, and such answers cannot be told from true ones: "
-                "rows that depend on them are 'unknown'; use another resolver, as LocalBackend(resolver='9.9.9.9')"
+                f"{self.shown} answers for names that do not exist, and such answers cannot be distinguished from "
+                "true ones: rows that depend on them are 'unknown'; use another resolver, as "
+                "LocalBackend(resolver='9.9.9.9')"
             )
         return found
 
@@ -318,14 +319,14 @@ class ResolverTest:
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains as `Resolver.observe_domains` does; those without MX records wait to be confirmed.
 
-        Known domains are asked first, since their answers show whether the others can be believed.
+        Known domains are asked first, since their answers show whether the others can be used.
         """
         if not len(domains):
             return
         await self.require()
         order, first = self._known_first(domains)
         known_left, tests, proofs = first, self._later_tests, self.watch.proofs
-        held: dict[int, tuple[DomainEvidence, int]] = {}  # by position; with the edition in which it was answered
+        waiting: dict[int, tuple[DomainEvidence, int]] = {}  # by position; with the edition in which it was answered
         wait, due, found = FIRST_WAIT, math.inf, DnsOutcome.MX
         try:
             async with aclosing(self.resolver.observe_domains([domains[i] for i in order])) as stream:  # type: ignore[type-var]
@@ -336,27 +337,27 @@ class ResolverTest:
                     else:
                         self._check_known(evidence)
                         if self._waits(evidence) or (known_left and evidence.outcome in FALSIFIABLE):
-                            held[order[at]] = evidence, self._edition
+                            waiting[order[at]] = evidence, self._edition
                             due = min(due, self.clock() + wait)
                         else:
                             yield order[at], self._review(evidence, self._edition)
-                    if known_left or not held:
+                    if known_left or not waiting:
                         continue
-                    if len(held) >= MOST_HELD or self.clock() >= due:
-                        await self._confirm(held)
+                    if len(waiting) >= MAX_WAITING or self.clock() >= due:
+                        await self._confirm(waiting)
                         wait *= 2
-                    elif self._waits(held[next(iter(held))][0]):
+                    elif self._waits(waiting[next(iter(waiting))][0]):
                         continue
-                    for position in self._settled(held):
-                        yield position, self._review(*held.pop(position))
-                    due = due if held else math.inf
-            await self._confirm(held)
+                    for position in self._settled(waiting):
+                        yield position, self._review(*waiting.pop(position))
+                    due = due if waiting else math.inf
+            await self._confirm(waiting)
             await self._test_at_end(is_needed=tests == self._later_tests and self.watch.proofs - proofs >= MANY)
-            while held:
-                position = next(iter(held))
-                yield position, self._review(*held.pop(position))
+            while waiting:
+                position = next(iter(waiting))
+                yield position, self._review(*waiting.pop(position))
         finally:
-            self._drop(held)
+            self._drop(waiting)
 
     def _known_first(self, domains: Sequence[str]) -> tuple[list[int], int]:
         """The positions of the domains with the known ones first, and the number of those."""
@@ -364,14 +365,14 @@ class ResolverTest:
         front = [i for i, domain in enumerate(domains) if domain in known]
         return front + [i for i, domain in enumerate(domains) if domain not in known], len(front)
 
-    def _drop(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> None:
+    def _drop(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> None:
         """Do not leave answers in the cache that the run ended without confirming."""
-        if held:
+        if waiting:
             self.resolver.forget()
 
-    def _settled(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> list[int]:
-        """The positions at the front of `held` that wait no longer: answers are confirmed in their order."""
-        return list(itertools.takewhile(lambda position: not self._waits(held[position][0]), held))
+    def _settled(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> list[int]:
+        """The positions at the front of `waiting` that wait no longer: answers are confirmed in their order."""
+        return list(itertools.takewhile(lambda position: not self._waits(waiting[position][0]), waiting))
 
     def _waits(self, evidence: DomainEvidence) -> bool:
         """Whether the evidence must be confirmed before it is used."""
@@ -383,19 +384,17 @@ class ResolverTest:
             self._denied[evidence.domain] = None
 
     def _review(self, evidence: DomainEvidence, edition: int) -> DomainEvidence:
-        """The evidence, or undetermined if the resolver cannot be believed."""
+        """The evidence, or undetermined if the answer cannot be used."""
         if doubt := self._find_doubt(evidence, edition):
             return DomainEvidence(evidence.domain, DnsOutcome.UNDETERMINED, message=doubt)
         return evidence
 
     def _find_doubt(self, evidence: DomainEvidence, edition: int) -> str:
-        """Why the evidence cannot be believed; empty if it can."""
+        """Why the evidence cannot be used; empty if it can."""
         if evidence.outcome in FALSIFIABLE and evidence.domain in self._denied:
             return f"{self.shown} gives no MX records for {evidence.domain}, which is known to have some"
         if evidence.outcome in NEGATIVE and self._denied:
-            return (
-                f"{self.shown} denies {next(iter(self._denied))}, which exists, so its other denials are not believed"
-            )
+            return f"{self.shown} denies {next(iter(self._denied))}, which exists, so its other denials are not used"
         if self.watch.is_open(evidence):
             return f"{self.shown} gave an answer ({evidence.message or evidence.outcome}), and then could not be tested"
         if evidence.outcome is DnsOutcome.IMPLICIT_MX and (self._is_ambiguous or edition != self._edition):
@@ -409,36 +408,36 @@ class ResolverTest:
                 return f"{self.shown} gives the same exchange for names that do not exist"
         return ""
 
-    async def _confirm(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> None:
+    async def _confirm(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> None:
         """Ask questions that confirm these answers; ResolverError if the resolver has begun to answer falsely."""
         for _ in range(ROUNDS):
-            if not self._any_waits(held):
+            if not self._any_waits(waiting):
                 return
             result = await self._later.get("", self._run_again)
             if result.error:
                 self.resolver.forget()
                 self._first = self._make_cache()
                 raise ResolverError(result.error)
-        if self._any_waits(held):
+        if self._any_waits(waiting):
             self.resolver.forget()
 
-    def _any_waits(self, held: Mapping[int, tuple[DomainEvidence, int]]) -> bool:
-        return any(self._waits(evidence) for evidence, _ in held.values())
+    def _any_waits(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> bool:
+        return any(self._waits(evidence) for evidence, _ in waiting.values())
 
     async def _run_again(self) -> ProbeResult:
         """Ask about a known domain, one that had MX records a moment ago, and a name that does not exist."""
         self._later_tests += 1
         began = self.watch.begin()
-        known, witnesses = next(self._rotation), self.watch.witnesses()
+        known, recent = next(self._rotation), self.watch.recent()
         name = self._random_name(self._randomness.choice(self.probes.unused))
         *answers, address = await asyncio.gather(
-            *(self.resolver.query_uncached(each, "MX") for each in (known, *witnesses[:1])),
+            *(self.resolver.query_uncached(each, "MX") for each in (known, *recent[:1])),
             self.resolver.query_uncached(name, "A"),
         )
         if len(answers) > 1 and is_denial(answers[1]):  # the name servers of one domain may disagree: ask about others
-            others = [await self.resolver.query_uncached(each, "MX") for each in witnesses[1:]]
+            others = [await self.resolver.query_uncached(each, "MX") for each in recent[1:]]
             if (others or not has_exchange(answers[0])) and not any(map(has_exchange, others)):
-                return ProbeResult(self._describe_change(witnesses[0]))
+                return ProbeResult(self._describe_change(recent[0]))
         elif is_denial(answers[0]):
             if not any(map(has_exchange, answers)):
                 return ProbeResult(self._describe_change(known))

@@ -1,7 +1,7 @@
 """Tables that sending services export: which column means what, and what a service calls each outcome.
 
 `LAYOUTS` is the table of known exports, each with the source of its column names. `WORDS` are what services call an
-outcome. A service that says *hard* is believed unless the reply beside it says that the sender was refused.
+outcome. The word *hard* of a service counts unless the reply beside it says that the sender was refused.
 """
 
 from __future__ import annotations

@@ -177,6 +177,6 @@ class PieceStream:
             count, is_exact = run._finish.count_repairable(settled_table(run))
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.causes += run._execution.causes
-        told = (*self.notices, run.progress.problem)
-        self.notices += [notice for notice in run.notices if notice not in told]
+        known = (*self.notices, run.progress.problem)
+        self.notices += [notice for notice in run.notices if notice not in known]
         return out, run.progress

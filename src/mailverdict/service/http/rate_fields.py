@@ -1,4 +1,4 @@
-"""`RateFields`: the header fields that tell a client its limits.
+"""`RateFields`: the header fields that announce the limits to a client.
 
 They follow draft-ietf-httpapi-ratelimit-headers-10 (September 2025) and RFC 9110 section 10.2.3 (Retry-After).
 """
