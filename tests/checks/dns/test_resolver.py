@@ -623,3 +623,29 @@ class TestAddresses:
         long = " ".join(f'"{"x" * 250}"' for _ in range(6))
         zones = {"ada.example": DomainRecords({"TXT": (r'"two " "parts\010\255"', long)})}
         assert sorted(serve(zones, action).texts) == ["two parts\\n\\xff", "x" * 1024]
+
+
+class PlainHandleLoop(asyncio.SelectorEventLoop):
+    """Gives handles without a time for its timers, as uvloop does for those that are due at once."""
+
+    class PlainHandle:
+        def __init__(self, timer: asyncio.TimerHandle) -> None:
+            self.cancel = timer.cancel
+
+    def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
+        timer = super().call_at(when, callback, *args, context=context)
+        is_ours = type(getattr(callback, "__self__", None)).__name__ == "SocketPool"
+        return self.PlainHandle(timer) if is_ours else timer
+
+
+def test_an_event_loop_may_give_handles_without_a_time():
+    errors: list[dict[str, Any]] = []
+
+    async def action(resolver: Resolver, server: DnsServer) -> list[DnsOutcome]:
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: errors.append(context))
+        found = [await resolver.observe_domain(domain) for domain in ("ada.example", "bob.example")]
+        return [each.outcome for each in found]
+
+    with asyncio.Runner(loop_factory=PlainHandleLoop) as runner:
+        assert serve({"ada.example": MX, "bob.example": MX}, action, run=runner.run) == [DnsOutcome.MX] * 2
+    assert errors == []

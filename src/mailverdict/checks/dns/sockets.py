@@ -214,7 +214,8 @@ class SocketPool:
         self._sockets_each = math.ceil(concurrency / QUESTIONS_PER_SOCKET)
         self._channels: list[list[UdpChannel]] = [[] for _ in servers]
         self._next_channel = itertools.count()
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = math.inf  # kept here, since the handles of uvloop do not always have a time
         self._will_send = self._is_closed = False
 
     def add(self, query: Query) -> None:
@@ -276,12 +277,12 @@ class SocketPool:
         """Keep one timer; one that rings too early costs less than setting it again for each answer."""
         due = self.scheduler.wake_at(self._loop.time())
         if self._timer is not None:
-            if self._timer.when() <= due:
+            if self._timer_due <= due:
                 return
             self._timer.cancel()
             self._timer = None
         if due < math.inf:
-            self._timer = self._loop.call_at(due, self._on_timer)
+            self._timer, self._timer_due = self._loop.call_at(due, self._on_timer), due
 
     def _on_timer(self) -> None:
         self._timer = None
