@@ -67,7 +67,10 @@ def test_notebooks_complete_arguments():
             for text in ("mv.verify(df, 'email', val", "df.mailverdict.")
         )
     assert "validation_type=" in arguments
-    assert methods == [".by_domain", ".clean", ".duplicates", ".explode", ".start", ".summary", ".suppress", ".verify"]
+    assert methods == [
+        ".by_domain", ".clean", ".contradicted", ".duplicates", ".explode", ".outcomes", ".start", ".summary", ".suppress",
+        ".verify",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("command", [verify, plan])

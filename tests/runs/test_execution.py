@@ -40,7 +40,7 @@ class Notes:
         self.known, self.jobs = list(known), list(jobs)
         self.recorded, self.is_closed = [], False
 
-    def settled(self, key, emails, *, newer_than, refresh, answered_since=None):
+    def settled(self, key, emails, *, newer_than, refresh, answered_since=None, costs_quota=True):
         return rows_of([e for e in emails.to_pylist() if e in self.known])
 
     def in_flight(self, key, emails):
