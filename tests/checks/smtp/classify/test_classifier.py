@@ -1,8 +1,10 @@
-"""Classified replies: every row of the two tables, and no refusal of the client or sender as a missing mailbox."""
+"""Classified replies: every row of the tables, and no refusal of the client or sender as a missing mailbox."""
 
 from __future__ import annotations
 
 import csv
+import itertools
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Classification
 from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, classify_reply, find_wait
+from mailverdict.checks.smtp.classify.languages import LANGUAGES, ReplyLanguage
 from mailverdict.checks.smtp.classify.rules import RULES, Rule
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.model.words import Reason
@@ -28,7 +31,8 @@ def reply_of(row: dict[str, str]) -> Reply:
     return Reply(int(row["code"]), row["enhanced"] or None, row["text"])
 
 
-ROWS = [*read_rows("smtp_replies.csv"), *read_rows("smtp_replies_more.csv")]
+ROWS = [row for name in ("", "_more", "_wild") for row in read_rows(f"smtp_replies{name}.csv")]
+TRAPS = [*read_rows("smtp_replies_traps.csv")]
 RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
 WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
 
@@ -76,6 +80,82 @@ def test_transient_reply_never_establishes_that_a_mailbox_is_missing(row: dict[s
     classification = classify_reply(reply, phase="rcpt")
 
     assert classification.reason is not Reason.MAILBOX_NOT_FOUND or classification.rule == "nested_unknown"
+
+
+@pytest.mark.parametrize("row", TRAPS, ids=lambda row: row["text"][:60])
+def test_reply_about_something_else_is_not_a_missing_mailbox(row: dict[str, str]) -> None:
+    classification = classify_reply(reply_of(row), phase="rcpt")
+
+    assert classification.reason is not Reason.MAILBOX_NOT_FOUND, classification.rule
+
+
+# --- one of two causes ------------------------------------------------------------------------------
+
+
+def join_samples(language: ReplyLanguage, milder: str) -> Iterator[str]:
+    """Replies of one language that leave open whether a mailbox is unknown or something milder."""
+    blank = " " if language.spaced else ""
+    for either in language.either.split("  "):
+        for first, second in itertools.permutations((language.samples[0], milder)):
+            yield f"{first}{blank}{either}{blank}{second}"
+            yield f"<x@example.org>: {first.lower()}{blank}{either}{blank}{second.lower()}"
+
+
+REFUSED_SAMPLES = ("mailbox blocked by policy", "not allowed to receive external mail", "SPF check failed")
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_each_sample_of_a_language_has_its_reading(language: ReplyLanguage) -> None:
+    reasons = [classify(Reply(550, None, sample), phase="rcpt") for sample in language.samples]
+
+    assert reasons == [Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_NOT_FOUND, Reason.MAILBOX_FULL]
+
+
+@pytest.mark.parametrize("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_unknown_or_full_is_a_full_mailbox(language: ReplyLanguage, enhanced: str | None) -> None:
+    for text in join_samples(language, language.samples[2]):
+        assert classify(Reply(550, enhanced, text), phase="rcpt") is Reason.MAILBOX_FULL, text
+
+
+@pytest.mark.parametrize("enhanced", [None, "5.1.1", "5.2.1", "5.7.1"])
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_unknown_or_closed_is_not_established(language: ReplyLanguage, enhanced: str | None) -> None:
+    for text in join_samples(language, language.samples[1]):
+        assert classify(Reply(550, enhanced, text), phase="rcpt") is Reason.INCONCLUSIVE, text
+
+
+@pytest.mark.parametrize("refused", REFUSED_SAMPLES)
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_unknown_or_refused_is_not_a_missing_mailbox(language: ReplyLanguage, refused: str) -> None:
+    for text in join_samples(language, refused):
+        assert classify(Reply(550, "5.1.1", text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
+
+
+def plain_words(words: str) -> list[str]:
+    """The words of a column that are no patterns."""
+    return [word for word in re.split(r"\s{2,}", words.strip()) if re.fullmatch(r"[\w' -]+", word)]
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.sampled_from(LANGUAGES), st.sampled_from(["closed", "full"]), st.sampled_from([None, "5.1.1"]), st.data())
+def test_unknown_or_any_milder_word_is_not_a_missing_mailbox(
+    language: ReplyLanguage, milder: str, enhanced: str | None, data: st.DataObject
+) -> None:
+    noun, unknown, other = (
+        data.draw(st.sampled_from(plain_words(words) or [fallback]))
+        for words, fallback in (
+            (language.nouns, "mailbox"),
+            (language.unknown, language.samples[0]),
+            (getattr(language, milder), language.samples[1 if milder == "closed" else 2]),
+        )
+    )
+    either = language.either.split("  ")[0]
+    blank = " " if language.spaced else ""
+
+    for text in ((noun, unknown, either, other), (noun, other, either, unknown), (noun, unknown, either, noun, other)):
+        reply = Reply(550, enhanced, blank.join(text))
+        assert classify(reply, phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, reply.text
 
 
 # --- the table itself ------------------------------------------------------------------------------

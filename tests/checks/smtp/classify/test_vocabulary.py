@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -39,7 +41,28 @@ def test_normalize_text_keeps_links_for_the_names_of_lists() -> None:
 
 
 def test_phrases_are_separated_by_two_blanks() -> None:
-    assert phrases("\n  no such user  unknown\n  not found\n") == "(?:no such user|unknown|not found)"
+    pattern = phrases("\n  no such user  unknown\n  not found  \\bfull\\b\n")
+
+    assert pattern == r"(?:(?:n(?:o such user|ot found)|u(?:nknown))|\b(?:f(?:ull\b)))"
+
+
+def test_a_quantified_initial_is_kept() -> None:
+    assert [bool(re.search(phrases("x?a  bc"), text)) for text in ("a", "xa", "bc", "x")] == [True, True, True, False]
+
+
+ADVICE_ROWS = [
+    ("User unknown. Please check your settings", "user unknown.", "a sentence"),
+    ("User unknown; see our policy.", "user unknown;", "a clause"),
+    ("User unknown (contact the sender)", "user unknown", "brackets"),
+    ("User unknown. Your host is blocked", "user unknown. your host is blocked", "not advice"),
+    ("User unknown. Please see why your IP is blocked", "user unknown. please see why your ip is blocked", "a refusal"),
+    ("User unknown. Please turn on authentication", "user unknown. please turn on authentication", "a demand"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "why"), ADVICE_ROWS)
+def test_statement_has_no_advice(text: str, expected: str, why: str) -> None:
+    assert normalize_text(text).statement == expected, why
 
 
 @settings(deadline=None)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
 from .classification import Action, Classification
-from .rules import RULES
+from .rules import RULES, Rule
 from .vocabulary import ReplyText, normalize_text
 
 __all__ = ["catch_all_of", "classify", "classify_reply"]
@@ -55,10 +55,17 @@ def classify_reply(reply: Reply, *, phase: str) -> Classification:
     return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(reply.text))
 
 
+@lru_cache(maxsize=1024)
+def list_rules(phase: str, code: str, enhanced: str) -> tuple[Rule, ...]:
+    """List the rules for a phase and codes; cached, since few combinations occur and each has few rules."""
+    return tuple(rule for rule in RULES if rule.applies(phase, code, enhanced))
+
+
 @lru_cache(maxsize=4096)
 def find_rule(phase: str, code: int, enhanced: str, text: ReplyText) -> Classification:
     """Apply the first rule that matches; cached, since a server repeats its replies."""
-    rule = next(rule for rule in RULES if rule.matches(phase, str(code), enhanced, text))
+    known: dict[int, bool] = {}
+    rule = next(rule for rule in list_rules(phase, str(code), enhanced) if rule.matches(text, known))
     wait = find_wait(text.masked) if rule.reason in WAITABLE and code < 500 else None
     return Classification(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
 

@@ -20,6 +20,7 @@ from .vocabulary import (
     ACCESS_REFUSED_WORDS,
     BLACKLIST_WORDS,
     CAPACITY_WORDS,
+    CERTIFIED_MAIL_WORDS,
     CLIENT,
     CLIENT_OR_SENDER_WORDS,
     CLIENT_REFUSED_WORDS,
@@ -28,6 +29,7 @@ from .vocabulary import (
     DOMAIN_LISTED_WORDS,
     DOMAIN_UNKNOWN_WORDS,
     MAILBOX_CLOSED_WORDS,
+    MAILBOX_EITHER_WORDS,
     MAILBOX_FULL_WORDS,
     MAILBOX_UNKNOWN_WORDS,
     OTHER_SUBJECT_WORDS,
@@ -56,30 +58,48 @@ class Rule:
     code: str = "[45].."  # pattern of the whole reply code
     enhanced: str = ".*"  # pattern of the whole enhanced status code, which is empty if there is none
     phases: str = "banner ehlo mail rcpt"
-    text: str | None = None  # to be found in the masked text
+    text: str | tuple[str, ...] = ()  # one of them to be found in the masked text
     unmasked: str | None = None  # to be found in the text with its links and host names
-    unless: str | None = None  # not to be found in the masked text
+    unless: str | tuple[str, ...] = ()  # none of them to be found in the masked text
+    without_advice: bool = False  # search the statement instead, if there is advice after it
     error_code: str = "SMTP"
     action: Action = Action.NONE
     retry_after: float | None = None  # seconds
-    compiled: tuple[Pattern, Pattern, Pattern | None, Pattern | None, Pattern | None] = field(init=False, repr=False)
+    codes: tuple[Pattern, Pattern] = field(init=False, repr=False)
+    searched: tuple[tuple[Pattern, ...], Pattern | None, tuple[Pattern, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Compile the patterns once."""
-        optional = (self.text, self.unmasked, self.unless)
-        text, unmasked, unless = (re.compile(each) if each is not None else None for each in optional)
-        object.__setattr__(self, "compiled", (re.compile(self.code), re.compile(self.enhanced), text, unmasked, unless))
+        """Compile the patterns once; rules with the same pattern share one object."""
+        text, unless = (
+            tuple(map(re.compile, (given,) if isinstance(given, str) else given)) for given in (self.text, self.unless)
+        )
+        unmasked = re.compile(self.unmasked) if self.unmasked is not None else None
+        object.__setattr__(self, "codes", (re.compile(self.code), re.compile(self.enhanced)))
+        object.__setattr__(self, "searched", (text, unmasked, unless))
 
-    def matches(self, phase: str, code: str, enhanced: str, reply_text: ReplyText) -> bool:
-        """Whether the rule applies to a reply."""
-        of_code, of_enhanced, text, unmasked, unless = self.compiled
-        return bool(
-            phase in self.phases
-            and of_code.fullmatch(code)
-            and of_enhanced.fullmatch(enhanced)
-            and (text is None or text.search(reply_text.masked))
-            and (unmasked is None or unmasked.search(reply_text.unmasked))
-            and not (unless is not None and unless.search(reply_text.masked))
+    def applies(self, phase: str, code: str, enhanced: str) -> bool:
+        """Whether the rule is about replies with these codes in this phase."""
+        of_code, of_enhanced = self.codes
+        return bool(phase in self.phases and of_code.fullmatch(code) and of_enhanced.fullmatch(enhanced))
+
+    def matches(self, reply_text: ReplyText, known: dict[int, bool]) -> bool:
+        """Whether a text of such a reply matches; `known` keeps which patterns were found in the masked text."""
+        text, unmasked, unless = self.searched
+        subject = reply_text.masked
+        if self.without_advice:
+            subject, known = reply_text.statement, {}
+            if subject == reply_text.masked:
+                return False
+
+        def found(pattern: Pattern) -> bool:
+            if (answer := known.get(id(pattern))) is None:
+                answer = known[id(pattern)] = pattern.search(subject) is not None
+            return answer
+
+        return (
+            (not text or any(map(found, text)))
+            and (unmasked is None or unmasked.search(reply_text.unmasked) is not None)
+            and not any(map(found, unless))
         )
 
 
@@ -92,8 +112,21 @@ OVER_TIME_WORDS = (
     r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
 )
 NESTED_REPLY = r"(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error|\(xaddrx)[ :\"']{1,3}5\d\d[ -]+"
-OTHER_CAUSE_WORDS = f"{CLIENT_OR_SENDER_WORDS}|{DOMAIN_UNKNOWN_WORDS}"
-NOT_MAILBOX_WORDS = f"{OTHER_CAUSE_WORDS}|{OTHER_SUBJECT_WORDS}"
+OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS)
+LOOKUP_FAILURE_WORDS = (
+    r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
+    r"|temporary (?:\w+ )?(?:failure|error|problem)"
+)
+NOT_UNKNOWN_WORDS = (
+    *OTHER_CAUSE_WORDS,
+    MAILBOX_FULL_WORDS,
+    MAILBOX_EITHER_WORDS,
+    RELAY_WORDS,
+    CERTIFIED_MAIL_WORDS,
+    LOOKUP_FAILURE_WORDS,
+)
+UNKNOWN_CODES = r"|5\.[01245]\.\d+|5\.7\.1"  # beside an unknown mailbox
+NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS)
 
 # One row, one rule; aligned by hand.
 # fmt: off
@@ -138,6 +171,18 @@ RULES: tuple[Rule, ...] = (
          unless=r"quota|storage|size|disk|space|full",
          sample="rcpt 450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
          seen="Gmail, Outlook.com, Yandex, iCloud: a limit of the recipient proves that the mailbox exists"),
+
+    Rule("unknown_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
+         text=MAILBOX_UNKNOWN_WORDS, unless=NOT_UNKNOWN_WORDS, without_advice=True,
+         sample="rcpt 550 5.1.1 User unknown; please check your settings",
+         seen="local rules: the advice after the reason may name the sender, a policy or a server"),
+    Rule("docomo_filter", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.0", phases="rcpt",
+         text=r"^(?:unknown user|user unknown)\b",
+         sample="rcpt 550 5.2.0 Unknown user x@docomo.example",
+         seen="NTT docomo: with 5.2.0 it is the recipient's filter, an unknown user has 5.1.1"),
+    Rule("kddi_filter", Reason.INCONCLUSIVE, code="550", phases="rcpt", text=r"^: user unknown",
+         sample="rcpt 550 : User unknown",
+         seen="KDDI: with an empty address it is the recipient's filter"),
 
     # 4. An extension is missing: TLS or SMTPUTF8.
     # Early, because the same command is sent again with the extension; nothing is refused for good yet.
@@ -207,7 +252,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 452 4.5.3 Error: too many recipients",
          seen="RFC 5321 4.5.3.1.10; Outlook.com after the first recipient"),
     Rule("too_many_recipients_code", Reason.INCONCLUSIVE, enhanced=r"[45]\.5\.3", phases="mail rcpt",
-         action=Action.FEWER_RECIPIENTS, unless=OVER_TIME_WORDS,
+         action=Action.FEWER_RECIPIENTS, unless=(OVER_TIME_WORDS, "rcpthosts"),
          sample="rcpt 452 4.5.3 Try again", seen="RFC 3463 x.5.3"),
     Rule("capacity", Reason.INCONCLUSIVE, action=Action.BACK_OFF, text=CAPACITY_WORDS, unless=BLOCKING_WORDS,
          sample="mail 452 4.3.2 Connection rate limit exceeded.",
@@ -297,6 +342,10 @@ RULES: tuple[Rule, ...] = (
     Rule("relaying", Reason.SENDER_BLOCKED, phases="mail rcpt", text=RELAY_WORDS,
          sample="rcpt 454 4.7.1 <x@example.org>: Relay access denied",
          seen="the exchange does not serve the domain: nothing is known of the mailbox"),
+    Rule("certified_mail", Reason.SENDER_BLOCKED, phases="mail rcpt", text=CERTIFIED_MAIL_WORDS,
+         sample="rcpt 554 <x@pec.example>: Messaggio rifiutato dal sistema. Indirizzo destinatario sconosciuto o non "
+                "abilitato alla ricezione di posta non certificata",
+         seen="Aruba PEC: a mailbox for certified mail refuses ordinary mail"),
     Rule("authentication", Reason.SENDER_BLOCKED,
          text=r"authenticat|\bauth\b|log ?in (?:first|to|before)|pop3? before",
          unless=r"(?:temporary|server|internal|backend) authentication (?:failure|error|problem)",
@@ -327,18 +376,28 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.7.1 Policy rejection on the target address",
          seen="Yandex, for accounts that it has closed"),
     Rule("qmail_badrcptto", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
-         text=r"recipient is (?:in my bad(?:rcptto|recipientto)|not in my validrcptto)",
+         text=r"recipient is (?:in my bad(?:rcptto|recipientto)|not in my validrcptto)|\bbadrcptto\b",
          sample="rcpt 553 sorry, your envelope recipient is in my badrcptto list (#5.7.1)",
          seen="qmail: addresses that the administrator has closed"),
-    Rule("directory_edge_block", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.4\.1", phases="rcpt",
-         text=r"recipient address(?:es)? rejected ?: ?access denied",
-         sample="rcpt 550 5.4.1 All recipient addresses rejected : Access denied [MN1PEPF.prod.outlook.com]",
-         seen="Exchange Online with directory-based edge blocking"),
+    Rule("directory_edge_block", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
+         enhanced=r"5\.4\.1|5\.7\.504",
+         text=r"recipient address rejected ?: ?access denied",
+         sample="rcpt 550 5.4.1 Recipient address rejected: Access denied [MN1PEPF.prod.outlook.com]",
+         seen="Exchange Online with directory-based edge blocking; 5.7.504 by its list of codes"),
+    Rule("directory_edge_policy", Reason.SENDER_BLOCKED, code=PERMANENT, enhanced=r"5\.4\.1", phases="rcpt",
+         text=r"recipient addresses rejected ?: ?access denied",
+         sample="rcpt 550 5.4.1 All recipient addresses rejected : Access denied. AS(201806271)",
+         seen="Exchange Online: only allowed senders reach the domain (SMTP Field Manual), whatever the recipient"),
     Rule("postfix_recipient_access", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
          error_code="MAILBOX_DISABLED",
          text=r"^xaddrx: recipient address rejected: access denied$",
          sample="rcpt 554 5.7.1 <x@example.org>: Recipient address rejected: Access denied",
          seen="Postfix check_recipient_access: the only Postfix class that is about the recipient"),
+
+    Rule("interia_not_available", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.1", phases="rcpt",
+         text=r"^mailbox not available$",
+         sample="rcpt 550 5.2.1 Mailbox not available",
+         seen="Interia documents it as misspelled, full or suspended"),
 
     # 13. The mailbox is closed or unknown, by text.
     # A rule applies only if no word for client, sender or domain is in the text: otherwise the cause is not certain.
@@ -348,12 +407,16 @@ RULES: tuple[Rule, ...] = (
          unless=CLIENT_OR_SENDER_WORDS,
          sample="rcpt 550 5.1.2 <x@nodns.example>: Recipient address rejected: Domain not found",
          seen="the server cannot resolve the domain: nothing is known of the mailbox"),
+    Rule("mailbox_either", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt", text=MAILBOX_EITHER_WORDS,
+         unless=OTHER_CAUSE_WORDS,
+         sample="rcpt 550 Adressat unbekannt oder Mailbox deaktiviert",
+         seen="GMX, La Poste, Tiscali: \"unknown or closed\" establishes neither"),
     Rule("mailbox_closed", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
          text=MAILBOX_CLOSED_WORDS, unless=OTHER_CAUSE_WORDS,
          sample="rcpt 550 5.2.1 The email account that you tried to reach is disabled.",
          seen="Gmail, Mail.ru, La Poste, NetEase"),
     Rule("mailbox_unknown", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", text=MAILBOX_UNKNOWN_WORDS,
-         unless=OTHER_CAUSE_WORDS,
+         unless=(*OTHER_CAUSE_WORDS, LOOKUP_FAILURE_WORDS),
          sample="rcpt 550 Mailbox not found.", seen="all servers, in several languages"),
     Rule("client_link", Reason.PROTECTED, unmasked=r"[?&]ip=|\bip ?= ?\d", unless=r"prefer",
          sample="rcpt 554 Rejected. See https://postmaster.example.net/error?ip=192.0.2.7",
@@ -373,7 +436,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.1.0 Address rejected.",
          seen="Cisco IronPort; x.1.0 and x.1.2 count only beside a word for the address"),
     Rule("mailbox_unavailable", Reason.MAILBOX_NOT_FOUND, code="550", enhanced=r"|5\.[0125]\.0", phases="rcpt",
-         text=r"mailbox (?:is )?(?:unavailable|not available)", unless=rf"{NOT_MAILBOX_WORDS}|\bor\b",
+         text=r"mailbox (?:is )?(?:un|not )ava(?:i?l|li|i)a?ble", unless=(*NOT_MAILBOX_WORDS, r"\bor\b"),
          sample="rcpt 550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).",
          seen="Outlook.com, GMX, IONOS for unknown users, in the wording of RFC 5321 4.2.3"),
     Rule("permanent_system_code", Reason.INCONCLUSIVE, code=PERMANENT, enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
@@ -410,7 +473,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 450 4.1.1 <x@example.org>: Recipient address rejected: User unknown in alias table",
          seen="Postfix with soft_bounce: a transient reply establishes no refusal"),
     Rule("soft_unknown_words", Reason.INCONCLUSIVE, code=TRANSIENT, phases="rcpt",
-         text=f"{MAILBOX_UNKNOWN_WORDS}|{MAILBOX_CLOSED_WORDS}", unless=f"{RETRY_WORDS}|{CLIENT_OR_SENDER_WORDS}",
+         text=(MAILBOX_UNKNOWN_WORDS, MAILBOX_CLOSED_WORDS), unless=(RETRY_WORDS, CLIENT_OR_SENDER_WORDS),
          sample="rcpt 451 Invalid Recipient - https://community.mimecast.com/docs/DOC-1369#451",
          seen="Mimecast; transient, so not established"),
     Rule("policy_transient", Reason.SENDER_BLOCKED, code=TRANSIENT, phases="mail rcpt", text=CLIENT_OR_SENDER_WORDS,
@@ -442,7 +505,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 501 Syntax error in parameters or arguments",
          seen="RFC 5321 4.2.2: about the command; Yahoo and GMX use it for much else"),
     Rule("policy_words", Reason.SENDER_BLOCKED, code=PERMANENT, phases="rcpt",
-         text=rf"{CLIENT_OR_SENDER_WORDS}|rejected by (?:the |this )?(?:recipient|user)s?",
+         text=(CLIENT_OR_SENDER_WORDS, r"rejected by (?:the |this )?(?:recipient|user)s?"),
          sample="rcpt 550 Mail is rejected by recipients", seen="QQ and many local rules"),
     Rule("permanent", Reason.INCONCLUSIVE, code=PERMANENT,
          sample="rcpt 550 Rejected", seen="a refusal without a cause; the reply to a random address may show it"),

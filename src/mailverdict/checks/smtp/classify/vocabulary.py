@@ -2,8 +2,8 @@
 
 First the text: letters are folded, and what a server quotes (addresses, hosts, links) is masked, because
 ``<no-such-user@example.org>`` says nothing about a mailbox. Then the vocabulary, by subject: server, mailbox, domain,
-client, sender. Rules use the patterns named ``..._WORDS`` and ``..._NAMES``; the others are parts of them. All are for
-the masked text, unless they say otherwise.
+client, sender. The words for a mailbox come from the table of languages. Rules use the patterns named ``..._WORDS``
+and ``..._NAMES``; the others are parts of them. All are for the masked text, unless they say otherwise.
 """
 
 from __future__ import annotations
@@ -12,12 +12,15 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from .languages import LANGUAGES
+
 __all__ = [
     "ABUSE_WORDS",
     "ACCESS_NETWORK_WORDS",
     "ACCESS_REFUSED_WORDS",
     "BLACKLIST_WORDS",
     "CAPACITY_WORDS",
+    "CERTIFIED_MAIL_WORDS",
     "CLIENT",
     "CLIENT_OR_SENDER_WORDS",
     "CLIENT_REFUSED_WORDS",
@@ -26,6 +29,7 @@ __all__ = [
     "DOMAIN_LISTED_WORDS",
     "DOMAIN_UNKNOWN_WORDS",
     "MAILBOX_CLOSED_WORDS",
+    "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
     "MAILBOX_UNKNOWN_WORDS",
     "OTHER_SUBJECT_WORDS",
@@ -48,6 +52,11 @@ class ReplyText(NamedTuple):
 
     unmasked: str  # lower case, without accents, addresses masked; holds names of DNS lists and links
     masked: str  # the same with IP addresses, hosts and links masked, and misleading clauses replaced
+
+    @property
+    def statement(self) -> str:
+        """The masked text without sentences that only advise the sender."""
+        return ADVICE.sub("", self.masked).strip()
 
 
 def normalize_text(text: str) -> ReplyText:
@@ -112,13 +121,55 @@ MISLEADING_CLAUSES = tuple(
 
 
 def phrases(text: str) -> str:
-    """Join alternatives that are separated by two or more blanks.
+    """Join alternatives that are separated by two or more blanks, by initial: a third faster to search.
 
-    >>> phrases("unknown  not known")
-    '(?:unknown|not known)'
+    >>> phrases("unknown  not known  not found")
+    '(?:(?:u(?:nknown)|n(?:ot known|ot found)))'
     """
-    return "(?:" + "|".join(re.split(r"\s{2,}", text.strip())) + ")"
+    by_initial: dict[tuple[str, str], list[str]] = {}
+    for phrase in re.split(r"\s{2,}", text.strip()):
+        boundary, initial, rest = INITIAL.fullmatch(phrase).groups(default="")  # type: ignore[union-attr]
+        by_initial.setdefault((boundary, initial), []).append(rest)
+    groups: dict[str, list[str]] = {}
+    for (boundary, initial), rests in by_initial.items():
+        groups.setdefault(boundary, []).append(f"{initial}(?:{'|'.join(rests)})")
+    return "(?:" + "|".join(f"{boundary}(?:{'|'.join(each)})" for boundary, each in groups.items()) + ")"
 
+
+INITIAL = re.compile(r"(?:(\\b)?([a-z](?![?*+{])))?(.*)", re.DOTALL)
+
+
+def fold_letters(pattern: str) -> str:
+    """Fold the letters of a pattern as `fold` folds those of a text; ASCII is left as it is."""
+    return "".join(c if c.isascii() else fold(c) for c in pattern)
+
+
+def join_column(column: str, *, spaced: bool = True, first: int = 0) -> str:
+    """Join the words of one column of the table of languages."""
+    rows = (getattr(language, column) for language in LANGUAGES[first:] if language.spaced is spaced)
+    return phrases(fold_letters("  ".join(words.strip() for words in rows if words)))
+
+
+# --- advice ---------------------------------------------------------------------------------------------------------
+
+ADVICE_START = phrases(r"""
+    (?:please|pls|kindly)(?! (?:use|turn|enable|log|configure|send|set|submit))  (?:double-?)?check  verify  make sure
+    ensure  if you  for (?:more|further|assistance|help|additional)  contact  see  visit  learn more  dsn  refer  report
+    try (?:to )?(?:check|again)  you (?:may|can|should|might)  the sender should  message (?:id|generated)
+    veuillez  merci de  verifiez  por favor  verifique  compruebe  revise  bitte  uberpruf\w+  prufen
+    si prega  prego  verificare  controll\w+  prosze  sprawdz  пожалуиста  проверьте
+""")
+REFUSAL = phrases(r"""
+    black  block  reject  refus  den(?:y|ied)  \blist(?:ed|ing)  reputation  spamhaus  banned  accept  external
+    internal
+    not (?:allowed|permitted|authori)  unauthori  prohibit  relay  authenticat  quota  full  \bdns  \bptr  \bspf  dkim
+    dmarc  gr[ea]y-?list  too (?:many|much)  limit  throttl  suspend  disabled  \bips?\b  xipx  verif\w+ fail
+    certif  \bpec\b  \bonly\b
+""")
+# "Please check the address": a sentence after the reason. A sentence with a word for a refusal is not advice.
+ADVICE = re.compile(
+    rf"(?:(?<=[.;!?,)])|\s-+|\()\s*(?:sorry,? |so |then )?{ADVICE_START}\b(?:(?!{REFUSAL})[^.;!?])*+(?:[.;!?]+|$)"
+)
 
 # --- server ---------------------------------------------------------------------------------------------------------
 
@@ -149,24 +200,16 @@ RETRY_WORDS = phrases(r"""
 
 # --- mailbox --------------------------------------------------------------------------------------------------------
 
-# Nouns for a mailbox, in the languages in which servers reply.
-MAILBOX = phrases(r"""
-    users?(?: ?name| ?id)?  recipients?  accounts?  address(?:es|ee)?  mail ?box(?:es)?  in-?box  mail ?drop
-    alias(?:es)?  customer  subscriber  person  local[- ]?part  rcpt  e-?mail ?(?:id|box)  employee  student  xaddrx
-    utilisateur  destinataires?  adresse  compte  boite(?: aux lettres| mail)?  abonne
-    usuario  destinatario  cuenta  direccion  buzon  casilla
-    utente  casella  indirizzo
-    benutzer  nutzer  empfae?nger(?:adresse)?  postfach  konto  teilnehmer  kunde  anwender
-    utilizador  conta  caixa(?: postal| de correio)?  endereco
-    gebruiker  ontvanger  adres  uzytkownik  skrzynka  пользовател[ья]  ящик
-""")
+ENGLISH = LANGUAGES[0]
+MAILBOX = phrases(ENGLISH.nouns)
+ANY_MAILBOX = join_column("nouns")
 # Between noun and predicate: a few words, but no other noun to which the predicate may belong, and no "may".
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
     message  may  might
 """)
-GAP = rf"(?:(?!\b{OTHER_NOUN}\b)[^.;!?]){{0,48}}?"
+GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)[^.;!?]){{0,48}}?"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(r"""
     error  command  argument  parameter  host  domain  helo  ehlo  syntax  reason  option  sender  client  failure
@@ -175,89 +218,115 @@ NEXT_NOUN = phrases(r"""
 """)
 END_OF_PHRASE = rf"\b(?! {NEXT_NOUN})"
 
-UNKNOWN_PREDICATE = phrases(r"""
-    unknown  not known  not found  notfound  (?:could|can) ?not be (?:found|located)  not exists?  not existing
-    (?:does|do|did)(?: not|n't| nt) (?:currently )?exist  non-? ?exist(?:ent|ing|ant)?
-    no longer (?:exists?|valid|in use|with|works?|employed|here|on (?:this|our))
-    not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)
-    invalid  undeliverable  unroute?able  illegal  misspelled  is (?:bad|wrong|incorrect)  has (?:left|moved)  moved
-    inconnue?s?  inexistante?s?  introuvables?  n'existe (?:pas|plus)  invalides?  non trouvee?
-    desconocid[oa]s?  inexistentes?  no existe  no encontrad[oa]  no valid[oa]  invalid[oa]
-    sconosciut[oa]  non esiste  non trovat[oa]  non valid[oa]
-    unbekannt\w*  nicht bekannt  existiert nicht  nicht gefunden  nicht vorhanden  ungue?ltig\w*  unzustellbar
-    nicht (?:mehr )?(?:gue?ltig|existent)
-    desconhecid[oa]  nao existe  nao encontrad[oa]  nao valid[oa]
-    onbekend\w*  bestaat niet  nie istnieje  nieznany  не найден\w*  не существует
-""")
-CLOSED_PREDICATE = phrases(r"""
-    inactive  disabled  deactivated  suspended  deleted  removed  closed  cancell?ed  terminated  expired  discontinued
-    retired  abandoned  dormant  frozen  archived  not active  not enabled  not activated
-    no longer (?:active|available|accepts?|accepting|monitored)
-    desactivee?s?  suspendue?s?  fermee?s?  expiree?s?  supprimee?s?  archivee?s?  n'est plus \w+
-    desactivad[oa]  deshabilitad[oa]  inactiv[oa]  suspendid[oa]  cancelad[oa]  cerrad[oa]  dad[oa] de baja
-    disabilitat[oa]  disattivat[oa]  inattiv[oa]  sospes[oa]  chius[oa]  scadut[oa]  cessat[oa]
-    deaktiviert  stillgelegt  inaktiv  geloe?scht  abgelaufen  nicht (?:mehr )?aktiv  gesperrt
-    desativad[oa]  desabilitad[oa]  inativ[oa]  suspens[oa]  encerrad[oa]  removid[oa]
-""")
+UNKNOWN_PREDICATE = join_column("unknown")
+CLOSED_PREDICATE = join_column("closed")
+# Without blanks between words there are no ends of words to find, and no other noun in between.
+CLOSE_TO = "[^.;,。、,]{0,24}?"  # in Korean a syllable is two or three characters
+UNSPACED_MAILBOX = join_column("nouns", spaced=False)
+UNSPACED_UNKNOWN = join_column("unknown", spaced=False)
+UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
     such  valid  known  local  active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
+    virtual
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
-INVALID = r"(?:unknown|invalid|bad|non-?exist(?:ent|ing)|unroute?able|undeliverable|illegal|wrong|incorrect)"
-DIRECTORY = r"(?:directory|address book|name|list|map|database|table)"
+UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|uknown)"  # with the misspellings of servers
+INVALID = rf"(?:{UNKNOWN}|invalid|bad|non-?exist(?:ent|ing)|unroute?able|undeliverable|illegal|wrong|incorrect)"
+DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap)"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were))
-    \bno such (?:one|name|{MAILBOX})
+    \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b
-    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password)
+    \bnot (?:an? )?{MAILBOX} (?:of|at|on) (?:this|the|our)
+    \bnot a member of (?:this |the |our )?domain
+    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password| in )
+    \bunavailable (?:mail )?(?:user|account|recipient)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
-    \b(?:nobody|no[- ]one|no person) (?:here|by that name)
+    \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
+    \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
+    \buser missing home directory\b
     \bnot (?:listed |found )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b(?:can'?t|can ?not|could ?n[o']t|unable to) (?:find|locate) (?:the |a |that |this |your )?{QUALIFIERS}{MAILBOX}
-    resolver\.adr\.\w*notfound
-    \b(?:aucun|pas d[e']) ?{MAILBOX}
-    \bkein\w* (?:\w+ )?{MAILBOX}  \bunbekannte\w* {MAILBOX}  \bungue?ltige\w* {MAILBOX}
-    \bonbekende {MAILBOX}  \bning[u]n {MAILBOX}  \bnenhum {MAILBOX}  \bnessun {MAILBOX}
-    \bnie ma takiego (?:uzytkownika|konta|adresu)
+    \buserunknown\b  \buser path no exist  \buser hasn't got the service
+    \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
+    {join_column("absent")}  {join_column("absent", spaced=False)}
 """)
-MAILBOX_UNKNOWN_WORDS = phrases(rf"{NO_SUCH_MAILBOX}  \b{MAILBOX}\b{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}")
+MAILBOX_UNKNOWN_WORDS = phrases(rf"""
+    {NO_SUCH_MAILBOX}  \b{ANY_MAILBOX}\b{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
+    {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_UNKNOWN}
+""")
 """The mailbox does not exist."""
 
 MAILBOX_CLOSED_WORDS = phrases(rf"""
-    \b{MAILBOX}\b{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}
+    \b{ANY_MAILBOX}\b{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
+    {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bnot (?:currently )?being accepted for this mailbox
+    \baccount (?:is )?unavailable\b
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
     due to (?:extended )?inactivity
 """)
 """The mailbox existed and was closed."""
 
+
+def alternatives() -> str:
+    """Patterns of an unknown mailbox as one of two alternatives, where the other one is not "unknown"."""
+    patterns = [rf"\b{UNKNOWN_PREDICATE}/(?!{UNKNOWN_PREDICATE})"]
+    for language in LANGUAGES:
+        unknown, either = (phrases(fold_letters(words)) for words in (language.unknown, language.either))
+        if language.spaced:
+            patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
+        else:
+            patterns.append(rf"{unknown}{CLOSE_TO}{either}")
+    return phrases("  ".join(patterns))
+
+
+EITHER = rf"(?:\b{join_column('either')}\b|{join_column('either', spaced=False)})"
+MILDER = rf"(?:\b{CLOSED_PREDICATE}|\b{LOCKED}|{UNSPACED_CLOSED})"
+MAILBOX_EITHER_WORDS = (
+    rf"^(?=.*(?:{EITHER}|\w/\w))(?:.*?{alternatives()}"
+    rf"|(?=.*(?:{EITHER}[^.;]{{0,40}}{MILDER}|{MILDER}[^.;]{{0,40}}{EITHER}))"
+    rf"(?=.*(?:{NO_SUCH_MAILBOX}|\b{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})))"
+)
+"""Unknown or something milder, for example closed: not established which."""
+
 STORAGE = r"(?:mail ?box|in-?box|account|storage|folder|mail ?folder|maildir|user|recipient|mail ?drop|xaddrx)"
 OWNER = r"(?:mailbox|user|account|recipient)"
+ROOM = r"(?:(?:mail|mailbox|disk|storage)? ?(?:space|quota|room)|storage)"
+FULL = join_column("full")
 MAILBOX_FULL_WORDS = phrases(rf"""
-    over ?quota  over the (?:\w+ )?quota  mailbox (?:size|storage) (?:limit|exceed)  \bfull (?:mail ?box|in-?box)
+    over ?quota  over (?:\w+ ){{1,2}}quota  (?:user|domain) ?disk quota
+    mailbox (?:size|storage) (?:limit|exceed)  \bfull (?:mail ?box|in-?box)
     \bquota[^.;]{{0,30}}\b(?:exceed|exced|full|reached|violat|depass|superat|uberschritten)
-    exceed\w*[^.;]{{0,40}}\b(?:quota|storage|allocation|mailbox size|disk)
+    exceed\w*[^.;]{{0,40}}\b(?:quota|storage|allocation|mailbox size|disk)  disk ?space quota
     \b{STORAGE}\b[^.;]{{0,40}}\b(?:is |are )?(?:too )?full\b
     mailbox[^.;]{{0,30}} (?:over|exceed\w*)[^.;]{{0,20}}limit
+    \b(?:{STORAGE}|xaddrx) (?:storage |size )+limit  mail file size exceeds
+    \b{STORAGE}\b(?: \w+)? exceeds (?:the |its )?allowed size  \b{OWNER} has exceeded$
+    \b(?:exhausted|overdrawn|used up)\b[^.;]{{0,30}}\b{ROOM}\b
+    \b{ROOM} (?:has been |is |was )?(?:exhausted|used up|full)
+    \b(?:storage|mailbox|mail) ?space (?:is )?not enough  \bquota[^.;]{{0,20}}hard limit
+    reached (?:its |his |her |the |their )?(?:disk |storage |mailbox )?quota
+    too many messages (?:on|in) (?:the |this |his |her |their )?(?:server|mail ?box)  \btoo much mail data\b
     out of (?:storage|space|quota|disk space|mailbox space)
     (?:insufficient|not enough|no) {OWNER}? ?(?:storage|space|quota|room)[^.;]{{0,30}}(?:{OWNER}|left)
-    insufficient {OWNER}
-    \b(?:boite|bal|compte)\b[^.;]{{0,40}}\b(?:pleine?|saturee?)\b
-    \b(?:buzon|casilla|cuenta)\b[^.;]{{0,40}}\b(?:llen[oa]|excedid[oa]|sin espacio)\b
-    cuota[^.;]{{0,20}}(?:excedid|superad)
-    \bcasella\b[^.;]{{0,40}}\b(?:pien[oa]|esaurit[oa])\b  spazio[^.;]{{0,20}}(?:esaurito|insufficiente)
-    \b(?:postfach|mailbox|konto|speicher)\b[^.;]{{0,40}}\b(?:voll|ue?berfue?llt|erschoe?pft)\b  ue?berschritten
-    \b(?:caixa|conta)\b[^.;]{{0,40}}\b(?:cheia|lotada|excedid[oa])\b
+    (?:not|n't) (?:have )?enough (?:mail |mailbox |storage )?(?:space|room|storage)  insufficient {OWNER}
+    ^(?=.*\b{FULL}\b).*?\b{ANY_MAILBOX}\b{GAP}\b{FULL}\b
+    {UNSPACED_MAILBOX}{CLOSE_TO}{join_column("full", spaced=False)}
+    {join_column("exhausted")}
 """)
 """The mailbox exists and accepts no more mail."""
 
+FOREIGN_UNKNOWN = join_column("unknown", first=1)
 DOMAIN_UNKNOWN_PREDICATE = phrases(r"""
     not found  unknown  does ?n[o']t exist  not exist  invalid  lookup  unresolv\w*  suspended  disabled  expired
     not (?:local|hosted|served|handled|accepted|configured|here)
 """)
 DOMAIN_UNKNOWN_WORDS = phrases(rf"""
-    \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,30}}\b{DOMAIN_UNKNOWN_PREDICATE}
+    \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,36}}\b{DOMAIN_UNKNOWN_PREDICATE}
     \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ )?(?:domain|host|mx)\b
+    \b(?:account|user|address) or domain\b  \bdomain must exist
+    \b{join_column("domain")}\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
+    {join_column("domain", spaced=False)}{CLOSE_TO}{UNSPACED_UNKNOWN}
     find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  name service error  all relevant mx records
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
@@ -266,7 +335,8 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
 OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
-    go away  temporar  \b(?:domain|host|list|argument|parameter)\b  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
+    go away  temporar  unverified  \bnot (?:be )?verified
+    \b(?:domain|host|list|argument|parameter)\b  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
 
@@ -294,6 +364,8 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  used to send  \bto send\b
     you are sending  \byou (?:claim|send|use)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
     \bdsns?\b  \bbounce
+    \b(?:user|recipient) refused to  \brule imposed
+    \bmessage contains  verification in progress
     \bhelo\b  \behlo\b  \barguments?\b  \bparameters?\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forged?\b
     \brelay  relais  \bgateway  \bconnecting  \bremote (?!server (?:returned|said))  \bhost \(?xipx
     \bips?\b  \bipv[46]\b  \bclient\b  \brdns\b  \bptr\b  host ?name  \baddr\w*:? \(?xipx
@@ -307,15 +379,16 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     authenticat  \bauth\b  credential  password
     too (?:many|much)  \brate\b  \blimit  throttl  frequen  volume
     \byour (?!message|letter|mail\b(?! ?server)|{DELIVERY}|recipient|intended|envelope recipient)
-    expediteur  emetteur  envoyeur  \b(?:votre|vos|ton)\b(?! message)  adresse ip
-    remitente  mittente  remetente  \b(?:tuo|suo|vostro)\b
+    \b{join_column("others")}\b  {join_column("others", spaced=False)}  adresse ip
+    \b{join_column("refused")}\b  {join_column("refused", spaced=False)}
+    \b(?:votre|vos|ton)\b(?! message)  \b(?:tuo|suo|vostro)\b  \b(?:ihre?|deine?)\b
     \bse?u[as]? (?:ip|direccion|servidor|dominio|cuenta|correo|usuario|conta|endereco)\b
-    absender  \b(?:ihre?|deine?)\b
 """)
 """Any word for the client or the sender: beside one of these, no word about a mailbox counts."""
 
 CAPACITY_WORDS = phrases(r"""
-    too many (?:\w+ ){0,3}(?:connections?|sessions?|errors?|processes|commands|transactions|messages (?:in|per|this|on))
+    too many (?:\w+ ){0,3}(?:connections?|sessions?|errors?|processes|commands|transactions)
+    too many (?:\w+ ){0,3}messages (?:in|per|this|on)(?! (?:the |this |his )?(?:server|mail ?box))
     (?:connection|session)s?[- ](?:rate |count )?limit  connection rate
     (?:max\w*|number of)[^.;]{0,30}(?:connections|sessions)
     concurrent (?:\w+ )?(?:connections|sessions)  max\w* messages? per (?:connection|session)  slow(?:ing)? down
@@ -355,7 +428,7 @@ ACCESS_NETWORK_WORDS = phrases(r"""
 UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?existent|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
 COUNTED = r"(?:recipients|messages|mails?|e-?mails?|rcpts?|users)"
 RATE_WORDS = phrases(rf"""
-    unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many  too much mail  ratelimit
+    unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many  too much mail(?! data)  ratelimit
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number)  unexpected volume  user complaints  permanently deferred
@@ -383,11 +456,21 @@ ABUSE_WORDS = phrases(rf"""
 
 # --- sender ---------------------------------------------------------------------------------------------------------
 
-RELAY_WORDS = phrases(r"""
+RELAY_WORDS = phrases(rf"""
     \brelay  relais  rcpthosts  gateway for  non-accepted domain  not a (?:local|hosted) domain
-    (?:domain|recipient domain) (?:is )?not (?:hosted|local|served|handled|accepted|in my)
-    don't (?:accept|handle|host)[^.;]{0,20} domain
+    \bdomain (?:or user )?(?:is ?n[o']t|is not|not) (?:hosted|local|served|handled|accepted|allowed|in my|here)
+    \b(?:do|does)(?: not|n't|nt) (?:accept|handle|host|serve|process)[^.;]{{0,20}} domain
+    \b(?:do|does)(?: not|n't|nt) (?:handle|host|serve|process) (?:e-?)?mail (?:for|of|to)\b  not a gateway
+    \bnot our mx\b  \b(?:that|this|the|your) domain (?:or user )?isn't in
+    {join_column("not_served")}
 """)
+CERTIFIED_MAIL_WORDS = phrases(r"""
+    \bnon[- ]certificat\w+  \bnot certified  \b(?:posta|e-?mail|messaggi\w*)(?: \w+)? (?:ordinari|convenzional)\w+
+    \bsol[oaei]\b[^.;]{0,50}\b(?:pec|certificat\w+)  \b(?:soltanto|esclusivamente)[^.;]{0,50}\b(?:pec|certificat\w+)
+    \b(?:non?|not)[- ](?:da )?pec\b  \bpec only  \bonly[^.;]{0,20} (?:pec|certified (?:e-?)?mail|de-mail)\b
+    \bde-mail\b  \bordinary (?:e-?)?mail\b  \bregular e?-?mail not accepted
+""")
+"""The mailbox accepts certified mail only (Italian PEC, German De-Mail)."""
 SENDER_WORDS = phrases(r"""
     \bsender  mail ?from\b  badmailfrom  from (?:address|domain)  return[- ]?path  reverse[- ]?path  originator
     envelope[- ]from
