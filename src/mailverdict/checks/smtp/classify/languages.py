@@ -41,7 +41,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"""
             users?(?: ?name| ?id)?  usr  rec[iep]{1,4}[ei]nts?  acc?ou?nt?s?  add?res+(?:es|ee)?  mail ?box(?:es)?
             in-?box  mail ?drop  mbox  alias(?:es)?  customer  subscriber  person  local[- ]?part  rcpt
-            e-?mail ?(?:id|box)  employee  student  spectator  xaddrx
+            e-?mail ?(?:id|box|name)  (?:e-?)?mail-?address(?:es)?  employee  student  spectator  xaddrx
         """,
         unknown=r"""
             unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not found  notfound
@@ -92,7 +92,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             desconocid[oa]s?  inexistentes?  no (?:se )?existe[n]?  no (?:fue |ha sido )?encontrad[oa]
-            no (?:es )?v[áa]lid[oa]  inv[áa]lid[oa]  incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)
+            no (?:es )?v[áa]lid[oa]  inv.lid[oa]  incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)
             no registrad[oa]
         """,
         closed=r"""
@@ -118,7 +118,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             desconhecid[oa]  n[ãa]o existe  n[ãa]o (?:foi )?encontrad[oa]  n[ãa]o [ée]? ?v[áa]lid[oa]  inexistente
-            n[ãa]o cadastrad[oa]
+            n[ãa]o cadastrad[oa]  inv.lid[oa]
         """,
         closed=r"""
             desativad[oa]  desabilitad[oa]  inativ[oa]  suspens[oa]  encerrad[oa]  removid[oa]  cancelad[oa]
@@ -149,10 +149,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pien[oa]  esaurit[oa]",
         either="o  oppure",
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
-        others=r"mittente  password", domain=r"dominio  server",
+        others=r"mittente  password", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
         absent=r"\bnessun (?:utente|destinatario)  \bdestin\. ?sconosciuto",
-        exhausted=r"spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)",
+        exhausted=r"""
+            spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)  superato la quota
+        """,
         refused=r"non (?:[èe]'? )?(?:autorizzat|abilitat|consentit|ammess)[oaie]",
         not_served=r"dominio[^.;]{0,12} non (?:\w+'? )?(?:ospitato|gestito|esiste|locale)"),
     ReplyLanguage(
@@ -172,7 +174,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"voll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
         either="oder",
         samples=("Benutzer unbekannt", "Postfach deaktiviert", "Postfach voll"),
-        others=r"absender\w*  passwort  kennwort", domain=r"domain  dom(?:ae|ä)ne  server  rechner",
+        others=r"absender\w*  passwort  kennwort", domain=r"domain  dom(?:ae|ä)ne  rechner",
         seen="GMX, WEB.DE, T-Online, local rules; lists of other tools",
         absent=r"""
             \bkein\w* (?:\w+ )?(?:benutzer|nutzer|empf(?:ae|ä)nger|postfach|konto|teilnehmer|mailbox)
@@ -193,7 +195,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"vol",
         either="of",
         samples=("Gebruiker onbekend", "Postvak uitgeschakeld", "Postvak is vol"),
-        others=r"afzender\w*  verzender  wachtwoord", domain=r"domein\w*  server",
+        others=r"afzender\w*  verzender  wachtwoord", domain=r"domein\w*",
         seen="KPN, Ziggo, Telenet, XS4ALL; standard phrases",
         absent=r"\bonbekende (?:gebruiker|ontvanger)  \bgeen (?:\w+ )?(?:gebruiker|ontvanger|mailbox|postvak)",
         refused=r"niet toegestaan  geen toestemming", not_served=r"domein[^.;]{0,12} niet (?:\w+ )?(?:gehost|bekend)"),
@@ -212,7 +214,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         either="eller",
         samples=("Mottagaren finns inte", "Kontot inaktiverad", "Brevladan ar full"),
         others=r"avs[äa]ndare\w*  afsender\w*  avsender\w*  l[öo]senord",
-        domain=r"dom[äa]n\w*  dom[æa]ne\w*  domene\w*  server\w*",
+        domain=r"dom[äa]n\w*  dom[æa]ne\w*  domene\w*",
         seen="Telia, Telenor, TDC; standard phrases",
         absent=r"""
             \bok[äa]nd (?:anv[äa]ndare|mottagare|adress)  \bukendt (?:bruger|modtager|adresse)
@@ -256,7 +258,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pln[áa]  p[řr]epln[ěe]na",
         either="nebo  alebo  či",
         samples=("Uzivatel neexistuje", "Schranka zrusena", "Schranka je plna"),
-        others=r"odes[íi]latel\w*  odosielate[ľl]\w*  heslo", domain=r"dom[ée]n[ay]  server",
+        others=r"odes[íi]latel\w*  odosielate[ľl]\w*  heslo", domain=r"dom[ée]n[ay]",
         seen="Seznam, C4; standard phrases", absent=r"\bnezn[áa]m[ýy] (?:u[žz]ivatel|p[řr][ií]jemce|adres[áa]t)",
         refused=r"nen[ií] povolen[oa]?"),
     ReplyLanguage(
@@ -278,7 +280,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"plin[ăa]?",
         either="sau",
         samples=("Utilizator necunoscut", "Contul dezactivat", "Casuta este plina"),
-        others=r"expeditor\w*  parola", domain=r"domeniu\w*  server\w*",
+        others=r"expeditor\w*  parola", domain=r"domeniu\w*",
         seen="standard phrases", refused=r"nu este permis"),
     ReplyLanguage(
         "Croatian, Serbian and Slovene",
@@ -288,7 +290,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pun  prepun",
         either="ili  ali",
         samples=("Korisnik ne postoji", "Korisnik onemogucen", "Sanducic je pun"),
-        others=r"po[šs]iljatelj\w*  po[šs]iljalac  lozinka", domain=r"domena  server",
+        others=r"po[šs]iljatelj\w*  po[šs]iljalac  lozinka", domain=r"domena",
         seen="standard phrases", absent=r"\bnepoznat (?:korisnik|primatelj)", refused=r"nije dopu[šs]ten[oa]?"),
     ReplyLanguage(
         "Russian and Ukrainian",

@@ -91,16 +91,22 @@ class Rule:
             if subject == reply_text.masked:
                 return False
 
-        def found(pattern: Pattern) -> bool:
-            if (answer := known.get(id(pattern))) is None:
-                answer = known[id(pattern)] = pattern.search(subject) is not None
-            return answer
-
-        return (
-            (not text or any(map(found, text)))
-            and (unmasked is None or unmasked.search(reply_text.unmasked) is not None)
-            and not any(map(found, unless))
+        return bool(
+            (not text or find_any(text, subject, known))
+            and (unmasked is None or unmasked.search(reply_text.unmasked))
+            and not (unless and find_any(unless, subject, known))
         )
+
+
+def find_any(patterns: tuple[Pattern, ...], subject: str, known: dict[int, bool]) -> bool:
+    """Whether one of the patterns is found; each is searched once for a text."""
+    for pattern in patterns:
+        key = id(pattern)
+        if key not in known:
+            known[key] = pattern.search(subject) is not None
+        if known[key]:
+            return True
+    return False
 
 
 TRANSIENT = "4.."

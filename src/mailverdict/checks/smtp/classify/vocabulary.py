@@ -111,7 +111,7 @@ MISLEADING_CLAUSES = tuple(
     for pattern, token in (
         (r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
         (r"relay= ?\S+", ""),  # AT&T: the client
-        (r"you do not have authori[sz]ation to see it", ""),  # Cyrus: the mailbox does not exist
+        (r"(?:\bor )?you do not have authori[sz]ation to see it", ""),  # Cyrus: the mailbox does not exist
         (r"\(in reply to (?:rcpt to|(?:end of )?data)[^)]*\)?", ""),  # Postfix, quoting the next server
         (r"\bhost xipx xipx said", "said"),  # Postfix, if the next server has no name
         (r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
@@ -221,14 +221,14 @@ END_OF_PHRASE = rf"\b(?! {NEXT_NOUN})"
 UNKNOWN_PREDICATE = join_column("unknown")
 CLOSED_PREDICATE = join_column("closed")
 # Without blanks between words there are no ends of words to find, and no other noun in between.
-CLOSE_TO = "[^.;,。、,]{0,24}?"  # in Korean a syllable is two or three characters
+CLOSE_TO = "[^.;,。、,]{0,40}?"  # in Korean a syllable is two or three characters
 UNSPACED_MAILBOX = join_column("nouns", spaced=False)
 UNSPACED_UNKNOWN = join_column("unknown", spaced=False)
 UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
     such  valid  known  local  active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
-    virtual
+    virtual  final delivery  recogni[sz]ed
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|uknown)"  # with the misspellings of servers
@@ -241,13 +241,15 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bnot (?:an? )?{MAILBOX} (?:of|at|on) (?:this|the|our)
     \bnot a member of (?:this |the |our )?domain
     \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password| in )
-    \bunavailable (?:mail )?(?:user|account|recipient)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
+    \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
     \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
     \buser missing home directory\b
     \bnot (?:listed |found )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b(?:can'?t|can ?not|could ?n[o']t|unable to) (?:find|locate) (?:the |a |that |this |your )?{QUALIFIERS}{MAILBOX}
+    ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:at|on) this|no longer (?:in use|valid))\b
+    (?:not|n't) in (?:my|our|the) list of allowed recipients
     \buserunknown\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
@@ -261,7 +263,8 @@ MAILBOX_UNKNOWN_WORDS = phrases(rf"""
 MAILBOX_CLOSED_WORDS = phrases(rf"""
     \b{ANY_MAILBOX}\b{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bnot (?:currently )?being accepted for this mailbox
-    \baccount (?:is )?unavailable\b
+    \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^inactive (?:on|at)\b
+    \b{MAILBOX} (?:(?:never|hasn't|has not) (?:logged|entered)|does(?: not|n't) receive (?:any )?(?:e-?)?mail$)
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
     due to (?:extended )?inactivity
 """)
@@ -275,6 +278,8 @@ def alternatives() -> str:
         unknown, either = (phrases(fold_letters(words)) for words in (language.unknown, language.either))
         if language.spaced:
             patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
+            before = rf"\b(?:{unknown}|no such)\b[^.;]*\b{either}\b"
+            patterns.append(rf"^(?=.*\b{either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})")
         else:
             patterns.append(rf"{unknown}{CLOSE_TO}{either}")
     return phrases("  ".join(patterns))
@@ -324,8 +329,8 @@ DOMAIN_UNKNOWN_PREDICATE = phrases(r"""
 DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,36}}\b{DOMAIN_UNKNOWN_PREDICATE}
     \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ )?(?:domain|host|mx)\b
-    \b(?:account|user|address) or domain\b  \bdomain must exist
-    \b{join_column("domain")}\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
+    \b(?:account|user|address|recipient|mail ?box) or domain\b  \bdomain must exist
+    \b(?:server|{join_column("domain")})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
     {join_column("domain", spaced=False)}{CLOSE_TO}{UNSPACED_UNKNOWN}
     find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  name service error  all relevant mx records
 """)
@@ -335,8 +340,9 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
 OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
-    go away  temporar  unverified  \bnot (?:be )?verified
-    \b(?:domain|host|list|argument|parameter)\b  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
+    go away  temporar  unverified  \bnot (?:be )?verified  not responsible
+    \b(?:domain|host|list|argument|parameter)\b
+    \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
 
@@ -365,7 +371,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     you are sending  \byou (?:claim|send|use)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
     \bdsns?\b  \bbounce
     \b(?:user|recipient) refused to  \brule imposed
-    \bmessage contains  verification in progress
+    \bmessage contains  \be2110\b  verification in progress
     \bhelo\b  \behlo\b  \barguments?\b  \bparameters?\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forged?\b
     \brelay  relais  \bgateway  \bconnecting  \bremote (?!server (?:returned|said))  \bhost \(?xipx
     \bips?\b  \bipv[46]\b  \bclient\b  \brdns\b  \bptr\b  host ?name  \baddr\w*:? \(?xipx
@@ -466,8 +472,9 @@ RELAY_WORDS = phrases(rf"""
 """)
 CERTIFIED_MAIL_WORDS = phrases(r"""
     \bnon[- ]certificat\w+  \bnot certified  \b(?:posta|e-?mail|messaggi\w*)(?: \w+)? (?:ordinari|convenzional)\w+
-    \bsol[oaei]\b[^.;]{0,50}\b(?:pec|certificat\w+)  \b(?:soltanto|esclusivamente)[^.;]{0,50}\b(?:pec|certificat\w+)
-    \b(?:non?|not)[- ](?:da )?pec\b  \bpec only  \bonly[^.;]{0,20} (?:pec|certified (?:e-?)?mail|de-mail)\b
+    \bsol[oaei]\b[^.;]{0,50}\b(?:pec|certifica[td]\w+)  \b(?:soltanto|esclusivamente)[^.;]{0,50}\b(?:pec|certificat\w+)
+    \b(?:non?|not)[- ](?:da |an? )?pec\b  \bcertified (?:e-?)?mail\b[^.;]{0,20} only  \bpec only
+    \bonly[^.;]{0,20} (?:pec|certified (?:e-?)?mail|de-mail)\b
     \bde-mail\b  \bordinary (?:e-?)?mail\b  \bregular e?-?mail not accepted
 """)
 """The mailbox accepts certified mail only (Italian PEC, German De-Mail)."""
