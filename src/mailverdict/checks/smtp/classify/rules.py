@@ -374,6 +374,12 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 552 Requested mail action aborted: exceeded storage allocation Quota exceeded.",
          seen="GMX and other servers without enhanced codes"),
 
+    Rule("over_quota_552", Reason.MAILBOX_FULL, code="552", phases="rcpt",
+         text=r"not enough disk ?space|not able to receive any more|larger than the space available"
+              r"|over the maximum allowed|exceeds allowed message count",
+         sample="rcpt 552 over the maximum allowed number of messages",
+         seen="local rules; 552 is storage allocation (RFC 5321 4.2.3), beside other codes such words mean the server"),
+
     # 12. Complete statements of known servers whose words would be read as a policy in section 13.
     # They stand first among the mailbox rules for that reason.
     Rule("yandex_target_policy", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
@@ -381,6 +387,13 @@ RULES: tuple[Rule, ...] = (
          text=r"^policy rejection on the target address",
          sample="rcpt 550 5.7.1 Policy rejection on the target address",
          seen="Yandex, for accounts that it has closed"),
+    Rule("rambler_closed", Reason.MAILBOX_NOT_FOUND, code="540", phases="rcpt", error_code="MAILBOX_DISABLED",
+         text=r"^xaddrx:? recipient address rejected:? .*\b(?:account (?:has been suspended|locked by)|inactive)",
+         sample="rcpt 540 5.7.1 <x@example.org>: Recipient address rejected: Account locked by abuse team",
+         seen="Rambler: 540 is its code for closed accounts"),
+    Rule("o2_closed", Reason.MAILBOX_NOT_FOUND, code="50[04]", enhanced="", phases="rcpt",
+         text=r"^(?:no such user|mailbox is disabled)$",
+         sample="rcpt 500 no such user", seen="o2.pl: 500 and 504 with texts that are not about the command"),
     Rule("qmail_badrcptto", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
          text=r"recipient is (?:in my bad(?:rcptto|recipientto)|not in my validrcptto)|\bbadrcptto\b",
          sample="rcpt 553 sorry, your envelope recipient is in my badrcptto list (#5.7.1)",
@@ -418,7 +431,8 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 Adressat unbekannt oder Mailbox deaktiviert",
          seen="GMX, La Poste, Tiscali: \"unknown or closed\" establishes neither"),
     Rule("mailbox_closed", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
-         text=MAILBOX_CLOSED_WORDS, unless=OTHER_CAUSE_WORDS,
+         text=MAILBOX_CLOSED_WORDS,
+         unless=(*OTHER_CAUSE_WORDS, r"\btry again"),
          sample="rcpt 550 5.2.1 The email account that you tried to reach is disabled.",
          seen="Gmail, Mail.ru, La Poste, NetEase"),
     Rule("mailbox_unknown", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", text=MAILBOX_UNKNOWN_WORDS,
@@ -442,7 +456,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.1.0 Address rejected.",
          seen="Cisco IronPort; x.1.0 and x.1.2 count only beside a word for the address"),
     Rule("mailbox_unavailable", Reason.MAILBOX_NOT_FOUND, code="550", enhanced=r"|5\.[0125]\.0", phases="rcpt",
-         text=r"mailbox (?:is )?(?:un|not )ava(?:i?l|li|i)a?ble", unless=(*NOT_MAILBOX_WORDS, r"\bor\b"),
+         text=r"mailbox (?:xaddrx )?(?:is )?(?:un|not )ava(?:i?l|li|i)a?ble", unless=(*NOT_MAILBOX_WORDS, r"\bor\b"),
          sample="rcpt 550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).",
          seen="Outlook.com, GMX, IONOS for unknown users, in the wording of RFC 5321 4.2.3"),
     Rule("permanent_system_code", Reason.INCONCLUSIVE, code=PERMANENT, enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
