@@ -50,8 +50,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             (?:does|do|did)(?: not?|n't| nt|'nt|nt) (?:currently )?exis?ts?  dosn'?t exist  non-? ?exist(?:ent|ing|ant)?
             no longer (?:exists?|valid|in use|used|with|works?|employed|here|on (?:this|our|the|server))
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
-            invalid  undeliverable  unroute?able  illegal  misspelled  is (?:bad|wrong|incorrect)  has (?:left|moved)
-            left (?:the|our) (?:company|organi[sz]ation)  moved  has been replaced by
+            invalid  undeliverable  unroute?able  illegal  misspelled
+            is (?:bad|wrong|incorrect)  has (?:left|moved(?! to another))
+            left (?:the|our) (?:company|organi[sz]ation)
+            (?<!being )moved(?! to another)  has been replaced by
         """,
         closed=r"""
             inactive  inactivated  disabled  deactivated  suspend(?:ed)?  deleted  removed  closed  cancell?ed
@@ -80,7 +82,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pleine?  satur[ée]e?  d[ée]pass[ée]e?",
         either="ou",
         samples=("Utilisateur inconnu", "Boite aux lettres desactivee", "Boite du destinataire pleine"),
-        others=r"expediteur  emetteur  envoyeur  mot de passe", domain=r"domaine  serveur",
+        others=r"adresse de retour  expediteur  emetteur  envoyeur  mot de passe", domain=r"domaine  serveur",
         seen="Orange, Free, La Poste", absent=r"\b(?:aucun|pas d[e']) ?(?:utilisateur|destinataire|compte)",
         refused=r"non autoris[ée]  pas autoris[ée]  interdit",
         not_served=r"domaine (?:inconnu|inexistant|non (?:h[ée]berg[ée]|g[ée]r[ée]|local))"),
@@ -102,7 +104,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"llen[oa]  excedid[oa]  sin espacio  satura(?:do|da)",
         either="o  u",
         samples=("Usuario desconocido", "Cuenta deshabilitada", "El buzon esta lleno"),
-        others=r"remitente  contrase[ñn]a  clave", domain=r"dominio  servidor",
+        others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", domain=r"dominio  servidor",
         seen="servers in Spain and Latin America; lists of other tools",
         absent=r"""
             \bno (?:existe|se encontr[óo]) (?:\w+ )?(?:usuario|persona|destinatario|cuenta|buz[óo]n|direcci[óo]n)\b
@@ -149,7 +151,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pien[oa]  esaurit[oa]",
         either="o  oppure",
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
-        others=r"mittente  password", domain=r"dominio",
+        others=r"indirizzo di ritorno  mittente  password", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
         absent=r"\bnessun (?:utente|destinatario)  \bdestin\. ?sconosciuto",
         exhausted=r"""
@@ -174,7 +176,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"voll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
         either="oder",
         samples=("Benutzer unbekannt", "Postfach deaktiviert", "Postfach voll"),
-        others=r"absender\w*  passwort  kennwort", domain=r"domain  dom(?:ae|ä)ne  rechner",
+        others=r"r(?:ue|ü)ck\w*adresse  absender\w*  passwort  kennwort", domain=r"domain  dom(?:ae|ä)ne  rechner",
         seen="GMX, WEB.DE, T-Online, local rules; lists of other tools",
         absent=r"""
             \bkein\w* (?:\w+ )?(?:benutzer|nutzer|empf(?:ae|ä)nger|postfach|konto|teilnehmer|mailbox)

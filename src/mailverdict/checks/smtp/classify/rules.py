@@ -39,6 +39,7 @@ from .vocabulary import (
     REVERSE_DNS_WORDS,
     SENDER_WORDS,
     SERVER_FAILURE_WORDS,
+    TEMPORARY_WORDS,
     ReplyText,
 )
 
@@ -121,7 +122,7 @@ NESTED_REPLY = r"(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|
 OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS)
 LOOKUP_FAILURE_WORDS = (
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
-    r"|temporary (?:\w+ )?(?:failure|error|problem)"
+    rf"|{TEMPORARY_WORDS}|error while|not found in cache|look-?up (?:of \w+ )?failed"
 )
 NOT_UNKNOWN_WORDS = (
     *OTHER_CAUSE_WORDS,

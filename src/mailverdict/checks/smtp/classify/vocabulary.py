@@ -39,6 +39,7 @@ __all__ = [
     "REVERSE_DNS_WORDS",
     "SENDER_WORDS",
     "SERVER_FAILURE_WORDS",
+    "TEMPORARY_WORDS",
     "ReplyText",
     "normalize_text",
     "phrases",
@@ -164,7 +165,7 @@ def join_column(column: str, *, spaced: bool = True, first: int = 0) -> str:
 ADVICE_START = phrases(r"""
     (?:please|pls|kindly)(?! (?:use|turn|enable|log|configure|send|set|submit))  (?:double-?)?check  verify  make sure
     ensure  if you  for (?:more|further|assistance|help|additional)  contact  see  visit  learn more  dsn  refer  report
-    try (?:to )?(?:check|again)  you (?:may|can|should|might)  the sender should  message (?:id|generated)
+    you (?:may|can|should|might)  the sender should  message (?:id|generated)
     veuillez  merci de  verifiez  por favor  verifique  compruebe  revise  bitte  uberpruf\w+  prufen
     si prega  prego  verificare  controll\w+  prosze  sprawdz  пожалуиста  проверьте
 """)
@@ -173,7 +174,7 @@ REFUSAL = phrases(r"""
     internal
     not (?:allowed|permitted|authori)  unauthori  prohibit  relay  authenticat  quota  full  \bdns  \bptr  \bspf  dkim
     dmarc  gr[ea]y-?list  too (?:many|much)  limit  throttl  suspend  disabled  \bips?\b  xipx  verif\w+ fail
-    certif  \bpec\b  \bonly\b
+    certif  \bpec\b  \bonly\b  \blater\b
 """)
 # "Please check the address": a sentence after the reason. A sentence with a word for a refusal is not advice.
 ADVICE = re.compile(
@@ -207,6 +208,14 @@ RETRY_WORDS = phrases(r"""
 """)
 """The server asks to try again later."""
 
+TEMPORARY_WORDS = phrases(
+    fold_letters(r"""
+    temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
+    ge[çc]ici  do[čc]asn  временно  тимчасово  προσωρινά  مؤقت  זמנית  暂时  暫時  一時的  일시
+""")
+)
+"""For now: nothing is established."""
+
 # --- mailbox --------------------------------------------------------------------------------------------------------
 
 ENGLISH = LANGUAGES[0]
@@ -216,7 +225,7 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might
+    message  may  might  verification
 """)
 GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)[^.;!?]){{0,48}}?"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
@@ -283,7 +292,10 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
 
 def alternatives() -> str:
     """Patterns of an unknown mailbox as one of two alternatives, where the other one is not "unknown"."""
-    patterns = [rf"\b{UNKNOWN_PREDICATE}/(?!{UNKNOWN_PREDICATE})"]
+    patterns = [
+        rf"\b{UNKNOWN_PREDICATE}/(?!{UNKNOWN_PREDICATE})",
+        rf"\b(?:no such|{INVALID}) {QUALIFIERS}{MAILBOX} or\b(?! (?:\S+ ){{0,3}}?(?:{MAILBOX}|{UNKNOWN_PREDICATE})\b)",
+    ]
     for language in LANGUAGES:
         unknown, either = (phrases(fold_letters(words)) for words in (language.unknown, language.either))
         if language.spaced:
@@ -351,7 +363,7 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
 OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
-    go away  temporar  unverified  \bnot (?:be )?verified  not responsible
+    go away  {TEMPORARY_WORDS}  \bor not local  unverified  \bnot (?:be )?verified  not responsible
     \b(?:domain|host|list|argument|parameter)\b
     \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
 """)
