@@ -23,6 +23,9 @@ polars = pl.DataFrame({"email": ["ada@example.org"]})
 arrow = pa.Table()
 series = pd.Series(["ada@example.org"])
 many = ["ada@example.org"]
+class Relation:
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+relation = Relation()
 day: str = "30D"
 async def soon() -> None:
     reveal_type(await mv.averify(df, "email"))  # pandas.core.frame.DataFrame
@@ -46,6 +49,25 @@ TYPES = [
     ('mv.clean(polars, "email")', "polars.dataframe.frame.DataFrame"),
     ('mv.clean(arrow, "email")', "pyarrow.Table"),
     ("mv.clean(many)", "pandas.core.frame.DataFrame"),
+    ('mv.clean(polars["email"])', "polars.dataframe.frame.DataFrame"),
+    ('mv.verify(polars["email"])', "polars.dataframe.frame.DataFrame"),
+    ('mv.verify(relation, "email")', "pyarrow.Table"),
+    ('mv.explode(polars, "email")', "polars.dataframe.frame.DataFrame"),
+    ('mv.suppress(polars, "email", many)', "polars.dataframe.frame.DataFrame"),
+    ('mv.duplicates(relation, "email")', "pyarrow.Table"),
+    ('mv.decide(polars, "email")', "polars.dataframe.frame.DataFrame"),
+    ('mv.decide(relation, "email")', "pyarrow.Table"),
+    ('mv.summary(polars, "email")', "polars.dataframe.frame.DataFrame"),
+    ('mv.by_domain(arrow, "email")', "pyarrow.Table"),
+    ('mv.diff(df, df, "email")', "pandas.core.frame.DataFrame"),
+    ('mv.diff(df, polars, "email")', "polars.dataframe.frame.DataFrame"),
+    ('mv.outcomes(df, "email", df)', "pandas.core.frame.DataFrame"),
+    ('mv.outcomes(polars, "email", df)', "polars.dataframe.frame.DataFrame"),
+    ('mv.outcomes(relation, "email", df)', "pyarrow.Table"),
+    ('mv.contradicted(df, "email", df)', "pandas.core.frame.DataFrame"),
+    ('mv.contradicted(relation, "email", df)', "pyarrow.Table"),
+    ('mv.split(polars, "email").review', "polars.dataframe.frame.DataFrame"),
+    ('mv.split(arrow, "email").drop', "pyarrow.Table"),
     ('mv.decide(df, "email", policy="strict")', "pandas.core.frame.DataFrame"),
     ('mv.summary(df, "email")', "pandas.core.frame.DataFrame"),
     ('mv.split(df, "email").send', "pandas.core.frame.DataFrame"),
@@ -60,6 +82,7 @@ WRONG = [
     'mv.verify(df, "email", screen="smtp")',
     'mv.verify(df, "email", progress="always")',
     'mv.verify(many, "email")',
+    'mv.decide(many, "email")',
     "mv.verify(1)",
     'mv.start(df, "email", limit="many")',
     'mv.plan(df, "email", validation_type="dns")',

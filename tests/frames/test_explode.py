@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,10 +67,37 @@ def test_a_column_of_the_caller_is_not_overwritten_and_a_second_call_is_allowed(
 
 
 def test_a_series_or_an_unknown_column_is_refused():
-    with pytest.raises(mv.SettingsError, match="to_frame"):
+    with pytest.raises(mv.SettingsError, match=r"as pandas.DataFrame\({'email': data}\)"):
         mv.explode(pd.Series(CELLS), None)
     with pytest.raises(mv.ColumnError, match="no column 'mail'"):
         mv.explode(pd.DataFrame({"email": CELLS}), "mail")
+
+
+PAIR = ["ada@x.example; bob@x.example", "cy@x.example", None]
+PAIR_EXPLODED = ["ada@x.example", "bob@x.example", "cy@x.example", None]
+PAIR_OCTETS = [cell and cell.encode() for cell in PAIR]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        pa.array(PAIR, pa.string_view()),
+        pa.array(PAIR).dictionary_encode(),
+        pc.run_end_encode(pa.array(PAIR)),
+        pa.array(PAIR_OCTETS, pa.binary_view()),
+        pa.array(PAIR_OCTETS).dictionary_encode(),
+        pa.array([cell and cell.ljust(28) for cell in PAIR_OCTETS], pa.binary(28)),
+        pl.Series(PAIR, dtype=pl.Object),
+        pl.Series(PAIR, dtype=pl.Categorical),
+        pl.Series(PAIR_OCTETS),
+    ],
+    ids=lambda cells: str(getattr(cells, "type", getattr(cells, "dtype", None))),
+)
+def test_every_type_of_text_is_exploded(cells):
+    frame = cells.to_frame("email") if isinstance(cells, pl.Series) else pa.table({"email": cells})
+    out = mv.explode(frame, "email")
+    found = out["email"].to_list() if isinstance(cells, pl.Series) else out["email"].to_pylist()
+    assert [cell.decode().strip() if isinstance(cell, bytes) else cell for cell in found] == PAIR_EXPLODED
 
 
 def test_the_accessor_is_the_same():

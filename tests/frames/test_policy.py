@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.policy import ACTIONS, POLICIES
+from mailverdict.frames.columns import ACTIONS
+from mailverdict.frames.policy import POLICIES
 from mailverdict.model.words import REASON_MEANING, Reason
 from mailverdict.verdicts import PRECEDENCE
 

@@ -44,9 +44,9 @@ ODD_CELLS = [
     (1j, "a number"),
     (np.int8(3), "a number"),
     (decimal.Decimal("1.5"), "a number"),
-    (b"ada@example.org", "bytes"),
-    (b"\xff", "bytes"),
-    (bytearray(b"x"), "bytes"),
+    (b"\xff", NOT_UTF8),
+    (bytearray(b"\xff"), NOT_UTF8),
+    (pa.scalar(5), "a number"),
     ([ADDRESS], "a list"),
     ((ADDRESS,), "a tuple"),
     ({"email": ADDRESS}, "a mapping"),
@@ -74,9 +74,6 @@ TYPED_COLUMNS = [
     (pd.Series(pd.to_datetime(["2026-01-02", None])), "a date", (1,)),
     (pd.Series(pd.to_datetime(["2026-01-02", None])).dt.tz_localize("UTC"), "a date", (1,)),
     (pd.Series(pd.to_timedelta(["1D", None])), "a duration", (1,)),
-    (pa.array([b"a", None]), "bytes", (1,)),
-    (pa.array([b"a", None], pa.large_binary()), "bytes", (1,)),
-    (pa.array([b"a", None], pa.binary_view()), "bytes", (1,)),
     (pa.array([decimal.Decimal(1), None]), "a number", (1,)),
     (pa.array([[1], None]), "a list", (1,)),
     (pa.array([{"a": 1}, None]), "a mapping", (1,)),
@@ -148,14 +145,60 @@ def test_typed_columns_are_foreign_where_they_hold_something(values, kind, missi
     assert foreign_by_row(intake) == {row: kind for row in range(len(values)) if row not in missing}
 
 
-def test_bytes_are_not_text_even_where_all_cells_are_bytes():
-    assert foreign_by_row(read_values([b"ada@example.org"])) == {0: "bytes"}
+OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        OCTETS,
+        [cell and bytearray(cell) for cell in OCTETS],
+        [cell and memoryview(cell) for cell in OCTETS],
+        list(pa.array(CELLS)),
+        pa.array(OCTETS),
+        pa.array(OCTETS, pa.large_binary()),
+        pa.array(OCTETS, pa.binary_view()),
+        pa.array([cell if cell is None else cell.ljust(20, b"\0") for cell in OCTETS], pa.binary(20)),
+        pa.array(["x", *CELLS, "y"]).cast(pa.binary()).slice(1, 5),
+        pa.chunked_array([OCTETS[:2], OCTETS[2:]]),
+        pd.Series(OCTETS, dtype=pd.ArrowDtype(pa.binary())),
+        pd.Series(OCTETS).astype("category"),
+    ],
+    ids=lambda v: str(getattr(v, "type", getattr(v, "dtype", type(v[0])))),
+)
+def test_octets_in_utf8_are_text(values):
+    assert texts_by_row(read_values(values)) == AS_READ
+    assert foreign_by_row(read_values(values)) == {}
+
+
+@pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
+def test_octets_of_another_encoding_make_one_cell_invalid(kind):
+    intake = read_values(pa.array([b"\xff\xfe", b"ok", None], kind))
+    assert (texts_by_row(intake), foreign_by_row(intake)) == ({1: "ok"}, {0: NOT_UTF8})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ([1, None, 2.5], "each cell that is not empty holds a number"),
+        (pa.array([[1], None]), "holds a list"),
+        (pd.Series([1, datetime.date(2026, 1, 2)], dtype=object), "holds a number or a date"),
+        ([1, "", "text"], None),
+        ([None, " "], None),
+        ([], None),
+    ],
+    ids=repr,
+)
+def test_a_column_without_text_has_a_notice(values, said):
+    notice = read_values(values).notice("id")
+    assert notice is None if said is None else said in notice
+    assert notice is None or notice.startswith("column 'id' has no text")
 
 
 def test_categories_of_several_kinds_are_distinguished():
-    column = pd.Series(["a@example.org", b"b", 3, None], dtype="category")
+    column = pd.Series(["a@example.org", (1,), 3, None], dtype="category")
     assert texts_by_row(read_values(column)) == {0: "a@example.org"}
-    assert foreign_by_row(read_values(column)) == {1: "bytes", 2: "a number"}
+    assert foreign_by_row(read_values(column)) == {1: "a tuple", 2: "a number"}
 
 
 def test_octets_that_are_not_utf8_make_one_cell_invalid():
@@ -193,6 +236,8 @@ def test_every_row_is_text_foreign_or_missing_and_only_one_of_them(cells):
     assert intake.size == len(cells)
     assert not texts.keys() & foreign.keys()
     for row, cell in enumerate(cells):
+        if isinstance(cell, bytes):
+            cell = cell.decode(errors="surrogateescape")  # noqa: PLW2901 - octets that are not UTF-8 become surrogates
         if isinstance(cell, str) and not any(0xD800 <= ord(c) < 0xE000 for c in cell):
             assert texts.get(row, "") == cell.strip()
         else:

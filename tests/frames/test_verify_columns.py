@@ -141,6 +141,7 @@ class TestRepairedCells:
     )
 
     @settings(max_examples=30)  # each with many cells
+    @pytest.mark.filterwarnings("ignore:.*has no text:UserWarning")
     @given(CELLS)
     def test_a_repaired_cell_gets_what_its_address_gets(self, cells):
         """The syntax check that the repairs made is the one that the verdict is made of."""

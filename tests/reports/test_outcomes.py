@@ -171,6 +171,44 @@ def test_polars_and_arrow_give_their_own_kind_and_the_same_numbers(convert):
     )
 
 
+def as_text(frame):
+    """A frame as Arrow text, in which a file without types is read: empty for what is missing."""
+    columns = {name: frame[name].astype("string").str.lower().fillna("") for name in frame.columns if name != "email"}
+    return pa.table({"email": frame["email"].astype("string").fillna(""), **columns})
+
+
+def test_a_table_of_texts_gives_what_the_frame_gives():
+    out, bounces = verified(), reports(**BOUNCES)
+    expected = mv.outcomes(out, "email", bounces).reset_index()
+    found = mv.outcomes(as_text(out), "email", bounces).to_pandas()
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, check_flags=False)
+    parts = mv.split(as_text(out), "email")
+    assert parts.counts().equals(mv.split(out, "email").counts())
+    for name in ("verdict", "disposable"):
+        wrong = as_text(out.assign(**{f"email_{name}": "perhaps"}))
+        with pytest.raises(mv.InputError, match=f"column 'email_{name}' holds 'perhaps', which verify never writes"):
+            mv.outcomes(wrong, "email", bounces)
+
+
+def test_contradicted_needs_no_columns_but_those_of_the_verdict():
+    few = verified()[["email", "email_verdict", "email_details", "email_status"]]
+    assert mv.contradicted(few, "email", reports(**BOUNCES))["email"].tolist() == ["bo@firm.example", "ed@firm.example"]
+
+
+@pytest.mark.parametrize("convert", [pl.Series, pa.array, np.array, tuple, pd.array], ids=lambda each: each.__module__)
+def test_mailed_may_be_any_kind_of_column(convert):
+    sent = [False, False, True, *[False] * 6]
+    table = mv.outcomes(verified(), "email", reports(**BOUNCES), mailed=convert(sent))
+    assert table.loc["verdict", "mailed"].tolist() == [1, 0, 0, 0]
+
+
+def test_rows_without_a_value_in_mailed_were_not_mailed():
+    out = verified().assign(sent=pd.array([None, None, True, *[None] * 6], dtype="boolean"))
+    for frame in (out, pl.from_pandas(out)):
+        table = mv.outcomes(frame, "email", reports(**BOUNCES), mailed="sent")
+        assert table["mailed"].to_list()[:4] == [1, 0, 0, 0]
+
+
 def test_a_path_is_read(tmp_path):
     (tmp_path / "a.eml").write_bytes(dsn(recipient("5.1.1", "smtp; 550 5.1.1 User unknown", to="bo@firm.example")))
     assert mv.outcomes(verified(), "email", tmp_path / "a.eml").loc[("verdict", "valid"), "hard"] == 1
@@ -181,6 +219,7 @@ def test_a_path_is_read(tmp_path):
     [
         ({"mailed": "sent"}, mv.ColumnError, "mailed: no column 'sent'"),
         ({"mailed": [True]}, mv.SettingsError, "mailed has 1 values for 9 rows"),
+        ({"mailed": True}, mv.SettingsError, "mailed: give a column of the frame, or true or false for each row"),
         ({"mailed": ["x"] * 9}, mv.SettingsError, "true or false"),
         ({"policy": "lax"}, mv.SettingsError, "policy='lax'"),
         ({"prefix": "mail_"}, mv.ColumnError, "no column 'mail_verdict'"),
@@ -192,7 +231,7 @@ def test_wrong_arguments_are_errors(arguments, error, message):
 
 
 def test_another_frame_is_an_error():
-    with pytest.raises(mv.SettingsError, match="of type list"):
+    with pytest.raises(mv.SettingsError, match="data is a list: give the frame that verify returned"):
         mv.outcomes(["a@x.example"], "email", reports(**BOUNCES))
     with pytest.raises(mv.ColumnError, match="verify 'email' first"):
         mv.outcomes(pd.DataFrame({"email": ["a@x.example"]}), "email", reports(**BOUNCES))

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.policy import find_policy
+from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import Reason
 from mailverdict.reports.facts import RETRY_WHEN, gather_facts
 from mailverdict.runs.retry import ASK_AGAIN
@@ -16,6 +16,10 @@ from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
 
 HOSTILE = '<script>alert("x")</script>@"><img src=x onerror=alert(1)>.example'
+
+
+def facts_of(out, policy):
+    return gather_facts(read_decided(out, "email", None), find_policy(policy), datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +64,7 @@ def test_the_page_fetches_and_executes_nothing(out):
 
 
 def test_its_numbers_are_those_of_summary_and_split(out):
-    facts = gather_facts(out, "email", find_policy("strict"), datetime.now(UTC))
+    facts = facts_of(out, "strict")
     assert facts.buckets == mv.summary(out, "email")["rows"].to_dict()
     assert facts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
     assert facts.mailable == facts.actions["send"] / 6
@@ -71,7 +75,7 @@ def test_its_numbers_are_those_of_summary_and_split(out):
 def test_an_error_outside_the_domain_is_shown_with_the_whole_address():
     cells = ["i.pinewick@@firm.example", "ada@firm,example", "ada@gmial.com", "bob@gmial.com"]
     checked = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", clean=True)
-    facts = gather_facts(checked, "email", find_policy("balanced"), datetime.now(UTC))
+    facts = facts_of(checked, "balanced")
     assert sorted(facts.typos) == [
         ("firm,example", "firm.example", 1),
         ("gmial.com", "gmail.com", 2),
@@ -88,10 +92,10 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
         as_they_stand = mv.verify(frame, "email", validation_type="regex")
     page = mv.report(as_they_stand, "email").to_html()
     assert "Clean the list first" in page
-    facts = gather_facts(as_they_stand, "email", find_policy("balanced"), datetime.now(UTC))
+    facts = facts_of(as_they_stand, "balanced")
     assert (facts.cleanable, facts.several) == (1, 1)
     cleaned = mv.verify(frame, "email", validation_type="regex", clean=True)
-    facts = gather_facts(cleaned, "email", find_policy("balanced"), datetime.now(UTC))
+    facts = facts_of(cleaned, "balanced")
     assert (facts.cleanable, facts.several, facts.actions["send"]) == (0, 1, 3)
     assert facts.cleaned == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.policy import ACTIONS
+from mailverdict.frames.columns import ACTIONS
 from mailverdict.reports.summary import BUCKETS
 from mailverdict.widgets.listing import LONGEST_CELL, OTHER_COLUMNS, PAGE_ROWS, Listing
 

@@ -21,7 +21,7 @@ from ..checks.lists.suggestions import suggest_domain, suggest_domains
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
-from .kinds import kind_of_data
+from .kinds import ArrowData, kind_of_data
 from .repair import MAX_CELL, RepairedCell, canonical_form, repair_cell, suggest_plain
 from .text_column import LONGEST_TEXT, TextColumn, read_values, strip_texts
 
@@ -72,9 +72,11 @@ def clean(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) ->
 @overload
 def clean(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
 @overload
+def clean(data: pl.Series, column: None = None, *, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
 def clean(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
 @overload
-def clean(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
+def clean(data: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the address that a person would read in each cell.
 
@@ -86,7 +88,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`, or a Series or list of cells.
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
     column : hashable, optional
         Which column of a frame.
     prefix : str, optional
@@ -106,6 +108,13 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
         No such column, or the name occurs twice.
     SettingsError
         A new column would overwrite one that mailverdict did not write.
+    InputError
+        `data` consists of rows or of frames, not of cells.
+
+    Warns
+    -----
+    UserWarning
+        If no cell of the column is text.
 
     Examples
     --------
@@ -120,6 +129,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     kind = kind_of_data(data, column)
     names = kind.names(prefix, CLEAN_COLUMNS)
     cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells.warn(column, stacklevel=2)
     repaired = repair_column(cells.texts, cells.stripped)
     made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": repaired.change}
     if cells.rows is not None:

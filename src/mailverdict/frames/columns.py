@@ -20,6 +20,8 @@ from ..errors import ColumnError, SettingsError
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 
 __all__ = [
+    "ACTIONS",
+    "ACTION_COLUMNS",
     "ADDRESS_NAMES",
     "CLEAN_COLUMNS",
     "COLUMNS",
@@ -38,6 +40,7 @@ __all__ = [
     "listed",
     "result_labels",
     "to_arrow",
+    "to_boolean",
     "to_categorical",
     "to_pandas",
     "to_string",
@@ -47,6 +50,8 @@ __all__ = [
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
+ACTIONS = ("send", "review", "retry", "drop", "unchecked")
+ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
 FLAG_REASONS = frozenset(map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)))
 
 
@@ -116,7 +121,7 @@ class Column:
     """One output column."""
 
     name: str  # without the prefix
-    kind: str  # verdict, status, text, bool, moment, count or row: decides the dtype
+    kind: str  # verdict, status, action, text, bool, moment, count or row: decides the dtype
     field: str  # of the table of results that it is made from
     in_core: bool  # whether it belongs to the set "core"
     meaning: str  # one line for the documentation
@@ -187,6 +192,10 @@ DUPLICATE_COLUMNS: tuple[Column, ...] = (
 )
 SUPPRESS_COLUMNS = (
     Column("suppressed", "bool", "suppressed", False, "on the suppression list; NA without an address"),
+)
+ACTION_COLUMNS: tuple[Column, ...] = (
+    Column("action", "action", "action", False, "send, review, retry, drop, unchecked: what to do with the row"),
+    Column("action_why", "text", "action_why", False, "why, in words"),
 )
 PART_COLUMNS: tuple[Column, ...] = (Column("part", "count", "part", False, "1, 2, ... within a row before explode"),)
 CONTRADICTION_COLUMNS: tuple[Column, ...] = (
@@ -274,6 +283,7 @@ def to_utc(values: pa.ChunkedArray) -> Any:
 PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
     "verdict": lambda values: to_categorical(values, VERDICT_DTYPE),
     "status": lambda values: to_categorical(values, STATUS_DTYPE),
+    "action": lambda values: to_categorical(values, ACTION_DTYPE),
     "bool": to_boolean,
     "text": to_string,
     "moment": to_utc,

@@ -28,7 +28,7 @@ from ..errors import ColumnError, InputError, SettingsError
 from .clean import repair_column, row_index
 from .columns import DUPLICATE_COLUMNS, SUPPRESS_COLUMNS, label_of
 from .files.readers import guess_column, open_table
-from .kinds import SeriesOrList, kind_of_data
+from .kinds import ArrowData, DataKind, kind_of_data, read_stream
 from .repair import MAX_CELL, repair_cell
 from .text_column import TextColumn, read_values
 
@@ -61,9 +61,11 @@ def duplicates(data: pd.DataFrame, column: Hashable, *, prefix: str | None = Non
 @overload
 def duplicates(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
 @overload
+def duplicates(data: pl.Series, column: None = None, *, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
 def duplicates(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
 @overload
-def duplicates(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
+def duplicates(data: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the rows whose mail reaches the same mailbox. Uses no network, and removes no row.
 
@@ -75,7 +77,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`, or a Series or list of cells.
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
     column : hashable, optional
         Which column of a frame.
     prefix : str, optional
@@ -87,7 +89,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
         One row out per row in, the caller's columns untouched, and three new ones:
         `identity` (``string``: equal for all rows of a mailbox; to compare, not to send to),
         `duplicate_of` (the index label of the first row with the same identity; in Polars and
-        Arrow frames and lists its position from 0; NA for that first row) and `copies` (``Int64``:
+        Arrow data and lists its position from 0; NA for that first row) and `copies` (``Int64``:
         how many rows have that identity). A cell without exactly one address has NA in all three,
         and is not a duplicate.
 
@@ -97,6 +99,13 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
         No such column, or the name occurs twice.
     SettingsError
         A new column would overwrite one that mailverdict did not write.
+    InputError
+        `data` consists of rows or of frames, not of cells.
+
+    Warns
+    -----
+    UserWarning
+        If no cell of the column is text.
 
     Examples
     --------
@@ -113,7 +122,9 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     """
     kind = kind_of_data(data, column)
     names = kind.names(prefix, DUPLICATE_COLUMNS)
-    identities = read_identities(read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)).identities
+    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells.warn(column, stacklevel=2)
+    identities = read_identities(cells).identities
     return kind.attach(group_rows(identities), names, DUPLICATE_COLUMNS, {})
 
 
@@ -151,6 +162,15 @@ def suppress(
 ) -> pl.DataFrame: ...
 @overload
 def suppress(
+    data: pl.Series,
+    column: None = None,
+    against: Any = None,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
+) -> pl.DataFrame: ...
+@overload
+def suppress(
     data: Iterable[object],
     column: None = None,
     against: Any = None,
@@ -160,7 +180,12 @@ def suppress(
 ) -> pd.DataFrame: ...
 @overload
 def suppress(
-    data: pa.Table, column: str, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
+    data: pa.Table | ArrowData,
+    column: str,
+    against: Any,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
 ) -> pa.Table: ...
 def suppress(
     data: Any,
@@ -179,7 +204,7 @@ def suppress(
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`, or a Series or list of cells.
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
     column : hashable, optional
         Which column of a frame.
     against : path, Series, list-like or DataFrame
@@ -206,14 +231,15 @@ def suppress(
     ColumnError
         No such column, the name occurs twice, or no column of `against` looks like addresses.
     InputError
-        The file of `against` cannot be read.
+        The file of `against` cannot be read, or `data` or `against` consists of rows or of frames.
     SettingsError
         `against` is not a list, or the new column would overwrite one that mailverdict did not write.
 
     Warns
     -----
     UserWarning
-        If entries of the list are neither an address nor a domain; they suppress nothing.
+        If entries of the list are neither an address nor a domain, since they suppress nothing; or if
+        no cell of the column is text.
 
     Examples
     --------
@@ -232,20 +258,19 @@ def suppress(
     names = kind.names(prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
     is_read = isinstance(against, SuppressionList)
     listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
-    flags = listed.find(read_identities(read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)))
+    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells.warn(column, stacklevel=2)
+    flags = listed.find(read_identities(cells))
     if earlier is not None:
         flags = pc.or_kleene(earlier.fill_null(False), flags)
     return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
 
 
-def earlier_flags(kind: Any, label: Any) -> pa.BooleanArray | None:
+def earlier_flags(kind: DataKind, label: Any) -> pa.BooleanArray | None:
     """What an earlier call marked: the column of that name, if it holds booleans."""
-    if isinstance(kind, SeriesOrList):
+    if list(kind.labels()).count(label) != 1:
         return None
-    try:
-        values = type(kind)(kind.frame, label).values()
-    except ColumnError:
-        return None
+    values = kind.cells(label)
     flags = pa.array(values, from_pandas=True) if isinstance(values, pd.Series) else values
     flags = flags.combine_chunks() if isinstance(flags, pa.ChunkedArray) else flags
     return flags if isinstance(flags, pa.BooleanArray) else None
@@ -352,16 +377,17 @@ def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
     elif against is None:
         raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
     else:
-        data = list(against) if isinstance(against, set | frozenset) else against
         try:
+            data = list(against) if isinstance(against, set | frozenset) else read_stream(against)
+            data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
             if hasattr(data, "columns") and has_outcomes(column_names(data)):
                 yield bounced_addresses(data)
                 return
             if hasattr(data, "columns") and column is None:
                 column = choose_list_column(list_columns(data))
             yield read_values(kind_of_data(data, column).values(), keep_blanks=True, longest=MAX_CELL)
-        except SettingsError as exc:
-            raise SettingsError(f"against: {exc}") from None
+        except (InputError, SettingsError) as exc:
+            raise type(exc)(f"against: {exc}") from None
 
 
 def list_columns(frame: Any) -> dict[Any, Any]:

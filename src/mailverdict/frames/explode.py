@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from .columns import PART_COLUMNS
-from .kinds import kind_of_data
+from .kinds import ArrowData, kind_of_data
 from .repair import MAX_CELL, repair_cell
 from .text_column import read_values
 
@@ -29,7 +29,7 @@ def explode(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) 
 @overload
 def explode(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
 @overload
-def explode(data: pa.Table, column: str, *, prefix: str | None = None) -> pa.Table: ...
+def explode(data: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     """Give each address of a cell that holds several a row of its own.
 
@@ -40,7 +40,7 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     Parameters
     ----------
     data : DataFrame
-        A pandas, Polars or Arrow frame.
+        A pandas, Polars or Arrow frame, or whatever has the Arrow PyCapsule interface; as in `verify`.
     column : hashable
         Which column of it.
     prefix : str, optional
@@ -59,6 +59,11 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     SettingsError
         `data` is not a frame, or the new column would overwrite one that mailverdict did not write.
 
+    Warns
+    -----
+    UserWarning
+        If no cell of the column is text.
+
     Examples
     --------
     >>> import pandas as pd
@@ -73,6 +78,7 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     kind = kind_of_data(data, column)
     names = kind.names(prefix, PART_COLUMNS)
     cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells.warn(column, stacklevel=2)
     several = find_several(cells.texts)
     rows = np.arange(len(cells.texts)) if cells.rows is None else cells.rows
     parts = number_parts(cells.size, {int(rows[at]): found for at, found in several.items()})

@@ -1,14 +1,17 @@
 """The kinds of data a column can come in, and how the result columns are added beside it.
 
 Each kind is one class with the methods of `DataKind`; `kind_of_data` picks it without importing a library that the
-caller has not imported.
+caller has not imported. Whatever has the Arrow PyCapsule interface is read as an Arrow table.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol
+import dataclasses
+import itertools
+import sys
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +19,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import ColumnError, SettingsError
+from ..errors import ColumnError, InputError, SettingsError
 from .columns import (
+    ACTION_COLUMNS,
     CLEAN_COLUMNS,
     COLUMNS,
     CONTRADICTION_COLUMNS,
@@ -29,8 +33,17 @@ from .columns import (
     to_arrow,
     to_pandas,
 )
+from .text_column import decode, is_octets, is_text
 
-__all__ = ["DataKind", "SeriesOrList", "add_columns", "kind_of_data", "read_notes"]
+__all__ = [
+    "ArrowData",
+    "ColumnAlone",
+    "DataKind",
+    "add_columns",
+    "kind_of_data",
+    "read_notes",
+    "read_stream",
+]
 
 Positions = npt.NDArray[np.int64]
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
@@ -40,17 +53,53 @@ NAME_SETS = (
     tuple(c.name for c in CLEAN_COLUMNS),
     tuple(c.name for c in DUPLICATE_COLUMNS),
     tuple(c.name for c in CONTRADICTION_COLUMNS),
+    tuple(c.name for c in ACTION_COLUMNS),
     CORE_NAMES,
     tuple(name for name in CORE_NAMES if name != "error_message"),  # the core of older files
     tuple(c.name for c in COLUMNS),
 )
 
 
+class ArrowStream(Protocol):
+    """A table or column with the Arrow PyCapsule interface: a RecordBatchReader, a DuckDB relation and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """A capsule with an ArrowArrayStream."""
+        ...
+
+
+class ArrowArray(Protocol):
+    """A piece of a table or column with the Arrow PyCapsule interface."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """Capsules with an ArrowSchema and an ArrowArray."""
+        ...
+
+
+# In overloads only for frames: a protocol for `pyarrow.Array` would match every pandas Series, whose stubs have
+# `__getattr__`, and make the result of a Series unknown.
+ArrowData: TypeAlias = ArrowStream | ArrowArray
+
+
 class DataKind(Protocol):
-    """What the rest of `frames` needs to know about the caller's data."""
+    """What the rest of `frames` and `reports` needs to know about the caller's data."""
+
+    frame: Any  # the caller's own object; an Arrow stream as the table that was read from it
 
     def values(self) -> Any:
         """The cells of the column."""
+        ...
+
+    def labels(self) -> Sequence[Any]:
+        """The labels of all columns."""
+        ...
+
+    def cells(self, label: Any) -> Any:
+        """The cells of any column."""
+        ...
+
+    def notes(self) -> dict[str, Any]:
+        """What earlier calls noted about the column."""
         ...
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
@@ -61,8 +110,16 @@ class DataKind(Protocol):
         """The caller's kind of data with the result columns; the caller's own object is not changed."""
         ...
 
+    def take(self, rows: Positions) -> Any:
+        """The given rows of the caller's frame."""
+        ...
+
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """The given rows of the data; at the positions `replaced` the cell of the column is one of `texts`."""
+        ...
+
+    def convert(self, table: pd.DataFrame) -> Any:
+        """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
         ...
 
 
@@ -74,9 +131,21 @@ class PandasFrame:
         check_column(column, list(frame.columns))
 
     def values(self) -> Any:
-        """The column as a Series; found by position, since `frame[column]` may mean something else."""
-        labels: list[Any] = list(self.frame.columns)
-        return self.frame.take([labels.index(self.column)], axis=1).squeeze(axis=1)
+        """The column as a Series."""
+        return self.cells(self.column)
+
+    def labels(self) -> Sequence[Any]:
+        """The labels of all columns."""
+        return list(self.frame.columns)
+
+    def cells(self, label: Any) -> Any:
+        """A Series; found by position, since `frame[label]` may mean something else."""
+        return self.frame.take([self.labels().index(label)], axis=1).squeeze(axis=1)
+
+    def notes(self) -> dict[str, Any]:
+        """What is in `attrs`."""
+        notes: dict[str, Any] = read_notes(self.frame.attrs).get(str(self.column), {})
+        return notes
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Result columns of an earlier call may be overwritten: noted in attrs, or a complete set."""
@@ -94,31 +163,53 @@ class PandasFrame:
         out.attrs = with_note(out.attrs, self.column, names, note)
         return out
 
+    def take(self, rows: Positions) -> pd.DataFrame:
+        """The rows with their index."""
+        out = self.frame.take(rows)
+        out.attrs = copy.deepcopy(self.frame.attrs)
+        return out
+
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """The rows with their index; the column keeps its dtype if that can hold any text."""
-        labels: list[Any] = list(self.frame.columns)
-        at = labels.index(self.column)
-        out = self.frame.take(rows)
+        at = self.labels().index(self.column)
+        out = self.take(rows)
         if len(replaced):
             cells = out.iloc[:, at]
             is_open = isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object
             cells = cells.copy() if is_open else cells.astype(object)
             cells.iloc[replaced] = list(texts)
             out.isetitem(at, cells.array)
-        out.attrs = copy.deepcopy(self.frame.attrs)
         return PandasFrame(out, self.column)
 
+    def convert(self, table: pd.DataFrame) -> Any:
+        """The table itself."""
+        return table
 
-class SeriesOrList:
-    """A Series or any list-like: the result has the result columns alone."""
+
+class ColumnAlone:
+    """A Series or any list-like: the result is a pandas frame of the result columns alone."""
+
+    maker = "pandas.DataFrame"  # what makes a frame of it
 
     def __init__(self, cells: Any) -> None:
-        self.cells = cells
+        self.frame = cells
         self.index = cells.index if isinstance(cells, pd.Series) else pd.RangeIndex(len(cells))
 
     def values(self) -> Any:
         """The cells themselves."""
-        return self.cells
+        return self.frame
+
+    def labels(self) -> Sequence[Any]:
+        """There are none."""
+        return ()
+
+    def cells(self, label: Any) -> Any:
+        """A column alone has no others."""
+        raise ColumnError(f"no column {label!r}: {self.advice()}")
+
+    def notes(self) -> dict[str, Any]:
+        """There are none."""
+        return {}
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name; the caller has no columns that could be overwritten."""
@@ -131,9 +222,44 @@ class SeriesOrList:
         out.attrs[ATTRS_KEY] = {"": {**note, "columns": [str(n) for n in names]}}
         return out
 
+    def take(self, rows: Positions) -> Any:
+        """A column alone has no rows to take."""
+        raise SettingsError(self.advice())
+
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """A column alone cannot be exploded."""
-        raise SettingsError("data is a column; give a frame and a column name, as Series.to_frame() makes")
+        raise SettingsError(self.advice())
+
+    def convert(self, table: pd.DataFrame) -> Any:
+        """The table itself."""
+        return table
+
+    def advice(self) -> str:
+        """How to make a frame of it."""
+        return f"data is a column; give a frame and a column name, as {self.maker}({{'email': data}})"
+
+
+class ArrowColumn(ColumnAlone):
+    """An Arrow array: the result is an Arrow table of the result columns alone."""
+
+    maker = "pyarrow.table"
+
+    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
+        """A table of result columns."""
+        return arrow_results(table, names, columns)
+
+
+class PolarsColumn(ColumnAlone):
+    """A Polars Series: the result is a Polars frame of the result columns alone."""
+
+    maker = "polars.DataFrame"
+
+    def __init__(self, series: Any) -> None:
+        super().__init__(polars_to_arrow(series))
+
+    def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
+        """A frame of result columns."""
+        return polars_results(table, names, columns)
 
 
 class ArrowFrame:
@@ -145,7 +271,20 @@ class ArrowFrame:
 
     def values(self) -> Any:
         """The column as a chunked array."""
-        return self.frame[self.column]
+        return self.cells(self.column)
+
+    def labels(self) -> Sequence[Any]:
+        """The names of all columns."""
+        names: list[str] = self.frame.column_names
+        return names
+
+    def cells(self, label: Any) -> Any:
+        """A chunked array."""
+        return self.frame[label]
+
+    def notes(self) -> dict[str, Any]:
+        """A table has no place for notes."""
+        return {}
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name."""
@@ -154,19 +293,31 @@ class ArrowFrame:
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
         out = self.frame
-        for name, column in zip(names, columns, strict=True):
-            values = to_arrow(table, column)
+        for name, values in zip(names, arrow_results(table, names, columns).columns, strict=True):
             at = out.schema.get_field_index(name)
             out = out.append_column(name, values) if at < 0 else out.set_column(at, name, values)
         return out
 
+    def take(self, rows: Positions) -> pa.Table:
+        """The rows."""
+        wanted = pa.array(rows, pa.int64())
+        try:
+            return self.frame.take(wanted)
+        except pa.ArrowNotImplementedError:
+            columns = [take_cells(column, wanted) for column in self.frame.columns]
+            return pa.Table.from_arrays(columns, schema=self.frame.schema)
+
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """The rows; a column with replaced cells is plain text."""
-        out = self.frame.take(pa.array(rows))
+        out = self.take(rows)
         if len(replaced):
             at = out.schema.get_field_index(self.column)
             out = out.set_column(at, self.column, replace_texts(out.column(at), replaced, texts))
         return ArrowFrame(out, self.column)
+
+    def convert(self, table: pd.DataFrame) -> Any:
+        """An Arrow table."""
+        return counts_to_arrow(table)
 
 
 class PolarsFrame:
@@ -178,7 +329,20 @@ class PolarsFrame:
 
     def values(self) -> Any:
         """The column as Arrow or Python values."""
-        return polars_to_arrow(self.frame[self.column])
+        return self.cells(self.column)
+
+    def labels(self) -> Sequence[Any]:
+        """The names of all columns."""
+        names: list[str] = self.frame.columns
+        return names
+
+    def cells(self, label: Any) -> Any:
+        """An Arrow array or a list of Python objects."""
+        return polars_to_arrow(self.frame[label])
+
+    def notes(self) -> dict[str, Any]:
+        """A frame has no place for notes."""
+        return {}
 
     def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
         """Prefix and name."""
@@ -186,30 +350,83 @@ class PolarsFrame:
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame with the result columns appended; verdict and status are categorical."""
-        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
+        return self.frame.with_columns(polars_results(table, names, columns).get_columns())
 
-        arrays = [to_arrow(table, column).unify_dictionaries() for column in columns]
-        made: Any = polars.from_arrow(pa.table(dict(zip(names, arrays, strict=True))))
-        return self.frame.with_columns(made.get_columns())
+    def take(self, rows: Positions) -> Any:
+        """The rows."""
+        return self.frame[rows]
 
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """The rows; a column with replaced cells is plain text."""
         import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
 
-        out = self.frame[rows.tolist()]
+        out = self.take(rows)
         if len(replaced):
-            values = pa.chunked_array([out[self.column].cast(polars.String).to_arrow()])
-            made: Any = polars.from_arrow(pa.table({self.column: replace_texts(values, replaced, texts)}))
-            out = out.with_columns(made.get_columns())
+            cells = out[self.column]
+            if cells.dtype == polars.Object:
+                changed = dict(zip(replaced.tolist(), texts, strict=True))
+                items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
+                made = polars.Series(self.column, items, dtype=polars.Object)
+            else:
+                cells = cells if cells.dtype == polars.Binary else cells.cast(polars.String)
+                made = polars.Series(self.column, replace_texts(pa.chunked_array([cells.to_arrow()]), replaced, texts))
+            out = out.with_columns(made)
         return PolarsFrame(out, self.column)
+
+    def convert(self, table: pd.DataFrame) -> Any:
+        """A Polars frame."""
+        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
+
+        return polars.from_arrow(counts_to_arrow(table))
+
+
+def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
+    """Rows of a column of any type; for some types Arrow has no `take` (text views, which Polars gives)."""
+    kind = column.type
+    if pa.types.is_run_end_encoded(kind):
+        return pc.run_end_encode(take_cells(pc.run_end_decode(column), rows), run_end_type=kind.run_end_type)
+    try:
+        return column.take(rows)
+    except pa.ArrowNotImplementedError:
+        if is_text(kind) or is_octets(kind):
+            plain = pa.large_string() if is_text(kind) else pa.large_binary()
+            return column.cast(plain).take(rows).cast(kind)
+        cells = column.to_pylist()  # a nested type with such a type in it
+        return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
+
+
+def arrow_results(table: pa.Table, names: Sequence[Any], columns: Sequence[Column]) -> pa.Table:
+    """The result columns as an Arrow table."""
+    return pa.table([to_arrow(table, column) for column in columns], names=list(names))
+
+
+def polars_results(table: pa.Table, names: Sequence[Any], columns: Sequence[Column]) -> Any:
+    """The result columns as a Polars frame."""
+    import polars  # noqa: PLC0415 - only for callers who brought Polars data
+
+    return polars.from_arrow(arrow_results(table, names, columns).unify_dictionaries())
+
+
+def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
+    """A table of counts, its index as the first column; texts have the type of text even where all are missing."""
+    columns = dict(table.reset_index().items())
+    return pa.table(
+        {
+            str(name): pa.array(values, pa.string() if values.dtype in (object, "str") else None, from_pandas=True)
+            for name, values in columns.items()
+        }
+    )
 
 
 def replace_texts(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
     """A column of text with other texts at some positions."""
-    kind = pa.string() if pa.types.is_dictionary(values.type) else values.type
+    values = decode(values)
+    is_plain = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
+    kind = values.type if is_plain else pa.large_string() if is_text(values.type) else pa.large_binary()
     mask = np.zeros(len(values), np.bool_)
     mask[replaced] = True
-    flat = values.cast(kind).combine_chunks()
+    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    flat = whole.cast(kind)
     return pa.chunked_array([pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))])
 
 
@@ -269,33 +486,154 @@ def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], 
     return {**attrs, ATTRS_KEY: {**notes, str(column): {**earlier, **note, "columns": list(columns)}}}
 
 
-def kind_of_data(data: Any, column: Hashable | None) -> DataKind:
-    """Pick the kind; raise an error before any work if data and column do not fit together."""
-    module = type(data).__module__.partition(".")[0]
+def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = False) -> DataKind:
+    """Pick the kind; raise an error before any work if data and column do not fit together.
+
+    With `is_verified` the error advises to give the result of `verify`.
+    """
+    data = read_stream(data)
     if isinstance(data, pd.DataFrame):
         return PandasFrame(data, require_column(column, list(data.columns)))
     if isinstance(data, pa.Table):
         return ArrowFrame(data, str(require_column(column, data.column_names)))
-    if module == "polars" and type(data).__name__ == "LazyFrame":
-        raise SettingsError("data is a lazy Polars frame: call .collect() first")
-    if module == "polars" and type(data).__name__ == "DataFrame":
+    if isinstance(data, pa.RecordBatchReader):
+        name = str(require_column(column, data.schema.names))
+        check_column(name, data.schema.names)  # before its rows are read, which works once
+        return ArrowFrame(data.read_all(), name)
+    if is_polars(data, "DataFrame"):
         return PolarsFrame(data, str(require_column(column, data.columns)))
+    alone = column_alone(data, is_read=column is None)
     if column is not None:
-        raise SettingsError(f"column={column!r} goes with a frame, but data is a {type(data).__name__}")
-    return SeriesOrList(to_cells(data, module))
+        name = type(data).__name__
+        is_column = isinstance(data, Sequence) or hasattr(data, "dtype") or hasattr(data, "type")
+        way = f"{f'{alone.maker}({{{column!r}: data}})' if is_column else 'a DataFrame'}, or leave the column out"
+        raise SettingsError(
+            f"column={column!r} goes with a frame, but data is {'an' if name[0] in 'AEIOU' else 'a'} {name}: "
+            f"give {'the frame that verify returned' if is_verified else way}"
+        )
+    return alone
 
 
-def to_cells(data: Any, module: str) -> Any:
-    """A Series, an Arrow array, or a list of the items of any other iterable; a single text is an error."""
+def is_polars(data: Any, name: str) -> bool:
+    """Whether data is of a class of Polars, which the caller may not have imported, or another thread imports now."""
+    kind = getattr(sys.modules.get("polars"), name, None)
+    return kind is not None and isinstance(data, kind)
+
+
+def read_stream(data: Any) -> Any:
+    """Data with the Arrow PyCapsule interface as a reader, table or array of pyarrow; any other data as it is.
+
+    Raises the error that names the way for the frames of `FOREIGN`.
+    """
+    refuse_foreign(data)
+    kind = type(data)
+    known: tuple[type, ...] = (pd.DataFrame, pd.Series, pd.Index, pa.Table, pa.Array, pa.ChunkedArray)
+    if isinstance(data, known) or is_polars(data, "DataFrame") or is_polars(data, "Series"):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    is_stream = hasattr(kind, "__arrow_c_stream__")
+    if not is_stream and not hasattr(kind, "__arrow_c_array__"):
+        return data
+    try:
+        return pa.RecordBatchReader.from_stream(data) if is_stream else pa.table(data)
+    except pa.ArrowInvalid:  # its type is not a struct: one column
+        return pa.chunked_array(data) if is_stream else pa.array(data)
+
+
+def refuse_foreign(data: Any) -> None:
+    """Raise an error that names the way for frames that are on other machines, or not computed yet."""
+    modules = {each.__module__.partition(".")[0] for each in type(data).__mro__}
+    has_stream = hasattr(type(data), "__arrow_c_stream__") or hasattr(type(data), "__arrow_c_array__")
+    for module, is_remote, what, way in FOREIGN:
+        if module in modules and not isinstance(data, pd.DataFrame | pd.Series) and (is_remote or not has_stream):
+            raise SettingsError(f"data is {what} of type {type(data).__name__}: {way}")
+    if is_polars(data, "LazyFrame"):
+        raise SettingsError("data is a lazy Polars frame: call .collect() first")
+
+
+# The package of a class; whether its rows are on other machines or not computed, so that they are not read even where
+# it has the Arrow PyCapsule interface; what it is; and what to call instead. The others have the interface in newer
+# releases, and are read by it.
+FOREIGN = (
+    ("dask", True, "a Dask collection", "give it to mailverdict.dask.verify, or give data.compute()"),
+    ("dask_expr", True, "a Dask collection", "give it to mailverdict.dask.verify, or give data.compute()"),
+    ("pyspark", True, "a Spark frame", "give data.toPandas(), or data.to_pandas() for pandas on Spark"),
+    ("ray", True, "a Ray dataset", "give data.to_pandas()"),
+    ("vaex", True, "a Vaex frame", "give data.to_pandas_df()"),
+    ("modin", False, "a Modin frame", "give data.modin.to_pandas()"),
+    ("duckdb", False, "a DuckDB relation", "give data.df()"),
+    ("_duckdb", False, "a DuckDB relation", "give data.df()"),
+)
+
+
+def column_alone(data: Any, *, is_read: bool) -> ColumnAlone:
+    """The kind of a column without a frame; without `is_read` an iterator is not read, and the column is empty."""
+    if is_polars(data, "Series"):
+        return PolarsColumn(data)
+    if isinstance(data, pa.Array | pa.ChunkedArray):
+        return ArrowColumn(data)
     if problem := problem_of(data):
         raise SettingsError(f"data is {problem}")
-    if isinstance(data, pd.Series | pa.Array | pa.ChunkedArray | list):
+    if not is_read and not isinstance(data, Sequence):
+        return ColumnAlone([])
+    return ColumnAlone(to_cells(data))
+
+
+def to_cells(data: Any) -> Any:
+    """A Series as it is, or the items of any other iterable."""
+    if isinstance(data, pd.Series):
         return data
-    if module == "polars":
-        return polars_to_arrow(data)
-    is_typed = isinstance(data, pd.api.extensions.ExtensionArray | np.ndarray) and data.dtype.names is None
-    is_plain_index = isinstance(data, pd.Index) and data.nlevels == 1
-    return pd.Series(data).reset_index(drop=True) if is_typed or is_plain_index else list(data)
+    is_array = isinstance(data, pd.api.extensions.ExtensionArray | np.ndarray) and data.dtype.names is None
+    if is_array or (isinstance(data, pd.Index) and data.nlevels == 1):
+        cells = pd.Series(data).reset_index(drop=True)
+        if cells.dtype == object:
+            refuse_rows(cells)
+        return cells
+    if not isinstance(data, list):
+        items = iter(data)
+        first = list(itertools.islice(items, 1))
+        refuse_rows(first)  # before all of them are read
+        data = [*first, *items]
+    refuse_rows(data)
+    return data
+
+
+def refuse_rows(cells: Iterable[Any]) -> None:
+    """Raise an error if the items are not cells, but rows or frames; some among others are cells that are not text."""
+    example = None  # of a row
+    for item in cells:
+        if item is None or item is pd.NA or item is pd.NaT or isinstance(item, float):
+            continue
+        if isinstance(item, str | bytes) or not is_row(item):
+            return
+        example = item if example is None else example
+    if example is None:
+        return
+    if is_frame(example):
+        raise InputError(
+            f"data consists of frames (of type {type(example).__name__}): give one frame and a column name, as "
+            f"{joiner_of(example)}(data), or verify one after another"
+        )
+    raise InputError(
+        f"data consists of rows (of type {type(example).__name__}), not of cells: give pandas.DataFrame(data) and "
+        "a column name, or the cells, as [row[0] for row in data]"
+    )
+
+
+def is_row(item: Any) -> bool:
+    return hasattr(item, "__iter__") or dataclasses.is_dataclass(item) or isinstance(item, np.void) or is_frame(item)
+
+
+def is_frame(item: Any) -> bool:
+    return hasattr(item, "columns") and not isinstance(item, Mapping)
+
+
+def joiner_of(frame: Any) -> str:
+    """The function that makes one frame of several such."""
+    if isinstance(frame, pa.RecordBatch | pa.Table):
+        return "pyarrow.concat_tables" if isinstance(frame, pa.Table) else "pyarrow.Table.from_batches"
+    return "polars.concat" if is_polars(frame, "DataFrame") else "pandas.concat"
 
 
 def problem_of(data: Any) -> str | None:
@@ -305,9 +643,18 @@ def problem_of(data: Any) -> str | None:
         return f"{what}; give a list of addresses, or call mailverdict.check for one address"
     if isinstance(data, np.ndarray) and data.ndim != 1:
         return f"an array of {data.ndim} dimensions; give one column of it"
+    if isinstance(data, np.ndarray) and data.dtype.names is not None:
+        return "a structured array; give pandas.DataFrame(data) and a column name"
+    if isinstance(data, pd.Index) and data.nlevels > 1:
+        return f"an index of {data.nlevels} levels; give one of them, as data.get_level_values(0)"
     if isinstance(data, set | frozenset):
         return f"{what}, which has no order; give sorted(data)"
-    if isinstance(data, bytes | Mapping) or not hasattr(data, "__iter__") or hasattr(data, "columns"):
+    if isinstance(data, Mapping):
+        return f"{what}; give a DataFrame, as pandas.DataFrame(data), and a column name, or a list of addresses"
+    if hasattr(data, "to_table"):  # a dataset of pyarrow
+        return f"{what}; give data.to_table() and a column name"
+    is_cells = hasattr(data, "__iter__") and not isinstance(data, bytes | bytearray | memoryview)
+    if not is_cells or hasattr(data, "columns"):
         return f"{what}; give a DataFrame (pandas, Polars or Arrow) and a column name, a Series or a list of addresses"
     return None
 

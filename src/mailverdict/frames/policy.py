@@ -6,34 +6,27 @@ import html
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from ..checks.syntax.address import describe_refusal
 from ..errors import SettingsError
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 from .clean import advise
-from .columns import result_labels
-from .kinds import add_columns, with_note
+from .columns import ACTION_COLUMNS, ACTIONS
+from .kinds import ArrowData, kind_of_data
 from .repair import MAX_CELL
 from .text_column import read_values
+from .verified import VerifiedColumn
 
-__all__ = [
-    "ACTIONS",
-    "ACTION_DTYPE",
-    "POLICIES",
-    "Policy",
-    "Split",
-    "decide",
-    "decision_labels",
-    "find_policy",
-    "split",
-]
+if TYPE_CHECKING:
+    import polars as pl
 
-ACTIONS = ("send", "review", "retry", "drop", "unchecked")
-ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
+__all__ = ["POLICIES", "Policy", "Split", "decide", "decide_rows", "find_policy", "read_decided", "split"]
+
 FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
 
@@ -175,15 +168,25 @@ def find_policy(policy: Policy | str) -> Policy:
     return POLICIES[policy]
 
 
+@overload
 def decide(
     out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> pd.DataFrame:
+) -> pd.DataFrame: ...
+@overload
+def decide(
+    out: pl.DataFrame, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> pl.DataFrame: ...
+@overload
+def decide(
+    out: pa.Table | ArrowData, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> pa.Table: ...
+def decide(out: Any, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Any:
     """Add what to do with each row, and why.
 
     Parameters
     ----------
     out : DataFrame
-        What `verify` returned.
+        What `verify` returned: a pandas, Polars or Arrow frame.
     column : hashable
         The column that was verified.
     policy : Policy or {"strict", "balanced", "lenient"}
@@ -194,7 +197,7 @@ def decide(
     Returns
     -------
     DataFrame
-        With `{prefix}action` (category: send, review, retry, drop, unchecked) and
+        The same kind, with `{prefix}action` (category: send, review, retry, drop, unchecked) and
         `{prefix}action_why` (string); the frame given is left untouched. Rows that `suppress`
         marked are dropped, whatever their verdict and the policy.
 
@@ -203,7 +206,9 @@ def decide(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError
-        If there is no such policy.
+        If there is no such policy, or a new column would overwrite one that mailverdict did not write.
+    InputError
+        If a result column holds what `verify` never writes.
 
     Examples
     --------
@@ -215,25 +220,25 @@ def decide(
     ['send', 'review', 'drop', 'unchecked']
     """
     chosen = find_policy(policy)
-    labels = decision_labels(out, column, prefix)
-    action, why = decide_rows(out, labels, chosen)
-    made = result_labels(out, column, prefix, ("action", "action_why"), must_exist=False)
-    texts = pd.array(why.to_numpy(), dtype=pd.StringDtype("pyarrow"))
-    decided = add_columns(out, {made["action"]: pd.Categorical(action, dtype=ACTION_DTYPE), made["action_why"]: texts})
-    decided.attrs = with_note(out.attrs, column, list(made.values()), {"policy": chosen.name})
-    return decided
+    rows = read_decided(out, column, prefix)
+    names = rows.data.names(prefix, ACTION_COLUMNS)
+    action, why = decide_rows(rows, chosen)
+    table = pa.table(
+        {
+            "action": pa.array(action.to_numpy(), pa.string()).dictionary_encode(),
+            "action_why": pa.array(why.to_numpy(), pa.string()),
+        }
+    )
+    return rows.data.attach(table, names, ACTION_COLUMNS, {"policy": chosen.name})
 
 
-def decision_labels(out: pd.DataFrame, column: Hashable, prefix: str | None) -> dict[str, Any]:
-    """Labels of the columns that decide, by name: of the cells, of the result, and of what else is there."""
-    labels = result_labels(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
-    added = result_labels(out, column, prefix, ("clean", "error_message", "suppressed"), must_exist=False)
-    return {"cell": column, **labels} | {name: label for name, label in added.items() if label in out.columns}
+def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
+    """A verified column with all that decides about an action."""
+    return VerifiedColumn(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
 
 
-def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
+def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """Action and reason of each row, by position; each step below takes precedence over those before it."""
-    rows = {name: out[label].reset_index(drop=True) for name, label in labels.items()}
     status, verdict, details = (rows[name].astype(object) for name in ("status", "verdict", "details"))
     is_done = status == Status.DONE
     pairs = pd.MultiIndex.from_arrays([verdict.where(is_done, status), details.where(details.notna(), None)])
@@ -257,23 +262,25 @@ def decide_rows(out: pd.DataFrame, labels: dict[str, Any], policy: Policy) -> tu
     return actions, why
 
 
-def advise_rows(rows: dict[str, pd.Series[Any]], is_invalid: pd.Series[bool]) -> pd.Series[Any]:
+def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
     """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     advice = pd.Series([None] * len(is_invalid), dtype=object)
+    texts = rows.texts()
     if "clean" in rows and "error_message" in rows:
-        is_invalid = is_invalid & ~is_of_cleaned(rows)
+        is_invalid = is_invalid & ~is_of_cleaned(rows, texts)
     positions = np.flatnonzero(is_invalid.to_numpy(dtype=bool))
-    cells = read_values(rows["cell"].iloc[positions], keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(texts.iloc[positions], keep_blanks=True, longest=MAX_CELL)
     distinct = cells.texts.dictionary_encode()
     found = advise(distinct.dictionary).take(distinct.indices).to_numpy(zero_copy_only=False)
     advice.iloc[positions if cells.rows is None else positions[cells.rows]] = found
     return advice
 
 
-def is_of_cleaned(rows: dict[str, pd.Series[Any]]) -> pd.Series[bool]:
+def is_of_cleaned(rows: VerifiedColumn, texts: pd.Series[Any]) -> pd.Series[bool]:
     """Whether the verdict is that of the cleaned address: its message is not the one for the cell as it stands."""
-    known = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy()
-    pairs = zip(rows["cell"][known], rows["error_message"][known], strict=True)
+    messages = rows["error_message"]
+    known = (rows["clean"].notna() & messages.notna()).to_numpy()
+    pairs = zip(texts[known], messages[known], strict=True)
     is_other = [not isinstance(cell, str) or describe_refusal(cell.strip()) not in message for cell, message in pairs]
     answer = known.copy()
     answer[known] = np.array(is_other, np.bool_)  # a Series does not accept an empty list
@@ -303,14 +310,17 @@ BUCKET_MEANING = {
 }
 
 
+Frame = TypeVar("Frame")
+
+
 @dataclass(frozen=True)
-class Split:
+class Split(Generic[Frame]):
     """A verified frame split by action: every row in exactly one part, index and order kept.
 
     Attributes
     ----------
     send, review, retry, drop, unchecked : DataFrame
-        Every row of the frame is in exactly one of them.
+        Every row of the frame is in exactly one of them; of the kind that was given.
 
     Examples
     --------
@@ -321,11 +331,11 @@ class Split:
     ['ada@example.org']
     """
 
-    send: pd.DataFrame
-    review: pd.DataFrame
-    retry: pd.DataFrame
-    drop: pd.DataFrame
-    unchecked: pd.DataFrame
+    send: Frame
+    review: Frame
+    retry: Frame
+    drop: Frame
+    unchecked: Frame
 
     def counts(self) -> pd.Series[int]:
         """Count the rows of each part.
@@ -350,9 +360,19 @@ class Split:
         return f"<table><tr>{cells}</tr><tr>{counts}</tr></table>"
 
 
+@overload
 def split(
     out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> Split:
+) -> Split[pd.DataFrame]: ...
+@overload
+def split(
+    out: pl.DataFrame, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> Split[pl.DataFrame]: ...
+@overload
+def split(
+    out: pa.Table | ArrowData, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> Split[pa.Table]: ...
+def split(out: Any, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Split[Any]:
     """Split a verified frame by what to do with each row.
 
     Parameters
@@ -368,7 +388,7 @@ def split(
 
     Raises
     ------
-    ColumnError, SettingsError
+    ColumnError, SettingsError, InputError
         As `decide`.
 
     Examples
@@ -379,6 +399,7 @@ def split(
     >>> mv.split(out, "email")
     Split(send=1, review=0, retry=0, drop=1, unchecked=0)
     """
-    decided = decide(out, column, policy=policy, prefix=prefix)
-    action = decided[result_labels(out, column, prefix, ("action",), must_exist=False)["action"]].to_numpy()
-    return Split(**{name: decided[action == name] for name in ACTIONS})
+    decided: Any = decide(out, column, policy=policy, prefix=prefix)
+    kind = kind_of_data(decided, column)
+    action = VerifiedColumn(decided, column, prefix, ("action",))["action"].to_numpy()
+    return Split(**{name: kind.take(np.flatnonzero(action == name)) for name in ACTIONS})

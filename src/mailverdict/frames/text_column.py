@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import numbers
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -29,7 +30,7 @@ __all__ = ["LONGEST_TEXT", "TextColumn", "read_values", "strip_texts", "to_strin
 LONGEST_TEXT = 1_000
 OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
 SURROGATES = "text with lone surrogates, which are not characters"
-NOT_UTF8 = "text that is not UTF-8"
+NOT_UTF8 = "bytes that are not UTF-8"
 
 Rows = npt.NDArray[np.int64]
 
@@ -44,6 +45,27 @@ class TextColumn:
     nontext_rows: Rows  # rows that hold something other than text, ascending
     nontext_types: pa.DictionaryArray  # what those hold, in words
     size: int  # number of rows
+
+    def notice(self, column: object) -> str | None:
+        """What the cells of a column without any text hold, as a warning; None if some cell is text, or all are empty.
+
+        >>> read_values([5, None, 2.5]).notice("email")
+        "column 'email' has no text: each cell that is not empty holds a number; is it the right column?"
+        """
+        if len(self.texts) or not len(self.nontext_rows):
+            return None
+        kinds = pc.unique(self.nontext_types).dictionary.to_pylist()
+        if SURROGATES in kinds:  # that is text
+            return None
+        found = " or ".join(kinds)
+        which = "the data" if column is None else f"column {column!r:.80}"
+        right = "" if column is None else "; is it the right column?"
+        return f"{which} has no text: each cell that is not empty holds {found}{right}"
+
+    def warn(self, column: object, stacklevel: int) -> None:
+        """Emit the notice; `stacklevel` is that of the line that calls the caller, as 2."""
+        if notice := self.notice(column):
+            warnings.warn(notice, UserWarning, stacklevel=stacklevel + 1)
 
 
 @dataclass(frozen=True)
@@ -107,6 +129,8 @@ def holds_objects(dtype: Any) -> bool:
 def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonText]:
     """An Arrow column: text as it is; of any other type all cells that are not null are not text."""
     values = decode(array)
+    if is_octets(values.type):
+        values = decode_octets(values)
     if not is_text(values.type):
         return pa.nulls(len(values), pa.string()), nontext_column(values)
     try:
@@ -130,6 +154,20 @@ def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
 
 def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_octets(kind: pa.DataType) -> bool:
+    is_plain = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    return bool(is_plain or pa.types.is_binary_view(kind))
+
+
+def decode_octets(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Octets as text, whose encoding is not checked; cells of a fixed size without the zeros that fill them up."""
+    chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+    whole = [chunk.cast(pa.large_binary()) for chunk in chunks]
+    texts = [pa.Array.from_buffers(pa.large_string(), len(c), c.buffers(), offset=c.offset) for c in whole]
+    decoded = pa.chunked_array(texts, pa.large_string())
+    return pc.ascii_rtrim(decoded, "\0") if pa.types.is_fixed_size_binary(array.type) else decoded
 
 
 def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
@@ -179,6 +217,10 @@ def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray,
 
 def read_cell(value: object) -> tuple[str | None, str | None]:
     """The text of a cell, or what else it holds; None for both if it is missing."""
+    if isinstance(value, pa.Scalar):
+        value = value.as_py()
+    if isinstance(value, bytes | bytearray | memoryview):
+        return read_octets(bytes(value))
     if not isinstance(value, str):
         return None, describe_cell(value)
     try:
@@ -213,7 +255,6 @@ def value_of_type(kind: object) -> str:
 CELL_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
     ((bool, np.bool_), "true or false"),
     ((numbers.Number, Decimal), "a number"),
-    ((bytes, bytearray, memoryview), "bytes"),
     ((datetime.datetime, datetime.date, np.datetime64), "a date"),
     ((datetime.timedelta, np.timedelta64), "a duration"),
     (list, "a list"),
@@ -229,10 +270,6 @@ COLUMN_KINDS: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
     (pa.types.is_decimal, "a number"),
     (pa.types.is_duration, "a duration"),
     (pa.types.is_temporal, "a date"),
-    (pa.types.is_binary, "bytes"),
-    (pa.types.is_large_binary, "bytes"),
-    (pa.types.is_fixed_size_binary, "bytes"),
-    (pa.types.is_binary_view, "bytes"),
     (pa.types.is_map, "a mapping"),
     (pa.types.is_struct, "a mapping"),
     (pa.types.is_nested, "a list"),

@@ -35,7 +35,7 @@ from ..runs.run import Run
 from ..runs.single import check_address, open_backend
 from .clean import count_repairable, repair_column, row_index
 from .columns import REPAIR_COLUMNS, Column, choose_columns
-from .kinds import DataKind, kind_of_data
+from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, TextColumn, read_values, to_string_array
@@ -212,9 +212,11 @@ def start(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions])
 @overload
 def start(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
 @overload
+def start(data: pl.Series, column: None = None, **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
+@overload
 def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
 @overload
-def start(data: pa.Table, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
+def start(data: pa.Table | ArrowData, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
 @show_options(progress=False)
 def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
     """Verify a column in the background and return at once.
@@ -284,6 +286,9 @@ def prepare(
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
     run: Run[Any] = Run(open_execution(texts, options, fields or builder.fields(), read.syntax), builder)
     show_progress(run, column, progress, is_free=options.is_free)
+    for each, cells in zip(column if isinstance(column, list) else [column], read.cells, strict=True):
+        if notice := cells.notice(each):
+            run._execution.add_notice(notice)
     return run
 
 
@@ -301,7 +306,8 @@ def kinds_of_data(data: Any, column: Columns | None) -> list[DataKind]:
     if not column:
         kind_of_data(data, None)  # a frame: an error that names its columns
         raise ColumnError("column=[]: give the name of a column")
-    kinds = [kind_of_data(data, each) for each in column]
+    first = kind_of_data(data, column[0])
+    kinds = [first, *(kind_of_data(first.frame, each) for each in column[1:])]  # a stream is read once
     if twice := [each for at, each in enumerate(column) if each in column[:at]]:
         raise ColumnError(f"column {twice[0]!r} is given twice")
     return kinds
@@ -353,9 +359,11 @@ def verify(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]
 @overload
 def verify(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
 @overload
+def verify(data: pl.Series, column: None = None, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+@overload
 def verify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @overload
-def verify(data: pa.Table, column: str | list[str], **options: Unpack[VerifyOptions]) -> pa.Table: ...
+def verify(data: pa.Table | ArrowData, column: str | list[str], **options: Unpack[VerifyOptions]) -> pa.Table: ...
 @show_options()
 def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
@@ -367,7 +375,9 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     Parameters
     ----------
     data : DataFrame, Series or list-like
-        A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells.
+        A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells. Whatever
+        else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as an
+        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text.
     column : hashable or list, optional
         Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of
         columns are verified together, in one run and each once; each column gets its own result
@@ -413,7 +423,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     -------
     DataFrame
         The same kind as `data`: one row out per row in, same index, same order, with the result
-        columns beside the caller's own; for a Series or list a frame of the result columns alone.
+        columns beside the caller's own; for a Series or list a frame of the result columns alone: a
+        Polars frame for a Polars Series, an Arrow table for an Arrow array, else a pandas frame.
         `verdict` and `status` are categories, flags ``boolean`` with NA, texts ``string``.
 
     Raises
@@ -422,6 +433,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
         No such column, the name occurs twice, or a list names it twice.
     SettingsError
         An argument cannot work, or a new column would overwrite one that mailverdict did not write.
+    InputError
+        `data` consists of rows or of frames, not of cells.
     BackendError
         The service could not be used; the results so far are on the error's `partial`.
     QuotaExceeded
@@ -432,8 +445,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     Warns
     -----
     UserWarning
-        If something made the results less certain than they look, or malformed rows hold an address
-        that can be read (not all are counted where there are many).
+        If something made the results less certain than they look, a column has no text at all, or
+        malformed rows hold an address that can be read (not all are counted where there are many).
 
     Examples
     --------
@@ -510,9 +523,13 @@ async def averify(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyO
 @overload
 async def averify(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
 @overload
+async def averify(data: pl.Series, column: None = None, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+@overload
 async def averify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
 @overload
-async def averify(data: pa.Table, column: str | list[str], **options: Unpack[VerifyOptions]) -> pa.Table: ...
+async def averify(
+    data: pa.Table | ArrowData, column: str | list[str], **options: Unpack[VerifyOptions]
+) -> pa.Table: ...
 @show_options()
 async def averify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column from async code; the event loop is not blocked.

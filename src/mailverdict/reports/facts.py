@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
-from ..frames.columns import result_labels
-from ..frames.kinds import read_notes
-from ..frames.policy import ACTIONS, BUCKET_MEANING, Policy, decide_rows, decision_labels
+from ..frames.columns import ACTIONS
+from ..frames.policy import BUCKET_MEANING, Policy, decide_rows
+from ..frames.verified import VerifiedColumn
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 from ..runs.retry import ASK_AGAIN
-from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, addresses_of, buckets, by_domain
+from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, addresses_of, buckets, count_domains
 
 __all__ = ["ReportFacts", "gather_facts"]
 
@@ -82,67 +82,51 @@ class ReportFacts:
         return self.actions["send"] / self.addressed if self.addressed else 0.0
 
 
-def gather_facts(
-    out: pd.DataFrame,
-    column: Hashable,
-    policy: Policy,
-    now: datetime,
-    prefix: str | None = None,
-    bounces: Any = None,
-) -> ReportFacts:
+def gather_facts(out: VerifiedColumn, policy: Policy, now: datetime, bounces: Any = None) -> ReportFacts:
     """Gather what a report on a verified column shows."""
-    labels = decision_labels(out, column, prefix)
-    bucket = buckets(out, column, prefix)
-    action, why = decide_rows(out, labels, policy)
-    note = read_notes(out.attrs).get(str(column), {})
-    kinds = validation_types(out, column, prefix, note)
+    bucket = buckets(out)
+    action, why = decide_rows(out, policy)
     return ReportFacts(
-        column=str(column),
+        column=str(out.column),
         made_at=now,
-        rows=len(out),
-        validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in kinds},  # type: ignore[call-overload]
-        sources=counts_of(optional(out, column, prefix, "source")),
+        rows=len(bucket),
+        validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in validation_types(out)},  # type: ignore[call-overload]
+        sources=counts_of(out.get("source")),
         buckets={name: int((bucket == name).sum()) for name in BUCKETS},
         policy=policy.name,
         actions={name: int((action == name).sum()) for name in ACTIONS},
-        reasons=list(reasons_not_valid(out, labels, bucket, optional(out, column, prefix, "error"))),
-        retries=list(retries(out, labels)),
-        typos=list(typos(out, column, labels, prefix)),
-        cleaned=count_cleaned(out, column, prefix),
+        reasons=list(reasons_not_valid(out, bucket)),
+        retries=list(retries(out)),
+        typos=list(typos(out)),
+        cleaned=count_cleaned(out),
         cleanable=int(why.str.endswith(AFTER_CLEANING).sum()),
         several=int(why.str.endswith(USE_EXPLODE).sum()),
-        flags={flag: int(out[labels[flag]].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
-        domains=by_domain(out, column, top=TOP_DOMAINS, prefix=prefix),
-        outcomes=None if bounces is None else gather_outcomes(out, column, policy, prefix, bounces),
+        flags={flag: int(out[flag].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
+        domains=count_domains(out, TOP_DOMAINS),
+        outcomes=None if bounces is None else gather_outcomes(out, policy, bounces),
     )
 
 
-def gather_outcomes(
-    out: pd.DataFrame, column: Hashable, policy: Policy, prefix: str | None, bounces: Any
-) -> OutcomeFacts:
+def gather_outcomes(out: VerifiedColumn, policy: Policy, bounces: Any) -> OutcomeFacts:
     """Counts and the first contradicted rows."""
-    from .outcomes import CONTRADICTIONS, count_outcomes, match_outcomes  # noqa: PLC0415 - few reports need it
+    from .outcomes import CONTRADICTIONS, actions_of, count_outcomes, match_outcomes  # noqa: PLC0415 - few need it
 
-    found = match_outcomes(out, column, bounces, policy=policy, prefix=prefix)
+    found = match_outcomes(out, bounces)
     rows = np.flatnonzero(found.is_contradicted)
     listed = [
         (str(found.keys[row]), CONTRADICTIONS[found.verdict[row]], found.shown[found.keys[row]]["diagnostic"] or "")
         for row in rows[:TOP_CONTRADICTED]
     ]
-    return OutcomeFacts(count_outcomes(found), listed, len(rows), found.matched, found.unmatched)
+    counts = count_outcomes(found, actions_of(out, policy))
+    return OutcomeFacts(counts, listed, len(rows), found.matched, found.unmatched)
 
 
-def optional(out: pd.DataFrame, column: Hashable, prefix: str | None, name: str) -> pd.Series[Any] | None:
-    """A result column that is not in every set."""
-    label = result_labels(out, column, prefix, (name,), must_exist=False)[name]
-    return out[label] if label in out.columns else None
-
-
-def validation_types(out: pd.DataFrame, column: Hashable, prefix: str | None, note: dict[str, Any]) -> list[str]:
+def validation_types(out: VerifiedColumn) -> list[str]:
     """From the rows where the column is there, else from what `verify` noted on the frame."""
-    types = optional(out, column, prefix, "validation_type")
+    types = out.get("validation_type")
     if types is not None:
         return [str(kind) for kind in types.dropna().unique()]
+    note = out.data.notes()
     return [str(note["validation_type"])] if "validation_type" in note else []
 
 
@@ -152,14 +136,11 @@ def counts_of(values: pd.Series[Any] | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in values.dropna().astype(object).value_counts().items()}
 
 
-def reasons_not_valid(
-    out: pd.DataFrame, labels: dict[str, Any], bucket: pd.Series[Any], error: pd.Series[Any] | None
-) -> Iterator[tuple[str, str, int]]:
+def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> Iterator[tuple[str, str, int]]:
     """Each dominant reason with its meaning and rows; error code or bucket where there is no reason."""
-    name = bucket.astype(object).reset_index(drop=True)
-    why = out[labels["details"]].astype(object).reset_index(drop=True)
+    name, why, error = bucket.astype(object), out["details"].astype(object), out.get("error")
     if error is not None:
-        why = why.where(why.notna(), error.astype(object).reset_index(drop=True))
+        why = why.where(why.notna(), error.astype(object))
     why = why.where(why.notna(), name)[name != Verdict.VALID]
     for reason, count in why.value_counts().items():
         yield str(reason), meaning_of(str(reason)), int(count)
@@ -172,23 +153,19 @@ def meaning_of(reason: str) -> str:
     return ERROR_MEANING.get(reason) or BUCKET_MEANING.get(reason, "")
 
 
-def retries(out: pd.DataFrame, labels: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+def retries(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
     """Unknowns that another verification, later or from another host, may decide."""
-    is_unknown = (out[labels["verdict"]] == Verdict.UNKNOWN) & (out[labels["status"]] == Status.DONE)
-    counts = counts_of(out[labels["details"]][is_unknown.to_numpy()])
+    counts = counts_of(out["details"][(out["verdict"] == Verdict.UNKNOWN) & (out["status"] == Status.DONE)])
     for reason, when in RETRY_WHEN.items():
         if counts.get(str(reason)):
             yield str(reason), when, counts[str(reason)]
 
 
-def typos(
-    out: pd.DataFrame, column: Hashable, labels: dict[str, Any], prefix: str | None
-) -> Iterator[tuple[str, str, int]]:
+def typos(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
     """Mistyped domains and the domains probably meant, the most frequent first; addresses where the domain is right."""
-    has = out[labels["suggestion"]].notna().to_numpy()
-    typed, meant = (
-        texts[has].astype("string") for texts in (addresses_of(out, column, prefix), out[labels["suggestion"]])
-    )
+    suggestion = out["suggestion"]
+    has = suggestion.notna()
+    typed, meant = (texts[has].astype("string") for texts in (addresses_of(out), suggestion))
     domains = [split_address(texts)["domain"].fillna("") for texts in (typed, meant)]
     differ = (domains[0] != domains[1]).to_numpy(bool)
     pairs = pd.DataFrame(
@@ -202,6 +179,6 @@ def typos(
         yield str(wrong), str(right), int(count)
 
 
-def count_cleaned(out: pd.DataFrame, column: Hashable, prefix: str | None) -> int:
+def count_cleaned(out: VerifiedColumn) -> int:
     """Rows whose cleaned address differs from the cell."""
-    return int((addresses_of(out, column, prefix).astype("string") != out[column].astype("string")).fillna(False).sum())
+    return int((addresses_of(out) != out.texts()).fillna(value=False).sum())

@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 
 from ..checks.bounces.outcome import Outcome
 from ..checks.syntax.column import observe_column
-from ..errors import ColumnError, SettingsError
+from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.bounces.read import to_bounce_table
 from ..frames.clean import repair_column, row_index
-from ..frames.columns import CONTRADICTION_COLUMNS, result_labels
-from ..frames.files.restore import restore_frame
-from ..frames.kinds import kind_of_data
-from ..frames.policy import ACTIONS, Policy, decide_rows, decision_labels, find_policy
+from ..frames.columns import ACTIONS, CONTRADICTION_COLUMNS, check_column
+from ..frames.kinds import ArrowData, kind_of_data
+from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.repair import MAX_CELL
 from ..frames.text_column import TextColumn, read_values
+from ..frames.verified import VerifiedColumn, to_series
 from ..model.address import identities
 from ..model.words import Verdict
 from .summary import addresses_of, buckets
@@ -32,7 +32,16 @@ from .summary import addresses_of, buckets
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["OutcomeRows", "contradicted", "count_outcomes", "match_outcomes", "outcomes", "wilson_interval"]
+__all__ = [
+    "CONTRADICTIONS",
+    "OutcomeRows",
+    "actions_of",
+    "contradicted",
+    "count_outcomes",
+    "match_outcomes",
+    "outcomes",
+    "wilson_interval",
+]
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
@@ -60,6 +69,16 @@ def wilson_interval(hits: int, trials: int, z: float = Z_95) -> tuple[float, flo
 
 @overload
 def outcomes(
+    out: pd.DataFrame,
+    column: Hashable,
+    bounces: Any,
+    *,
+    mailed: Any = None,
+    policy: Policy | str | None = None,
+    prefix: str | None = None,
+) -> pd.DataFrame: ...
+@overload
+def outcomes(
     out: pl.DataFrame,
     column: str,
     bounces: Any,
@@ -70,7 +89,7 @@ def outcomes(
 ) -> pl.DataFrame: ...
 @overload
 def outcomes(
-    out: pa.Table,
+    out: pa.Table | ArrowData,
     column: str,
     bounces: Any,
     *,
@@ -78,16 +97,6 @@ def outcomes(
     policy: Policy | str | None = None,
     prefix: str | None = None,
 ) -> pa.Table: ...
-@overload
-def outcomes(
-    out: pd.DataFrame,
-    column: Hashable,
-    bounces: Any,
-    *,
-    mailed: Any = None,
-    policy: Policy | str | None = None,
-    prefix: str | None = None,
-) -> pd.DataFrame: ...
 def outcomes(
     out: Any,
     column: Hashable,
@@ -137,7 +146,8 @@ def outcomes(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If there is no such policy, `mailed` does not fit, or `bounces` cannot be read.
+        If there is no such policy, `mailed` does not fit, `bounces` cannot be read, or a result column
+        holds what `verify` never writes.
 
     Warns
     -----
@@ -161,28 +171,30 @@ def outcomes(
     invalid       1     0   0.0  0.00  0.79
     unknown       0     0   NaN   NaN   NaN
     """
-    found = match_outcomes(out, column, bounces, mailed=mailed, policy=policy, prefix=prefix)
+    rows = read_decided(out, column, prefix)
+    actions = actions_of(rows, policy)
+    found = match_outcomes(rows, bounces, mailed=mailed)
     if found.unmatched and not found.matched:
         warnings.warn(
             f"none of the {found.unmatched:,} addresses with a report is among the mailed rows of {column!r}",
             UserWarning,
             stacklevel=2,
         )
-    return like_frame(count_outcomes(found), out)
+    return rows.data.convert(count_outcomes(found, actions))
 
 
+@overload
+def contradicted(
+    out: pd.DataFrame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+) -> pd.DataFrame: ...
 @overload
 def contradicted(
     out: pl.DataFrame, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
 ) -> pl.DataFrame: ...
 @overload
 def contradicted(
-    out: pa.Table, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
+    out: pa.Table | ArrowData, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
 ) -> pa.Table: ...
-@overload
-def contradicted(
-    out: pd.DataFrame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None
-) -> pd.DataFrame: ...
 def contradicted(out: Any, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None) -> Any:
     """List the rows whose verdict was wrong, with what happened. Uses no network.
 
@@ -218,9 +230,9 @@ def contradicted(out: Any, column: Hashable, bounces: Any, *, mailed: Any = None
                  email                          email_contradiction
     1  bo@firm.example  valid, but the mailbox or domain is missing
     """
-    kind = kind_of_data(out, column)
-    names = kind.names(prefix, CONTRADICTION_COLUMNS)
-    found = match_outcomes(out, column, bounces, mailed=mailed, prefix=prefix)
+    verified = VerifiedColumn(out, column, prefix, JUDGED)
+    names = verified.data.names(prefix, CONTRADICTION_COLUMNS)
+    found = match_outcomes(verified, bounces, mailed=mailed)
     rows = np.flatnonzero(found.is_contradicted)
     report = [found.shown[key] for key in found.keys[rows]]
     table = pa.table(
@@ -232,9 +244,10 @@ def contradicted(out: Any, column: Hashable, bounces: Any, *, mailed: Any = None
         }
     )
     none = np.empty(0, np.int64)
-    return kind.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
+    return verified.data.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
 
 
+JUDGED = ("verdict", "details", "status")  # what outcomes are compared with
 CONTRADICTIONS = {
     "valid": "valid, but the mailbox or domain is missing",
     "invalid": "invalid, but mail was delivered",
@@ -249,7 +262,6 @@ class OutcomeRows:
     is_mailed: Flags
     verdict: npt.NDArray[Any]  # or the status where there is no verdict
     reason: npt.NDArray[Any]
-    action: npt.NDArray[Any]
     has: dict[Outcome, Flags]
     shown: dict[Any, dict[str, Any]]  # by key, the report that matters most
     matched: int  # distinct addresses with a report
@@ -263,21 +275,11 @@ class OutcomeRows:
         return wrong
 
 
-def match_outcomes(
-    out: Any,
-    column: Hashable,
-    bounces: Any,
-    *,
-    mailed: Any = None,
-    policy: Policy | str | None = None,
-    prefix: str | None = None,
-) -> OutcomeRows:
-    """Join a verified frame and the reports by address."""
-    frame = to_pandas_frame(out, column, prefix)
+def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
+    """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
     reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
-    labels = decision_labels(frame, column, prefix)
-    keys = match_keys(read_values(addresses_of(frame, column, prefix), keep_blanks=True, longest=MAX_CELL))
-    is_mailed = mailed_rows(frame, mailed) & np.array([key is not None for key in keys], np.bool_)
+    keys = match_keys(read_values(addresses_of(rows), keep_blanks=True, longest=MAX_CELL))
+    is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)
     known = match_keys(read_values(pa.array([each["address"] for each in reports], pa.string())))
     by_outcome: dict[Outcome, set[Any]] = {each: set() for each in Outcome}
     shown: dict[Any, dict[str, Any]] = {}
@@ -287,13 +289,12 @@ def match_outcomes(
         if earlier is None or rank(earlier) <= rank(report):
             shown[key] = report
     present = set(keys[is_mailed])
-    details = frame[labels["details"]].astype(object).to_numpy()
+    details = rows["details"].astype(object).to_numpy()
     return OutcomeRows(
         keys=keys,
         is_mailed=is_mailed,
-        verdict=buckets(frame, column, prefix).astype(object).to_numpy(),
+        verdict=buckets(rows).astype(object).to_numpy(),
         reason=np.array([each if isinstance(each, str) else NO_REASON for each in details], dtype=object),
-        action=actions_of(frame, column, labels, policy, prefix),
         has={each: np.array([key in found for key in keys], np.bool_) for each, found in by_outcome.items()},
         shown=shown,
         matched=len(present & set(shown)),
@@ -303,17 +304,6 @@ def match_outcomes(
 
 def rank(report: dict[str, Any]) -> int:
     return SHOWN_ORDER.index(Outcome(report["outcome"]))
-
-
-def to_pandas_frame(out: Any, column: Hashable, prefix: str | None) -> pd.DataFrame:
-    """The verified frame for pandas; `decision_labels` checks what is in it."""
-    if isinstance(out, pd.DataFrame):
-        return out
-    if isinstance(out, pa.Table):
-        return restore_frame(out, column, prefix)
-    if type(out).__module__.partition(".")[0] == "polars" and type(out).__name__ == "DataFrame":
-        return restore_frame(out.to_arrow(), column, prefix)
-    raise SettingsError(f"out is of type {type(out).__name__}; give the frame that verify returned")
 
 
 def match_keys(cells: TextColumn) -> npt.NDArray[Any]:
@@ -328,38 +318,47 @@ def match_keys(cells: TextColumn) -> npt.NDArray[Any]:
     return np.asarray(keys.take(row_index(distinct.indices, cells)).to_pylist(), dtype=object)
 
 
-def mailed_rows(frame: pd.DataFrame, mailed: Any) -> Flags:
+def mailed_rows(rows: VerifiedColumn, mailed: Any) -> Flags:
     """Which rows were mailed."""
+    size = len(rows.data.frame)
     if mailed is None:
-        return np.ones(len(frame), np.bool_)
-    if isinstance(mailed, str | tuple | int) and not isinstance(mailed, bool):
-        if mailed not in frame.columns:
-            raise ColumnError(f"mailed: no column {mailed!r}")
-        values = frame[mailed]
+        return np.ones(size, np.bool_)
+    is_label = isinstance(mailed, str | tuple | int) and not isinstance(mailed, bool)
+    if is_label and mailed in rows.data.labels():
+        check_column(mailed, rows.data.labels())
+        values = to_series(rows.data.cells(mailed))
+    elif is_label and not isinstance(mailed, tuple):
+        raise ColumnError(f"mailed: no column {mailed!r}")
     else:
-        values = pd.Series(list(mailed))
-    if len(values) != len(frame):
-        raise SettingsError(f"mailed has {len(values):,} values for {len(frame):,} rows")
-    flags = pd.Series(values.to_numpy()).astype("object")
+        values = read_flags(mailed)
+    if len(values) != size:
+        raise SettingsError(f"mailed has {len(values):,} values for {size:,} rows")
+    flags = values.astype("object")
     if not flags.dropna().map(lambda each: isinstance(each, bool | np.bool_)).all():
         raise SettingsError("mailed: give true or false for each row")
-    return np.array([each is not None and each == True for each in flags], np.bool_)  # noqa: E712 - NA is not mailed
+    # What is missing was not mailed.
+    return np.asarray(flags.where(flags.notna(), False), np.bool_)
 
 
-def actions_of(
-    frame: pd.DataFrame, column: Hashable, labels: dict[str, Any], policy: Policy | str | None, prefix: str | None
-) -> npt.NDArray[Any]:
-    """The actions in the frame, or those of the policy."""
-    label = result_labels(frame, column, prefix, ("action",), must_exist=False)["action"]
-    if policy is None and label in frame.columns:
-        return np.asarray(frame[label].astype(object), dtype=object)
-    return np.asarray(decide_rows(frame, labels, find_policy(policy or "balanced"))[0], dtype=object)
+def read_flags(mailed: Any) -> pd.Series[Any]:
+    """One value for each row, of any kind of column."""
+    try:
+        return to_series(kind_of_data(mailed, None).values())
+    except MailVerdictError as exc:
+        raise SettingsError(f"mailed: give a column of the frame, or true or false for each row ({exc})") from None
 
 
-def count_outcomes(found: OutcomeRows) -> pd.DataFrame:
-    """The table of `outcomes`."""
+def actions_of(rows: VerifiedColumn, policy: Policy | str | None) -> npt.NDArray[Any]:
+    """The actions in the frame, or those of the policy; `rows` is what `read_decided` gave."""
+    if policy is None and "action" in rows:
+        return np.asarray(rows["action"].astype(object), dtype=object)
+    return np.asarray(decide_rows(rows, find_policy(policy or "balanced"))[0], dtype=object)
+
+
+def count_outcomes(found: OutcomeRows, actions: npt.NDArray[Any]) -> pd.DataFrame:
+    """The table of `outcomes`; `actions` has one for each row."""
     rows = pd.DataFrame(
-        {"key": found.keys, "verdict": found.verdict, "reason": found.reason, "action": found.action}
+        {"key": found.keys, "verdict": found.verdict, "reason": found.reason, "action": actions}
         | {str(each): found.has[each] for each in COUNTED}
     )[found.is_mailed]
     reasons = rows["reason"].value_counts().index
@@ -391,15 +390,3 @@ def count_by(rows: pd.DataFrame, by: str, values: list[str]) -> pd.DataFrame:
     counts["rate"] = counts["rate"].astype("float64")
     counts.index = pd.MultiIndex.from_product([[by], values], names=["by", "value"])
     return counts
-
-
-def like_frame(table: pd.DataFrame, out: Any) -> Any:
-    """The table in the kind of the frame given."""
-    if isinstance(out, pd.DataFrame):
-        return table
-    arrow = pa.Table.from_pandas(table.reset_index(), preserve_index=False).replace_schema_metadata(None)
-    if isinstance(out, pa.Table):
-        return arrow
-    import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
-
-    return polars.from_arrow(arrow)

@@ -6,17 +6,22 @@ import os
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pyarrow as pa
 
 from ..atomic_write import atomic_write
 from ..errors import InputError, MissingExtraError
+from ..frames.columns import ACTIONS
 from ..frames.files.writers import XLSX_OPTIONS, put_rows
-from ..frames.policy import ACTIONS, Policy, find_policy, split
+from ..frames.kinds import ArrowData
+from ..frames.policy import Policy, find_policy, read_decided, split
 from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["Report", "check_path", "report", "write_workbook"]
 
@@ -46,9 +51,7 @@ class Report:
     '<!DOCTYPE html>'
     """
 
-    def __init__(
-        self, facts: ReportFacts, out: pd.DataFrame, column: Hashable, policy: Policy, prefix: str | None
-    ) -> None:
+    def __init__(self, facts: ReportFacts, out: Any, column: Hashable, policy: Policy, prefix: str | None) -> None:
         self._facts, self._out, self._column, self._policy, self._prefix = facts, out, column, policy, prefix
 
     def to_html(self) -> str:
@@ -117,8 +120,15 @@ def write_sheets(report: Report, path: Path) -> None:
     parts = split(report._out, report._column, policy=report._policy, prefix=report._prefix)
     sheets: dict[str, Any] = {}
     for action in ACTIONS:
-        sheets[action] = pa.Table.from_pandas(as_text_labels(getattr(parts, action)), preserve_index=False)
+        sheets[action] = to_table(getattr(parts, action))
     write_workbook(path, report._facts, sheets)
+
+
+def to_table(frame: Any) -> pa.Table:
+    """A frame of any kind as an Arrow table, without the index."""
+    if isinstance(frame, pd.DataFrame):
+        return pa.Table.from_pandas(as_text_labels(frame), preserve_index=False)
+    return frame if isinstance(frame, pa.Table) else frame.to_arrow()
 
 
 def as_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
@@ -133,7 +143,7 @@ WRITERS: dict[str, Callable[[Report, Path], None]] = {".html": write_page, ".htm
 
 
 def report(
-    out: pd.DataFrame,
+    out: pd.DataFrame | pl.DataFrame | pa.Table | ArrowData,
     column: Hashable,
     path: str | os.PathLike[str] | None = None,
     *,
@@ -146,7 +156,7 @@ def report(
     Parameters
     ----------
     out : DataFrame
-        What `verify` returned.
+        What `verify` returned: a pandas, Polars or Arrow frame.
     column : hashable
         The column that was verified.
     path : path, optional
@@ -169,7 +179,8 @@ def report(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If there is no such policy, or the path has another ending.
+        If there is no such policy, the path has another ending, `bounces` cannot be read, or a result
+        column holds what `verify` never writes.
 
     Examples
     --------
@@ -182,7 +193,8 @@ def report(
     chosen = find_policy(policy or "balanced")
     if path is not None:
         check_path(path)
-    made = Report(gather_facts(out, column, chosen, datetime.now(UTC), prefix, bounces), out, column, chosen, prefix)
+    rows = read_decided(out, column, prefix)
+    made = Report(gather_facts(rows, chosen, datetime.now(UTC), bounces), rows.data.frame, column, chosen, prefix)
     if path is not None:
         made.save(path)
     return made

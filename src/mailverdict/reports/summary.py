@@ -5,39 +5,59 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..frames.clean import row_index, split_address
-from ..frames.columns import result_labels, to_string
+from ..frames.columns import to_string
+from ..frames.kinds import ArrowData
 from ..frames.text_column import read_values
+from ..frames.verified import VerifiedColumn
 from ..model.address import identities
 from ..model.words import Status, ValidationType, Verdict
 
-__all__ = ["BUCKETS", "MEANING_OF_VALID", "RunningCounts", "buckets", "by_domain", "diff", "render_counts", "summary"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "BUCKETS",
+    "MEANING_OF_VALID",
+    "RunningCounts",
+    "addresses_of",
+    "buckets",
+    "by_domain",
+    "count_domains",
+    "diff",
+    "render_counts",
+    "summary",
+]
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 
 
-def buckets(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Series[Any]:
+def buckets(rows: VerifiedColumn) -> pd.Series[Any]:
     """For each row the verdict if there is one, else the status."""
-    labels = result_labels(out, column, prefix, ("verdict", "status"))
-    verdict, status = out[labels["verdict"]].astype(object), out[labels["status"]].astype(object)
-    bucket = verdict.where(status == Status.DONE, status)
-    return pd.Series(pd.Categorical(bucket, categories=list(BUCKETS)), index=out.index)
+    verdict, status = rows["verdict"].astype(object), rows["status"].astype(object)
+    return pd.Series(pd.Categorical(verdict.where(status == Status.DONE, status), categories=list(BUCKETS)))
 
 
-def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+@overload
+def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
+@overload
+def summary(out: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
+def summary(out: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
+def summary(out: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     """Count a verified column: five buckets, and what is pending or missing.
 
     Parameters
     ----------
     out : DataFrame
-        What `verify` returned.
+        What `verify` returned: a pandas, Polars or Arrow frame.
     column : hashable
         The column that was verified.
     prefix : str, optional
@@ -48,12 +68,15 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
     DataFrame
         Index `bucket`: valid, risky, invalid, unknown, error, pending, missing, always all seven.
         `rows` (int64), `share` of all rows (float64), `addresses` (distinct, int64) and `top_reason`
-        (object, the most frequent dominant reason; None for none).
+        (object, the most frequent dominant reason; None for none). For a Polars or Arrow frame the
+        same kind, where `bucket` is the first column.
 
     Raises
     ------
     ColumnError
         If the frame has no such column, or it has not been verified.
+    InputError
+        If a result column holds what `verify` never writes.
 
     Examples
     --------
@@ -71,32 +94,30 @@ def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -
     pending     0   0.00
     missing     1   0.25
     """
-    bucket = buckets(out, column, prefix)
-    details = out[result_labels(out, column, prefix, ("details",))["details"]]
+    rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "details"))
+    bucket, details = buckets(rows), rows["details"]
     counts = bucket.value_counts().reindex(list(BUCKETS), fill_value=0)
-    keys = address_keys(addresses_of(out, column, prefix))
+    keys = address_keys(addresses_of(rows))
     addresses = keys.groupby(bucket.to_numpy(), observed=False).nunique().reindex(list(BUCKETS), fill_value=0)
-    top = {name: top_value(details[(bucket == name).to_numpy()]) for name in BUCKETS}
+    top = {name: top_value(details[bucket == name]) for name in BUCKETS}
     table = pd.DataFrame(
         {
             "rows": counts.astype("int64"),
-            "share": counts / max(len(out), 1),
+            "share": counts / max(len(bucket), 1),
             "addresses": addresses.astype("int64"),
             "top_reason": pd.Series(top, dtype=object),
         }
     )
-    return table.rename_axis(index="bucket")
+    return rows.data.convert(table.rename_axis(index="bucket"))
 
 
-def addresses_of(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.Series[Any]:
-    """The cells, and in place of those that were cleaned the cleaned addresses."""
-    cells = out[column]
-    labels = result_labels(out, column, prefix, ("clean", "change"), must_exist=False)
-    if not all(label in out.columns for label in labels.values()):
+def addresses_of(rows: VerifiedColumn) -> pd.Series[Any]:
+    """The cells as text, and in place of those that were cleaned the cleaned addresses."""
+    cells = rows.texts()
+    if "clean" not in rows or "change" not in rows:
         return cells
-    cleaned = out[labels["clean"]].astype("string")
-    has_address = cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool)
-    return cells.astype(object).where(~has_address, cleaned.astype(object))
+    cleaned = rows["clean"].astype(cells.dtype)
+    return cells.where(~cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool), cleaned)
 
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
@@ -111,13 +132,19 @@ def top_value(values: pd.Series[Any]) -> str | None:
     return None if counts.empty else str(counts.index[0])
 
 
-def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> pd.DataFrame:
+@overload
+def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> pd.DataFrame: ...
+@overload
+def by_domain(out: pl.DataFrame, column: str, *, top: int = 20, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
+def by_domain(out: pa.Table | ArrowData, column: str, *, top: int = 20, prefix: str | None = None) -> pa.Table: ...
+def by_domain(out: Any, column: Hashable, *, top: int = 20, prefix: str | None = None) -> Any:
     """Count a verified column by the domain of the address.
 
     Parameters
     ----------
     out : DataFrame
-        What `verify` returned.
+        What `verify` returned: a pandas, Polars or Arrow frame.
     column : hashable
         The column that was verified.
     top : int, default 20
@@ -128,12 +155,15 @@ def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str
     Returns
     -------
     DataFrame
-        Index `domain`; `rows` and one column per bucket (int64), most rows first, ties by name.
+        Index `domain`; `rows` and one column per bucket (int64), most rows first, ties by name. For
+        a Polars or Arrow frame the same kind, where `domain` is the first column.
 
     Raises
     ------
     ColumnError
         If the frame has no such column, or it has not been verified.
+    InputError
+        If a result column holds what `verify` never writes.
 
     Examples
     --------
@@ -143,9 +173,14 @@ def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str
     >>> mv.by_domain(mv.verify(df, "email", validation_type="regex"), "email")["rows"].to_dict()
     {'x.example.org': 2, 'y.example.org': 1}
     """
-    bucket = buckets(out, column, prefix).reset_index(drop=True)
-    domain = split_address(addresses_of(out, column, prefix))["domain"].astype(object).reset_index(drop=True)
-    table = pd.crosstab(domain, bucket, dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
+    rows = VerifiedColumn(out, column, prefix, ("verdict", "status"))
+    return rows.data.convert(count_domains(rows, top))
+
+
+def count_domains(rows: VerifiedColumn, top: int) -> pd.DataFrame:
+    """The table of `by_domain`."""
+    domain = split_address(addresses_of(rows))["domain"].astype(object)
+    table = pd.crosstab(domain, buckets(rows), dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
     table.insert(0, "rows", table.sum(axis=1))
     table = table.sort_index().sort_values("rows", ascending=False, kind="stable").head(top)
     return table.astype("int64").rename_axis(index="domain", columns=None)
@@ -155,13 +190,19 @@ DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
 CHANGE_DTYPE = pd.CategoricalDtype(["added", "removed", "changed"])
 
 
-def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+@overload
+def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
+@overload
+def diff(old: Any, new: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
+@overload
+def diff(old: Any, new: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
+def diff(old: Any, new: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     """Compare two audits of one list, address by address.
 
     Parameters
     ----------
     old, new : DataFrame
-        What `verify` returned, earlier and later; their rows may differ.
+        What `verify` returned, earlier and later; their rows may differ, and their kinds.
     column : hashable
         The column that was verified in both.
     prefix : str, optional
@@ -172,12 +213,15 @@ def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str 
     DataFrame
         Index `address`, one row per distinct address that differs, sorted: `change` (category:
         added, removed, changed), `before` and `after` (verdict, or status where there is none),
-        `details_before` and `details_after`; all texts are object, None where there is nothing.
+        `details_before` and `details_after`; all texts are object, None where there is nothing. If
+        `new` is a Polars or Arrow frame the same kind, where `address` is the first column.
 
     Raises
     ------
     ColumnError
         If a frame has no such column, or it has not been verified.
+    InputError
+        If a result column holds what `verify` never writes.
 
     Examples
     --------
@@ -188,7 +232,9 @@ def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str 
     >>> mv.diff(audit("a@x.example", "b@x.example"), audit("a@x.example", "c@x.example"), "email")["change"].to_dict()
     {'b@x.example': 'removed', 'c@x.example': 'added'}
     """
-    before, after = by_address(old, column, prefix), by_address(new, column, prefix)
+    rows = VerifiedColumn(new, column, prefix, ("verdict", "status", "details"))
+    before = by_address(VerifiedColumn(old, column, prefix, ("verdict", "status", "details")))
+    after = by_address(rows)
     before.columns, after.columns = pd.Index(["before", "details_before"]), pd.Index(["after", "details_after"])
     both = before.join(after, how="outer").sort_index()[list(DIFF_COLUMNS)]
     both = both.astype(object).where(both.notna(), None)
@@ -196,21 +242,20 @@ def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str 
     change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
     same = (both["before"] == both["after"]) & (both["details_before"].eq(both["details_after"]) | no_details(both))
     both.insert(0, "change", change.astype(CHANGE_DTYPE))
-    return both[~same].rename_axis(index="address")
+    return rows.data.convert(both[~same].rename_axis(index="address"))
 
 
 def no_details(both: pd.DataFrame) -> pd.Series[Any]:
     return both["details_before"].isna() & both["details_after"].isna()
 
 
-def by_address(out: pd.DataFrame, column: Hashable, prefix: str | None) -> pd.DataFrame:
+def by_address(rows: VerifiedColumn) -> pd.DataFrame:
     """Bucket and dominant reason of each distinct address; empty cells are left out."""
-    details = out[result_labels(out, column, prefix, ("details",))["details"]]
     table = pd.DataFrame(
         {
-            "address": address_keys(addresses_of(out, column, prefix)).to_numpy(),
-            "bucket": buckets(out, column, prefix).astype(object).to_numpy(),
-            "details": details.astype(object).to_numpy(),
+            "address": address_keys(addresses_of(rows)),
+            "bucket": buckets(rows).astype(object),
+            "details": rows["details"].astype(object),
         }
     )
     table = table[table["bucket"] != "missing"].dropna(subset="address")

@@ -19,11 +19,12 @@ import pyarrow.compute as pc
 
 from ..atomic_write import atomic_write
 from ..errors import InputError
-from ..frames.columns import ADDRESS_NAMES, COLUMNS, label_of
+from ..frames.columns import ACTIONS, ADDRESS_NAMES, COLUMNS, label_of
 from ..frames.files.writers import create_table
 from ..frames.kinds import read_notes
-from ..frames.policy import ACTIONS, Policy, decide
+from ..frames.policy import Policy, decide
 from ..frames.text_column import read_values
+from ..frames.verified import VerifiedColumn
 from ..reports.summary import BUCKETS, ERROR_MEANING, buckets
 
 __all__ = ["LARGEST_LINK", "MIME", "PAGE_ROWS", "Listing", "Saved", "encodable", "is_missing", "save_table"]
@@ -53,7 +54,7 @@ class Listing:
     def __init__(self, out: pd.DataFrame, column: Hashable, policy: Policy | str) -> None:
         self.column = column
         self.decided = decide(out, column, policy=policy)
-        self.bucket: pd.Series[Any] = buckets(out, column, None).reset_index(drop=True)
+        self.bucket: pd.Series[Any] = buckets(VerifiedColumn(out, column, None, ("verdict", "status")))
         self.action: pd.Series[Any] = self.cells("action")
         self.reason: pd.Series[Any] = self.why().map(spoken, na_action="ignore")
 

@@ -1,0 +1,81 @@
+"""The result columns of a verified frame of any kind, as pandas Series by their names without prefix."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import ColumnError
+from .columns import BY_NAME, check_column, label_of, to_boolean, to_string
+from .files.restore import restore
+from .kinds import kind_of_data
+from .repair import MAX_CELL
+from .text_column import is_text, read_values
+
+__all__ = ["VerifiedColumn", "to_series"]
+
+
+class VerifiedColumn:
+    """A verified column of any kind of frame: its cells and its result columns by their names without prefix.
+
+    Each comes as a pandas Series with rows numbered from 0. Raises a `ColumnError` if one of `names` is not there, and
+    an `InputError` for a column that holds what `verify` never writes.
+    """
+
+    def __init__(self, out: Any, column: Hashable, prefix: str | None, names: Iterable[str]) -> None:
+        self.data = kind_of_data(out, column, is_verified=True)
+        self.column, self.prefix = column, prefix
+        self.existing = frozenset(self.data.labels())
+        if absent := [name for name in names if name not in self]:
+            label = label_of(column, prefix, absent[0])
+            raise ColumnError(f"no column {label!r}: verify {column!r} first, or give the prefix= that was used")
+
+    def __contains__(self, name: str) -> bool:
+        return label_of(self.column, self.prefix, name) in self.existing
+
+    def __getitem__(self, name: str) -> pd.Series[Any]:
+        label = label_of(self.column, self.prefix, name)
+        check_column(label, self.data.labels())
+        return restore_texts(to_series(self.data.cells(label)), name, label)
+
+    def get(self, name: str) -> pd.Series[Any] | None:
+        """A result column that is not in every set, or None."""
+        return self[name] if name in self else None  # noqa: SIM401 - this is `get`
+
+    def texts(self) -> pd.Series[Any]:
+        """The cells with the blanks around them; NA where a cell is missing or is not text."""
+        read = read_values(self.data.values(), keep_blanks=True, longest=MAX_CELL)
+        rows = np.full(read.size, -1, np.int64)
+        rows[slice(None) if read.rows is None else read.rows] = np.arange(len(read.texts))
+        return pd.Series(to_string(pa.chunked_array([read.texts.take(pa.array(rows, mask=rows < 0))])))
+
+
+def restore_texts(values: pd.Series[Any], name: str, label: Any) -> pd.Series[Any]:
+    """A result column of which a file made text: flags are true or false again, and empty is missing."""
+    if not (isinstance(values.dtype, pd.StringDtype) or values.dtype == object):
+        return values
+    kind = BY_NAME[name].kind if name in BY_NAME else "text"
+    if kind == "bool":
+        restored: pd.Series[Any] = restore(values, BY_NAME[name], label)
+        return restored
+    if kind in ("verdict", "status"):
+        restore(pd.Series(values.unique(), dtype=object), BY_NAME[name], label)  # an error for other words
+    return values.where(values != "")
+
+
+def to_series(values: Any) -> pd.Series[Any]:
+    """The cells of a column as a pandas Series with rows numbered from 0."""
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True)
+    if isinstance(values, list):
+        return pd.Series(values, dtype=object)
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_boolean(column.type):
+        return pd.Series(to_boolean(column))
+    return pd.Series(to_string(column) if is_text(column.type) else column.to_pandas())
