@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import ast
 import html
+import importlib
 import re
+import sys
 import tomllib
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import typer
@@ -94,6 +97,23 @@ def shown_text(text: str) -> str:
     return f"<code>{html.escape(visible).replace(' ', '&nbsp;')}</code>"
 
 
+def inputs() -> str:
+    found = load_inputs()
+    return table(("input", *(f"`{name}`" for name in found.VERBS)), found.render()[0])
+
+
+def input_errors() -> str:
+    return table(("input", "functions", "error"), load_inputs().render()[1])
+
+
+def load_inputs() -> ModuleType:
+    """Load the table of inputs; mkdocs loads this file by its path, without the folder above in `sys.path`."""
+    root = str(Path(__file__).parents[1])
+    if root not in sys.path:
+        sys.path.append(root)
+    return importlib.import_module("tools.kinds_of_input")
+
+
 def lists() -> str:
     manifest = tomllib.loads(files("mailverdict.data").joinpath("MANIFEST.toml").read_text(encoding="utf-8"))
     rows = [
@@ -171,6 +191,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "reasons": reasons,
     "policies": policies,
     "repairs": repairs,
+    "inputs": inputs,
+    "input_errors": input_errors,
     "lists": lists,
     "zones": zones,
     "mailboxes": mailboxes,

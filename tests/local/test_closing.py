@@ -42,9 +42,10 @@ def descriptors_after(limit: int) -> int:
 
 
 @needs_proc
-def test_200_forgotten_backends_leave_no_descriptor_open(world):
+@pytest.mark.parametrize("count", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_forgotten_backends_leave_no_descriptor_open(world, count):
     before = open_descriptors()
-    for i in range(200):
+    for i in range(count):
         use = (mv.check, mv.explain)[i % 2]
         use(EMAIL, validation_type="mx", backend=world.make_backend())
     assert descriptors_after(before) <= before
