@@ -171,6 +171,27 @@ def test_polars_and_arrow_give_their_own_kind_and_the_same_numbers(convert):
     )
 
 
+def test_streams_are_read_once():
+    out, bounces = (pa.Table.from_pandas(each, preserve_index=False) for each in (verified(), reports(**BOUNCES)))
+    expected = mv.outcomes(out, "email", bounces)
+    assert mv.outcomes(out.to_reader(), "email", bounces.to_reader()) == expected
+    wrong = mv.contradicted(out.to_reader(), "email", bounces.to_reader())
+    assert wrong == mv.contradicted(out, "email", bounces)
+    assert wrong["email"].to_pylist() == ["bo@firm.example", "ed@firm.example"]
+    assert "bo@firm.example" in mv.report(out.to_reader(), "email", bounces=bounces.to_reader()).to_html()
+
+
+def test_an_export_may_be_a_stream():
+    export = pa.table({"who": ["bo@firm.example"], "reply": ["550 5.1.1 User unknown"]})
+    columns = {"address": "who", "diagnostic": "reply"}
+    found = mv.read_bounces(export.to_reader(), columns=columns)
+    assert found == mv.read_bounces(export, columns=columns)
+    assert found["outcome"].to_pylist() == ["hard"]
+    known = {"email": export["who"], "created": [1772529300], "status": ["5.1.1"], "reason": export["reply"]}
+    counts = mv.outcomes(verified(), "email", pa.table(known).to_reader())
+    assert counts.loc[("verdict", "valid"), "hard"] == 1
+
+
 def as_text(frame):
     """A frame as Arrow text, in which a file without types is read: empty for what is missing."""
     columns = {name: frame[name].astype("string").str.lower().fillna("") for name in frame.columns if name != "email"}

@@ -19,6 +19,7 @@ from ...model.address import identity
 from ...model.words import Reason
 from ..columns import to_categorical, to_string, to_utc
 from ..files.readers import open_table
+from ..kinds import ArrowData, read_stream
 from .exports import FIELDS, SKIP, ExportLayout, choose_layout, conclude_row, parse_moment, word_meaning
 from .mailboxes import kind_of_file, list_files, read_mails
 
@@ -83,14 +84,6 @@ class Collected:
 
 @overload
 def read_bounces(
-    source: pl.DataFrame, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
-) -> pl.DataFrame: ...
-@overload
-def read_bounces(
-    source: pa.Table, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
-) -> pa.Table: ...
-@overload
-def read_bounces(
     source: str | Path | pd.DataFrame | Sequence[str | Path],
     *,
     columns: Mapping[str, str] | None = None,
@@ -99,6 +92,14 @@ def read_bounces(
     delimiter: str | None = None,
     sheet: str | None = None,
 ) -> pd.DataFrame: ...
+@overload
+def read_bounces(
+    source: pl.DataFrame, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
+) -> pl.DataFrame: ...
+@overload
+def read_bounces(
+    source: pa.Table | ArrowData, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
+) -> pa.Table: ...
 def read_bounces(
     source: Any,
     *,
@@ -275,8 +276,11 @@ def read_table_file(
 
 def to_arrow_table(frame: Any) -> pa.Table:
     """Any frame as Arrow; cells of columns that Arrow does not have become text."""
+    frame = read_stream(frame)
     if isinstance(frame, pa.Table):
         return frame
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all()
     if isinstance(frame, pd.DataFrame):
         if not frame.columns.is_unique:
             raise ColumnError(f"the column name {frame.columns[frame.columns.duplicated()][0]!r} occurs more than once")
@@ -390,12 +394,12 @@ def make_table(reports: Sequence[DeliveryReport]) -> pa.Table:
 
 def like_source(table: pa.Table, source: Any, note: dict[str, Any]) -> Any:
     """The reports in the kind of frame that was given."""
-    if isinstance(source, pa.Table):
-        return table
     if type(source).__module__.partition(".")[0] == "polars":
         import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
 
         return polars.from_arrow(table)
+    if not isinstance(source, str | Path | list | tuple | pd.DataFrame):
+        return table
     out = pd.DataFrame(
         {
             "address": to_string(table["address"]),
@@ -418,9 +422,9 @@ def is_bounce_frame(names: Sequence[Any]) -> bool:
 def to_bounce_table(bounces: Any, *, stacklevel: int = 1) -> pa.Table:
     """What `read_bounces` returned as Arrow, or what it returns for a path or an export."""
     if not isinstance(bounces, str | Path | list | tuple):
-        table = to_arrow_table(bounces)
-        if is_bounce_frame(table.column_names):
-            return table.select(list(FIELDS))
+        bounces = to_arrow_table(bounces)  # once: a stream gives its rows only once
+        if is_bounce_frame(bounces.column_names):
+            return bounces.select(list(FIELDS))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = read_bounces(bounces)
