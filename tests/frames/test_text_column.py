@@ -187,7 +187,7 @@ def test_octets_of_another_encoding_make_one_cell_invalid(kind):
         ([None, " "], None),
         ([], None),
     ],
-    ids=repr,
+    ids=["numbers", "lists", "dates", "text", "blanks", "empty"],
 )
 def test_a_column_without_text_has_a_notice(values, said):
     notice = read_values(values).notice("id")
