@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,7 +43,7 @@ class FileFormat:
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
 
 
-class TableFile:
+class TableFile(ABC):
     """A table file whose header has been read. Subclasses override `read`.
 
     Use it in a ``with`` statement, so that the temporary copy of standard input is deleted.
@@ -83,7 +84,8 @@ class TableFile:
             raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
 
     def check_rows(self) -> None:
-        """Raise `InputError` for rows that would end the reading early, so that nothing is spent before."""
+        """Raise `InputError` for what would end the reading early, so that nothing is spent before."""
+        self.check_unchanged()
 
     def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         """Yield the rows in pieces, at least one; raise `InputError` where the file is truncated or malformed.
@@ -107,8 +109,9 @@ class TableFile:
         """Remarks for the user after all rows were read."""
         return []
 
+    @abstractmethod
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
-        raise NotImplementedError
+        """Yield the rows in pieces, which may be empty."""
 
     def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
         return pa.table([pa.array([], pa.string()) for _ in self.columns], names=list(self.columns))
