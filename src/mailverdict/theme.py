@@ -1,0 +1,201 @@
+"""Colours, shapes, type and spacing of everything that is shown: audit page, report, service page, documentation.
+
+Style sheets use the CSS custom properties `--mv-...` that `stylesheet` defines, and no other colours. A light and a
+dark scheme follow the browser (`prefers-color-scheme`) or the page around (JupyterLab, VS Code, mkdocs-material);
+print is light. A verdict is never shown by colour alone: each has a word and a shape (WCAG 2.2, 1.4.1).
+`tests/test_theme.py` measures contrast, and the distance of the verdict colours for colour-blind readers.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+__all__ = [
+    "COLOURS",
+    "LABELS",
+    "MARKS",
+    "MARK_OF",
+    "SIZES",
+    "Colour",
+    "Mark",
+    "badge",
+    "colour",
+    "stylesheet",
+    "symbol",
+]
+
+
+@dataclass(frozen=True)
+class Colour:
+    """One colour in both schemes, as ``#rrggbb``."""
+
+    light: str
+    dark: str
+
+
+# By the name of the custom property without `--mv-`. For each verdict: the colour of bars and shapes (3:1 on every
+# surface), the same for text (`-text`, 4.5:1) and a background for badges (`-soft`).
+COLOURS: Mapping[str, Colour] = {
+    "page": Colour("#f5f7f9", "#12161b"),  # behind everything
+    "surface": Colour("#ffffff", "#1b2027"),  # cards, tables, fields
+    "sunken": Colour("#e9edf1", "#2a313b"),  # tracks of bars, heads of tables, code
+    "text": Colour("#1b2430", "#e8edf3"),
+    "text-soft": Colour("#4f5b69", "#a9b4c1"),  # second lines, labels
+    "line": Colour("#d5dbe2", "#39434f"),  # between rows and around cards; not needed to understand a page
+    "line-strong": Colour("#76828f", "#8592a1"),  # around fields and buttons, 3:1
+    "accent": Colour("#0f5cad", "#82b6ff"),  # links, the primary button, the chosen step
+    "on-accent": Colour("#ffffff", "#0d1522"),
+    "accent-soft": Colour("#e3edf8", "#21354f"),  # behind what is chosen
+    "focus": Colour("#0f5cad", "#82b6ff"),
+    "valid": Colour("#178a72", "#7be8c4"),
+    "valid-text": Colour("#0b6350", "#7be8c4"),
+    "valid-soft": Colour("#e0f3ee", "#173a33"),
+    "risky": Colour("#b96f08", "#f3b53d"),
+    "risky-text": Colour("#834a00", "#f3b53d"),
+    "risky-soft": Colour("#fbeed8", "#43341a"),
+    "invalid": Colour("#a3132b", "#df4f63"),
+    "invalid-text": Colour("#a3132b", "#ff98a4"),
+    "invalid-soft": Colour("#f9e3e6", "#4a2129"),
+    "unknown": Colour("#7460c4", "#8a80e6"),
+    "unknown-text": Colour("#5844a8", "#b6aefa"),
+    "unknown-soft": Colour("#ebe8f8", "#2d2b52"),
+    "unchecked": Colour("#4b5661", "#a7b0ba"),
+    "unchecked-text": Colour("#4b5661", "#b8c0c9"),
+    "unchecked-soft": Colour("#e7eaed", "#323a44"),
+}
+
+# The type scale and the spacing, in pixels: the host page decides what `rem` is, and hosts differ.
+SIZES: Mapping[str, str] = {
+    **{f"space-{step}": f"{4 * step}px" for step in (1, 2, 3, 4, 5, 6, 8, 10, 12)},
+    **{f"font-{name}": f"{size}px" for name, size in (("xs", 12), ("s", 13), ("m", 15), ("l", 18), ("xl", 24))},
+    "font-figure": "44px",  # the one figure that a page is about
+    "radius": "8px",
+    "radius-small": "4px",
+    "font": 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif',
+    "font-code": "ui-monospace,SFMono-Regular,Menlo,Consolas,monospace",
+}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How one verdict is shown beside its colour.
+
+    `glyph` is one character for plain text. `shape` and `sign` are SVG paths in a box of 16 by 16: the shape is filled,
+    the sign is a line on it in the colour of the surface. A shape of the empty text is drawn as an open ring.
+    """
+
+    label: str
+    glyph: str
+    shape: str
+    sign: str
+
+
+MARKS: Mapping[str, Mark] = {
+    "valid": Mark("Valid", "✓", "M8 1a7 7 0 1 0 0 14A7 7 0 0 0 8 1z", "M4.7 8.3 7 10.6l4.3-5"),
+    "risky": Mark("Risky", "▲", "M8 1.1 15.6 14.6H.4z", "M8 6.2v4M8 12.3v.2"),
+    "invalid": Mark("Invalid", "✗", "M5 1h6l4 4v6l-4 4H5l-4-4V5z", "m5.4 5.4 5.2 5.2m0-5.2-5.2 5.2"),
+    "unknown": Mark(
+        "Unknown", "?", "M8 .3 15.7 8 8 15.7.3 8z", "M6.2 6.4a1.8 1.8 0 1 1 2.7 1.6c-.6.35-.9.7-.9 1.3M8 11.4v.2"
+    ),
+    "unchecked": Mark("Not checked", "○", "", ""),
+}
+# What has no colour of its own: the actions, and the states of rows without a verdict.
+MARK_OF: Mapping[str, str] = {
+    **{name: name for name in MARKS},
+    "send": "valid",
+    "review": "risky",
+    "retry": "unknown",
+    "drop": "invalid",
+    "error": "unchecked",
+    "pending": "unchecked",
+    "missing": "unchecked",
+}
+LABELS: Mapping[str, str] = {
+    **{name: mark.label for name, mark in MARKS.items()},
+    "send": "Send",
+    "review": "Review",
+    "retry": "Ask again",
+    "drop": "Remove",
+    "error": "Technical error",
+    "pending": "Not verified yet",
+    "missing": "No address",
+}
+
+LIGHT_PAGES = '[data-jp-theme-light="true"],[data-md-color-scheme="default"],.vscode-light'
+DARK_PAGES = '[data-jp-theme-light="false"],[data-md-color-scheme="slate"],.vscode-dark'
+# Elements that more than one page has. `S` stands for the scope, `.mv-NAME` for a verdict or action.
+SHARED = """
+S .mv-symbol{width:1em;height:1em;flex:none;vertical-align:-.125em;fill:var(--mv-key);stroke:none}
+S .mv-symbol .mv-sign{fill:none;stroke:var(--mv-surface);stroke-width:2;stroke-linecap:round;stroke-linejoin:round}
+S .mv-symbol .mv-ring{fill:none;stroke:var(--mv-key);stroke-width:2}
+S .mv-badge{display:inline-flex;align-items:center;gap:var(--mv-space-1);padding:0 var(--mv-space-2) 0 6px;
+border-radius:12px;background:var(--mv-key-soft);color:var(--mv-key-text);font-size:var(--mv-font-s);font-weight:600;
+line-height:24px;white-space:nowrap}
+S .mv-stack{display:flex;gap:2px;overflow:hidden;border-radius:var(--mv-radius-small)}
+S .mv-stack>*{display:block;min-width:2px;background:var(--mv-key)}
+S .mv-meter{display:block;height:8px;border-radius:var(--mv-radius-small);background:var(--mv-sunken);overflow:hidden}
+S .mv-meter>*{display:block;height:100%;background:var(--mv-key,var(--mv-accent))}
+S :focus-visible{outline:2px solid var(--mv-focus);outline-offset:2px}
+@media print{S .mv-symbol,S .mv-badge,S .mv-stack>*,S .mv-meter,S .mv-meter>*{print-color-adjust:exact;
+-webkit-print-color-adjust:exact}}
+"""
+
+
+def colour(name: str, *, is_dark: bool = False) -> str:
+    """The colour of a verdict, action or state as ``#rrggbb``, for charts outside a browser."""
+    found = COLOURS[MARK_OF.get(name, name)]
+    return found.dark if is_dark else found.light
+
+
+def stylesheet(scope: str = ":root") -> str:
+    """The custom properties of both schemes and the shared elements, for what the selector `scope` matches.
+
+    A scope inside a foreign page follows the theme of that page where it is known, else the browser.
+    """
+    light = f"color-scheme:light;{properties(is_dark=False)}"
+    dark = f"color-scheme:dark;{properties(is_dark=True)}"
+    sizes = "".join(f"--mv-{name}:{value};" for name, value in SIZES.items())
+    keys = "".join(
+        f"{scope} .mv-{name}{{--mv-key:var(--mv-{mark});--mv-key-text:var(--mv-{mark}-text);"
+        f"--mv-key-soft:var(--mv-{mark}-soft)}}\n"
+        for name, mark in MARK_OF.items()
+    )
+    shared = re.sub(r"\bS (?=[.:])", f"{scope} ", SHARED.strip())
+    return (
+        f"{scope}{{{sizes}{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{{scope}{{{dark}}}}}\n"
+        f"@media screen{{{within(scope, LIGHT_PAGES)}{{{light}}}\n{within(scope, DARK_PAGES)}{{{dark}}}}}\n"
+        f"{keys}{shared}\n"
+    )
+
+
+def properties(*, is_dark: bool) -> str:
+    return "".join(f"--mv-{name}:{each.dark if is_dark else each.light};" for name, each in COLOURS.items())
+
+
+def within(scope: str, pages: str) -> str:
+    """The scope where it is, or is inside, one of the elements `pages`."""
+    inside = ",".join(f"{page} *" for page in pages.split(","))
+    return f"{scope}:is({pages},{inside})"
+
+
+def symbol(name: str, *, title: str = "") -> str:
+    """The shape of a verdict, action or state as inline SVG; hidden from screen readers unless it has a title."""
+    key = MARK_OF[name]
+    mark = MARKS[key]
+    named = f'role="img"><title>{html.escape(title)}</title>' if title else 'aria-hidden="true">'
+    if mark.shape:
+        paths = f'<path d="{mark.shape}"/><path class="mv-sign" d="{mark.sign}"/>'
+    else:
+        paths = '<circle class="mv-ring" cx="8" cy="8" r="6"/>'
+    return f'<svg class="mv-symbol mv-{name}" viewBox="0 0 16 16" {named}{paths}</svg>'
+
+
+def badge(name: str, label: str | None = None) -> str:
+    """A verdict, action or state as colour, shape and word; the label is escaped."""
+    return (
+        f'<span class="mv-badge mv-{name}">{symbol(name)}{html.escape(LABELS[name] if label is None else label)}</span>'
+    )
