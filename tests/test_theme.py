@@ -3,6 +3,7 @@
 import itertools
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from mailverdict.frames.columns import ACTIONS
 from mailverdict.model.words import Verdict
 from mailverdict.reports.summary import BUCKETS
 
+ROOT = Path(__file__).parents[1]
 SCHEMES = ("light", "dark")
 SURFACES = ("page", "surface", "sunken")
 KEYS = tuple(theme.MARKS)
@@ -158,3 +160,24 @@ def test_a_badge_has_word_and_shape_and_escapes_its_label():
     assert "&lt;b&gt;" in theme.badge("valid", "<b>")
     assert 'aria-hidden="true"' in theme.symbol("risky")
     assert "<title>&lt;Risky&gt;</title>" in theme.symbol("risky", title="<Risky>")
+
+
+LITERAL = re.compile(
+    r"(?<![&\w])#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})\b|\b(?:rgb|hsl|oklch|lab)a?\(|:\s*(?:white|black|gr[ae]y|red)\b"
+)
+PAGES = ("src/mailverdict/service/http/page.html", "docs/site.css")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_have_no_colours_of_their_own(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    assert "var(--mv-" in text
+    assert LITERAL.findall(text) == []
+    assert set(re.findall(r"var\((--mv-[a-z0-9-]+)", text)) <= set(
+        re.findall(r"(--mv-[a-z0-9-]+):", theme.stylesheet())
+    )
+
+
+@pytest.mark.parametrize("text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"])
+def test_a_colour_is_recognized(text):
+    assert LITERAL.search(text)

@@ -1,4 +1,4 @@
-"""Insert tables into the documentation that are made from the code: ``<!-- table: columns -->`` and others.
+"""Insert what is made from the code: tables for ``<!-- table: columns -->`` and others, and the theme's style sheet.
 
 mkdocs calls the functions named ``on_...`` for each page (see ``hooks`` in mkdocs.yml).
 """
@@ -28,6 +28,7 @@ from mailverdict.frames.policy import POLICIES
 from mailverdict.frames.repair import REPAIRS
 from mailverdict.model.settings import KNOWN_ZONES
 from mailverdict.model.words import REASON_MEANING
+from mailverdict.theme import stylesheet
 from mailverdict.verdicts import PRECEDENCE
 
 MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
@@ -45,6 +46,14 @@ PAGE_FIXES = (
 )
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 DTYPE = {"verdict": "category", "status": "category", "text": "string", "bool": "boolean", "moment": "datetime, UTC"}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the style sheet of the theme, which site.css uses."""
+    from mkdocs.structure.files import File  # noqa: PLC0415 - the tests of the tables run without mkdocs
+
+    files.append(File.generated(config, "theme.css", content=stylesheet()))
+    return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:

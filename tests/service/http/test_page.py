@@ -123,7 +123,8 @@ def test_browser_shows_quota_and_queue(page: Any, service: Address) -> None:
 def test_browser_tries_an_address_and_the_quota_follows(page: Any) -> None:
     left = int(page.inner_text("#remaining"))
     shown = try_address(page, "ada@example.org", "smtp")
-    assert "ada@example.org: valid" in shown
+    assert shown.startswith("Valid")
+    assert "ada@example.org" in shown
     assert "catch all" in shown
     expect(page.locator("#remaining")).to_have_text(str(left - 1))
     assert page.complaints == []

@@ -9,6 +9,9 @@ from importlib.resources import files
 
 from starlette.responses import Response
 
+from ...model.words import Verdict
+from ...theme import badge, stylesheet
+
 __all__ = ["StatusPage", "policy_of"]
 
 INLINE = re.compile(r"<(script|style)>(.*?)</\1>", re.DOTALL)
@@ -30,7 +33,9 @@ class StatusPage:
     """The page and its headers, read once."""
 
     def __init__(self) -> None:
-        self.html = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+        page = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+        badges = "".join(f'<template id="badge-{name}">{badge(name)}</template>' for name in map(str, Verdict))
+        self.html = page.replace("/* theme */", stylesheet()).replace("<!-- badges -->", badges)
         self.headers = {
             "content-security-policy": policy_of(self.html),
             "cache-control": "no-cache",
