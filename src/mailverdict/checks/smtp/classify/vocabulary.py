@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 from .languages import LANGUAGES
@@ -60,8 +61,9 @@ class ReplyText(NamedTuple):
         return ADVICE.sub("", self.masked).strip()
 
 
+@lru_cache(maxsize=1024)
 def normalize_text(text: str) -> ReplyText:
-    """Fold case and accents, and mask what is quoted.
+    """Fold case and accents, and mask what is quoted; cached, since a server repeats its replies.
 
     >>> normalize_text("<Ada@Example.org>: Boîte bloquée, see http://x.example/?u=NoSuchUser").masked
     'xaddrx: boite bloquee, see xurlx'
