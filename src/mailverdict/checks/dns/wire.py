@@ -1,6 +1,6 @@
 """DNS messages on the wire: questions out, answers in.
 
-`parse_plain_mx` reads the usual answers to MX questions without a DNS library (53 instead of 799 microseconds): MX
+`parse_plain_mx` reads the usual answers to MX questions without a DNS library (12 instead of 503 microseconds): MX
 records of the name itself, or none and the SOA record with the TTL; beside them only NS and address records and an
 empty OPT record; names of the usual characters. All other messages are parsed by dnspython. Both parsers must agree:
 tests compare them on generated and on damaged messages, so every record is checked, even one that is not needed.
@@ -52,7 +52,7 @@ QUESTION = b"\xc0\x0c"  # pointer to the name in the question, the usual owner o
 MAX_LABEL = 63
 MAX_POINTERS = 4  # in one name; servers write one or two
 MAX_NAME = 253
-LABEL = re.compile(rb"[A-Za-z0-9_-]+")
+NAME = re.compile(rb"[A-Za-z0-9_.-]*")
 
 
 class NotPlainError(Exception):
@@ -83,7 +83,7 @@ def parse_plain_message(packet: bytes) -> DnsAnswer:
     _, flags, questions, answers, authorities, additionals = HEADER.unpack_from(packet)
     rcode = (flags & FLAGS_MASK) - RESPONSE
     require(questions == 1 and rcode in OUTCOMES and not (rcode and answers))
-    name, at = read_name(packet, HEADER.size)
+    name, at = read_name(packet, HEADER.size, "")
     at += QUESTION_TAIL
     records = list(read_records(packet, at, answers + authorities + additionals, name))
     require((records[-1].end if records else at) == len(packet))
@@ -110,7 +110,7 @@ def read_records(packet: bytes, at: int, count: int, name: str) -> Iterator[Reco
         if packet.startswith(QUESTION, at):
             owner, at = name, at + len(QUESTION)
         else:
-            owner, at = read_name(packet, at)
+            owner, at = read_name(packet, at, name)
         rdtype, rdclass, ttl, size = RECORD.unpack_from(packet, at)
         start = at + RECORD.size
         at = start + size
@@ -121,7 +121,7 @@ def read_exchange(packet: bytes, record: Record, name: str) -> tuple[int, str]:
     """Read an MX record of the answer section."""
     require(record.rdtype == MX and record.rdclass == CLASS_IN and record.ttl <= MAX_TTL and record.owner == name)
     (preference,) = PREFERENCE.unpack_from(packet, record.start)
-    host, end = read_name(packet, record.start + PREFERENCE.size)
+    host, end = read_name(packet, record.start + PREFERENCE.size, name)
     require(end == record.end)
     return preference, host
 
@@ -129,12 +129,12 @@ def read_exchange(packet: bytes, record: Record, name: str) -> tuple[int, str]:
 def read_authority(packet: bytes, record: Record, name: str) -> int | None:
     """Read a record of the authority section; return the TTL of the negative answer if it is the SOA."""
     require(record.rdtype in (NS, SOA) and record.rdclass == CLASS_IN and record.ttl <= MAX_TTL)
-    _, at = read_name(packet, record.start)
+    _, at = read_name(packet, record.start, name)
     if record.rdtype == NS:
         require(at == record.end)
         return None
     require(not record.owner or f".{name}".endswith(f".{record.owner}"))
-    _, at = read_name(packet, at)
+    _, at = read_name(packet, at, name)
     require(at + SOA_NUMBERS.size == record.end)
     return min(record.ttl, int(SOA_NUMBERS.unpack_from(packet, at)[-1]))
 
@@ -151,33 +151,39 @@ def check_additional(records: list[Record]) -> None:
             require(SIZES.get(record.rdtype) == size and record.rdclass == CLASS_IN)
 
 
-def read_name(packet: bytes, start: int) -> tuple[str, int]:
+def read_name(packet: bytes, start: int, asked: str) -> tuple[str, int]:
     """Read a name of usual characters, or the root as ``""``; return it and the position after it.
 
     A pointer must lead backwards, before the labels that it follows, and only a few are followed, so that no message
-    takes long (RFC 9267 section 2).
+    takes long (RFC 9267 section 2). Most lead to the name in the question, which is `asked`.
     """
     labels: list[bytes] = []
-    end, target = read_labels(packet, start, labels)
-    for _ in range(MAX_POINTERS):
-        if target is None:
-            break
-        require(0 <= target < start)
-        start = target
-        _, target = read_labels(packet, start, labels)
+    at, end, pointers = start, 0, 0
+    while size := packet[at]:
+        if size <= MAX_LABEL:
+            at += size + 1
+            labels.append(packet[at - size : at])
+            continue
+        target = (size << 8 | packet[at + 1]) - 0xC000  # negative for the label types that do not exist
+        end = end or at + 2
+        if target == HEADER.size and asked:
+            return join_labels(labels, asked), end
+        pointers += 1
+        require(0 <= target < start and pointers <= MAX_POINTERS)
+        start = at = target
+    return join_labels(labels, ""), end or at + 1
+
+
+def join_labels(labels: list[bytes], parent: str) -> str:
+    """The name of these labels below `parent` in lower case; only usual characters, and no dot within a label."""
+    if not labels:
+        return parent
     name = b".".join(labels)
-    require(target is None and len(name) <= MAX_NAME and all(map(LABEL.fullmatch, labels)))
-    return name.decode("ascii").lower(), end
-
-
-def read_labels(packet: bytes, at: int, labels: list[bytes]) -> tuple[int, int | None]:
-    """Read labels up to the root or a pointer; return the position after it, and the pointer's target."""
-    while 0 < (size := packet[at]) <= MAX_LABEL:
-        labels.append(packet[at + 1 : at + 1 + size])
-        at += 1 + size
-    if size == 0:
-        return at + 1, None
-    return at + 2, (size << 8 | packet[at + 1]) - 0xC000  # negative for the label types that do not exist
+    require(NAME.fullmatch(name) and name.count(b".") == len(labels) - 1)
+    text = name.decode("ascii").lower()
+    text = f"{text}.{parent}" if parent else text
+    require(len(text) <= MAX_NAME)
+    return text
 
 
 TYPE_CODES: dict[RecordType, int] = {"A": 1, "PTR": 12, "MX": 15, "TXT": 16, "AAAA": 28}
