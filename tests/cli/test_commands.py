@@ -50,7 +50,7 @@ def test_every_command_is_in_the_readme_or_the_help():
     names |= {group.name for group in app.registered_groups}
     assert names == {
         "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
-        "duplicates", "explode", "suppress", "outcomes",
+        "duplicates", "explode", "suppress", "outcomes", "keys",
     }  # fmt: skip
 
 
@@ -215,3 +215,36 @@ def test_serve_answers_until_it_is_told_to_stop(tmp_path):
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=30)
     assert "sandbox" in "".join(seen)
+
+
+def test_keys_are_added_listed_and_revoked(run, tmp_path, monkeypatch):
+    file = tmp_path / "keys.json"
+    monkeypatch.setenv("MAILVERDICT_KEY_FILE", str(file))
+    status, key, _ = run("keys", "add", "analytics")
+    assert (status, key[:3]) == (0, "mv_")
+    status, shown, _ = run("keys", "list")
+    assert (status, shown.split()[0]) == (0, "analytics")
+    assert key.strip() not in shown
+    assert run("keys", "revoke", "analytics", "--file", file)[0] == 0
+    assert "revoked" in run("keys", "list")[1]
+    [listed] = json.loads(run("keys", "list", "--json")[1])
+    assert set(listed) == {"name", "id", "created", "revoked"}
+    assert run("keys", "revoke", "analytics")[0] == 2
+    assert "others can read" in (file.chmod(0o644), run("keys", "list"))[1][2]
+
+
+def test_key_of_the_environment_is_sent_to_the_service(run, tmp_path, monkeypatch):
+    from mailverdict.service import ServiceSettings, create_app
+    from tests.doubles.answering_backend import AnsweringBackend
+    from tests.doubles.listening import listening
+
+    file = tmp_path / "keys.json"
+    key = run("keys", "add", "first", "--file", file)[1].strip()
+    settings = ServiceSettings(store=f"sqlite:///{tmp_path}/jobs.db", key_file=str(file))
+    with listening(create_app(settings, AnsweringBackend()), settings) as service:
+        status, _, err = run("quota", "--backend", service.url)
+        assert (status, "UNAUTHORIZED" in err) == (4, True)
+        monkeypatch.setenv("MAILVERDICT_KEY", key)
+        assert run("quota", "--backend", service.url)[1].startswith("100 of 100")
+        status, out, _ = run("check", "ada@example.org", "-t", "regex", "--backend", service.url)
+        assert (status, out.startswith("ada@example.org: valid")) == (0, True)

@@ -1,8 +1,12 @@
 """The bounds on what arrives before there is a request."""
 
 import asyncio
+import shutil
+import ssl
+import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 from uvicorn.server import ServerState
 
@@ -11,6 +15,7 @@ from mailverdict.service import create_app, run
 from mailverdict.service.jobs.store import Store
 from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
 from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.listening import listening
 from tests.doubles.service import asynchronous, settings_for
 
 START = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: "
@@ -129,3 +134,45 @@ def test_run_refuses_a_store_that_another_service_has(tmp_path: Path) -> None:
             run(settings, port=0)
     finally:
         store.close()
+
+
+def make_certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate for the loopback that signs itself."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl is not installed")
+    chain, key = folder / "chain.pem", folder / "key.pem"
+    command = [
+        openssl,
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        "-days",
+        "2",
+    ]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", chain]
+    subprocess.run(command, check=True, capture_output=True)
+    return chain, key
+
+
+def test_service_is_https_with_a_certificate(tmp_path: Path) -> None:
+    chain, key = make_certificate(tmp_path)
+    settings = settings_for(tmp_path, ssl_certfile=str(chain), ssl_keyfile=str(key))
+    with listening(create_app(settings, AnsweringBackend()), settings) as address:
+        trust = ssl.create_default_context(cafile=str(chain))
+        assert httpx.get(f"https://127.0.0.1:{address.port}/healthz", verify=trust).status_code == 200
+
+
+def test_certificate_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    missing = settings_for(tmp_path, ssl_certfile=str(tmp_path / "none.pem"))
+    with pytest.raises(SettingsError, match=r"ssl_certfile: .*none\.pem cannot be used"):
+        run(missing, port=0)
+    chain, _ = make_certificate(tmp_path)
+    with pytest.raises(SettingsError, match="ssl_certfile: "):
+        run(settings_for(tmp_path, ssl_certfile=str(chain)), port=0)
+    with pytest.raises(SettingsError, match="ssl_keyfile needs ssl_certfile"):
+        settings_for(tmp_path, ssl_keyfile="key.pem")

@@ -22,6 +22,7 @@ from .terminal import (
     Service,
     app,
     chosen_backend,
+    chosen_service,
     printed_warnings,
 )
 
@@ -66,7 +67,7 @@ def quota(backend: Service = None, as_json: Json = False) -> None:
     """Show what is left of today's quota."""
     if backend is None:
         raise mv.SettingsError("give the service with --backend URL")
-    found = mv.quota(backend)
+    found = mv.quota(chosen_service(backend))
     left = {"daily_limit": found.daily_limit, "used": found.used, "remaining": found.remaining}
     print(json.dumps(left) if as_json else f"{found.remaining:,} of {found.daily_limit:,} addresses left today")
 

@@ -1,7 +1,8 @@
-"""Commands that run until they are stopped: serve and sandbox."""
+"""Commands that run until they are stopped, serve and sandbox, and those for a service's client keys."""
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,12 +10,12 @@ import typer
 
 from ..backend import Backend
 from ..errors import SettingsError
-from .terminal import ResolverAt, app, print_status
+from .terminal import Json, ResolverAt, app, print_status
 
 if TYPE_CHECKING:
     from ..sandbox import World
 
-__all__ = ["sandbox", "serve"]
+__all__ = ["add", "list_keys", "revoke", "sandbox", "serve"]
 
 
 @app.command()
@@ -39,6 +40,11 @@ def serve(
     helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
     allow_network: Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")] = None,
     trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")] = None,
+    key_file: Annotated[
+        str | None, typer.Option(help="File of client keys (mailverdict keys add); requests then need a key.")
+    ] = None,
+    ssl_certfile: Annotated[str | None, typer.Option(help="Certificate chain in PEM; serves HTTPS.")] = None,
+    ssl_keyfile: Annotated[str | None, typer.Option(help="The certificate's private key.")] = None,
     is_sandbox: Annotated[bool, typer.Option("--sandbox", help="Verify against made-up servers.")] = False,
 ) -> None:
     """Run the verification service over HTTP. MAILVERDICT_* variables set everything else."""
@@ -55,9 +61,14 @@ def serve(
         "smtp_port": smtp_port,
         "helo_name": helo_name,
         "allow_networks": allow_network,
+        "key_file": key_file,
+        "ssl_certfile": ssl_certfile,
+        "ssl_keyfile": ssl_keyfile,
     }
     settings = from_environment(None, **{name: value for name, value in given.items() if value is not None})
-    print_status(f"verification service on http://{host}:{port}, {settings.daily_limit:,} addresses per client and day")
+    scheme = "https" if settings.ssl_certfile else "http"
+    limit = f"{settings.daily_limit:,} addresses per client and day"
+    print_status(f"verification service on {scheme}://{host}:{port}, {limit}")
     if not is_sandbox:
         run(settings, host, port)
         return
@@ -88,6 +99,47 @@ def sandbox(
                 time.sleep(3600)
     except KeyboardInterrupt:
         print_status("stopped")
+
+
+keys_app = typer.Typer(help="Add, list or revoke the client keys of a service.", no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
+KeyFile = Annotated[
+    str, typer.Option("--file", help="File of client keys, as in serve --key-file.", envvar="MAILVERDICT_KEY_FILE")
+]
+KeyName = Annotated[str, typer.Argument(help="The client's name; quota and results belong to it.")]
+
+
+@keys_app.command("add")
+def add(name: KeyName, file: KeyFile) -> None:
+    """Make a key for a client and print it; the file keeps only its digest."""
+    from ..service.keys import add_key  # noqa: PLC0415 - an extra
+
+    key = add_key(file, name)
+    print_status(f"the key of {name}, which is not shown again:")
+    print(key)
+
+
+@keys_app.command("list")
+def list_keys(file: KeyFile, as_json: Json = False) -> None:
+    """List the clients of a file; keys are not in it."""
+    from ..service.keys import read_keys  # noqa: PLC0415 - an extra
+
+    clients = read_keys(file)
+    if as_json:
+        shown = [{"name": k.name, "id": k.identifier, "created": k.created, "revoked": k.revoked} for k in clients]
+        print(json.dumps(shown, indent=2))
+        return
+    for key in clients:
+        state = f"revoked {key.revoked}" if key.revoked else "valid"
+        print(f"{key.name:<30} mv_{key.identifier}_...  created {key.created}  {state}")
+
+
+@keys_app.command("revoke")
+def revoke(name: KeyName, file: KeyFile) -> None:
+    """Revoke a client's key; running services refuse it a second later."""
+    from ..service.keys import revoke_key  # noqa: PLC0415 - an extra
+
+    print_status(f"revoked: {revoke_key(file, name).name}")
 
 
 def show_world(world: World) -> None:

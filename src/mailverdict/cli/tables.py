@@ -61,6 +61,7 @@ from .terminal import (
     Strict,
     app,
     chosen_backend,
+    chosen_service,
     exit_with_error,
     parse_journal,
     print_status,
@@ -341,7 +342,7 @@ def plan(
         found = mv.plan(
             cells,
             validation_type=validation_type,
-            backend=backend,
+            backend=backend and chosen_service(backend),
             limit=limit,
             journal=parse_journal(journal),
             max_age=max_age,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,17 @@ from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..model.words import ValidationType
 
-__all__ = ["INTERRUPTED", "QUOTA", "USAGE", "app", "chosen_backend", "exit_with_error", "main", "print_status"]
+__all__ = [
+    "INTERRUPTED",
+    "QUOTA",
+    "USAGE",
+    "app",
+    "chosen_backend",
+    "chosen_service",
+    "exit_with_error",
+    "main",
+    "print_status",
+]
 
 DONE, USAGE, QUOTA, SERVICE, INTERRUPTED = 0, 2, 3, 4, 130
 app = typer.Typer(
@@ -172,13 +183,23 @@ def chosen_backend(
             print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
             yield world.backend
     elif url:
-        yield url
+        yield chosen_service(url)
     else:
         backend = LocalBackend(resolver=resolver, resolver_check=resolver_check)
         try:
             yield backend
         finally:
             run_sync(backend.aclose())
+
+
+def chosen_service(url: str) -> Backend | str:
+    """The service at a URL; with the client key in MAILVERDICT_KEY, if it is set."""
+    key = os.environ.get("MAILVERDICT_KEY", "").strip()
+    if not key:
+        return url
+    from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx
+
+    return RemoteBackend(url, headers={"Authorization": f"Bearer {key}"})
 
 
 def parse_journal(journal: str) -> str | Path | None:

@@ -19,6 +19,7 @@ from .http.replies import RequestRefused, short_error
 from .http.routes import Endpoints
 from .jobs.group_committer import CommitterClosed
 from .jobs.worker import STORE_UNAVAILABLE
+from .keys import KeyRing
 from .service_state import ServiceState
 from .settings import Clock, ServiceSettings
 
@@ -75,7 +76,12 @@ def create_app(
             await state.close()
 
     access = Middleware(
-        AccessMiddleware, settings=settings, metrics=state.metrics, open_state=state.ensure_open, log=log
+        AccessMiddleware,
+        settings=settings,
+        metrics=state.metrics,
+        open_state=state.ensure_open,
+        log=log,
+        keys=None if settings.key_file is None else KeyRing(settings.key_file),
     )
     app = Starlette(
         routes=Endpoints(settings, state).routes(),

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import logging
+import ssl
 import sys
 
 import uvicorn
@@ -15,6 +16,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from ..backend import Backend
 from ..checks.lists.flags import load_lists
 from ..contract.envelope import dump_short_failure
+from ..errors import SettingsError
 from ..model.settings import Lists
 from .app import create_app
 from .http.access import AccessLog
@@ -66,7 +68,11 @@ def run(
 
 
 def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:
-    """The server's configuration; `access.client_account` handles proxies instead of uvicorn."""
+    """The server's configuration; `access.client_account` handles proxies instead of uvicorn.
+
+    `SettingsError` if the certificate cannot be used.
+    """
+    check_certificate(settings)
     return uvicorn.Config(
         app,
         host=host,
@@ -80,7 +86,22 @@ def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> 
         log_config=None,
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=GRACEFUL_SHUTDOWN,
+        ssl_certfile=settings.ssl_certfile,
+        ssl_keyfile=settings.ssl_keyfile,
+        ssl_keyfile_password=settings.ssl_keyfile_password,
     )
+
+
+def check_certificate(settings: ServiceSettings) -> None:
+    """Raise `SettingsError` if certificate and key cannot be used; uvicorn would show a traceback."""
+    if settings.ssl_certfile is None:
+        return
+    password = settings.ssl_keyfile_password or ""  # with None, OpenSSL would ask for it on the terminal
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(settings.ssl_certfile, settings.ssl_keyfile, password)
+    except OSError as exc:  # ssl.SSLError is one, too
+        files = " and ".join(filter(None, (settings.ssl_certfile, settings.ssl_keyfile)))
+        raise SettingsError(f"ssl_certfile: the certificate in {files} cannot be used: {exc}") from exc
 
 
 def tune_garbage_collector() -> None:

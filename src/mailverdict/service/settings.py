@@ -93,6 +93,15 @@ class ServiceSettings:
         The same for its head.
     access_log : bool
         Whether each request is logged, as a line of JSON without local parts of addresses.
+    key_file : str, optional
+        File of client keys, made with ``mailverdict keys add``. With it, requests below ``/api/`` need a key
+        (``Authorization: Bearer ...``), and quota and results belong to the key; without it, to the IP address.
+    ssl_certfile : str, optional
+        File of the certificate chain for HTTPS, in PEM; without it the service is plain HTTP.
+    ssl_keyfile : str, optional
+        File of the certificate's private key, if it is not in `ssl_certfile`.
+    ssl_keyfile_password : str, optional
+        Password of the private key.
     local : LocalSettings
         Settings of the local backend, if no other backend is given. By default greylisted addresses
         are not retried, since the client of a single check waits for the response.
@@ -132,6 +141,10 @@ class ServiceSettings:
     body_timeout: Duration = 10.0
     header_timeout: Duration = 10.0
     access_log: bool = True
+    key_file: str | None = None
+    ssl_certfile: str | None = None
+    ssl_keyfile: str | None = None
+    ssl_keyfile_password: str | None = field(default=None, repr=False)
     local: LocalSettings = field(default_factory=lambda: LocalSettings(retry_greylisted=0))
     day_offset: int = field(init=False, repr=False, compare=False)  # `day_turns_at` in seconds
 
@@ -145,6 +158,8 @@ class ServiceSettings:
             object.__setattr__(self, name, parse_or_refuse(getattr(self, name), parse, name, hint))
         object.__setattr__(self, "day_offset", seconds_after_midnight(self.day_turns_at))
         object.__setattr__(self, "trusted_proxies", parse_networks(self.trusted_proxies, name="trusted_proxies"))
+        if self.ssl_certfile is None and (self.ssl_keyfile or self.ssl_keyfile_password):
+            raise SettingsError("ssl_keyfile needs ssl_certfile: give the file of the certificate chain, too")
         if not isinstance(self.local, LocalSettings):
             raise SettingsError(f"local={self.local!r}: give LocalSettings(...)")
 
@@ -267,6 +282,13 @@ def parse_rate(value: object) -> float:
     return float(value)
 
 
+def parse_text(value: object) -> str | None:
+    """Text that is not empty, or None."""
+    if value is not None and not (isinstance(value, str | os.PathLike) and os.fspath(value)):
+        raise TypeError(value)
+    return None if value is None else str(value)
+
+
 def parse_backoff(value: object) -> tuple[float, ...]:
     """Durations, as a list or as text separated by commas."""
     parts = value.split(",") if isinstance(value, str) else value
@@ -285,6 +307,9 @@ PARSED: dict[str, tuple[Callable[[object], object], str]] = {
     "access_log": (parse_flag, "True or False"),
     "rate_limit": (parse_rate, "a number from 0 (0: no limit)"),
     "saturation_backoff": (parse_backoff, "durations such as ('15s', '1min')"),
+    "key_file": (parse_text, "the path of a file"),
+    "ssl_certfile": (parse_text, "the path of a file"),
+    "ssl_keyfile": (parse_text, "the path of a file"),
 }
 WHOLE_NUMBERS = (
     ("daily_limit", 0),
@@ -316,6 +341,8 @@ def read_zones(text: str) -> tuple[Zone, ...]:
     return tuple(Zone(name.strip(), tuple(codes.split("+") if equals else ())) for name, equals, codes in pairs)  # type: ignore[arg-type]
 
 
+# Read by the other commands: a client's service, key and type.
+CLIENT_VARIABLES = {PREFIX + "BACKEND", PREFIX + "KEY", PREFIX + "TYPE"}
 Reader = Callable[[str], Any]
 # Reader by the type of the default; other values stay text, also durations, which the settings parse.
 READER_BY_TYPE: tuple[tuple[type, Reader], ...] = ((bool, read_flag), (int, int), (tuple, read_list))
@@ -390,7 +417,7 @@ def from_environment(environ: Mapping[str, str] | None = None, **overrides: Any)
         if variable in VARIABLES and text:
             owner, name, read = VARIABLES[variable]
             given[owner][name] = read_or_refuse(variable, text, read)
-        elif variable.startswith(PREFIX) and text:
+        elif variable.startswith(PREFIX) and text and variable not in CLIENT_VARIABLES:
             LOG.warning("%s is not a setting of the service; it is ignored", variable)
     for name, value in overrides.items():
         if value is not None:

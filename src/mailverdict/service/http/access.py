@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import SettingsError
 from ...model.settings import Network
+from ..keys import KeyRing
 from ..settings import ServiceSettings
 from .metrics import Metrics
 from .replies import (
@@ -61,12 +62,14 @@ class AccessMiddleware:
         metrics: Metrics,
         open_state: Callable[[], Awaitable[None]],
         log: Callable[[str], object],
+        keys: KeyRing | None = None,
     ) -> None:
         self.app = app
         self.settings = settings
         self.metrics = metrics
         self.open_state = open_state
         self.log = log
+        self.keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request and record it, also when it fails."""
@@ -90,6 +93,8 @@ class AccessMiddleware:
         trace: RequestTrace = scope["trace"]
         try:
             self.check_head_size(scope)
+            if self.keys is not None and scope["path"].startswith(WITH_KEY):
+                trace.client = require_key(self.keys, scope)
             await self.open_state()
             await self.app(scope, receive, send)
         except RequestRefused as refused:
@@ -132,6 +137,20 @@ def error_response(refused: RequestRefused, trace: RequestTrace) -> JsonReply:
     trace.code = refused.code
     reply = LingeringReply if refused.code == "PAYLOAD_TOO_LARGE" else JsonReply
     return reply(refused.body(trace.request_id), refused.status, refused.headers)
+
+
+WITH_KEY = "/api/"
+
+
+def require_key(keys: KeyRing, scope: Scope) -> str:
+    """The account of the request's key; 401 in the short envelope if it has none that is valid (RFC 6750 section 3)."""
+    given = [value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"]
+    account = keys.account(given[0]) if len(given) == 1 else None
+    if account is None:
+        what = "the client key is not valid" if given else "a client key is missing"
+        message = f"{what}; send it as 'Authorization: Bearer KEY'"
+        raise short_error("UNAUTHORIZED", message, headers={"www-authenticate": "Bearer"})
+    return account
 
 
 # Client accounts: the text that quota and rate limiter count by.

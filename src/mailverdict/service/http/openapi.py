@@ -275,17 +275,34 @@ def health_operation() -> Json:
     }
 
 
+NO_KEY = response("`UNAUTHORIZED`: a client key is missing or not valid.", SHORT)
+
+
+def with_keys(document: Json) -> Json:
+    """The document of a service that asks for client keys."""
+    for path, operations in document["paths"].items():
+        if path.startswith("/api/"):
+            for operation in operations.values():
+                operation["security"] = [{"clientKey": []}]
+                operation["responses"] = {**operation["responses"], "401": NO_KEY}
+    scheme = {"type": "http", "scheme": "bearer", "description": "A client key of the service's operator."}
+    document["components"]["securitySchemes"] = {"clientKey": scheme}
+    return document
+
+
 def describe(settings: ServiceSettings) -> Json:
     """The document, ready for JSON; the revision decides on payload and job record."""
     revision = Revision(settings.revision)
     earlier = revision is Revision.EARLIER
-    return {
+    whose = "Each client address may verify" if settings.key_file is None else "Each client key may verify"
+    key = "no key is needed" if settings.key_file is None else "every request needs a key"
+    document: Json = {
         "openapi": "3.1.0",
         "info": {
             "title": "Email verification service",
             "version": VERSION,
-            "description": "Checks whether an e-mail address can receive mail. Each client address may verify "
-            f"{settings.daily_limit} addresses a day; no key is needed.",
+            "description": f"Checks whether an e-mail address can receive mail. {whose} {settings.daily_limit} "
+            f"addresses a day; {key}.",
         },
         "paths": {
             "/api/check-email": {"post": check_operation(revision)},
@@ -306,3 +323,4 @@ def describe(settings: ServiceSettings) -> Json:
             }
         },
     }
+    return document if settings.key_file is None else with_keys(document)

@@ -53,6 +53,7 @@ HEADERS = [
 ]
 # Errors that the contract does not name: requests that do not reach one of its endpoints.
 HTTP_STATUS = {
+    "UNAUTHORIZED": 401,
     "NOT_FOUND": 404,
     "METHOD_NOT_ALLOWED": 405,
     "REQUEST_TIMEOUT": 408,

@@ -184,7 +184,7 @@ class Endpoints:
         if not job_id:
             raise short_error("E1006", "the job_id is missing: request /api/verification-result/{job_id}")
         stored: StoredJob | None = await self.state.reads.run(FindJob(job_id)) if is_job_id(job_id) else None
-        if stored is None:
+        if stored is None or (self.settings.key_file is not None and stored.client != trace.client):
             raise standard_error("JOB_NOT_FOUND", "there is no job with this job_id")
         return success_reply({"job_id": job_id, "result": self.format.record(stored)}, trace.request_id)
 
