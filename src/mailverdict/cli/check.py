@@ -12,6 +12,7 @@ import mailverdict as mv
 from ..model.words import ValidationType
 from ..reports.explain import printable
 from ..reports.summary import MEANING_OF_VALID
+from .status import printed_warnings
 from .terminal import (
     Email,
     Json,
@@ -23,7 +24,6 @@ from .terminal import (
     app,
     chosen_backend,
     chosen_service,
-    printed_warnings,
 )
 
 __all__ = ["audit_host", "check", "explain", "quota"]
@@ -76,9 +76,7 @@ def quota(backend: Service = None, as_json: Json = False) -> None:
 def audit_host(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
-    helo_name: Annotated[
-        str | None, typer.Option(help="Name of this host in EHLO.", envvar="MAILVERDICT_HELO_NAME")
-    ] = None,
+    helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
     address: Annotated[str | None, typer.Option(help="IP address of this host as mail servers see it.")] = None,
     port: Annotated[int, typer.Option(help="SMTP port.")] = 25,
 ) -> None:

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
-from .terminal import USAGE, Json, app, exit_with_error, print_status
+from .status import exit_with_error, print_status
+from .terminal import USAGE, Json, app
 
 __all__ = ["lists", "runs", "update"]
 

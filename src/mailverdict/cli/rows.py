@@ -19,6 +19,7 @@ from ..frames.columns import label_of, listed
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
 from ..frames.files.writers import FormulaColumns, to_plain
+from .status import print_status, printed_warnings
 from .tables import (
     TableOutput,
     check_output,
@@ -48,8 +49,6 @@ from .terminal import (
     Sheet,
     Strict,
     app,
-    print_status,
-    printed_warnings,
 )
 
 __all__ = ["duplicates", "explode", "outcomes", "suppress"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +11,9 @@ import typer
 
 from ..backend import Backend
 from ..errors import SettingsError
-from .terminal import Json, ResolverAt, app, print_status
+from .settings import service_environment
+from .status import print_status
+from .terminal import Json, ResolverAt, app
 
 if TYPE_CHECKING:
     from ..sandbox import World
@@ -65,7 +68,9 @@ def serve(
         "ssl_certfile": ssl_certfile,
         "ssl_keyfile": ssl_keyfile,
     }
-    settings = from_environment(None, **{name: value for name, value in given.items() if value is not None})
+    settings = from_environment(
+        service_environment(os.environ), **{name: value for name, value in given.items() if value is not None}
+    )
     scheme = "https" if settings.ssl_certfile else "http"
     limit = f"{settings.daily_limit:,} addresses per client and day"
     print_status(f"verification service on {scheme}://{host}:{port}, {limit}")

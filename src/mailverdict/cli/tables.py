@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -29,15 +30,17 @@ from ..frames.files.writers import FormulaColumns, check_target, create_table, t
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
-from ..reports.summary import RunningCounts, render_counts
+from ..reports.summary import RunningCounts
+from .outcome import FileOutcome, parse_limits
+from .status import STATUS, ProgressLog, print_status, printed_warnings
 from .terminal import (
-    QUOTA,
     BounceColumns,
     Clean,
     ColumnName,
     Delimiter,
     Encoding,
     EscapeFormulas,
+    FailAbove,
     File,
     HasHeader,
     InPlace,
@@ -62,10 +65,7 @@ from .terminal import (
     app,
     chosen_backend,
     chosen_service,
-    exit_with_error,
     parse_journal,
-    print_status,
-    printed_warnings,
     split_list,
 )
 
@@ -108,6 +108,7 @@ def verify(
     in_place: InPlace = False,
     escape_formulas: EscapeFormulas = False,
     raw: Raw = False,
+    fail_above: FailAbove = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -115,6 +116,8 @@ def verify(
 
     Adds verdict, reasons and flags to every row.
     """
+    began_at = time.perf_counter()
+    limits = parse_limits(fail_above)
     if report is not None:
         check_path(report)
     output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
@@ -134,7 +137,7 @@ def verify(
         "on_quota": on_quota,
         "screen": pick_screen(screen, resolver, resolver_check=resolver_check) if backend else screen,
         "offline": offline,
-        "progress": False if quiet else "auto",
+        "progress": False if quiet or STATUS.get().is_json else "auto",
     }
     with (
         open_source(
@@ -146,7 +149,9 @@ def verify(
         name = pick_column(source, column)
         if validation_type != ValidationType.REGEX:
             source.check_rows()
-        stream = PieceStream(name, stopper, backend=asked, **options)
+        is_logged = not quiet and (STATUS.get().is_json or not sys.stderr.isatty())
+        listener = ProgressLog(STATUS.get()) if is_logged else None
+        stream = PieceStream(name, stopper, backend=asked, listener=listener, **options)
         added = [
             *(("part",) if explode else ()),
             *(("clean", "change") if clean else ()),
@@ -164,14 +169,17 @@ def verify(
                 write(rows.add(piece))
     print_notices(stream)
     print_remarks(source, quiet=quiet)
-    show_counts(rows.counts, validation_type, as_json=as_json, quiet=quiet)
+    outcome = FileOutcome(
+        stream, rows.counts, limits, validation_type, began_at, file, output=table_output.written, report=report
+    )
+    outcome.show(as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet)
     if report is not None:
         rows.report(report, validation_type)
         print_written(report, quiet=quiet)
     if stream.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is settled is in {table_output.written}")
-    exit_early(stream, rows.counts.buckets["pending"])
+    outcome.exit_early()
 
 
 def pick_screen(screen: str | None, resolver: str | None, *, resolver_check: bool) -> mv.LocalBackend | str | None:
@@ -248,26 +256,16 @@ def plain_schema(schema: pa.Schema) -> pa.Schema:
 
 def announce_stop() -> None:
     """Explain what Ctrl-C does. Unbuffered, because a signal may interrupt Python in the middle of a print."""
-    os.write(sys.stderr.fileno(), b"\nstopping: unfinished rows will be pending; press Ctrl-C again to exit at once\n")
+    log = STATUS.get()
+    line = log.line("stopping: unfinished rows will be pending; press Ctrl-C again to exit at once")
+    os.write(sys.stderr.fileno(), f"{'' if log.is_json else chr(10)}{line}\n".encode())
 
 
 def print_notices(stream: PieceStream) -> None:
     for notice in (*stream.notices, *stream.repair_notices()):
-        print_status(f"note: {notice}")
+        print_status(notice, "note")
     if problem := stream.problem():
-        print_status(f"warning: {problem}")
-
-
-def exit_early(stream: PieceStream, pending: int) -> None:
-    """Exit with the status of what ended the verification early, if anything did."""
-    hint = f"{pending:,} rows are pending; run the command again to continue"
-    if stream.stopper.is_requested:
-        exit_with_error(f"interrupted: {hint}", stream.stopper.exit_status)
-    if stream.failure is not None:
-        print_status(hint)
-        raise stream.failure
-    if stream.is_short_of_quota:
-        exit_with_error(f"stopped by the daily quota: {hint}", QUOTA)
+        print_status(problem, "warning")
 
 
 @app.command()
@@ -525,19 +523,9 @@ def partial_path(path: str) -> Path:
 def print_remarks(source: TableFile, *, quiet: bool) -> None:
     """Print what was guessed about the file and what was odd in it."""
     for remark in [] if quiet else [*source.remarks, *source.final_remarks()]:
-        print_status(f"note: {remark}")
+        print_status(remark, "note")
 
 
 def print_written(output: str | None, *, quiet: bool) -> None:
     if output is not None and output != STDIN and not quiet:
         print_status(f"written: {output}")
-
-
-def show_counts(counts: RunningCounts, validation_type: str, *, as_json: bool, quiet: bool) -> None:
-    """Print the summary: JSON on standard output, or text on stderr."""
-    if as_json:
-        print(json.dumps(counts.to_dict(), ensure_ascii=False, indent=2))
-    elif not quiet:
-        lines = render_counts(counts, ValidationType(validation_type))
-        rows = "1 row" if counts.rows == 1 else f"{counts.rows:,} rows"
-        print_status(f"{rows}, {counts.judged:,} with a verdict by {validation_type}\n{lines}")

@@ -1,12 +1,12 @@
-"""What all commands share: the application, the options, messages, exit status and the choice of the backend."""
+"""What all commands share: the application, the options, exit status and the choice of the backend."""
 
 from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -19,20 +19,12 @@ from ..errors import BackendError, MailVerdictError, QuotaExceeded, SettingsErro
 from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..model.words import ValidationType
+from .settings import NO_FILE, SETTINGS_FILE, GivenOptions, read_options
+from .status import STATUS, LogFormat, StatusLog, print_error, print_status
 
-__all__ = [
-    "INTERRUPTED",
-    "QUOTA",
-    "USAGE",
-    "app",
-    "chosen_backend",
-    "chosen_service",
-    "exit_with_error",
-    "main",
-    "print_status",
-]
+__all__ = ["ABOVE_LIMIT", "DONE", "QUOTA", "SERVICE", "USAGE", "app", "chosen_backend", "chosen_service", "main"]
 
-DONE, USAGE, QUOTA, SERVICE, INTERRUPTED = 0, 2, 3, 4, 130
+DONE, USAGE, QUOTA, SERVICE, ABOVE_LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 130
 app = typer.Typer(
     name="mailverdict",
     help="Verify the e-mail addresses in your data.",
@@ -45,26 +37,19 @@ app = typer.Typer(
 
 File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or XLSX file; '-' is CSV on standard input.")]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
-Kind = Annotated[
-    ValidationType, typer.Option("--type", "-t", help="How deep each address is verified.", envvar="MAILVERDICT_TYPE")
-]
+Kind = Annotated[ValidationType, typer.Option("--type", "-t", help="How deep each address is verified.")]
 Output = Annotated[
     str | None,
     typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
 ]
-Service = Annotated[
-    str | None, typer.Option("--backend", help="URL of a verification service.", envvar="MAILVERDICT_BACKEND")
-]
+Service = Annotated[str | None, typer.Option("--backend", help="URL of a verification service.")]
 Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones.")]
-ResolverAt = Annotated[
-    str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.", envvar="MAILVERDICT_RESOLVER")
-]
+ResolverAt = Annotated[str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.")]
 ResolverCheck = Annotated[
     bool,
     typer.Option(
         "--resolver-check/--no-resolver-check",
         help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
-        envvar="MAILVERDICT_RESOLVER_CHECK",
     ),
 ]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
@@ -94,6 +79,15 @@ Clean = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+FailAbove = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-above",
+        metavar="NAME=LIMIT",
+        help="Exit with status 5 if more rows than this have a verdict or status, as unknown=5% or invalid=100; "
+        "may be given several times.",
+    ),
+]
 Email = Annotated[str, typer.Argument(help="The address.")]
 JournalAt = Annotated[str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")]
 Prefix = Annotated[
@@ -127,46 +121,99 @@ def print_version(is_given: bool) -> None:  # noqa: FBT001 - how typer calls it
 
 @app.callback()
 def mailverdict(
+    context: typer.Context,
+    config: Annotated[
+        str | None,
+        typer.Option("--config", help=f"TOML file with options; {SETTINGS_FILE} if there is one, or '{NO_FILE}'."),
+    ] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option("--log-format", help="How messages are written to standard error.")
+    ] = None,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version and exit.", callback=print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Verify the e-mail addresses in your data."""
+    """Verify the e-mail addresses in your data.
+
+    Every option can also be set by an environment variable, such as MAILVERDICT_TYPE, or in the file of --config.
+    """
+    given = read_options(context.command, config, os.environ)
+    context.default_map = given.values
+    if isinstance(context.obj, Invocation):
+        context.obj.given, context.obj.command = given, (str(context.invoked_subcommand),)
+    STATUS.set(StatusLog(log_format or parse_log_format(given.log_format)))
+    if given.file is not None and given.sources.get((str(context.invoked_subcommand),)):
+        print_status(f"options are read from {given.file}", "note")
+    for remark in given.remarks:
+        print_status(remark, "warning")
+
+
+def parse_log_format(text: str | None) -> LogFormat:
+    if text is not None and text not in tuple(LogFormat):
+        raise SettingsError(f"log-format is {text!r:.40}: give one of {', '.join(LogFormat)}")
+    return LogFormat(text or LogFormat.TEXT)
+
+
+class Invocation:
+    """What is known about one call of the command line when it ends."""
+
+    def __init__(self) -> None:
+        self.given = GivenOptions()
+        self.command: tuple[str, ...] = ()
+
+    def print_sources(self) -> None:
+        """After a usage error: which options come from the environment or a file."""
+        if sources := self.given.describe(self.command):
+            print_status(f"set outside the command line, where they are not given on it: {sources}", "note")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line with these arguments, or those of the process; expected errors are one line on stderr."""
+    copy_context().run(run_command, general_first(sys.argv[1:] if arguments is None else arguments))
+
+
+def run_command(arguments: list[str]) -> NoReturn:
+    invocation = Invocation()
     try:
-        app(arguments, standalone_mode=True)
+        app(arguments, standalone_mode=True, obj=invocation)
+        status = DONE
     except KeyboardInterrupt:
-        exit_with_error("interrupted", INTERRUPTED)
+        status = INTERRUPTED
+        print_error("interrupted", status)
     except QuotaExceeded as exc:
-        exit_with_error(exc, QUOTA)
+        status = QUOTA
+        print_error(exc, status)
     except BackendError as exc:
-        exit_with_error(exc, SERVICE)
+        status = SERVICE
+        print_error(exc, status)
     except (MailVerdictError, OSError) as exc:
-        exit_with_error(exc, USAGE)
-    sys.exit(DONE)
-
-
-def exit_with_error(message: object, status: int) -> NoReturn:
-    print(f"mailverdict: {' '.join(str(message).split())}", file=sys.stderr)
+        status = USAGE
+        print_error(exc, status)
+    except SystemExit as exc:
+        status = exc.code if isinstance(exc.code, int) else DONE
+    if status == USAGE:
+        invocation.print_sources()
     sys.exit(status)
 
 
-def print_status(text: str) -> None:
-    """Print to stderr, as the progress bar does: standard output is for data."""
-    print(text, file=sys.stderr)
+def general_first(arguments: Sequence[str]) -> list[str]:
+    """The arguments with the options of all commands, which may be given anywhere, before the command.
 
-
-@contextmanager
-def printed_warnings(label: str = "note") -> Iterator[None]:
-    """Print what the library warns about, without the lines of Python that `warnings` shows."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for each in caught:
-        print_status(f"{label}: {each.message}")
+    >>> general_first(["verify", "a.csv", "--config", "b.toml", "-t", "mx"])
+    ['--config', 'b.toml', 'verify', 'a.csv', '-t', 'mx']
+    """
+    first: list[str] = []
+    rest = list(arguments)
+    at = 0
+    while at < len(rest) and rest[at] != "--":
+        name, equals, _ = rest[at].partition("=")
+        if name in ("--config", "--log-format"):
+            end = at + (1 if equals else 2)
+            first += rest[at:end]
+            del rest[at:end]
+        else:
+            at += 1
+    return first + rest
 
 
 @contextmanager

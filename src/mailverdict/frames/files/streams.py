@@ -15,13 +15,14 @@ from typing import Any, NoReturn
 
 import pyarrow as pa
 
+from ...backend import Quota
 from ...errors import BackendError
 from ...local.backend import LocalBackend
 from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
 from ...runs.endings import describe_ending
 from ...runs.options import parse_validation_type
-from ...runs.progress import Progress
+from ...runs.progress import Listener, Progress
 from ...runs.run import Run
 from ..options import split_options
 from ..verify import ResultBuilder, prepare, repairable_rows, settled_table
@@ -96,13 +97,16 @@ class PieceStream:
     ``pending``, so that no row is lost.
     """
 
-    def __init__(self, column: str, stopper: Stopper, **options: Any) -> None:
+    def __init__(self, column: str, stopper: Stopper, *, listener: Listener | None = None, **options: Any) -> None:
         self.column, self.stopper, self.options = column, stopper, options
+        self.listener = listener  # gets the progress of each run
         self.limit_left: int | None = options.get("limit")  # for all pieces together
         self.failure: BackendError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.causes: Counter[str] = Counter()  # why addresses have no verdict, over all pieces
         self.is_short_of_quota = False  # the daily quota left rows pending
+        self.submitted = self.newly_verified = self.from_journal = 0  # addresses, over all pieces
+        self.quota: Quota | None = None  # the last reading
         self.began_at = time.time()
         self.repairable = 0  # malformed rows that hold an address
         self.all_counted = True  # whether all rows were looked at for that
@@ -166,12 +170,15 @@ class PieceStream:
         run._start()
         if not has_ended:
             self.stopper.watch(run)
+            if self.listener is not None:
+                run.subscribe(self.listener)
         try:
             out = run.result()
         except BackendError as exc:
             self.failure, out = exc, exc.partial
         if self.limit_left is not None and not has_ended:
             self.limit_left -= run._execution.newly_verified
+        self.count_cost(run)
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         if isinstance(run._finish, ResultBuilder):
             count, is_exact = run._finish.count_repairable(settled_table(run))
@@ -180,3 +187,11 @@ class PieceStream:
         known = (*self.notices, run.progress.problem)
         self.notices += [notice for notice in run.notices if notice not in known]
         return out, run.progress
+
+    def count_cost(self, run: Run[Any]) -> None:
+        """Add up what was submitted to a service, verified newly, and reused from the journal."""
+        progress = run.progress
+        self.submitted += progress.submitted
+        self.newly_verified += run._execution.newly_verified
+        self.from_journal += progress.from_journal
+        self.quota = progress.quota or self.quota

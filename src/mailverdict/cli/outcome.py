@@ -1,0 +1,157 @@
+"""How a verification of a file ended: the summary, the limits that it must not exceed, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import platform
+import re
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+import mailverdict as mv
+
+from ..errors import QuotaExceeded, SettingsError
+from ..frames.files.streams import PieceStream
+from ..model.words import Status, ValidationType
+from ..reports.summary import BUCKETS, RunningCounts, render_counts
+from .status import STATUS, exit_with_error, print_error, print_status
+from .terminal import ABOVE_LIMIT, DONE, QUOTA, SERVICE
+
+__all__ = ["FailLimit", "FileOutcome", "parse_limits"]
+
+
+@dataclass(frozen=True)
+class FailLimit:
+    """How many rows of one kind a result may have, as given with ``--fail-above``."""
+
+    name: str  # a verdict, or a status of rows without one
+    limit: float  # rows, or percent
+    is_share: bool
+
+    @classmethod
+    def parse(cls, text: str) -> FailLimit:
+        """Read ``unknown=5%`` (of the rows with an address) or ``invalid=100`` (rows).
+
+        >>> FailLimit.parse("unknown=5%")
+        FailLimit(name='unknown', limit=5.0, is_share=True)
+        """
+        match = re.fullmatch(r"\s*(\w+)\s*=\s*(\d+(?:\.\d+)?)\s*(%?)\s*", text)
+        if match is None or (not match[3] and "." in match[2]):
+            raise SettingsError(
+                f"--fail-above {text!r}: give a share as unknown=5%, or a number of rows as invalid=100"
+            )
+        if match[1] not in BUCKETS:
+            raise SettingsError(f"--fail-above {text!r}: {match[1]!r} is not one of {', '.join(BUCKETS)}")
+        if match[3] and float(match[2]) > 100:
+            raise SettingsError(f"--fail-above {text!r}: a share is from 0% to 100%")
+        return cls(match[1], float(match[2]), bool(match[3]))
+
+    def excess(self, counts: RunningCounts) -> str | None:
+        """A sentence if there are more rows than allowed, else None."""
+        missing = counts.buckets[str(Status.MISSING)]
+        is_of_all = self.name == Status.MISSING
+        rows, whole = counts.buckets[self.name], counts.rows - (0 if is_of_all else missing)
+        found = 100 * rows / whole if self.is_share and whole else float(rows)
+        if (self.is_share and not whole) or found <= self.limit:
+            return None
+        share = f" ({found:.3g} %)" if self.is_share else ""
+        allowed = f"{self.limit:g} %" if self.is_share else f"{self.limit:,.0f}"
+        what = "rows" if is_of_all else "rows with an address"
+        return f"{self.name}: {rows:,} of {whole:,} {what}{share}, more than {allowed}"
+
+
+def parse_limits(texts: Sequence[str] | None) -> list[FailLimit]:
+    """The limits, each given by an option of its own or several separated by commas."""
+    return [FailLimit.parse(each) for text in texts or () for each in text.split(",") if each.strip()]
+
+
+@dataclass
+class FileOutcome:
+    """What a verification found, cost and wrote, and how the command exits."""
+
+    stream: PieceStream
+    counts: RunningCounts
+    limits: Sequence[FailLimit]
+    validation_type: ValidationType
+    began_at: float  # of `time.perf_counter`
+    source: str
+    output: str | None = None  # where the table was written in the end
+    report: str | None = None
+
+    def exceeded(self) -> list[str]:
+        """The limits that are exceeded, as sentences."""
+        return [text for text in (each.excess(self.counts) for each in self.limits) if text]
+
+    def exit_status(self) -> int:
+        if self.stream.stopper.is_requested:
+            return self.stream.stopper.exit_status
+        if self.stream.failure is not None:
+            return QUOTA if isinstance(self.stream.failure, QuotaExceeded) else SERVICE
+        if self.stream.is_short_of_quota:
+            return QUOTA
+        return ABOVE_LIMIT if self.exceeded() else DONE
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON summary."""
+        from ..checks.lists.update import describe_lists  # noqa: PLC0415 - only the JSON summary needs it
+
+        stream = self.stream
+        return {
+            **self.counts.to_dict(),
+            "validation_type": str(self.validation_type),
+            "column": stream.column,
+            "input": self.source,
+            "output": self.output,
+            "report": self.report,
+            "exit_status": self.exit_status(),
+            "exceeded": self.exceeded(),
+            "problem": stream.problem(),
+            "seconds": round(time.perf_counter() - self.began_at, 3),
+            "cost": {
+                "submitted": stream.submitted,  # each costs a unit of the service's quota
+                "newly_verified": stream.newly_verified,
+                "from_journal": stream.from_journal,
+                "quota": None if stream.quota is None else asdict(stream.quota),
+            },
+            "versions": {
+                "mailverdict": mv.__version__,
+                "python": platform.python_version(),
+                "pandas": pd.__version__,
+                "pyarrow": pa.__version__,
+                "lists": {each["list"]: str(each["date"]) for each in describe_lists()},
+            },
+        }
+
+    def show(self, *, as_json: bool, quiet: bool) -> None:
+        """Print the summary: JSON on standard output, or text on stderr."""
+        if as_json:
+            print(json.dumps(self.to_dict(), ensure_ascii=False, indent=2))
+        elif not quiet:
+            counts, log = self.counts, STATUS.get()
+            rows = "1 row" if counts.rows == 1 else f"{counts.rows:,} rows"
+            title = f"{rows}, {counts.judged:,} with a verdict by {self.validation_type}"
+            if log.is_json:
+                log.write(title, summary=self.to_dict())
+            else:
+                log.write(f"{title}\n{render_counts(counts, self.validation_type)}")
+
+    def exit_early(self) -> None:
+        """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""
+        stream = self.stream
+        hint = f"{self.counts.buckets[str(Status.PENDING)]:,} rows are pending; run the command again to continue"
+        if stream.stopper.is_requested:
+            exit_with_error(f"interrupted: {hint}", self.exit_status())
+        if stream.failure is not None:
+            print_status(hint)
+            raise stream.failure
+        if stream.is_short_of_quota:
+            exit_with_error(f"stopped by the daily quota: {hint}", QUOTA)
+        if exceeded := self.exceeded():
+            for each in exceeded[:-1]:
+                print_error(each, ABOVE_LIMIT)
+            exit_with_error(exceeded[-1], ABOVE_LIMIT)

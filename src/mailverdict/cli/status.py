@@ -1,0 +1,106 @@
+"""Messages on standard error, as text or as lines of JSON, and the ends of a command."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, NoReturn
+
+from ..runs.progress import Progress
+
+__all__ = [
+    "STATUS",
+    "LogFormat",
+    "ProgressLog",
+    "StatusLog",
+    "exit_with_error",
+    "print_error",
+    "print_status",
+    "printed_warnings",
+]
+
+PROGRESS_SECONDS = 60.0  # between two lines about the progress, where no bar is shown
+
+
+class LogFormat(StrEnum):
+    """How messages are written to standard error."""
+
+    TEXT = "text"
+    JSON = "json"  # an object in each line: time, level, message, and fields that depend on the message
+
+
+@dataclass(frozen=True)
+class StatusLog:
+    """Formats and writes the messages of a command."""
+
+    format: LogFormat = LogFormat.TEXT
+
+    @property
+    def is_json(self) -> bool:
+        return self.format is LogFormat.JSON
+
+    def line(self, message: str, label: str = "", **fields: Any) -> str:
+        """One message; a `label` is ``note``, ``warning`` or ``error``."""
+        if self.is_json:
+            level = label if label in ("warning", "error") else "info"
+            moment = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            return json.dumps({"time": moment, "level": level, "message": message, **fields}, ensure_ascii=False)
+        return f"{'mailverdict' if label == 'error' else label}: {message}" if label else message
+
+    def write(self, message: str, label: str = "", **fields: Any) -> None:
+        print(self.line(message, label, **fields), file=sys.stderr, flush=True)
+
+
+STATUS: ContextVar[StatusLog] = ContextVar("status", default=StatusLog())  # noqa: B039 - it is immutable
+
+
+def print_status(text: str, label: str = "") -> None:
+    """Print to stderr, as the progress bar does: standard output is for data."""
+    STATUS.get().write(text, label)
+
+
+def print_error(message: object, status: int) -> None:
+    """Print an error in one line, with the exit status where lines are JSON."""
+    log = STATUS.get()
+    fields = {"exit_status": status} if log.is_json else {}
+    log.write(" ".join(str(message).split()), "error", **fields)
+
+
+def exit_with_error(message: object, status: int) -> NoReturn:
+    print_error(message, status)
+    sys.exit(status)
+
+
+@contextmanager
+def printed_warnings(label: str = "note") -> Iterator[None]:
+    """Print what the library warns about, without the lines of Python that `warnings` shows."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for each in caught:
+        print_status(str(each.message), label)
+
+
+class ProgressLog:
+    """Writes a line about the progress of a run now and then, for logs; `Run.subscribe` calls it."""
+
+    def __init__(
+        self, log: StatusLog, seconds: float = PROGRESS_SECONDS, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.log, self.seconds, self.clock = log, seconds, clock
+        self.written_at = clock()
+
+    def __call__(self, progress: Progress) -> None:
+        if self.clock() - self.written_at < self.seconds:
+            return
+        self.written_at = self.clock()
+        fields: dict[str, Any] = {"progress": asdict(progress)} if self.log.is_json else {}
+        self.log.write(str(progress), **fields)

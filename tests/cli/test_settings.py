@@ -1,0 +1,132 @@
+"""Options from the environment and a settings file: their order, and what is refused."""
+
+import pytest
+import typer
+
+from mailverdict.cli import main
+from mailverdict.cli.settings import read_options, service_environment, variable, walk
+from mailverdict.cli.terminal import app
+from mailverdict.errors import SettingsError
+
+GROUP = typer.main.get_command(app)
+
+
+@pytest.fixture
+def run(capsys, tmp_path, monkeypatch):
+    """Run a command line in a folder of its own: exit status, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.csv").write_text("email,n\nada@example.org,1\nnobody,2\n,3\n")
+
+    def run(*arguments):
+        with pytest.raises(SystemExit) as left:
+            main([str(a) for a in arguments])
+        seen = capsys.readouterr()
+        return left.value.code or 0, seen.out, seen.err
+
+    return run
+
+
+def options_of(tmp_path, environ, text=""):
+    path = tmp_path / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_options(GROUP, str(path), environ).values
+
+
+class TestOrder:
+    FILE = 'type = "mx"\nlimit = 7\n[verify]\ntype = "smtp"\n'
+
+    @pytest.mark.parametrize(
+        ("environ", "text", "found"),
+        [
+            ({}, 'type = "mx"', "mx"),
+            ({}, FILE, "smtp"),  # the command's table before the lines above it
+            ({"MAILVERDICT_TYPE": "regex"}, FILE, "regex"),
+            ({"MAILVERDICT_TYPE": "regex", "MAILVERDICT_VERIFY_TYPE": "mx_blacklist"}, FILE, "mx_blacklist"),
+            ({"MAILVERDICT_TYPE": ""}, FILE, "smtp"),  # an empty variable is not set
+        ],
+    )
+    def test_the_nearest_source_counts(self, tmp_path, environ, text, found):
+        assert options_of(tmp_path, environ, text)["verify"]["validation_type"] == found
+
+    def test_the_command_line_is_before_all_of_them(self, run, tmp_path, monkeypatch):
+        (tmp_path / "mailverdict.toml").write_text('type = "smtp"\ncolumn = "n"')
+        monkeypatch.setenv("MAILVERDICT_TYPE", "mx")
+        status, _, err = run("verify", "in.csv", "-t", "regex", "-c", "email")
+        assert (status, "with a verdict by regex" in err) == (0, True)
+        assert err.startswith("note: options are read from mailverdict.toml\n")
+        monkeypatch.setenv("MAILVERDICT_TYPE", "regex")
+        assert "3 rows, 2 with a verdict by regex" in run("verify", "in.csv", "-c", "email", "--config", "none")[2]
+
+    def test_a_general_option_reaches_every_command_that_has_it(self, tmp_path):
+        found = options_of(tmp_path, {}, 'column = "mail"')
+        having = {path for path, options in walk((), GROUP) if "column" in options}
+        assert {(name,) for name in found} == having
+        assert {values["column"] for values in found.values()} == {"mail"}
+
+    def test_what_the_service_reads_itself_is_not_set_a_second_time(self, tmp_path):
+        environ = {"MAILVERDICT_DAILY_LIMIT": "5", "MAILVERDICT_SERVE_PORT": "9", "MAILVERDICT_CONFIG": "", "HOME": "/"}
+        assert options_of(tmp_path, environ) == {"serve": {"port": "9"}}
+        assert service_environment(environ) == {"MAILVERDICT_DAILY_LIMIT": "5", "HOME": "/"}
+
+
+class TestValues:
+    def test_each_kind_of_option(self, tmp_path):
+        text = '[verify]\nclean = false\nlimit = 5\nsheet = 2026\nfail_above = ["unknown=5%", "error=0"]\n[lists.update]\ndry-run = true'
+        environ = {"MAILVERDICT_HEADER": "no", "MAILVERDICT_EXPLODE": "1"}
+        found = options_of(tmp_path, environ, text)
+        assert found["verify"] == {
+            "clean": False, "limit": "5", "sheet": "2026", "fail_above": ["unknown=5%", "error=0"],
+            "header": False, "explode": True,
+        }  # fmt: skip
+        assert found["lists"] == {"update": {"dry_run": True}}
+        several = options_of(tmp_path, {"MAILVERDICT_FAIL_ABOVE": "unknown=5%, error=0"})
+        assert several["verify"]["fail_above"] == ["unknown=5%", "error=0"]
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("tipe = 1", "'tipe' is not an option of any command; did you mean type?"),
+            ("[verfy]\ntype = 1", "[verfy] is not a command; did you mean verify?"),
+            ("[verify]\ncolumm = 1", "'columm' in [verify] is not an option of it; did you mean column or columns?"),
+            ("[verify]\nclean = 'maybe'", "clean is 'maybe'; give true or false"),
+            ("[verify]\nlimit = true", "limit is True; give a text or a number"),
+            ("[verify]\nfail-above = 5", "fail-above is 5; give a text or a list of texts"),
+            ("type = ", "cannot be read as TOML"),
+        ],
+    )
+    def test_what_is_wrong_in_the_file_is_named(self, tmp_path, text, message):
+        with pytest.raises(SettingsError) as raised:
+            options_of(tmp_path, {}, text)
+        assert message in str(raised.value)
+        assert "own.toml" in str(raised.value)
+
+    def test_a_wrong_value_is_named_with_its_source(self, run, monkeypatch):
+        monkeypatch.setenv("MAILVERDICT_LIMIT", "2.5")
+        status, _, err = run("verify", "in.csv")
+        assert status == 2
+        assert "--limit" in err
+        assert "--limit from MAILVERDICT_LIMIT" in err.splitlines()[-1]
+        monkeypatch.setenv("MAILVERDICT_LIMIT", "")
+        monkeypatch.setenv("MAILVERDICT_CLEAN", "maybe")
+        assert run("verify", "in.csv")[2] == "mailverdict: MAILVERDICT_CLEAN: clean is 'maybe'; give true or false\n"
+
+    @pytest.mark.parametrize(("given", "message"), [("no.toml", "no such file"), (".", "it is not a file")])
+    def test_a_file_that_cannot_be_read_is_an_error(self, run, given, message):
+        status, _, err = run("verify", "in.csv", "--config", given)
+        assert (status, message in err) == (2, True)
+
+    def test_a_variable_like_an_option_is_warned_about(self, run, monkeypatch):
+        monkeypatch.setenv("MAILVERDICT_TIPE", "mx")
+        monkeypatch.setenv("MAILVERDICT_RATE_LIMIT", "5")  # of the service
+        status, _, err = run("verify", "in.csv", "-c", "email", "-t", "regex", "-q")
+        assert (status, err) == (
+            0,
+            "warning: MAILVERDICT_TIPE is not an option and is ignored; did you mean MAILVERDICT_TYPE?\n",
+        )
+
+
+def test_every_option_has_its_variable():
+    commands = dict(walk((), GROUP))
+    names = [variable(*path, name) for path, options in commands.items() for name in options]
+    assert len(set(names)) == len(names)
+    assert "MAILVERDICT_VERIFY_RESOLVER_CHECK" in names
