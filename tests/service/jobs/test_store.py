@@ -105,13 +105,17 @@ def test_quota_is_read_from_the_disk_by_the_next_process(url: str) -> None:
     second.close()
 
 
-def test_store_remembers_a_bounded_number_of_clients(store: Store) -> None:
-    store.used_limit = 10
-    for n in range(30):
-        store.commit([debit(f"c{n}", 1), debit("a", 1)])
-    assert len(store.used) <= 12
-    assert ask(store, QuotaUsed("a", DAY), QuotaUsed("c0", DAY)) == [30, 1]
-    assert store.commit([debit("c0", 100)]) == [DebitResult(granted=False, remaining=99)]
+def test_debits_of_many_clients_with_different_limits_are_decided_apart(store: Store) -> None:
+    store.commit([debit(f"c{n}", 5, limit=10) for n in range(30)])
+    results = store.commit([debit(f"c{n}", 4, limit=8 if n % 2 else 9) for n in range(30)])
+    assert [each.granted for each in results] == [n % 2 == 0 for n in range(30)]
+    assert ask(store, *(QuotaUsed(f"c{n}", DAY) for n in range(30))) == [5 if n % 2 else 9 for n in range(30)]
+
+
+def test_debits_of_one_client_are_granted_in_order_as_far_as_the_limit_goes(store: Store) -> None:
+    results = store.commit([debit("a", 6), debit("b", 1), debit("a", 95), debit("a", 94), debit("a", 1)])
+    granted = [(each.granted, each.remaining) for each in results]
+    assert granted == [(True, 94), (True, 99), (False, 94), (True, 0), (False, 0)]
 
 
 def test_waiting_jobs_come_one_of_each_client_in_turn(store: Store) -> None:

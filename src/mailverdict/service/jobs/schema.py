@@ -24,6 +24,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    bindparam,
     create_engine,
     event,
     insert,
@@ -37,6 +38,7 @@ from ...errors import MissingExtraError, SettingsError
 
 __all__ = [
     "SCHEMA_VERSION",
+    "add_quota",
     "connect",
     "create_file",
     "create_tables",
@@ -44,7 +46,6 @@ __all__ = [
     "lock_file",
     "parse_url",
     "quota",
-    "upsert_quota",
 ]
 
 SCHEMA_VERSION = "1"
@@ -150,10 +151,13 @@ def create_tables(engine: Engine) -> None:
         raise SettingsError(f"the store has schema {found}, this version reads {SCHEMA_VERSION}")
 
 
-def upsert_quota(dialect: str) -> Any:
-    """The statement that sets `used` of a client and day, whether or not the row exists."""
-    statement = INSERTS[dialect](quota)
-    return statement.on_conflict_do_update(index_elements=["client", "day"], set_={"used": statement.excluded.used})
+def add_quota(dialect: str) -> Any:
+    """The statement that adds to `used` of a client and day if the sum is at most `most`; it returns the new sums."""
+    statement = INSERTS[dialect](quota).values(client=bindparam("client"), day=bindparam("day"), used=bindparam("used"))
+    total = quota.c.used + statement.excluded.used
+    return statement.on_conflict_do_update(
+        index_elements=["client", "day"], set_={"used": total}, where=total <= bindparam("most")
+    ).returning(quota.c.client, quota.c.day, quota.c.used)
 
 
 LOCKED = "another service already works on this store; give each its own, or stop the other one"

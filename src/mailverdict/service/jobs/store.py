@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from ...contract.envelope import JobStatus
-from .schema import connect, create_file, create_tables, job, lock_file, parse_url, quota, upsert_quota
+from .schema import add_quota, connect, create_file, create_tables, job, lock_file, parse_url, quota
 
 __all__ = [
     "Claim",
@@ -54,7 +54,7 @@ __all__ = [
     "run_queries",
 ]
 
-ClientDay = tuple[str, str]  # client and ISO date
+QuotaOwner = tuple[str, str, int]  # client, ISO date and daily limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +231,7 @@ class Store:
         except BaseException:
             self.close()
             raise
-        self.set_used = upsert_quota(parsed.get_backend_name())
-        self.used: dict[ClientDay, int] = {}  # quota used, as in the database; only this process writes there
-        self.used_limit = 50_000  # entries kept between commits
+        self.add_used = add_quota(parsed.get_backend_name())
 
     def close(self) -> None:
         """Close the connections and release the lock."""
@@ -249,57 +247,61 @@ class Store:
 
     def commit(self, operations: Sequence[Operation]) -> list[DebitResult | int | None]:
         """Execute operations in one transaction: debits in order, then the others."""
-        try:
-            with self.writer.begin() as connection:
-                debits = [each for each in operations if isinstance(each, Debit)]
-                results = iter(self.debit(connection, debits))
-                return [
-                    next(results) if isinstance(each, Debit) else WRITE[type(each)](connection, each)
-                    for each in operations
-                ]
-        except BaseException:
-            self.used.clear()  # it has debits that were not written
-            raise
+        with self.writer.begin() as connection:
+            debits = [each for each in operations if isinstance(each, Debit)]
+            results = iter(self.debit(connection, debits))
+            return [
+                next(results) if isinstance(each, Debit) else WRITE[type(each)](connection, each) for each in operations
+            ]
 
     def debit(self, connection: Connection, debits: Sequence[Debit]) -> list[DebitResult]:
-        """Decide debits one after the other, and write all of them with three statements."""
+        """Debit the quota by one conditional UPDATE for each client and day, then write the granted jobs.
+
+        Clients are updated in one order, so that concurrent transactions cannot block each other for good.
+        """
         if not debits:
             return []
-        self.load_used(connection, {(each.client, each.day) for each in debits})
-        results = [decide(self.used, each) for each in debits]
-        granted = [debit for debit, result in zip(debits, results, strict=True) if result.granted]
-        if keys := sorted({(each.client, each.day) for each in granted}):
-            totals = [{"client": client, "day": day, "used": self.used[client, day]} for client, day in keys]
-            connection.execute(self.set_used, totals)
+        by_owner: dict[QuotaOwner, list[int]] = {}
+        for number, each in enumerate(debits):
+            by_owner.setdefault((each.client, each.day, each.limit), []).append(number)
+        owners = sorted(by_owner)
+        costs = [sum(debits[number].cost for number in by_owner[owner]) for owner in owners]
+        totals = self.try_debit(connection, list(zip(owners, costs, strict=True)))
+        results: dict[int, DebitResult] = {}
+        for owner, cost in zip(owners, costs, strict=True):
+            after = totals.get(owner[:2])  # None: the limit does not cover all debits of this client
+            left = None if after is None else owner[2] - after + cost
+            for number in by_owner[owner]:
+                if left is None:
+                    results[number] = self.debit_one(connection, debits[number])
+                else:
+                    left -= debits[number].cost
+                    results[number] = DebitResult(granted=True, remaining=left)
+        granted = [debit for number, debit in enumerate(debits) if results[number].granted]
         if rows := [job_row(debit, new) for debit in granted for new in debit.jobs]:
             connection.execute(insert(job), rows)
-        return results
+        return [results[number] for number in range(len(debits))]
 
-    def load_used(self, connection: Connection, keys: set[ClientDay]) -> None:
-        """Read the quota used for keys that are not in memory."""
-        missing = keys - self.used.keys()
-        if not missing:
-            return
-        if len(self.used) > self.used_limit:
-            self.used = {key: self.used[key] for key in keys & self.used.keys()}
-        values = {"clients": sorted({c for c, _ in missing}), "days": sorted({d for _, d in missing})}
-        found = {(client, day): used for client, day, used in connection.execute(SELECT_USED, values)}
-        self.used |= {key: found.get(key, 0) for key in missing}
+    def debit_one(self, connection: Connection, debit: Debit) -> DebitResult:
+        """Decide a debit of a client whose limit does not cover all of its debits."""
+        owner = (debit.client, debit.day, debit.limit)
+        used = self.try_debit(connection, [(owner, debit.cost)]).get(owner[:2])
+        if used is not None:
+            return DebitResult(granted=True, remaining=debit.limit - used)
+        used = quota_used(connection, QuotaUsed(debit.client, debit.day))
+        return DebitResult(granted=False, remaining=max(debit.limit - used, 0))
 
-
-SELECT_USED = select(quota.c.client, quota.c.day, quota.c.used).where(
-    quota.c.client.in_(bindparam("clients", expanding=True)), quota.c.day.in_(bindparam("days", expanding=True))
-)
-
-
-def decide(used: dict[ClientDay, int], debit: Debit) -> DebitResult:
-    """Grant a debit that the limit covers, and count it in `used`."""
-    key = (debit.client, debit.day)
-    remaining = max(debit.limit - used[key], 0)
-    if debit.cost > remaining:
-        return DebitResult(granted=False, remaining=remaining)
-    used[key] += debit.cost
-    return DebitResult(granted=True, remaining=remaining - debit.cost)
+    def try_debit(self, connection: Connection, costs: Sequence[tuple[QuotaOwner, int]]) -> dict[tuple[str, str], int]:
+        """Add costs to what clients have used where their limit covers it; return their new totals."""
+        by_limit: dict[int, list[dict[str, Any]]] = {}  # one statement has one limit
+        for (client, day, limit), cost in costs:
+            if cost <= limit:  # a new row has no condition
+                by_limit.setdefault(limit, []).append({"client": client, "day": day, "used": cost, "most": limit})
+        return {
+            (client, day): used
+            for rows in by_limit.values()
+            for client, day, used in connection.execute(self.add_used, rows)
+        }
 
 
 def job_row(debit: Debit, new: NewJob) -> dict[str, Any]:
