@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
     from .frames.repair import REPAIRS
+    from .frames.schema import schema
     from .frames.verify import averify, check, start, verify
     from .local.backend import LocalBackend
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
@@ -127,6 +128,7 @@ _MODULES = {
     "quota": "frames.planning",
     "read_bounces": "frames.bounces.read",
     "report": "reports.report",
+    "schema": "frames.schema",
     "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",
@@ -192,6 +194,7 @@ __all__ = [
     "quota",
     "read_bounces",
     "report",
+    "schema",
     "split",
     "start",
     "summary",

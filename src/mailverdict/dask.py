@@ -104,7 +104,7 @@ def verify(
     if isinstance(column, list):
         raise SettingsError(f"column={column!r}: give one column of a Dask frame; a list is for frames in memory")
     checked = Options.check(**run_options)
-    columns = choose_columns(output["columns"])
+    columns = choose_columns(output["columns"], categories=output["categories"])
     join = ResultJoin(
         column, output["prefix"], columns, checked.validation_type, checked.backend.source, is_cleaned=is_cleaned
     )

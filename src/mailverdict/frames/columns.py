@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +24,14 @@ __all__ = [
     "ACTIONS",
     "ACTION_COLUMNS",
     "ADDRESS_NAMES",
+    "ARROW_TYPES",
+    "CATEGORIES",
     "CLEAN_COLUMNS",
     "COLUMNS",
     "CONTRADICTION_COLUMNS",
     "DUPLICATE_COLUMNS",
     "MESSAGE_NAMES",
+    "PANDAS_TYPES",
     "PART_COLUMNS",
     "REPAIR_COLUMNS",
     "STATUS_DTYPE",
@@ -42,6 +46,7 @@ __all__ = [
     "to_arrow",
     "to_boolean",
     "to_categorical",
+    "to_codes",
     "to_pandas",
     "to_string",
     "to_utc",
@@ -52,6 +57,16 @@ VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
 ACTIONS = ("send", "review", "retry", "drop", "unchecked")
 ACTION_DTYPE = pd.CategoricalDtype(list(ACTIONS))
+CATEGORIES = {"verdict": VERDICT_DTYPE, "status": STATUS_DTYPE, "action": ACTION_DTYPE}  # by kind
+CODES = pa.dictionary(pa.int8(), pa.string())
+ARROW_TYPES = {
+    **dict.fromkeys(CATEGORIES, CODES),
+    "bool": pa.bool_(),
+    "text": pa.string(),
+    "moment": pa.timestamp("us", tz="UTC"),
+    "count": pa.int64(),
+    "row": pa.int64(),
+}
 FLAG_REASONS = frozenset(map(str, (Reason.SPAMTRAP, Reason.DISPOSABLE, Reason.CATCH_ALL, Reason.ROLE)))
 
 
@@ -208,24 +223,28 @@ BY_NAME = {column.name: column for column in COLUMNS}
 SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}
 
 
-def choose_columns(wanted: str | Iterable[str]) -> tuple[Column, ...]:
-    """The columns of a set's name, or of a list of names in the table's order."""
+def choose_columns(wanted: str | Iterable[str], *, categories: bool = True) -> tuple[Column, ...]:
+    """The columns of a set's name, or of a list of names in the table's order; without `categories` these are text."""
+    if not isinstance(categories, bool):
+        raise SettingsError(f"categories={categories!r}: give True or False")
     if isinstance(wanted, str):
         if wanted not in SETS:
             raise SettingsError(f"columns={wanted!r}: give 'core', 'all' or a list of column names")
-        return SETS[wanted]
-    names = list(wanted)
-    if unknown := [name for name in names if name not in BY_NAME]:
-        raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
-    return tuple(c for c in COLUMNS if c.name in names)
+        chosen = SETS[wanted]
+    else:
+        names = list(wanted)
+        if unknown := [name for name in names if name not in BY_NAME]:
+            raise SettingsError(f"columns: {unknown[0]!r} is not one of {', '.join(BY_NAME)}")
+        chosen = tuple(c for c in COLUMNS if c.name in names)
+    return chosen if categories else tuple(replace(c, kind="text") if c.kind in CATEGORIES else c for c in chosen)
 
 
 def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
-    """Values of one output column, as plain Arrow types (text, bool, timestamp)."""
+    """Values of one output column in the Arrow type of its kind, the same for every input."""
     values = column.convert(*(table[field] for field in column.fields))
-    if pa.types.is_dictionary(values.type) and column.kind == "text":
-        return values.cast(pa.string())
-    return values
+    if column.kind in CATEGORIES:
+        return to_codes(values, CATEGORIES[column.kind])
+    return values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
 
 
 def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:
@@ -245,16 +264,22 @@ def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
     return series.mask(mask, pd.NA if series.dtype == object else None).array
 
 
+def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedArray:
+    """The same dictionary of all categories in every table and piece; pieces with others cannot be one stream."""
+    words = pa.array(list(dtype.categories), pa.string())
+
+    def encode(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
+        known = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
+        return pa.DictionaryArray.from_arrays(known.take(chunk.indices), words)
+
+    return pa.chunked_array([encode(chunk) for chunk in values.chunks], CODES)
+
+
 def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
     """Codes of the fixed categories, so that every frame has all of them in the same order."""
-    codes = [codes_of(chunk, list(dtype.categories)) for chunk in values.chunks]
+    codes = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in to_codes(values, dtype).chunks]
     joined = np.concatenate(codes) if codes else np.empty(0, np.int8)
     return pd.Categorical.from_codes(joined, dtype=dtype)
-
-
-def codes_of(chunk: pa.DictionaryArray, categories: Sequence[str]) -> Any:
-    known = pc.index_in(chunk.dictionary, value_set=pa.array(categories, pa.string())).cast(pa.int8())
-    return known.take(chunk.indices).fill_null(-1).to_numpy(zero_copy_only=False)
 
 
 def to_boolean(values: pa.ChunkedArray) -> Any:
@@ -281,9 +306,7 @@ def to_utc(values: pa.ChunkedArray) -> Any:
 
 
 PANDAS_TYPES: dict[str, Callable[[pa.ChunkedArray], Any]] = {
-    "verdict": lambda values: to_categorical(values, VERDICT_DTYPE),
-    "status": lambda values: to_categorical(values, STATUS_DTYPE),
-    "action": lambda values: to_categorical(values, ACTION_DTYPE),
+    **{kind: partial(to_categorical, dtype=dtype) for kind, dtype in CATEGORIES.items()},
     "bool": to_boolean,
     "text": to_string,
     "moment": to_utc,

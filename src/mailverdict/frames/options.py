@@ -35,6 +35,7 @@ class VerifyOptions(TypedDict, total=False):
     screen: LocalBackend | ScreenWord | None
     clean: bool
     columns: ColumnSet | Iterable[str]
+    categories: bool
     prefix: str | None
     offline: bool
     progress: bool | Literal["auto"] | Listener
@@ -51,11 +52,18 @@ DEFAULTS: VerifyOptions = {
     "screen": None,
     "clean": False,
     "columns": "core",
+    "categories": True,
     "prefix": None,
     "offline": False,
     "progress": "auto",
 }
-FRAME_OPTIONS = ("clean", "columns", "prefix", "progress")  # of reading cells and showing results; others are the run's
+FRAME_OPTIONS = (
+    "clean",
+    "columns",
+    "categories",
+    "prefix",
+    "progress",
+)  # of reading cells and showing results; others are the run's
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

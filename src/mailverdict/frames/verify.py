@@ -265,7 +265,7 @@ def prepare(
     progress, is_cleaned = frame_options["progress"], check_clean(frame_options["clean"])
     check_progress(progress)
     kinds = kinds_of_data(data, column)
-    columns = choose_columns(frame_options["columns"])
+    columns = choose_columns(frame_options["columns"], categories=frame_options["categories"])
     names = choose_names(kinds, column, frame_options["prefix"], shown_columns(columns, clean=is_cleaned))
     read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=options.is_free)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
@@ -410,6 +410,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
         was verified; NA for a cell without one) and `change`; the caller's column stays as it is.
     columns : {"core", "all"} or list of str
         Which result columns.
+    categories : bool, default True
+        False: `verdict` and `status` are text. The output of Spark's ``mapInArrow`` needs that.
     prefix : str, optional
         Prefix of each new column's name; by default ``f"{column}_"``, and none for a Series or
         list. Not with a list of columns, since each has its own.

@@ -335,7 +335,9 @@ class ParquetTableWriter:
     def write(self, piece: pa.Table) -> None:
         """Append a row group; the first piece decides the schema."""
         if self.writer is None:
-            self.writer = pyarrow.parquet.ParquetWriter(self.path, piece.schema)
+            fields = [f.remove_metadata() if f.metadata == CELL_MARK else f for f in piece.schema]
+            schema = pa.schema(fields, piece.schema.metadata)
+            self.writer = pyarrow.parquet.ParquetWriter(self.path, schema)
         self.writer.write_table(piece.cast(self.writer.schema))
 
     def close(self) -> None:

@@ -1,0 +1,123 @@
+"""The types of the result columns, for code that declares them before a row is verified: `schema`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+
+import pyarrow as pa
+
+from ..errors import MissingExtraError, SettingsError
+from ..model.words import ColumnSet
+from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
+from .verify import check_clean, shown_columns
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["schema"]
+
+Wanted: TypeAlias = ColumnSet | Iterable[str]
+KINDS = ("pandas", "polars", "arrow", "spark")
+SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}  # of the kinds that are not STRING
+
+
+@overload
+def schema(
+    kind: Literal["pandas"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+) -> dict[str, Any]: ...
+@overload
+def schema(
+    kind: Literal["polars"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+) -> pl.Schema: ...
+@overload
+def schema(
+    kind: Literal["arrow"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+) -> pa.Schema: ...
+@overload
+def schema(
+    kind: Literal["spark"], columns: Wanted = "core", *, prefix: str = "", clean: bool = False, categories: bool = True
+) -> str: ...
+def schema(
+    kind: str,
+    columns: Wanted = "core",
+    *,
+    prefix: str = "",
+    clean: bool = False,
+    categories: bool = True,
+) -> Any:
+    """Give the names and types of the result columns of `verify`, without verifying anything.
+
+    They are the same for every input, also for one without rows.
+
+    Parameters
+    ----------
+    kind : {"pandas", "polars", "arrow", "spark"}
+        The kind of frame that `verify` gets and returns; for Spark, see below.
+    columns : {"core", "all"} or list of str, default "core"
+        Which result columns, as in `verify`.
+    prefix : str, default ""
+        Prefix of each name. For a frame `verify` uses ``f"{column}_"`` by default, and none for a
+        column alone.
+    clean : bool, default False
+        Add the columns of ``clean=True``.
+    categories : bool, default True
+        False: `verdict` and `status` are text, as with ``categories=False`` of `verify`.
+
+    Returns
+    -------
+    dict, polars.Schema, pyarrow.Schema or str
+        Pandas: dtypes by name, as for ``DataFrame.astype``. Polars and Arrow: a schema. Spark: DDL
+        text, as for `mapInArrow` and `mapInPandas`; there `categories` makes no difference, since
+        Spark has no such type. `mapInArrow` cannot read dictionary columns: call `verify` with
+        ``categories=False`` in it.
+
+    Raises
+    ------
+    SettingsError
+        If `kind`, `columns` or another argument cannot work.
+    MissingExtraError
+        If Polars is not installed, for ``"polars"``.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> mv.schema("spark", ["verdict", "role", "checked_at"], prefix="email_")
+    'email_verdict STRING, email_role BOOLEAN, email_checked_at TIMESTAMP'
+    >>> mv.schema("arrow", ["verdict", "details"])
+    verdict: dictionary<values=string, indices=int8, ordered=0>
+    details: string
+    >>> out = mv.verify([], validation_type="regex")
+    >>> out.dtypes.to_dict() == mv.schema("pandas")
+    True
+    """
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise SettingsError(f"kind={kind!r}: give one of {', '.join(KINDS)}")
+    if not isinstance(prefix, str):
+        raise SettingsError(f"prefix={prefix!r}: give text")
+    chosen = shown_columns(choose_columns(columns, categories=categories), clean=check_clean(clean))
+    names = [prefix + column.name for column in chosen]
+    if kind == "spark":
+        types = [SPARK_TYPES.get(column.kind, "STRING") for column in chosen]
+        return ", ".join(f"{quoted(name)} {each}" for name, each in zip(names, types, strict=True))
+    made = pa.schema([pa.field(name, ARROW_TYPES[c.kind]) for name, c in zip(names, chosen, strict=True)])
+    if kind == "pandas":
+        values = (PANDAS_TYPES[column.kind](pa.chunked_array([], ARROW_TYPES[column.kind])) for column in chosen)
+        return {name: each.dtype for name, each in zip(names, values, strict=True)}
+    return made if kind == "arrow" else to_polars(made)
+
+
+def quoted(name: str) -> str:
+    """A name in Spark's DDL; in backticks unless it is a plain word."""
+    return name if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) else f"`{name.replace('`', '``')}`"
+
+
+def to_polars(made: pa.Schema) -> Any:
+    """The schema that Polars gives a table with these types."""
+    try:
+        import polars  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise MissingExtraError("a schema for Polars", "polars") from exc
+    frame: Any = polars.from_arrow(made.empty_table())
+    return frame.schema
