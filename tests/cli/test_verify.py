@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
@@ -239,7 +240,7 @@ class TestClean:
 # What is wrong: file name, content (None: not there; ... a directory), more arguments, what is said.
 WRONG = [
     ("x.csv", None, (), "x.csv: no such file"),
-    ("x.csv", ..., (), "x.csv is a directory; give a file"),
+    ("x.csv", ..., (), "x.csv is a directory without Parquet files; give a file"),
     ("x.csv", b"", (), "x.csv is empty"),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
     ("x.csv", b"id,mail\n1,a\n", ("-c", "email"), "x.csv: no column 'email'; there are 'id', 'mail'"),
@@ -473,3 +474,50 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path):
         said = process.stderr.read()
     assert "Traceback" not in said
     assert process.wait() not in (0, 3, 4)
+
+
+class TestKindsOfFiles:
+    """Each kind of table file through the command line, in and out."""
+
+    TABLE = pa.table({"id": [1, 2, 3], "mail": ["ada@x.example", "nobody", None]})
+
+    def write(self, path):
+        if path.suffix == ".parquet":
+            pyarrow.parquet.write_table(self.TABLE, path)
+        elif path.suffix == ".feather":
+            pyarrow.feather.write_feather(self.TABLE, str(path))
+        elif path.suffix == ".jsonl":
+            path.write_text("".join(json.dumps(row) + "\n" for row in self.TABLE.to_pylist()))
+        else:
+            path.mkdir()
+            pyarrow.parquet.write_table(self.TABLE, path / "part-0.parquet")
+
+    def read(self, path):
+        if path.suffix == ".parquet":
+            return pyarrow.parquet.read_table(path).to_pylist()
+        if path.suffix == ".feather":
+            return pyarrow.feather.read_table(str(path)).to_pylist()
+        return [json.loads(line) for line in path.read_text().splitlines()]
+
+    @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in.jsonl", "folder"])
+    @pytest.mark.parametrize("target", ["out.parquet", "out.feather", "out.jsonl"])
+    def test_every_kind_gives_every_kind(self, run, tmp_path, source, target):
+        self.write(tmp_path / source)
+        status, _, told = run("verify", tmp_path / source, "-t", "regex", "-o", tmp_path / target)
+        assert status == 0, told
+        rows = self.read(tmp_path / target)
+        assert [row["id"] for row in rows] == [1, 2, 3]
+        assert [row["mail_verdict"] for row in rows] == ["valid", "invalid", None]
+        assert [row["mail_status"] for row in rows] == ["done", "done", "missing"]
+
+    @pytest.mark.parametrize("source", ["in.parquet", "in.feather", "in.jsonl"])
+    def test_standard_input_is_recognized_by_its_content(self, tmp_path, source):
+        self.write(tmp_path / source)
+        with (tmp_path / source).open("rb") as file:
+            done = subprocess.run(
+                [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", "-", "--columns", "verdict"],
+                stdin=file, capture_output=True, check=True, env={**os.environ, "TMPDIR": str(tmp_path)},
+            )  # fmt: skip
+        rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
+        assert [row["mail_verdict"] for row in rows] == ["valid", "invalid", ""]
+        assert [each.name for each in tmp_path.iterdir()] == [source]

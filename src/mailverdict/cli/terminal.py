@@ -35,7 +35,9 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-File = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or XLSX file; '-' is CSV on standard input.")]
+File = Annotated[
+    str, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'.")
+]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
 Kind = Annotated[ValidationType, typer.Option("--type", "-t", help="How deep each address is verified.")]
 Output = Annotated[

@@ -263,7 +263,7 @@ class TestOpening:
     @pytest.mark.parametrize(
         ("name", "told"),
         [
-            ("folder.csv", "folder.csv is a directory; give a file"),
+            ("folder.csv", "folder.csv is a directory without Parquet files; give a file"),
             ("missing.csv", "missing.csv: no such file"),
             ("x.foo", "cannot tell what kind of table this is; known endings: .csv, .txt"),
             ("x", "cannot tell what kind"),

@@ -1,6 +1,7 @@
-"""Open table files: CSV, TSV, Parquet, XLSX and standard input; and guess which column has the addresses.
+"""Open table files of every kind and standard input; and guess which column has the addresses.
 
-`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`.
+`open_table` decides by the ending of the file's name and returns a `TableFile`. CSV and TSV are in `delimited`, Parquet
+and Arrow files in `columnar`, JSON lines in `json_lines`; workbooks are read here.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from ...atomic_write import is_device
 from ...errors import ColumnError, InputError, MissingExtraError
 from ..columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..text_column import read_values
+from .columnar import ArrowFile, ParquetFile, ParquetFolder
 from .compression import COMPRESSIONS, describe_members, member_ending, unpack
 from .delimited import Dialect, open_delimited
 from .header import EMAIL_NAME, HEAD_ROWS, find_start
+from .json_lines import JsonLinesFile, is_json_object
 from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
 __all__ = [
@@ -50,6 +52,11 @@ KINDS = {
     ".tab": "tsv",
     ".parquet": "parquet",
     ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
 }
@@ -91,10 +98,11 @@ def open_table(
     is_strict: bool = False,
     name: str | None = None,
 ) -> TableFile:
-    """Open a table file, or standard input as CSV for ``"-"``; use the result in a ``with`` statement.
+    """Open a table file, or standard input for ``"-"``; use the result in a ``with`` statement.
 
-    Messages use `name`, by default the path.
-    Raises `InputError` if the file does not exist, is a directory, is empty, or is not of the kind that its name says.
+    Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise CSV. A directory is a
+    table of Parquet files. Messages use `name`, by default the path.
+    Raises `InputError` if the file does not exist, is empty, or is not of the kind that its name says.
     """
     options = ReadOptions(encoding, delimiter, sheet, has_header, is_strict)
     if str(path) == STDIN:
@@ -102,7 +110,7 @@ def open_table(
     found = Path(path)
     name = name or str(found)
     if found.is_dir():
-        raise InputError(f"{name} is a directory; give a file")
+        return open_folder(found, name)
     if not found.exists():
         raise InputError(f"{name}: no such file")
     if is_device(found):
@@ -145,8 +153,29 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
         raise InputError(f"{name}: {first_line(exc)}") from exc
 
 
+def open_folder(path: Path, name: str) -> TableFile:
+    try:
+        return ParquetFolder(path, name)
+    except (pa.ArrowException, OSError) as exc:
+        raise InputError(f"{name}: {first_line(exc)}") from exc
+
+
 def open_stdin(options: ReadOptions) -> TableFile:
-    return open_copy(copy_of(sys.stdin.buffer), "csv", options, "standard input")
+    copy = copy_of(sys.stdin.buffer)
+    return open_copy(copy, kind_of_content(copy), options, "standard input")
+
+
+def kind_of_content(path: Path) -> str:
+    """The kind of a table without a name, by its first bytes."""
+    with path.open("rb") as file:
+        start = file.read(8)
+    for magic, kind in MAGIC:
+        if start.startswith(magic):
+            return kind
+    return "jsonl" if is_json_object(path) else "csv"
+
+
+MAGIC = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"), (b"PK\x03\x04", "xlsx"))
 
 
 def open_pipe(path: Path, options: ReadOptions) -> TableFile:
@@ -160,7 +189,7 @@ def open_pipe(path: Path, options: ReadOptions) -> TableFile:
             wait_for_writer(number, str(path))
         os.set_blocking(number, True)
         copy = copy_of(pipe)
-    return open_copy(copy, KINDS.get(path.suffix.lower(), "csv"), options, str(path))
+    return open_copy(copy, KINDS.get(path.suffix.lower()) or kind_of_content(copy), options, str(path))
 
 
 def wait_for_writer(number: int, name: str) -> None:
@@ -203,25 +232,6 @@ def blocks_of(source: Any) -> Iterator[bytes]:
         if not block:
             return
         yield block
-
-
-# --- Parquet ---------------------------------------------------------------------------------------
-
-
-class ParquetFile(TableFile):
-    """A Parquet file."""
-
-    def __init__(self, path: Path, name: str) -> None:
-        self.schema = pyarrow.parquet.read_schema(path)
-        super().__init__(path, name, self.schema.names, FileFormat())
-
-    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
-        with pyarrow.parquet.ParquetFile(self.path) as reader:
-            for batch in reader.iter_batches(batch_size=PIECE_ROWS):
-                yield pa.Table.from_batches([batch])
-
-    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
-        return self.schema.empty_table()
 
 
 # --- XLSX ------------------------------------------------------------------------------------------
@@ -331,6 +341,8 @@ OPENERS: dict[str, Callable[[Path, str, ReadOptions], TableFile]] = {
     "csv": lambda path, name, given: open_delimited(path, name, given.dialect()),
     "tsv": lambda path, name, given: open_delimited(path, name, given.dialect("\t")),
     "parquet": lambda path, name, _: ParquetFile(path, name),
+    "arrow": lambda path, name, _: ArrowFile(path, name),
+    "jsonl": lambda path, name, _: JsonLinesFile(path, name),
     "xlsx": open_sheet,
 }
 

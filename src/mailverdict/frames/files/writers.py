@@ -1,4 +1,4 @@
-"""Write table files: CSV, TSV, Parquet and XLSX.
+"""Write table files: CSV, TSV, Parquet, Arrow, JSON lines and XLSX.
 
 `create_table` yields a writer for the kind of file. The CSV writer joins whole columns with Arrow and NumPy instead of
 formatting cells one by one: a file of millions of rows takes longer to write than to verify by `regex` otherwise.
@@ -27,8 +27,10 @@ import pyarrow.parquet
 from ...atomic_write import atomic_write, is_device
 from ...errors import InputError, MissingExtraError
 from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
+from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
 from .delimited import errors_of
+from .json_lines import JsonLinesWriter
 from .lines import join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
@@ -97,6 +99,10 @@ def create_table(
         writer: TableWriter
         if kind == "parquet":
             writer = ParquetTableWriter(temporary)
+        elif kind == "arrow":
+            writer = ArrowTableWriter(temporary)
+        elif kind == "jsonl":
+            writer = JsonLinesWriter(temporary)
         elif kind == "xlsx":
             writer = XlsxTableWriter(temporary, like, None if is_stdout else open_other_sheets(target))
         else:
@@ -115,7 +121,7 @@ def check_target(path: Path) -> str:
         return "csv"
     if kind is None:
         raise InputError(f"{path}: cannot tell what kind of table to write; known endings: {', '.join(WRITABLE)}")
-    if is_packed and kind in ("parquet", "xlsx"):
+    if is_packed and kind in ("parquet", "arrow", "xlsx"):
         raise InputError(f"{path}: a {Path(path.stem).suffix} file is compressed already; leave out {path.suffix}")
     if not path.parent.is_dir():
         raise InputError(f"{path} cannot be written: there is no directory {path.parent}")

@@ -1,0 +1,168 @@
+"""Table files in Arrow's types: Parquet, folders of Parquet files, Feather and other Arrow IPC files."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.ipc
+import pyarrow.parquet
+
+from ...errors import InputError
+from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
+
+__all__ = ["PARQUET_ENDINGS", "ArrowFile", "ArrowTableWriter", "ParquetFile", "ParquetFolder"]
+
+PARQUET_ENDINGS = (".parquet", ".pq")
+SHOWN = 3  # names in a message
+
+
+class TypedFile(TableFile):
+    """A file whose columns have types; cells of columns that are not needed are null."""
+
+    def __init__(self, path: Path, name: str, schema: pa.Schema) -> None:
+        self.schema = schema
+        super().__init__(path, name, schema.names, FileFormat())
+
+    def needed(self, only: Collection[str] | None) -> list[str] | None:
+        """The columns to read; None: all of them."""
+        if only is None or len(set(self.columns)) < len(self.columns):
+            return None
+        return [name for name in self.columns if name in only]
+
+    def filled(self, batch: pa.RecordBatch, needed: list[str] | None) -> pa.Table:
+        """A piece with all columns of the file."""
+        if needed is None:
+            return pa.Table.from_batches([batch])
+        unused = pa.nulls(len(batch))
+        arrays = [batch.column(name) if name in needed else unused for name in self.columns]
+        fields = [field if field.name in needed else field.with_type(pa.null()) for field in self.schema]
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields, self.schema.metadata))
+
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
+        return self.schema.empty_table()
+
+
+class ParquetFile(TypedFile):
+    """A Parquet file."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path, name, pyarrow.parquet.read_schema(path))
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        needed = self.needed(only)
+        with pyarrow.parquet.ParquetFile(self.path) as reader:
+            for batch in reader.iter_batches(batch_size=PIECE_ROWS, columns=needed):
+                yield self.filled(batch, needed)
+
+
+class ParquetFolder(TypedFile):
+    """The Parquet files in a folder and below it, in the order of their names, as one table.
+
+    Names of folders as ``country=de`` are a column, as Hive and Spark write them. Files and folders whose names begin
+    with a dot or an underscore are not part of the table.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        found = [each for each in sorted(path.rglob("*")) if each.is_file() and not is_hidden(each.relative_to(path))]
+        files = [each for each in found if each.suffix.lower() in PARQUET_ENDINGS]
+        if not files:
+            raise InputError(f"{name} is a directory without Parquet files; give a file")
+        options = pyarrow.dataset.FileSystemFactoryOptions(
+            partition_base_dir=str(path), partitioning=pyarrow.dataset.HivePartitioning.discover()
+        )
+        factory = pyarrow.dataset.FileSystemDatasetFactory(
+            pa.fs.LocalFileSystem(), [str(each) for each in files], pyarrow.dataset.ParquetFileFormat(), options
+        )
+        # The schema of the first file alone would leave out the columns that only others have.
+        schemas = [read_schema(each, name) for each in files]
+        try:
+            schema = pa.unify_schemas([*schemas, factory.inspect()], promote_options="permissive")
+        except pa.ArrowException as exc:
+            raise InputError(f"{name}: its files have different types for a column: {first_line(exc)}") from exc
+        self.dataset = factory.finish(schema)
+        super().__init__(path, name, schema.remove_metadata())
+        self.watch(path, stamp_of(path))
+        self.remarks.append(f"{len(files):,} Parquet files" if len(files) > 1 else "1 Parquet file")
+        if others := [str(each.relative_to(path)) for each in found if each not in files]:
+            shown = ", ".join(map(repr, others[:SHOWN])) + (", ..." if len(others) > SHOWN else "")
+            self.remarks.append(f"{len(others):,} other files in the folder are not read: {shown}")
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        needed = self.needed(only)
+        scanned = self.dataset.scanner(
+            columns=needed, batch_size=PIECE_ROWS, batch_readahead=1, fragment_readahead=1
+        ).to_batches()
+        for batch in scanned:
+            yield self.filled(batch, needed)
+
+
+def read_schema(path: Path, name: str) -> pa.Schema:
+    try:
+        return pyarrow.parquet.read_schema(path).remove_metadata()
+    except (pa.ArrowException, OSError) as exc:
+        raise InputError(f"{name}: {path.name}: {first_line(exc)}") from exc
+
+
+def is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+class ArrowFile(TypedFile):
+    """An Arrow IPC file (Feather, version 2) or stream."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        with pa.OSFile(str(path)) as source:
+            super().__init__(path, name, self.open(source, name).schema)
+
+    @staticmethod
+    def open(source: Any, name: str) -> Any:
+        """A reader of the file's batches."""
+        if source.read(4) == b"FEA1":
+            raise InputError(f"{name} is Feather version 1, which is not supported; write it again as version 2")
+        source.seek(0)
+        try:
+            return pa.ipc.open_file(source)
+        except pa.ArrowInvalid:
+            source.seek(0)
+            return pa.ipc.open_stream(source)
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        needed = self.needed(only)
+        with pa.OSFile(str(self.path)) as source:
+            reader = self.open(source, self.name)
+            is_file = isinstance(reader, pa.ipc.RecordBatchFileReader)
+            for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+                for start in range(0, len(batch), PIECE_ROWS):
+                    yield self.filled(batch.slice(start, PIECE_ROWS), needed)
+
+
+class ArrowTableWriter:
+    """An Arrow IPC file, as Feather version 2.
+
+    Dictionary-encoded columns are text: each piece has another dictionary.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.writer: Any = None
+
+    def write(self, piece: pa.Table) -> None:
+        """Append a batch; the first piece decides the schema."""
+        if self.writer is None:
+            fields = [plain_field(field) for field in piece.schema]
+            self.schema = pa.schema(fields, piece.schema.metadata)
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
+            self.writer = pa.ipc.new_file(str(self.path), self.schema, options=options)
+        self.writer.write_table(piece.cast(self.schema))
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+
+def plain_field(field: pa.Field) -> pa.Field:
+    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field

@@ -1,0 +1,170 @@
+"""JSON lines: one JSON object in each line, with a member for each column."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ...errors import InputError
+from .table_file import PIECE_ROWS, FileFormat, TableFile
+
+__all__ = ["JsonLinesFile", "JsonLinesWriter", "is_json_object"]
+
+ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
+JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column whose text is JSON
+INT64, EXACT = range(-(2**63), 2**63), range(-(2**53), 2**53)  # EXACT: integers that a float represents
+# The type of a column by the kinds of its values that are not null.
+COLUMN_TYPES = (
+    ({"integer", "long"}, pa.int64()),
+    ({"integer", "float"}, pa.float64()),
+    ({"boolean"}, pa.bool_()),
+)
+
+
+class JsonLinesFile(TableFile):
+    """A file of JSON lines. It is read once more at the beginning, to find all columns and their types.
+
+    A column of numbers, of booleans or of text has that type; one of objects and arrays has their JSON as text; any
+    other mixture is text. A member that is absent is null.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path, self.name = path, name
+        kinds: dict[str, set[str]] = {}
+        for _, row in self.rows():
+            for key, value in row.items():
+                kinds.setdefault(key, set()).add(kind_of(value))
+        if not kinds:
+            raise InputError(f"{name} has no columns: no line is an object with members")
+        self.schema = pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()])
+        super().__init__(path, name, tuple(kinds), FileFormat())
+
+    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects of the lines with their numbers; `InputError` for a line that is not one."""
+        with self.path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.isspace():
+                    continue
+                try:
+                    text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+                    row = DECODER.decode(text)
+                except (ValueError, RecursionError) as exc:
+                    raise InputError(f"{self.name}, line {number}: {describe_fault(exc)}") from None
+                if not isinstance(row, dict):
+                    raise InputError(f"{self.name}, line {number}: not a JSON object, but {text.strip():.40}")
+                yield number, row
+
+    def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
+        used = [only is None or field.name in only for field in self.schema]
+        rows: list[dict[str, Any]] = []
+        for _, row in self.rows():
+            rows.append(row)
+            if len(rows) == ROWS:
+                yield self.to_table(rows, used)
+                rows = []
+        yield self.to_table(rows, used)
+
+    def to_table(self, rows: Sequence[dict[str, Any]], used: Sequence[bool]) -> pa.Table:
+        arrays, fields = [], []
+        for field, is_used in zip(self.schema, used, strict=True):
+            cells = [row.get(field.name) for row in rows] if is_used else [None] * len(rows)
+            if pa.types.is_string(field.type):
+                cells = [cell if cell is None or isinstance(cell, str) else dump(cell) for cell in cells]
+            arrays.append(pa.array(cells, field.type if is_used else pa.null()))
+            fields.append(field if is_used else field.with_type(pa.null()))
+        return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+    def empty_piece(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> pa.Table:
+        return self.schema.empty_table()
+
+
+def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a name that occurs twice would lose a value in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the name {next(name for name in names if names.count(name) > 1)!r:.80} occurs twice")
+    return found
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=unique_members)
+
+
+def describe_fault(exc: Exception) -> str:
+    if isinstance(exc, UnicodeDecodeError):
+        return "a byte is not UTF-8"
+    return f"not valid JSON: {exc}" if isinstance(exc, json.JSONDecodeError) else str(exc)[:200]
+
+
+def kind_of(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return "integer" if value in EXACT else "long" if value in INT64 else "text"
+    return {type(None): "null", bool: "boolean", float: "float", str: "text"}.get(type(value), "nested")
+
+
+def field_of(name: str, kinds: set[str]) -> pa.Field:
+    """The field of a column by the kinds of its values."""
+    for found, kind in COLUMN_TYPES:
+        if kinds and kinds <= found:
+            return pa.field(name, kind)
+    return pa.field(name, pa.string(), metadata=JSON_MARK if kinds == {"nested"} else None)
+
+
+def dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def is_json_object(path: Path) -> bool:
+    """Whether a file begins with a JSON object in a line of its own."""
+    with path.open("rb") as file:
+        line = file.readline(1 << 20)
+    try:
+        return line.startswith(b"{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+class JsonLinesWriter:
+    """An object for each row, in UTF-8; times are text as ISO 8601, and what is missing is null."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = path.open("w", encoding="utf-8", newline="\n")
+
+    def write(self, piece: pa.Table) -> None:
+        if len(set(piece.column_names)) < len(piece.column_names):
+            raise InputError(
+                "two columns have the same name, which an object of JSON cannot have; write CSV or Parquet"
+            )
+        names = [dump(name) for name in piece.column_names]
+        columns = [cells_of(field, column) for field, column in zip(piece.schema, piece.columns, strict=True)]
+        for row in zip(*columns, strict=True):
+            cells = ", ".join(f"{name}: {cell}" for name, cell in zip(names, row, strict=True))
+            self.file.write(f"{{{cells}}}\n")
+
+    def close(self) -> None:
+        self.file.close()
+
+
+def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
+    """The cells of a column as JSON."""
+    if field.metadata == JSON_MARK:
+        return ("null" if cell is None else cell for cell in column.to_pylist())
+    if pa.types.is_dictionary(field.type):
+        column = column.cast(field.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_integer(column.type):
+        return map(dump, column.to_pylist())
+    return (json.dumps(to_json(cell), ensure_ascii=False, default=text_of) for cell in column.to_pylist())
+
+
+def to_json(value: Any) -> Any:
+    """Numbers that JSON does not have are null."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def text_of(value: Any) -> str:
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)

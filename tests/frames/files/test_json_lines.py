@@ -1,0 +1,107 @@
+"""JSON lines: columns and types from all lines, written as they were read."""
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from mailverdict.errors import InputError
+from mailverdict.frames.files import json_lines
+from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.writers import create_table
+
+LINES = [
+    {"email": "ada@x.example", "n": 1, "share": 1, "ok": True, "tags": ["a", {"b": None}], "mixed": 5, "long": 2**70},
+    {"email": None, "n": 2**62, "share": 0.5, "ok": None, "tags": None, "mixed": "x", "long": 1},
+    {"email": "jürgen@x.example", "late": "only here"},
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_text("\n".join(json.dumps(line) for line in LINES) + "\n\n", encoding="utf-8")
+    return path
+
+
+def whole(path, only=None):
+    with open_table(path) as table:
+        return pa.concat_tables(table.pieces(only))
+
+
+def test_each_column_has_the_type_of_its_values(path):
+    found = whole(path)
+    assert dict(zip(found.column_names, found.schema.types, strict=True)) == {
+        "email": pa.string(), "n": pa.int64(), "share": pa.float64(), "ok": pa.bool_(), "tags": pa.string(),
+        "mixed": pa.string(), "long": pa.string(), "late": pa.string(),
+    }  # fmt: skip
+    assert found["mixed"].to_pylist() == ["5", "x", None]
+    assert found["long"].to_pylist() == [str(2**70), "1", None]
+    assert found["n"].to_pylist() == [1, 2**62, None]
+
+
+def test_pieces_have_one_schema(path, monkeypatch):
+    monkeypatch.setattr(json_lines, "ROWS", 1)
+    with open_table(path) as table:
+        pieces = list(table.pieces())
+    assert [len(piece) for piece in pieces] == [1, 1, 1]
+    assert len({str(piece.schema) for piece in pieces}) == 1
+
+
+def test_columns_that_are_not_needed_are_null(path):
+    found = whole(path, ["email"])
+    assert found["email"].to_pylist() == ["ada@x.example", None, "jürgen@x.example"]
+    assert pa.types.is_null(found["n"].type)
+
+
+def test_what_is_written_is_what_was_read(path, tmp_path):
+    out = tmp_path / "out.ndjson"
+    with create_table(out) as writer:
+        writer.write(whole(path))
+    found = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
+    names = list(found[0])
+    # Absent and null are the same, and values of a column with several types are text.
+    expected = [{name: line.get(name) for name in names} for line in LINES]
+    expected[0] |= {"mixed": "5", "long": str(2**70)}
+    expected[1] |= {"long": "1"}
+    assert found == expected
+
+
+def test_values_that_json_does_not_have_are_written_as_text_or_null(tmp_path):
+    table = pa.table({
+        "x": [float("nan"), float("inf"), 1.5],
+        "at": pa.array([0, None, 1], pa.timestamp("s", "UTC")),
+        "kind": pa.array(["a", None, "b"]).dictionary_encode(),
+    })  # fmt: skip
+    with create_table(tmp_path / "out.jsonl") as writer:
+        writer.write(table)
+    assert [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()] == [
+        {"x": None, "at": "1970-01-01T00:00:00+00:00", "kind": "a"},
+        {"x": None, "at": None, "kind": None},
+        {"x": 1.5, "at": "1970-01-01T00:00:01+00:00", "kind": "b"},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"a": 1}\n{"a": \n', "line 2: not valid JSON"),
+        (b'{"a": 1}\n[1]\n', r"line 2: not a JSON object, but \[1\]"),
+        (b'{"a": 1, "a": 2}\n', "line 1: the name 'a' occurs twice"),
+        (b'{"a": "\xff"}\n', "line 1: a byte is not UTF-8"),
+        (b"[" * 100_000, "line 1"),
+        (b"{}\n{}\n", "no columns"),
+        (b"\n\n", "no columns"),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named(tmp_path, content, message):
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"in.jsonl.*{message}"):
+        open_table(path)
+
+
+def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path):
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"email": "a@x.example"}\r\n')
+    assert whole(path).to_pydict() == {"email": ["a@x.example"]}
