@@ -21,7 +21,7 @@ from .frames.options import VerifyOptions, show_options, split_options
 from .frames.text_column import read_values
 from .frames.verify import (
     ResultBuilder,
-    check_clean,
+    check_flag,
     check_progress,
     choose_names,
     collect,
@@ -100,13 +100,19 @@ def verify(
     frame: Any = data
     run_options, output = split_options("verify", options)
     check_progress(output["progress"])
-    is_cleaned = check_clean(output["clean"])
+    is_cleaned = check_flag("clean", output["clean"])
     if isinstance(column, list):
         raise SettingsError(f"column={column!r}: give one column of a Dask frame; a list is for frames in memory")
     checked = Options.check(**run_options)
     columns = choose_columns(output["columns"], categories=output["categories"])
     join = ResultJoin(
-        column, output["prefix"], columns, checked.validation_type, checked.backend.source, is_cleaned=is_cleaned
+        column,
+        output["prefix"],
+        columns,
+        checked.validation_type,
+        checked.backend.source,
+        is_cleaned=is_cleaned,
+        overwrite=check_flag("overwrite", output["overwrite"]),
     )
     meta = join(frame._meta, NO_RESULTS)
     if is_lazy(checked):
@@ -147,6 +153,7 @@ class ResultJoin:
     validation_type: ValidationType
     source: str
     is_cleaned: bool  # whether cells are repaired first
+    overwrite: bool  # whether result columns of an earlier call are replaced
 
     def fields(self) -> list[str]:
         """Fields of the table of results that the columns are made from."""
@@ -157,7 +164,8 @@ class ResultJoin:
         kind = kind_of_data(part, self.column)
         read = read_addresses([kind.values()], clean=self.is_cleaned)
         texts, codes = unique_addresses(read.texts)
-        [names] = choose_names([kind], self.column, self.prefix, shown_columns(self.columns, clean=self.is_cleaned))
+        shown = shown_columns(self.columns, clean=self.is_cleaned)
+        [names] = choose_names([kind], self.column, self.prefix, [shown], overwrite=self.overwrite)
         builder = ResultBuilder(
             kind, names, self.columns, read.cells[0], codes, self.validation_type, self.source, read.repaired
         )

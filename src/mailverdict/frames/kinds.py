@@ -21,11 +21,7 @@ import pyarrow.compute as pc
 
 from ..errors import ColumnError, InputError, SettingsError
 from .columns import (
-    ACTION_COLUMNS,
-    CLEAN_COLUMNS,
     COLUMNS,
-    CONTRADICTION_COLUMNS,
-    DUPLICATE_COLUMNS,
     Column,
     check_column,
     label_of,
@@ -47,17 +43,6 @@ __all__ = [
 
 Positions = npt.NDArray[np.int64]
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
-CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
-# Columns that are written together; a frame with all of a set has them from an earlier call.
-NAME_SETS = (
-    tuple(c.name for c in CLEAN_COLUMNS),
-    tuple(c.name for c in DUPLICATE_COLUMNS),
-    tuple(c.name for c in CONTRADICTION_COLUMNS),
-    tuple(c.name for c in ACTION_COLUMNS),
-    CORE_NAMES,
-    tuple(name for name in CORE_NAMES if name != "error_message"),  # the core of older files
-    tuple(c.name for c in COLUMNS),
-)
 
 
 class ArrowStream(Protocol):
@@ -102,8 +87,15 @@ class DataKind(Protocol):
         """What earlier calls noted about the column."""
         ...
 
-    def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """Labels of the result columns; a `SettingsError` if one would overwrite a column of the caller."""
+    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
+        """Labels of the result columns; a `SettingsError` if one would overwrite a column of the caller.
+
+        Without `overwrite` also if it would replace one of an earlier call.
+        """
+        ...
+
+    def earlier(self, prefix: str | None) -> set[str]:
+        """The names of result columns that an earlier `verify` added."""
         ...
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
@@ -147,14 +139,17 @@ class PandasFrame:
         notes: dict[str, Any] = read_notes(self.frame.attrs).get(str(self.column), {})
         return notes
 
-    def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """Result columns of an earlier call may be overwritten: noted in attrs, or a complete set."""
-        names = [label_of(self.column, prefix, c.name) for c in columns]
-        noted_names = {name for note in read_notes(self.frame.attrs).values() for name in note.get("columns", ())}
-        existing = list(self.frame.columns)
-        mine = result_columns(existing, self.column, prefix)
-        check_names([n for n in names if n not in mine and str(n) not in noted_names], existing)
-        return names
+    def noted(self) -> set[str]:
+        """Labels of result columns that earlier calls noted, for any column."""
+        return {name for note in read_notes(self.frame.attrs).values() for name in note.get("columns", ())}
+
+    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
+        """Result columns of an earlier call may be overwritten."""
+        return result_names(self, prefix, columns, overwrite=overwrite)
+
+    def earlier(self, prefix: str | None) -> set[str]:
+        """Those that are noted, or a complete set."""
+        return earlier_names(self, prefix)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The rows keep their index, whatever is in it: results are added by position."""
@@ -211,9 +206,13 @@ class ColumnAlone:
         """There are none."""
         return {}
 
-    def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
+    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
         """Prefix and name; the caller has no columns that could be overwritten."""
         return [(prefix or "") + c.name for c in columns]
+
+    def earlier(self, prefix: str | None) -> set[str]:
+        """There are none."""
+        return set()
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame of result columns with the Series' index."""
@@ -286,9 +285,17 @@ class ArrowFrame:
         """A table has no place for notes."""
         return {}
 
-    def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """Prefix and name."""
-        return names_by_labels(self.frame.column_names, self.column, prefix, columns)
+    def noted(self) -> set[str]:
+        """There are none."""
+        return set()
+
+    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
+        """Result columns of an earlier call may be overwritten."""
+        return result_names(self, prefix, columns, overwrite=overwrite)
+
+    def earlier(self, prefix: str | None) -> set[str]:
+        """Those that are a complete set."""
+        return earlier_names(self, prefix)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
@@ -344,9 +351,17 @@ class PolarsFrame:
         """A frame has no place for notes."""
         return {}
 
-    def names(self, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-        """Prefix and name."""
-        return names_by_labels(self.frame.columns, self.column, prefix, columns)
+    def noted(self) -> set[str]:
+        """There are none."""
+        return set()
+
+    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
+        """Result columns of an earlier call may be overwritten."""
+        return result_names(self, prefix, columns, overwrite=overwrite)
+
+    def earlier(self, prefix: str | None) -> set[str]:
+        """Those that are a complete set."""
+        return earlier_names(self, prefix)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame with the result columns appended; verdict and status are categorical."""
@@ -457,19 +472,26 @@ def polars_to_arrow(series: Any) -> Any:
     return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
 
 
-def names_by_labels(existing: Sequence[str], column: str, prefix: str | None, columns: Sequence[Column]) -> list[Any]:
-    """Labels for kinds of frames without attrs."""
-    names = [label_of(column, prefix, c.name) for c in columns]
-    mine = result_columns(existing, column, prefix)
-    check_names([name for name in names if name not in mine], existing)
+FrameKind: TypeAlias = PandasFrame | ArrowFrame | PolarsFrame
+
+
+def result_names(data: FrameKind, prefix: str | None, columns: Sequence[Column], *, overwrite: bool) -> list[Any]:
+    """Labels of the result columns; the module that looks at earlier ones is loaded where there are some."""
+    names = [label_of(data.column, prefix, c.name) for c in columns]
+    if not set(data.labels()).isdisjoint(names):
+        from .overwrite import check_overwritten  # noqa: PLC0415 - it imports this module
+
+        check_overwritten(data, data.column, prefix, columns, data.noted(), overwrite=overwrite)
     return names
 
 
-def result_columns(existing: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
-    """Labels of complete sets of result columns, which an earlier call wrote even if attrs were lost."""
-    there = set(existing)
-    sets = ({label_of(column, prefix, name) for name in each} for each in NAME_SETS)
-    return set().union(*(each for each in sets if each <= there))
+def earlier_names(data: FrameKind, prefix: str | None) -> set[str]:
+    """The names of result columns that an earlier `verify` added."""
+    if set(data.labels()).isdisjoint(label_of(data.column, prefix, c.name) for c in COLUMNS):
+        return set()
+    from .overwrite import earlier_columns  # noqa: PLC0415 - it imports this module
+
+    return earlier_columns(data, data.column, prefix, data.noted())
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
@@ -663,12 +685,3 @@ def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
     if column is None:
         raise ColumnError(f"give a column: one of {listed(names)}")
     return column
-
-
-def check_names(names: Sequence[Any], existing: Sequence[Any]) -> None:
-    """Raise an error if a column of the caller would be overwritten."""
-    if taken := [name for name in names if name in existing]:
-        raise SettingsError(
-            f"the frame already has a column {taken[0]!r} that mailverdict did not write; "
-            "give another prefix, or drop it"
-        )

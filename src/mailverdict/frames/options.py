@@ -37,6 +37,7 @@ class VerifyOptions(TypedDict, total=False):
     columns: ColumnSet | Iterable[str]
     categories: bool
     prefix: str | None
+    overwrite: bool
     offline: bool
     progress: bool | Literal["auto"] | Listener
 
@@ -54,16 +55,12 @@ DEFAULTS: VerifyOptions = {
     "columns": "core",
     "categories": True,
     "prefix": None,
+    "overwrite": True,
     "offline": False,
     "progress": "auto",
 }
-FRAME_OPTIONS = (
-    "clean",
-    "columns",
-    "categories",
-    "prefix",
-    "progress",
-)  # of reading cells and showing results; others are the run's
+# Of reading cells and showing results; the others are the run's.
+FRAME_OPTIONS = ("clean", "columns", "categories", "prefix", "overwrite", "progress")
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -19,7 +19,7 @@ from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from .options import VerifyOptions, show_options, split_options
-from .verify import Columns, check_clean, kinds_of_data, read_addresses
+from .verify import Columns, check_flag, kinds_of_data, read_addresses
 
 __all__ = ["plan", "quota"]
 
@@ -117,7 +117,7 @@ def plan(
     arguments, of_frame = split_options("plan", options)
     checked = Options.check(**arguments)
     columns = [kind.values() for kind in kinds_of_data(data, column)]
-    read = read_addresses(columns, clean=check_clean(of_frame["clean"]), keep_syntax=True)
+    read = read_addresses(columns, clean=check_flag("clean", of_frame["clean"]), keep_syntax=True)
     accepted = read.texts.filter((read.syntax or observe_column(read.texts)).ok)
     rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
     unique, _ = unique_addresses(accepted)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..errors import MissingExtraError, SettingsError
 from ..model.words import ColumnSet
 from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
-from .verify import check_clean, shown_columns
+from .verify import check_flag, shown_columns
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,7 +96,7 @@ def schema(
         raise SettingsError(f"kind={kind!r}: give one of {', '.join(KINDS)}")
     if not isinstance(prefix, str):
         raise SettingsError(f"prefix={prefix!r}: give text")
-    chosen = shown_columns(choose_columns(columns, categories=categories), clean=check_clean(clean))
+    chosen = shown_columns(choose_columns(columns, categories=categories), clean=check_flag("clean", clean))
     names = [prefix + column.name for column in chosen]
     if kind == "spark":
         types = [SPARK_TYPES.get(column.kind, "STRING") for column in chosen]

@@ -194,7 +194,7 @@ class SeveralBuilder:
 
     def fields(self) -> list[str]:
         """Fields of the table that the columns are made from."""
-        return self.builders[0].fields()
+        return list(dict.fromkeys(field for builder in self.builders for field in builder.fields()))
 
 
 def take_rows(table: pa.Table, order: Index) -> pa.Table:
@@ -262,11 +262,14 @@ def prepare(
     Only the `fields` of the table of results that the columns need are kept, unless others are given.
     """
     options = Options.check(**run_options)
-    progress, is_cleaned = frame_options["progress"], check_clean(frame_options["clean"])
+    progress, is_cleaned = frame_options["progress"], check_flag("clean", frame_options["clean"])
     check_progress(progress)
     kinds = kinds_of_data(data, column)
-    columns = choose_columns(frame_options["columns"], categories=frame_options["categories"])
-    names = choose_names(kinds, column, frame_options["prefix"], shown_columns(columns, clean=is_cleaned))
+    prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
+    chosen = choose_columns(frame_options["columns"], categories=frame_options["categories"])
+    columns = [with_earlier(chosen, kind, prefix, frame_options) if overwrite else chosen for kind in kinds]
+    shown = [shown_columns(each, clean=is_cleaned) for each in columns]
+    names = choose_names(kinds, column, prefix, shown, overwrite=overwrite)
     read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=options.is_free)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
     texts, codes = (read.texts, None) if options.is_free else unique_addresses(read.texts)
@@ -274,14 +277,16 @@ def prepare(
         ResultBuilder(
             data=kind,
             names=own_names,
-            columns=columns,
+            columns=own_columns,
             cells=cells,
             codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
             validation_type=options.validation_type,
             source=options.backend.source,
             repaired=read.repaired_in(part),
         )
-        for kind, own_names, cells, part in zip(kinds, names, read.cells, read.slices(), strict=True)
+        for kind, own_names, own_columns, cells, part in zip(
+            kinds, names, columns, read.cells, read.slices(), strict=True
+        )
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
     run: Run[Any] = Run(open_execution(texts, options, fields or builder.fields(), read.syntax), builder)
@@ -290,6 +295,15 @@ def prepare(
         if notice := cells.notice(each):
             run._execution.add_notice(notice)
     return run
+
+
+def with_earlier(
+    chosen: Sequence[Column], kind: DataKind, prefix: str | None, frame_options: dict[str, Any]
+) -> tuple[Column, ...]:
+    """The chosen columns and those of an earlier call, which would no longer fit the verdict beside them."""
+    earlier = kind.earlier(prefix)
+    names = [*(column.name for column in chosen), *earlier]
+    return choose_columns(names, categories=frame_options["categories"]) if earlier else tuple(chosen)
 
 
 def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole: bool) -> npt.NDArray[np.int32] | None:
@@ -314,12 +328,17 @@ def kinds_of_data(data: Any, column: Columns | None) -> list[DataKind]:
 
 
 def choose_names(
-    kinds: Sequence[DataKind], column: Columns | None, prefix: str | None, columns: Sequence[Column]
+    kinds: Sequence[DataKind],
+    column: Columns | None,
+    prefix: str | None,
+    columns: Sequence[Sequence[Column]],
+    *,
+    overwrite: bool,
 ) -> list[list[Any]]:
     """Labels of the result columns of each column; they differ from each other and from the columns verified."""
     if prefix is not None and len(kinds) > 1:
         raise SettingsError(f"prefix={prefix!r}: each of several columns has its own prefix; leave it out")
-    names = [kind.names(prefix, columns) for kind in kinds]
+    names = [kind.names(prefix, own, overwrite=overwrite) for kind, own in zip(kinds, columns, strict=True)]
     if isinstance(column, list):
         taken = set(column)
         for name in (name for own in names for name in own):
@@ -334,10 +353,10 @@ def shown_columns(columns: Sequence[Column], *, clean: bool) -> tuple[Column, ..
     return (*columns, *REPAIR_COLUMNS) if clean else tuple(columns)
 
 
-def check_clean(clean: object) -> bool:
-    if not isinstance(clean, bool):
-        raise SettingsError(f"clean={clean!r}: give True or False")
-    return clean
+def check_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name}={value!r}: give True or False")
+    return value
 
 
 def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
@@ -415,6 +434,12 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     prefix : str, optional
         Prefix of each new column's name; by default ``f"{column}_"``, and none for a Series or
         list. Not with a list of columns, since each has its own.
+    overwrite : bool, default True
+        Replace the result columns of an earlier call, also those that `columns` does not name. Such
+        a column is recognized by the note that the call left in a pandas frame or an Arrow table,
+        or by its types and words, whatever file the frame was in. A column of these names that
+        holds something else, or could be the caller's own, is an error. False: any of these names
+        is an error.
     offline : bool
         Use no network: what is not in the journal is ``pending``.
     progress : ``"auto"``, bool or callable

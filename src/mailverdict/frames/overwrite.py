@@ -1,0 +1,200 @@
+"""Which columns of a frame an earlier call wrote, so that a new call may replace them.
+
+The types and the content of a column must be those of a result column: a file changes the types, but not the words. A
+column that any tool could have written, such as a text, counts only with a note of the earlier call or in a complete
+set of result columns.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..errors import SettingsError
+from ..model.words import Status, ValidationType, Verdict
+from .columns import (
+    ACTION_COLUMNS,
+    ACTIONS,
+    CATEGORIES,
+    CLEAN_COLUMNS,
+    COLUMNS,
+    CONTRADICTION_COLUMNS,
+    DUPLICATE_COLUMNS,
+    Column,
+    check_column,
+    label_of,
+)
+from .repair import REPAIRS
+from .verified import to_series
+
+__all__ = ["check_overwritten", "earlier_columns"]
+
+CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
+# Columns that are written together.
+NAME_SETS = (
+    tuple(c.name for c in CLEAN_COLUMNS),
+    tuple(c.name for c in DUPLICATE_COLUMNS),
+    tuple(c.name for c in CONTRADICTION_COLUMNS),
+    tuple(c.name for c in ACTION_COLUMNS),
+    CORE_NAMES,
+    tuple(name for name in CORE_NAMES if name != "error_message"),  # the core of older files
+    tuple(c.name for c in COLUMNS),
+)
+WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
+MOMENT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
+TRUTH = ("true", "false", "1", "0", "1.0", "0.0")  # SQLite makes numbers of truth values
+
+
+def one_of(words: Collection[str]) -> str:
+    return f"({'|'.join(map(re.escape, words))})"
+
+
+def some_of(pattern: str) -> str:
+    return f"{pattern}(;{pattern})*"
+
+
+# What a text is if the column is ours; a text column without a pattern is free text.
+PATTERNS = {
+    "verdict": one_of(list(Verdict)),
+    "status": one_of(list(Status)),
+    "action": one_of(ACTIONS),
+    "details": WORD,
+    "reasons": some_of(WORD),
+    "validation_type": one_of(list(ValidationType)),
+    "error": WORD,
+    "checks": some_of(rf"{WORD}=(true|false)"),
+    "mx_records": some_of(r"[^\s@;]+"),
+    "smtp_host": r"[^\s@;]+",
+    "source": r"local|remote|journal",
+    "change": some_of(one_of([each.name for each in REPAIRS])),
+    **dict.fromkeys(("suggestion", "normalized", "clean"), r".+@.+"),
+}
+TELLING = ("verdict", "status", "action", "details", "reasons", "validation_type", "checks", "source", "change")
+
+
+def check_overwritten(
+    data: Any,
+    column: Hashable,
+    prefix: str | None,
+    columns: Sequence[Column],
+    noted: Collection[str],
+    *,
+    overwrite: bool,
+) -> None:
+    """Raise a `SettingsError` if one of the columns is in the frame and not ours; `noted` are labels in its notes."""
+    labels = data.labels()
+    there = {column_label: c for c in columns if (column_label := label_of(column, prefix, c.name)) in labels}
+    for label, each in there.items():
+        check_column(label, labels)
+        if not overwrite:
+            raise SettingsError(
+                f"the frame already has a column {label!r}, and overwrite=False: give another prefix, or drop it"
+            )
+        if found := foreign_value(data.cells(label), each):
+            raise SettingsError(refusal(label, f"it holds {found}, which mailverdict never writes there"))
+    mine = complete_sets(labels, column, prefix)
+    doubtful = {label: c for label, c in there.items() if label not in mine and str(label) not in noted}
+    if not doubtful:
+        return
+    has_company = is_result(data, column, prefix, labels)
+    for label, each in doubtful.items():
+        if has_values(data.cells(label)) and not (has_company and is_telling(each)):
+            raise SettingsError(refusal(label, "neither a note nor the columns beside it show that it did"))
+
+
+def refusal(label: Any, why: str) -> str:
+    return (
+        f"the frame already has a column {label!r} that mailverdict did not write; give another prefix, or drop it "
+        f"({why})"
+    )
+
+
+def earlier_columns(data: Any, column: Hashable, prefix: str | None, noted: Collection[str]) -> set[str]:
+    """The names of result columns of an earlier `verify` that are in the frame."""
+    labels = data.labels()
+    mine = complete_sets(labels, column, prefix)
+    there = {c.name: (label_of(column, prefix, c.name), c) for c in COLUMNS}
+    return {
+        name
+        for name, (label, each) in there.items()
+        if label in labels and (label in mine or str(label) in noted) and not foreign_value(data.cells(label), each)
+    }
+
+
+def complete_sets(labels: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
+    """Labels of complete sets of result columns."""
+    there = set(labels)
+    sets = ({label_of(column, prefix, name) for name in each} for each in NAME_SETS)
+    return set().union(*(each for each in sets if each <= there))
+
+
+def is_telling(column: Column) -> bool:
+    """Whether its content shows what it is, beside another such column."""
+    return column.name in TELLING or column.kind in ("bool", "moment")
+
+
+def is_result(data: Any, column: Hashable, prefix: str | None, labels: Sequence[Any]) -> bool:
+    """Whether two columns, or one of categories, have words that only our columns have under these names."""
+    telling = 0
+    for each in (*COLUMNS, *CLEAN_COLUMNS, *ACTION_COLUMNS):
+        label = label_of(column, prefix, each.name)
+        if each.name not in TELLING or label not in labels:
+            continue
+        cells = data.cells(label)
+        if has_values(cells) and not foreign_value(cells, each):
+            telling += 2 if each.kind in CATEGORIES and is_categorical(cells) else 1
+    return telling >= 2
+
+
+def is_categorical(cells: Any) -> bool:
+    if isinstance(cells, pd.Series):
+        return isinstance(cells.dtype, pd.CategoricalDtype)
+    return isinstance(cells, pa.Array | pa.ChunkedArray) and pa.types.is_dictionary(cells.type)
+
+
+def has_values(cells: Any) -> bool:
+    return any(value != "" for value in distinct(cells))
+
+
+def distinct(cells: Any) -> list[Any]:
+    """The distinct values that are not missing."""
+    values = to_series(cells).dropna()
+    try:
+        return list(values.unique())
+    except TypeError:  # lists and other cells that have no hash
+        return list(values)
+
+
+def foreign_value(cells: Any, column: Column) -> str | None:
+    """The first value that is never in this column, as text for a message; None if there is none."""
+    if column.kind == "row":
+        return None  # labels of the index, of any type
+    values = [value for value in distinct(cells) if value != ""]
+    is_ours = CHECKS.get(column.kind)
+    if is_ours is not None:
+        foreign = [value for value in values if not is_ours(value)]
+    else:
+        foreign = [value for value in values if not isinstance(value, str)]
+        if not foreign and column.name in PATTERNS:
+            texts = pa.array(values, pa.string())
+            is_foreign = pc.invert(pc.match_substring_regex(texts, f"(?s)^(?:{PATTERNS[column.name]})$"))
+            foreign = texts.filter(is_foreign).to_pylist()
+    return f"{plain(foreign[0])!r:.80}" if foreign else None
+
+
+def plain(value: Any) -> Any:
+    """A NumPy number as that of Python, which is shorter in a message."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+CHECKS: Mapping[str, Callable[[Any], bool]] = {
+    "bool": lambda value: str(value).lower() in TRUTH,
+    "count": lambda value: re.fullmatch(r"\d+(\.0)?", str(value)) is not None,
+    "moment": lambda value: hasattr(value, "year") or re.fullmatch(MOMENT, str(value)) is not None,
+}

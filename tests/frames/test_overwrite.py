@@ -1,0 +1,228 @@
+"""Verifying a frame again: our columns are replaced whatever file they went through, the caller's own never."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mailverdict as mv
+from mailverdict.errors import ColumnError, SettingsError
+
+CELLS = ["ada@example.org", "info@gmial.com", "nobody", None, "x@mailinator.com"]
+VERDICTS = ["valid", "valid", "invalid", None, "valid"]
+
+
+def verify(data, **options):
+    return mv.verify(data, "email", **{"validation_type": "regex", **options})
+
+
+def contacts(kind=pd.DataFrame):
+    return kind({"id": [1, 2, 3, 4, 5], "email": CELLS})
+
+
+def texts(out, name):
+    """A column of any kind of frame as a list with None."""
+    values = out[name]
+    if isinstance(values, pd.Series):
+        return [None if pd.isna(v) else v for v in values]
+    return values.to_pylist() if isinstance(values, pa.ChunkedArray) else values.to_list()
+
+
+def csv_by_pandas(out):
+    return pd.read_csv(io.StringIO(out.to_csv(index=False)))
+
+
+def csv_as_text(out):
+    return pd.read_csv(io.StringIO(out.to_csv(index=False)), dtype=str, keep_default_na=False)
+
+
+def csv_by_polars(out):
+    return pl.read_csv(io.BytesIO(out.to_csv(index=False).encode()))
+
+
+def parquet_by_arrow(out):
+    buffer = io.BytesIO()
+    out.to_parquet(buffer)
+    return pq.read_table(buffer).replace_schema_metadata(None)
+
+
+def parquet_by_polars(out):
+    buffer = io.BytesIO()
+    out.to_parquet(buffer)
+    return pl.read_parquet(buffer.getvalue())
+
+
+def parquet_from_polars(out):
+    buffer = io.BytesIO()
+    pl.from_pandas(out).write_parquet(buffer)
+    return pd.read_parquet(buffer)
+
+
+def json_lines(out):
+    return pd.read_json(io.StringIO(out.to_json(orient="records", lines=True, date_format="iso")), lines=True)
+
+
+def workbook(out):
+    buffer = io.BytesIO()
+    naive = {n: out[n].dt.tz_localize(None) for n in out if isinstance(out[n].dtype, pd.DatetimeTZDtype)}
+    out.assign(**naive).to_excel(buffer, index=False, engine="xlsxwriter")
+    return pd.read_excel(buffer, engine="calamine")
+
+
+def sqlite(out):
+    with sqlite3.connect(":memory:") as db:
+        out.to_sql("contacts", db, index=False)
+        return pd.read_sql("SELECT * FROM contacts", db)
+
+
+ROUTES = [
+    csv_by_pandas,
+    csv_as_text,
+    csv_by_polars,
+    parquet_by_arrow,
+    parquet_by_polars,
+    parquet_from_polars,
+    json_lines,
+    workbook,
+    sqlite,
+]
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.__name__)
+class TestRoutes:
+    @pytest.mark.parametrize(
+        "options",
+        [{}, {"columns": "all"}, {"clean": True}, {"columns": ["verdict", "status", "role", "checked_at", "source"]}],
+        ids=str,
+    )
+    def test_the_columns_are_replaced(self, route, options):
+        first = verify(contacts(), **options)
+        again = verify(route(first), **options)
+        names = list(again.column_names if isinstance(again, pa.Table) else again.columns)
+        assert names == list(first.columns)
+        assert texts(again, "email_verdict") == VERDICTS
+        assert texts(again, "email_role") == texts(first, "email_role")
+
+    def test_columns_that_are_not_asked_for_do_not_keep_old_results(self, route):
+        old = route(verify(contacts().assign(email="gone@"), columns="all"))
+        new = verify(pd.DataFrame({"email": CELLS}), columns="all")
+        if isinstance(old, pa.Table):
+            changed = old.set_column(1, "email", pa.array(CELLS))
+        else:
+            cells = pd.Series(CELLS) if isinstance(old, pd.DataFrame) else pl.Series("email", CELLS)
+            changed = old.assign(email=cells) if isinstance(old, pd.DataFrame) else old.with_columns(cells)
+        again = verify(changed)
+        assert texts(again, "email_error") == texts(new, "email_error")
+        assert texts(again, "email_normalized") == texts(new, "email_normalized")
+
+    @pytest.mark.parametrize("name", ["email_error_message", "email_suggestion"])
+    def test_a_text_that_could_be_the_callers_is_refused_without_the_whole_set(self, route, name):
+        some = verify(contacts(), columns=["verdict", "status", name.removeprefix("email_")])
+        some.attrs = {}
+        with pytest.raises(SettingsError, match=f"'{name}' that mailverdict did not write; give another prefix"):
+            verify(route(some))
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+@pytest.mark.parametrize(
+    ("name", "values", "found"),
+    [
+        ("verdict", ["good", "bad", None, None, None], "'good'"),
+        ("verdict", [0.5, 0.7, None, None, None], "0.5"),
+        ("status", ["active", None, None, None, None], "'active'"),
+        ("details", ["called on Monday", None, None, None, None], "'called on Monday'"),
+        ("role", ["manager", None, None, None, None], "'manager'"),
+        ("free", [3, 4, None, None, None], "3"),
+        ("error_message", [1, 2, 3, 4, 5], "1"),
+        ("suggestion", ["call first", None, None, None, None], "'call first'"),
+        ("checked_at", ["Monday", None, None, None, None], "'Monday'"),
+        ("source", ["newsletter", "local", None, None, None], "'newsletter'"),
+        ("normalized", [b"x", None, None, None, None], "b'x'"),
+    ],
+)
+def test_other_content_is_an_error_also_among_our_columns(kind, name, values, found):
+    ours = verify(contacts(), columns="all").drop(columns=f"email_{name}")
+    columns = {n: texts(ours, n) for n in ours}
+    frame = kind({**columns, f"email_{name}": values})
+    told = rf"'email_{name}' that mailverdict did not write; .*\(it holds {found}"
+    with pytest.raises(SettingsError, match=told):
+        verify(frame, columns="all")
+    assert texts(verify(frame, prefix="new_"), "new_verdict") == VERDICTS
+
+
+def test_other_content_in_a_column_that_was_noted_is_an_error():
+    out = verify(contacts())
+    out["email_verdict"] = "reviewed by hand"
+    with pytest.raises(SettingsError, match="it holds 'reviewed by hand'"):
+        verify(out)
+
+
+def test_a_column_of_the_same_name_that_is_not_asked_for_stays():
+    own = contacts().assign(email_source="newsletter", email_normalized=CELLS)
+    again = verify(verify(own))
+    assert again["email_source"].eq("newsletter").all()
+    assert texts(again, "email_normalized") == CELLS
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("verdict", ["valid"] * 5), ("role", [True] * 5), ("suggestion", ["a@b.org"] * 5), ("status", ["done"] * 5)],
+)
+def test_a_lone_column_of_text_or_flags_is_not_replaced(name, values):
+    with pytest.raises(SettingsError, match="neither a note nor the columns beside it show that it did"):
+        verify(contacts().assign(**{f"email_{name}": values}))
+
+
+def test_a_lone_verdict_of_categories_is_ours():
+    out = verify(contacts(), columns=["verdict"])
+    out.attrs = {}
+    assert texts(verify(out, columns=["verdict"]), "email_verdict") == VERDICTS
+
+
+@pytest.mark.parametrize("values", [[None] * 5, [np.nan] * 5, [""] * 5])
+def test_an_empty_column_loses_nothing(values):
+    assert texts(verify(contacts().assign(email_verdict=values)), "email_verdict") == VERDICTS
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+def test_without_overwrite_any_column_of_these_names_is_an_error(kind):
+    out = verify(contacts(kind))
+    with pytest.raises(SettingsError, match="'email_verdict', and overwrite=False: give another prefix"):
+        verify(out, overwrite=False)
+    both = verify(out, overwrite=False, prefix="second_")
+    assert texts(both, "second_verdict") == texts(both, "email_verdict") == VERDICTS
+    with pytest.raises(SettingsError, match="overwrite='no': give True or False"):
+        verify(out, overwrite="no")
+
+
+def test_a_name_that_occurs_twice_is_an_error():
+    out = verify(contacts())
+    twice = pd.concat([out, out[["email_verdict"]]], axis=1)
+    with pytest.raises(ColumnError, match="'email_verdict' occurs 2 times"):
+        verify(twice)
+
+
+def test_several_columns_each_keep_their_own_earlier_ones():
+    frame = pd.DataFrame({"home": CELLS, "work": CELLS[::-1]})
+    first = mv.verify(frame, "home", validation_type="regex", columns="all")
+    again = mv.verify(first, ["home", "work"], validation_type="regex")
+    assert texts(again, "home_error") == texts(first, "home_error")
+    assert "work_error" not in again
+    assert texts(again, "work_verdict") == VERDICTS[::-1]
+
+
+def test_the_other_functions_refuse_what_they_never_write():
+    with pytest.raises(SettingsError, match="'email_change' that mailverdict did not write"):
+        mv.clean(contacts().assign(email_change="moved house"), "email")
+    with pytest.raises(SettingsError, match="'email_action' that mailverdict did not write"):
+        mv.decide(verify(contacts()).assign(email_action="phone"), "email")
+    for function in (mv.clean, mv.duplicates):
+        once = csv_by_pandas(function(contacts(), "email"))
+        assert list(function(once, "email").columns) == list(once.columns)
