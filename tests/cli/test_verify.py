@@ -178,7 +178,7 @@ class TestVerify:
         assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", columns)[0] == 0
         written = [name.removeprefix("email_") for name in rows_of(out)[0] if name.startswith("email_")]
         if columns == "all":
-            assert len(written) == 22
+            assert len(written) == 23
         elif columns.startswith("core"):
             assert written == [*ADDED[:-2], "normalized", "clean", "change"]
         else:

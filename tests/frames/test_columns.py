@@ -32,6 +32,7 @@ PROMISED = {
     "checked_at": pd.DatetimeTZDtype("us", "UTC"),
     "source": "string",
     "normalized": "string",
+    "version": "string",
 }
 CELLS = ["ada@example.org", "info@gmail.com", "x@mailinator.com", "nobody", None, 5]
 

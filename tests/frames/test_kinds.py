@@ -89,7 +89,13 @@ def test_the_callers_attrs_stay_and_the_note_is_json():
     out = verify(frame_of(), "email")
     assert out.attrs["owner"] == ["crm", {"since": 2019}]
     note = json.loads(json.dumps(out.attrs["mailverdict"]))["email"]
-    assert note == {"validation_type": "regex", "source": "local", "columns": [f"email_{name}" for name in CORE_NAMES]}
+    assert note == {
+        "validation_type": "regex",
+        "source": "local",
+        "version": mv.__version__,
+        "lists": mv.LocalBackend().lists_version(),
+        "columns": [f"email_{name}" for name in CORE_NAMES],
+    }
 
 
 def test_attrs_that_cannot_be_compared_are_carried_along():

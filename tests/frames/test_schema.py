@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -12,6 +14,7 @@ from typer.testing import CliRunner
 import mailverdict as mv
 from mailverdict.cli import app
 from mailverdict.frames.columns import COLUMNS, SETS
+from mailverdict.sandbox import World
 
 ROWS = {
     "full": ["ada@example.org", "info@gmial.com", "nobody", None],
@@ -124,6 +127,69 @@ def test_a_parquet_file_from_a_csv_has_no_marks_of_its_reading(tmp_path):
     arguments = ["verify", str(tmp_path / "in.csv"), "-t", "regex", "-o", str(tmp_path / "out.parquet")]
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert pq.read_schema(tmp_path / "out.parquet").field("email").metadata is None
+
+
+class TestVersions:
+    lists = mv.LocalBackend().lists_version()
+
+    def test_of_rows_judged_here(self):
+        out = mv.verify([*ROWS["full"], 5], validation_type="regex", columns=["version"])
+        full = f"mailverdict {mv.__version__}, {self.lists}"
+        assert out["version"].tolist()[:3] == [full, full, full]
+        assert pd.isna(out["version"][3])
+        assert out["version"][4].startswith(f"mailverdict {mv.__version__}")
+
+    def test_of_rows_from_the_journal_the_release_is_not_known(self, tmp_path):
+        options = {"validation_type": "mx", "journal": tmp_path / "j.db", "columns": ["source", "version"]}
+        with World() as world:
+            first = mv.verify(["ada@plain.example"], backend=world.backend, **options)
+            again = mv.verify(["ada@plain.example"], backend=world.backend, **options)
+            lists = world.backend.lists_version()
+        assert first["version"].tolist() == [f"mailverdict {mv.__version__}, {lists}"]
+        assert again.iloc[0].tolist() == ["journal", lists]
+
+    def test_of_rows_from_a_service_are_never_those_of_this_machine(self, tmp_path):
+        with World() as world:
+            out = mv.verify(["ada@plain.example"], backend=world.url, journal=None, columns=["source", "version"])
+            note = out.attrs["mailverdict"][""]
+        assert out["source"].tolist() == ["remote"]
+        assert "mailverdict" not in out["version"].fillna("")[0]
+        assert note["lists"] is None
+
+    @pytest.mark.parametrize("kind", ["pandas", "arrow"])
+    def test_in_a_parquet_file(self, tmp_path, kind):
+        out = mv.verify(to_kind(contacts("full"), kind), "email", validation_type="regex")
+        path = tmp_path / "out.parquet"
+        out.to_parquet(path) if kind == "pandas" else pq.write_table(out, path)
+        back = pd.read_parquet(path) if kind == "pandas" else pq.read_table(path)
+        attrs = back.attrs if kind == "pandas" else {"mailverdict": json.loads(back.schema.metadata[b"mailverdict"])}
+        note = attrs["mailverdict"]["email"]
+        assert (note["version"], note["lists"]) == (mv.__version__, self.lists)
+        again = mv.verify(back, "email", validation_type="regex", columns=["verdict"])
+        assert again.equals(back)
+
+    def test_in_a_parquet_file_of_the_command_line(self, tmp_path):
+        contacts("full").to_pandas().assign(k=1).to_parquet(tmp_path / "in.parquet")
+        arguments = ["verify", str(tmp_path / "in.parquet"), "-c", "email", "-t", "regex"]
+        assert CliRunner().invoke(app, [*arguments, "-o", str(tmp_path / "out.parquet")]).exit_code == 0
+        metadata = pq.read_schema(tmp_path / "out.parquet").metadata
+        assert json.loads(metadata[b"mailverdict"])["email"]["version"] == mv.__version__
+
+    def test_pandas_reads_the_note_of_the_last_call_from_a_file_that_pandas_wrote_first(self, tmp_path):
+        contacts("full").to_pandas().assign(k=1).to_parquet(tmp_path / "in.parquet")
+        out = mv.verify(pd.read_parquet(tmp_path / "in.parquet"), "email", validation_type="regex")
+        out.attrs["mailverdict"]["email"]["version"] = "0.0.1"
+        out.to_parquet(tmp_path / "old.parquet")
+        again = mv.verify(pq.read_table(tmp_path / "old.parquet"), "email", validation_type="regex")
+        pq.write_table(again, tmp_path / "new.parquet")
+        assert pd.read_parquet(tmp_path / "new.parquet").attrs["mailverdict"]["email"]["version"] == mv.__version__
+
+    @pytest.mark.parametrize("text", [b"\xff", b"[1]", b"{", b'{"email": 1}', b'{"email": {"columns": []}}'])
+    def test_metadata_of_somebody_else_is_not_a_note(self, text):
+        table = contacts("full").replace_schema_metadata({b"mailverdict": text, b"owner": b"crm"})
+        out = mv.verify(table, "email", validation_type="regex")
+        assert out.schema.metadata[b"owner"] == b"crm"
+        assert json.loads(out.schema.metadata[b"mailverdict"])["email"]["version"] == mv.__version__
 
 
 def test_pandas_gets_its_dtypes_back_from_its_own_parquet(tmp_path):

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, SettingsError
+from ..model.table import SOURCE_LOCAL
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "choose_columns",
     "label_of",
     "listed",
+    "package_version",
     "result_labels",
     "to_arrow",
     "to_boolean",
@@ -131,6 +133,24 @@ def smtp_host(metadata: str) -> str | None:
     return host if isinstance(host, str) else None
 
 
+def versions(metadata: pa.ChunkedArray, source: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The release of this package where it judged the row in this run, and the lists where they are known."""
+    package = map_distinct(lambda word: f"mailverdict {package_version()}" if word == SOURCE_LOCAL else None)(source)
+    lists = map_distinct(lists_version)(metadata)
+    return pc.coalesce(pc.binary_join_element_wise(package, lists, ", "), package, lists)
+
+
+def lists_version(metadata: str) -> str | None:
+    lists = json.loads(metadata).get("lists")
+    return lists if isinstance(lists, str) else None
+
+
+def package_version() -> str:
+    from .. import __version__  # noqa: PLC0415 - the package is loaded by then
+
+    return __version__
+
+
 @dataclass(frozen=True)
 class Column:
     """One output column."""
@@ -187,6 +207,15 @@ COLUMNS: tuple[Column, ...] = (
     Column("checked_at", "moment", "checked_at", False, "when, UTC"),
     Column("source", "text", "source", False, "local, remote or journal"),
     Column("normalized", "text", "normalized", False, "normal form: NFC, domain in lower case; NA when malformed"),
+    Column(
+        "version",
+        "text",
+        "metadata",
+        False,
+        "release of mailverdict, unless a service or the journal answered; and of the lists, where known",
+        versions,
+        "source",
+    ),
 )
 CLEAN_COLUMNS: tuple[Column, ...] = (
     Column("clean", "text", "clean", False, "the cleaned address; NA where there is none"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import itertools
+import json
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -43,6 +44,7 @@ __all__ = [
 
 Positions = npt.NDArray[np.int64]
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
+NOTES_KEY, PANDAS_ATTRS = b"mailverdict", b"PANDAS_ATTRS"  # keys in the metadata of an Arrow schema
 
 
 class ArrowStream(Protocol):
@@ -245,7 +247,7 @@ class ArrowColumn(ColumnAlone):
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table of result columns."""
-        return arrow_results(table, names, columns)
+        return annotate(arrow_results(table, names, columns), "", names, note)
 
 
 class PolarsColumn(ColumnAlone):
@@ -282,19 +284,20 @@ class ArrowFrame:
         return self.frame[label]
 
     def notes(self) -> dict[str, Any]:
-        """A table has no place for notes."""
-        return {}
+        """What is in the metadata of the schema."""
+        notes: dict[str, Any] = notes_of(self.frame.schema).get(self.column, {})
+        return notes
 
     def noted(self) -> set[str]:
-        """There are none."""
-        return set()
+        """Labels of result columns that earlier calls noted, for any column."""
+        return {name for note in notes_of(self.frame.schema).values() for name in note.get("columns", ())}
 
     def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
         """Result columns of an earlier call may be overwritten."""
         return result_names(self, prefix, columns, overwrite=overwrite)
 
     def earlier(self, prefix: str | None) -> set[str]:
-        """Those that are a complete set."""
+        """Those that are noted, or a complete set."""
         return earlier_names(self, prefix)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
@@ -303,7 +306,7 @@ class ArrowFrame:
         for name, values in zip(names, arrow_results(table, names, columns).columns, strict=True):
             at = out.schema.get_field_index(name)
             out = out.append_column(name, values) if at < 0 else out.set_column(at, name, values)
-        return out
+        return annotate(out, self.column, names, note)
 
     def take(self, rows: Positions) -> pa.Table:
         """The rows."""
@@ -498,6 +501,31 @@ def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:
     """What earlier calls noted in a frame's `attrs`, by column."""
     notes = attrs.get(ATTRS_KEY)
     return {k: v for k, v in notes.items() if isinstance(v, dict)} if isinstance(notes, dict) else {}
+
+
+def notes_of(schema: pa.Schema) -> dict[str, Any]:
+    """What earlier calls noted in the metadata of an Arrow schema, or in `attrs` that pandas wrote to Parquet."""
+    metadata = schema.metadata or {}
+    return read_notes({ATTRS_KEY: read_json(metadata.get(NOTES_KEY))} | read_json(metadata.get(PANDAS_ATTRS)))
+
+
+def annotate(table: pa.Table, column: str, names: Sequence[Any], note: dict[str, Any]) -> pa.Table:
+    """The table with a note of the result columns in its metadata, which a Parquet or Feather file keeps."""
+    metadata = dict(table.schema.metadata or {})
+    attrs = with_note({ATTRS_KEY: notes_of(table.schema)}, column, names, note)
+    metadata[NOTES_KEY] = json.dumps(attrs[ATTRS_KEY]).encode()
+    if PANDAS_ATTRS in metadata:  # pandas restores `attrs` from here
+        metadata[PANDAS_ATTRS] = json.dumps({**read_json(metadata[PANDAS_ATTRS]), **attrs}).encode()
+    return table.replace_schema_metadata(metadata)
+
+
+def read_json(text: bytes | None) -> dict[str, Any]:
+    """A JSON object in the metadata of a schema; empty if it is not one."""
+    try:
+        found = json.loads(text or b"{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def with_note(attrs: Mapping[Any, Any], column: Hashable, names: Sequence[Any], note: dict[str, Any]) -> dict[Any, Any]:

@@ -45,6 +45,7 @@ NAME_SETS = (
     CORE_NAMES,
     tuple(name for name in CORE_NAMES if name != "error_message"),  # the core of older files
     tuple(c.name for c in COLUMNS),
+    tuple(c.name for c in COLUMNS if c.name != "version"),
 )
 WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
 MOMENT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from ..backend import Backend
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..errors import ColumnError, SettingsError
-from ..local.backend import CheckRecord
+from ..local.backend import CheckRecord, LocalBackend
 from ..local.batch import foreign_rows
 from ..loop import run_sync
 from ..model.verification import Verification
@@ -34,7 +34,7 @@ from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
 from ..runs.single import check_address, open_backend
 from .clean import count_repairable, repair_column, row_index
-from .columns import REPAIR_COLUMNS, Column, choose_columns
+from .columns import REPAIR_COLUMNS, Column, choose_columns, package_version
 from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
 from .repair import MAX_CELL
@@ -118,12 +118,18 @@ class ResultBuilder:
     validation_type: ValidationType
     source: str
     repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
+    lists: str | None = None  # the version of the lists of this machine, if its backend was used
 
     def __call__(self, unique: pa.Table) -> Any:
         """Make the caller's kind of result."""
         fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
-        note = {"validation_type": str(self.validation_type), "source": self.source}
+        note = {
+            "validation_type": str(self.validation_type),
+            "source": self.source,
+            "version": package_version(),
+            "lists": self.lists,
+        }
         if self.repaired is None:
             return self.data.attach(rows, self.names, self.columns, note)
         return self.data.attach(self.with_repairs(rows), self.names, shown_columns(self.columns, clean=True), note)
@@ -283,6 +289,7 @@ def prepare(
             validation_type=options.validation_type,
             source=options.backend.source,
             repaired=read.repaired_in(part),
+            lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
         )
         for kind, own_names, own_columns, cells, part in zip(
             kinds, names, columns, read.cells, read.slices(), strict=True

@@ -168,6 +168,10 @@ class LocalBackend:
         """The type, and a digest of the settings that can change an answer."""
         return f"{self.source}:{validation_type}{self.settings_digest()}"
 
+    def lists_version(self) -> str:
+        """Names the lists that decide the flags."""
+        return self._lists.current().version
+
     def settings_digest(self) -> str:
         """Empty for the defaults."""
         default = LocalSettings()
