@@ -172,6 +172,18 @@ class TestVerify:
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
         assert [each.name for each in contacts.parent.iterdir()] == ["contacts.csv"]
 
+    @pytest.mark.parametrize("columns", ["core", "all", "verdict,status,role"])
+    def test_again_over_its_own_output_replaces_the_columns(self, run, tmp_path, columns):
+        first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+        (tmp_path / "in.csv").write_text("id,email\n1,nobody\n2,ada@example.org\n3,\n")
+        common = ("-c", "email", "-t", "regex", "-q", "--columns", columns)
+        assert run("verify", tmp_path / "in.csv", *common, "-o", first)[0] == 0
+        first.write_text(first.read_text().replace("1,nobody", "1,bo@example.org"))
+        assert run("verify", first, *common, "-o", second) == (0, "", "")
+        rows = rows_of(second)
+        assert list(rows[0]) == list(rows_of(first)[0])
+        assert [row["email_verdict"] for row in rows] == ["valid", "valid", ""]
+
     @pytest.mark.parametrize("columns", ["verdict", "verdict, status", "all", "core,normalized"])
     def test_only_the_columns_asked_for_are_written(self, run, contacts, tmp_path, columns):
         out = tmp_path / "o.csv"
@@ -341,6 +353,15 @@ class TestService:
         )
         assert sorted(row["email_status"] for row in rows_of(out)) == ["done"] * 3 + ["pending"] * 3
 
+    def test_without_a_journal_no_later_run_continues(self, run, world, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(9)))
+        status, _, said = run("verify", path, "-o", out, "--backend", world.url, "--journal", "none")
+        assert status == 3
+        assert said.splitlines()[-1].endswith(
+            "the next run begins at the first row, unless --journal keeps the answers"
+        )
+
     def test_a_service_that_is_not_there_is_status_4_and_no_file(self, run, contacts, tmp_path):
         out = tmp_path / "out.csv"
         contacts.write_text("email\nada@example.org\n")
@@ -366,7 +387,7 @@ class TestService:
         assert [row["email_status"] for row in rows] == ["done"] * 3 + ["pending"] * 3
         assert said.splitlines()[-3:] == [
             f"the run failed: {out} is not changed; what is settled is in {tmp_path / 'out.partial.csv'}",
-            "3 rows are pending; run the command again to continue",
+            "3 rows are pending; the next run begins at the first row, unless --journal keeps the answers",
             "mailverdict: the service is down",
         ]
         assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.partial.csv"]
@@ -408,7 +429,7 @@ class TestInterruption:
         pending = states.count("pending")
         assert (
             said.splitlines()[-1]
-            == f"mailverdict: interrupted: {pending:,} rows are pending; run the command again to continue"
+            == f"mailverdict: interrupted: {pending:,} rows are pending; the next run begins at the first row"
         )
         assert sorted(each.name for each in tmp_path.iterdir()) == ["big.csv", "out.csv"]
 

@@ -212,7 +212,18 @@ class TestLimits:
         assert done.newly_verified == min(limit, 5)
         assert done.progress.state == ("done" if limit >= 5 else "stopped")
         if limit < 5:
-            assert done.progress.message == f"{5 - limit} left; call again to go on"
+            ways = {
+                True: "the next call begins again, since this type keeps no journal",
+                False: "give journal=, since without a journal the next call begins again",
+            }
+            assert done.progress.message == f"{5 - limit} left; {ways[free]}"
+
+    def test_with_a_journal_another_call_goes_on(self):
+        done = execute(ScriptedBackend(), limit=2, journal=Notes())
+        assert done.progress.message == "3 left; call again to go on"
+
+    def test_offline_without_a_journal_says_so(self):
+        assert execute(ScriptedBackend(), offline=True).progress.message == "5 left: offline, and without a journal"
 
     def test_what_the_journal_knows_does_not_count(self):
         backend = ScriptedBackend()
@@ -233,6 +244,12 @@ class TestQuota:
     def test_stop_leaves_the_rest_pending(self):
         done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:2])), self.SHORT]))
         assert (done.error, done.progress.state) == (None, "stopped")
+        assert done.progress.message == (
+            "3 left: the daily quota is used up; give journal=, since without a journal the next call begins again"
+        )
+
+    def test_with_a_journal_a_later_call_goes_on(self):
+        done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:2])), self.SHORT]), journal=Notes())
         assert done.progress.message == "3 left: the daily quota is used up; call again later to go on"
 
     def test_raise_reports_the_numbers(self):

@@ -91,6 +91,9 @@ def test_the_hint_counts_temporary_answers_and_names_the_time_to_call_again() ->
     assert retry_hint(table) == (
         "some answers are temporary (2 rate_limited, 1 greylisted); call again in 5 minutes or later to ask for those again"
     )
+    assert retry_hint(table, has_journal=False) == (
+        f"{retry_hint(table)}; without a journal all others are asked for, too"
+    )
 
 
 def test_there_is_no_hint_without_temporary_answers() -> None:

@@ -140,10 +140,17 @@ class FileOutcome:
             else:
                 log.write(f"{title}\n{render_counts(counts, self.validation_type)}")
 
+    def how_to_go_on(self) -> str:
+        """Only a journal keeps the answers for a later run."""
+        if self.stream.is_resumable:
+            return "run the command again to continue"
+        again = "the next run begins at the first row"
+        return again if self.validation_type == ValidationType.REGEX else f"{again}, unless --journal keeps the answers"
+
     def exit_early(self) -> None:
         """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""
         stream = self.stream
-        hint = f"{self.counts.buckets[str(Status.PENDING)]:,} rows are pending; run the command again to continue"
+        hint = f"{self.counts.buckets[str(Status.PENDING)]:,} rows are pending; {self.how_to_go_on()}"
         if stream.stopper.is_requested:
             exit_with_error(f"interrupted: {hint}", self.exit_status())
         if stream.failure is not None:

@@ -20,7 +20,7 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import choose_columns, label_of
+from ..frames.columns import RESULT_NAMES, choose_columns, label_of
 from ..frames.duplicates import SuppressionList
 from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, explain_guess, open_table
 from ..frames.files.restore import restore_frame
@@ -474,9 +474,13 @@ class TableOutput:
         self.written = path
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded."""
+        """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded.
+
+        Those are also columns with the name of a result column: their content decides whether they are replaced.
+        """
         if self.path is None or (self.source.format.header and self.is_copied(self.path)):
-            return self.source.pieces(needed, with_lines=self.path is not None)
+            named = (name for name in self.source.columns if name.endswith(RESULT_NAMES))
+            return self.source.pieces([*needed, *named], with_lines=self.path is not None)
         return self.source.pieces()
 
     def is_copied(self, path: str) -> bool:

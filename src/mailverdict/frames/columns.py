@@ -35,6 +35,7 @@ __all__ = [
     "PANDAS_TYPES",
     "PART_COLUMNS",
     "REPAIR_COLUMNS",
+    "RESULT_NAMES",
     "STATUS_DTYPE",
     "SUPPRESS_COLUMNS",
     "VERDICT_DTYPE",
@@ -247,6 +248,13 @@ CONTRADICTION_COLUMNS: tuple[Column, ...] = (
     Column("outcome_at", "moment", "outcome_at", False, "when, UTC"),
     Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
     Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
+)
+RESULT_NAMES = tuple(
+    column.name
+    for column in (
+        *(*COLUMNS, *CLEAN_COLUMNS, *DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS),
+        *(*ACTION_COLUMNS, *PART_COLUMNS, *CONTRADICTION_COLUMNS),
+    )
 )
 BY_NAME = {column.name: column for column in COLUMNS}
 SETS = {"core": tuple(c for c in COLUMNS if c.in_core), "all": COLUMNS}

@@ -26,6 +26,7 @@ from .columns import (
     COLUMNS,
     CONTRADICTION_COLUMNS,
     DUPLICATE_COLUMNS,
+    REPAIR_COLUMNS,
     Column,
     check_column,
     label_of,
@@ -39,6 +40,7 @@ CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 # Columns that are written together.
 NAME_SETS = (
     tuple(c.name for c in CLEAN_COLUMNS),
+    tuple(c.name for c in REPAIR_COLUMNS),
     tuple(c.name for c in DUPLICATE_COLUMNS),
     tuple(c.name for c in CONTRADICTION_COLUMNS),
     tuple(c.name for c in ACTION_COLUMNS),

@@ -323,8 +323,8 @@ class Execution:
             left = sum(len(each.emails) for each in self.short_of_quota)
             quota = self.progress.quota
             raise QuotaExceeded(
-                f"the daily quota ends before the column: {left:,} addresses are left; call again tomorrow to go on, "
-                "or use on_quota='stop' to get them as pending",
+                f"the daily quota ends before the column: {left:,} addresses are left; "
+                f"{self.how_to_go_on('tomorrow ')}, or use on_quota='stop' to get them as pending",
                 limit=quota.daily_limit if quota else None,
                 remaining=quota.remaining if quota else None,
                 requested=left,
@@ -334,7 +334,8 @@ class Execution:
         """How many answers are temporary, and when to call again; only `smtp` has such answers."""
         if self.settings.validation_type is not ValidationType.SMTP:
             return ""
-        return retry_hint(self.results.table(self.settings.validation_type, ["result", "reasons"]))
+        rows = self.results.table(self.settings.validation_type, ["result", "reasons"])
+        return retry_hint(rows, has_journal=self.journal is not None)
 
     def report_cause(self) -> None:
         """Warn if most addresses have no verdict for one technical cause."""
@@ -349,10 +350,18 @@ class Execution:
         """Why rows are left, as a message."""
         left = self.progress.total - self.progress.settled
         if self.short_of_quota:
-            return f"{left:,} left: the daily quota is used up; call again later to go on"
+            return f"{left:,} left: the daily quota is used up; {self.how_to_go_on('later ')}"
         if self.settings.offline:
-            return f"{left:,} left: offline, and not in the journal"
-        return f"{left:,} left; call again to go on"
+            return f"{left:,} left: offline, and {'not in the' if self.journal is not None else 'without a'} journal"
+        return f"{left:,} left; {self.how_to_go_on()}"
+
+    def how_to_go_on(self, when: str = "") -> str:
+        """Only a journal keeps what is settled for the next call."""
+        if self.journal is not None:
+            return f"call again {when}to go on"
+        if self.backend.is_free(self.settings.validation_type):
+            return "the next call begins again, since this type keeps no journal"
+        return "give journal=, since without a journal the next call begins again"
 
     def add_notice(self, message: str) -> None:
         """Keep a warning for the caller, once."""

@@ -78,7 +78,7 @@ def as_text(column: pa.ChunkedArray) -> pa.StringArray:
     return whole.cast(pa.string())
 
 
-def retry_hint(rows: pa.Table) -> str:
+def retry_hint(rows: pa.Table, *, has_journal: bool = True) -> str:
     """How many answers are temporary, and when to call again; empty if there are none."""
     is_unknown = pc.equal(as_text(rows["result"]), Verdict.UNKNOWN).fill_null(False)
     counts = Counter[str]()
@@ -89,7 +89,10 @@ def retry_hint(rows: pa.Table) -> str:
         return ""
     words = ", ".join(f"{count:,} {word}" for word, count in found.items())
     minutes = math.ceil(max(ASK_AGAIN[word] for word in found) / 60)
-    return f"some answers are temporary ({words}); call again in {minutes} minutes or later to ask for those again"
+    others = "" if has_journal else "; without a journal all others are asked for, too"
+    return (
+        f"some answers are temporary ({words}); call again in {minutes} minutes or later to ask for those again{others}"
+    )
 
 
 def hold_seconds(losses: int) -> float:

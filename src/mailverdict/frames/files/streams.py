@@ -104,6 +104,8 @@ class PieceStream:
         self.failure: BackendError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.causes: Counter[str] = Counter()  # why addresses have no verdict, over all pieces
+        self.has_temporary_journal = False
+        self.is_resumable = False  # a journal keeps the answers for a later run
         self.is_short_of_quota = False  # the daily quota left rows pending
         self.submitted = self.newly_verified = self.from_journal = 0  # addresses, over all pieces
         self.quota: Quota | None = None  # the last reading
@@ -148,6 +150,7 @@ class PieceStream:
             yield
             return
         with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
+            self.has_temporary_journal = True
             self.options = {**self.options, "journal": Path(folder, "journal.db")}
             yield
 
@@ -179,6 +182,7 @@ class PieceStream:
         if self.limit_left is not None and not has_ended:
             self.limit_left -= run._execution.newly_verified
         self.count_cost(run)
+        self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         if isinstance(run._finish, ResultBuilder):
             count, is_exact = run._finish.count_repairable(settled_table(run))
