@@ -165,7 +165,7 @@ def test_a_badge_has_word_and_shape_and_escapes_its_label():
 LITERAL = re.compile(
     r"(?<![&\w])#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})\b|\b(?:rgb|hsl|oklch|lab)a?\(|:\s*(?:white|black|gr[ae]y|red)\b"
 )
-PAGES = ("src/mailverdict/service/http/page.html", "docs/site.css")
+PAGES = ("src/mailverdict/service/http/page.html", "docs/site.css", "src/mailverdict/reports/page.css")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -176,6 +176,11 @@ def test_pages_have_no_colours_of_their_own(path):
     assert set(re.findall(r"var\((--mv-[a-z0-9-]+)", text)) <= set(
         re.findall(r"(--mv-[a-z0-9-]+):", theme.stylesheet())
     )
+
+
+@pytest.mark.parametrize("path", ["reports/page.py", "reports/page.js", "service/http/page.py"])
+def test_code_of_pages_has_no_colours_of_its_own(path):
+    assert LITERAL.findall((ROOT / "src/mailverdict" / path).read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"])

@@ -23,6 +23,7 @@ __all__ = [
     "Mark",
     "badge",
     "colour",
+    "scoped",
     "stylesheet",
     "symbol",
 ]
@@ -163,13 +164,17 @@ def stylesheet(scope: str = ":root") -> str:
         f"--mv-key-soft:var(--mv-{mark}-soft)}}\n"
         for name, mark in MARK_OF.items()
     )
-    shared = re.sub(r"\bS (?=[.:])", f"{scope} ", SHARED.strip())
     return (
         f"{scope}{{{sizes}{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{{scope}{{{dark}}}}}\n"
         f"@media screen{{{within(scope, LIGHT_PAGES)}{{{light}}}\n{within(scope, DARK_PAGES)}{{{dark}}}}}\n"
-        f"{keys}{shared}\n"
+        f"{keys}{scoped(SHARED, scope)}\n"
     )
+
+
+def scoped(css: str, scope: str) -> str:
+    """A style sheet in which the letter ``S`` stands for the scope, as in ``S .mv-badge{...}``."""
+    return re.sub(r"\bS(?=[ {])", scope, css.strip())
 
 
 def properties(*, is_dark: bool) -> str:

@@ -1,16 +1,18 @@
 """The report: right numbers, self-contained, nothing executes, a workbook without formulas."""
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import mailverdict as mv
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import Reason
 from mailverdict.reports.facts import RETRY_WHEN, gather_facts
+from mailverdict.reports.page import digest
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
@@ -52,15 +54,28 @@ class Outside(HTMLParser):
     def handle_starttag(self, tag, attrs):
         values = dict(attrs)
         self.found += [tag] if tag in ("script", "iframe", "object", "link", "img") else []
-        self.found += [f"{tag} {name}" for name in values if name.startswith("on") or name in ("src", "href")]
+        self.found += [f"{tag} {name}" for name in values if name.startswith("on") or name in ("src", "href", "style")]
 
 
-def test_the_page_fetches_and_executes_nothing(out):
-    page = mv.report(out, "email").to_html()
+def outside(page):
     seen = Outside()
     seen.feed(page)
-    assert seen.found == []
+    return seen.found
+
+
+def test_the_page_fetches_nothing_and_executes_its_own_script_alone(out):
+    page = mv.report(out, "email", name=HOSTILE).to_html()
+    assert outside(page) == ["script"]
     assert "http" not in re.sub(r'http-equiv="[^"]*"', "", page)
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert "unsafe" not in policy
+    for kind in ("style", "script"):
+        content = re.search(rf"<{kind}>(.*?)</{kind}>", page, re.DOTALL)[1]
+        assert f"{kind}-src '{digest(content)}'" in policy
+
+
+def test_inside_a_notebook_nothing_executes(out):
+    assert outside(mv.report(out, "email", name=HOSTILE)._repr_html_()) == []
 
 
 def test_its_numbers_are_those_of_summary_and_split(out):
@@ -97,10 +112,99 @@ def test_it_says_what_cleaning_would_save_and_counts_cleaned_addresses():
     cleaned = mv.verify(frame, "email", validation_type="regex", clean=True)
     facts = facts_of(cleaned, "balanced")
     assert (facts.cleanable, facts.several, facts.actions["send"]) == (0, 1, 3)
-    assert facts.cleaned == 2
+    assert facts.cleaning.rows == 2
     assert "2 cells were cleaned first" in mv.report(cleaned, "email").to_html()
     assert mv.summary(cleaned, "email").loc["valid", ["rows", "addresses"]].tolist() == [3, 2]
     assert mv.by_domain(cleaned, "email").loc["firm.example", "valid"] == 3
+
+
+def test_before_and_after_cleaning_counts_what_would_have_been_lost():
+    frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
+    facts = facts_of(mv.verify(frame, "email", validation_type="regex", clean=True), "balanced")
+    found = facts.cleaning
+    assert (found.rows, found.rescued, found.sendable) == (4, 2, 2)  # blanks and case are no faults
+    assert {name: count for name, _, count in found.repairs} == {
+        "unwrapped": 1,
+        "case": 1,
+        "blanks": 1,
+        "label": 1,
+    }
+    assert facts.actions["send"] == 5
+    unchanged = mv.verify(pd.DataFrame({"email": ["ada@firm.example"]}), "email", validation_type="regex", clean=True)
+    assert facts_of(unchanged, "balanced").cleaning is None
+
+
+def audit(cells, kind=None, **options):
+    made = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", **options)
+    return made if kind is None else kind(made)
+
+
+OLD, NEW = (
+    ["a@x.example", "b@x.example", "c@x.example", "c@x.example"],
+    ["a@x.example", "b@x.example", "d@x.example", "e"],
+)
+
+
+class TestTrend:
+    def older(self):
+        old = audit(OLD, columns="all")
+        old.loc[0, "email_verdict"] = "unknown"
+        old["email_checked_at"] = pd.Timestamp("2026-10-03 12:00", tz="UTC")
+        return old
+
+    def test_it_compares_rows_by_verdict_and_addresses_by_what_changed(self):
+        earlier = read_decided(self.older(), "email", None)
+        now = read_decided(audit(NEW), "email", None)
+        trend = gather_facts(now, find_policy("balanced"), datetime.now(UTC), earlier=earlier).trend
+        assert (trend.added, trend.removed, trend.changed) == (2, 1, 1)
+        assert trend.moves == [("unknown", "valid", 1)]
+        assert trend.buckets == mv.summary(self.older(), "email")["rows"].to_dict()
+        assert trend.mailable == 0.75
+        assert trend.checked == (date(2026, 10, 3), date(2026, 10, 3))
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+    def test_the_earlier_audit_may_be_a_file(self, tmp_path, ending):
+        old, path = self.older(), tmp_path / f"old.{ending}"
+        if ending == "xlsx":
+            old["email_checked_at"] = old["email_checked_at"].dt.tz_localize(None)
+        write = {"csv": old.to_csv, "parquet": old.to_parquet, "xlsx": old.to_excel}[ending]
+        write(path, index=False)
+        page = mv.report(audit(NEW), "email", earlier=path).to_html()
+        assert "2 addresses are new, 1 left the list, and 1 address has another verdict." in page
+        assert "That is as many as in the earlier audit of 2026-10-03 (75.0%)." in page
+
+    def test_it_may_be_another_kind_of_frame(self):
+        old = pa.Table.from_pandas(self.older(), preserve_index=False)
+        assert "2 addresses are new" in mv.report(audit(NEW), "email", earlier=old).to_html()
+
+    @pytest.mark.parametrize(
+        ("earlier", "error", "message"),
+        [
+            (pd.DataFrame({"email": OLD}), mv.ColumnError, "earlier: no column 'email_verdict'"),
+            (pd.DataFrame({"mail": OLD}), mv.ColumnError, "earlier: no column 'email'"),
+            ("absent.csv", mv.InputError, "earlier: absent.csv: no such file"),
+            (pd.Series(OLD), mv.errors.MailVerdictError, "earlier: "),
+            (3, mv.errors.MailVerdictError, "earlier: "),
+        ],
+    )
+    def test_what_is_not_an_audit_is_refused_before_a_report_is_made(self, earlier, error, message, tmp_path):
+        with pytest.raises(error, match=message):
+            mv.report(audit(NEW), "email", tmp_path / "r.html", earlier=earlier)
+        assert not list(tmp_path.iterdir())
+
+
+def test_it_names_the_list_the_check_and_the_day(out):
+    page = mv.report(out, "email", name="spring <list>.csv").to_html()
+    assert "<h1>E-mail audit of spring &lt;list&gt;.csv</h1>" in page
+    assert "column email · 7 rows · 6 distinct addresses · check: Domain can receive mail · checked 20" in page
+    assert "<title>E-mail audit of email</title>" in mv.report(out, "email").to_html()
+
+
+def test_a_notebook_shows_the_first_domains_and_the_page_more():
+    many = audit([f"a@d{at}.example" for at in range(120)])
+    made = mv.report(many, "email")
+    shown = [len(re.findall(r">d\d+\.example<", text)) for text in (made._repr_html_(), made.to_html())]
+    assert shown == [12, 100]
 
 
 def test_a_column_of_the_user_that_is_named_like_ours_is_not_read_as_cleaned_addresses():

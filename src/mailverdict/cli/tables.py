@@ -175,7 +175,7 @@ def verify(
     outcome.show(as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet)
     if report is not None:
-        rows.report(report, validation_type)
+        rows.report(report, validation_type, list_name(file))
         print_written(report, quiet=quiet)
     if stream.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is settled is in {table_output.written}")
@@ -241,12 +241,17 @@ class VerifiedRows:
     def frame(self, results: pa.Table) -> pd.DataFrame:
         return restore_frame(results, self.column, self.prefix)
 
-    def report(self, path: str, validation_type: str) -> None:
+    def report(self, path: str, validation_type: str, name: str) -> None:
         """Write the report of all pieces."""
         tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
         frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
         frame.attrs["mailverdict"] = {self.column: {"validation_type": str(validation_type)}}
-        mv.report(frame, self.column, path, policy=self.policy, prefix=self.prefix)
+        mv.report(frame, self.column, path, policy=self.policy, prefix=self.prefix, name=name)
+
+
+def list_name(file: str) -> str:
+    """What a report calls the list."""
+    return "standard input" if file == STDIN else Path(file).name
 
 
 def plain_schema(schema: pa.Schema) -> pa.Schema:
@@ -362,6 +367,9 @@ def report(
         str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails, to compare with.")
     ] = None,
     bounce_columns: BounceColumns = None,
+    earlier: Annotated[
+        str | None, typer.Option("--earlier", help="An earlier verified file of the list, to show what changed.")
+    ] = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,
@@ -383,7 +391,8 @@ def report(
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
         pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in pieces])
-    mv.report(restore_frame(whole, name, prefix), name, output, policy=policy, prefix=prefix, bounces=reports)
+    frame = restore_frame(whole, name, prefix)
+    mv.report(frame, name, output, policy=policy, prefix=prefix, bounces=reports, earlier=earlier, name=list_name(file))
     print_written(output, quiet=quiet)
 
 

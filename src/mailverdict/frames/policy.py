@@ -241,8 +241,7 @@ def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], p
     """Action and reason of each row, by position; each step below takes precedence over those before it."""
     status, verdict, details = (rows[name].astype(object) for name in ("status", "verdict", "details"))
     is_done = status == Status.DONE
-    pairs = pd.MultiIndex.from_arrays([verdict.where(is_done, status), details.where(details.notna(), None)])
-    codes, distinct = pd.factorize(pairs.to_flat_index().to_numpy())
+    codes, distinct = factorize_pairs(verdict.where(is_done, status), details)
     actions = (
         pd.Series([row_action(policy, *pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
     )
@@ -262,10 +261,19 @@ def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], p
     return actions, why
 
 
+def factorize_pairs(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[Any, list[tuple[Any, Any]]]:
+    """For each row the position of its pair of values in the list of distinct pairs; missing values are None."""
+    (first, firsts), (second, seconds) = pd.factorize(one), pd.factorize(other)
+    width = len(seconds) + 1
+    pairs, codes = np.unique((first + 1) * width + second + 1, return_inverse=True)
+    values = [None, *firsts], [None, *seconds]
+    return codes, [(values[0][pair // width], values[1][pair % width]) for pair in pairs]
+
+
 def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
     """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     advice = pd.Series([None] * len(is_invalid), dtype=object)
-    texts = rows.texts()
+    texts = rows.texts
     if "clean" in rows and "error_message" in rows:
         is_invalid = is_invalid & ~is_of_cleaned(rows, texts)
     positions = np.flatnonzero(is_invalid.to_numpy(dtype=bool))

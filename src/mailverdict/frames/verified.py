@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,14 +23,15 @@ __all__ = ["VerifiedColumn", "to_series"]
 class VerifiedColumn:
     """A verified column of any kind of frame: its cells and its result columns by their names without prefix.
 
-    Each comes as a pandas Series with rows numbered from 0. Raises a `ColumnError` if one of `names` is not there, and
-    an `InputError` for a column that holds what `verify` never writes.
+    Each comes as a pandas Series with rows numbered from 0, which is read once and must not be changed. Raises a
+    `ColumnError` if one of `names` is not there, and an `InputError` for a column with what `verify` never writes.
     """
 
     def __init__(self, out: Any, column: Hashable, prefix: str | None, names: Iterable[str]) -> None:
         self.data = kind_of_data(out, column, is_verified=True)
         self.column, self.prefix = column, prefix
         self.existing = frozenset(self.data.labels())
+        self.read: dict[str, pd.Series[Any]] = {}  # by name
         if absent := [name for name in names if name not in self]:
             label = label_of(column, prefix, absent[0])
             raise ColumnError(f"no column {label!r}: verify {column!r} first, or give the prefix= that was used")
@@ -38,20 +40,32 @@ class VerifiedColumn:
         return label_of(self.column, self.prefix, name) in self.existing
 
     def __getitem__(self, name: str) -> pd.Series[Any]:
-        label = label_of(self.column, self.prefix, name)
-        check_column(label, self.data.labels())
-        return restore_texts(to_series(self.data.cells(label)), name, label)
+        if name not in self.read:
+            label = label_of(self.column, self.prefix, name)
+            check_column(label, self.data.labels())
+            self.read[name] = restore_texts(to_series(self.data.cells(label)), name, label)
+        return self.read[name]
 
     def get(self, name: str) -> pd.Series[Any] | None:
         """A result column that is not in every set, or None."""
         return self[name] if name in self else None  # noqa: SIM401 - this is `get`
 
+    @cached_property
     def texts(self) -> pd.Series[Any]:
         """The cells with the blanks around them; NA where a cell is missing or is not text."""
         read = read_values(self.data.values(), keep_blanks=True, longest=MAX_CELL)
         rows = np.full(read.size, -1, np.int64)
         rows[slice(None) if read.rows is None else read.rows] = np.arange(len(read.texts))
         return pd.Series(to_string(pa.chunked_array([read.texts.take(pa.array(rows, mask=rows < 0))])))
+
+    @cached_property
+    def addresses(self) -> pd.Series[Any]:
+        """The cells as text, and in place of those that were cleaned the cleaned addresses."""
+        if "clean" not in self or "change" not in self:
+            return self.texts
+        cleaned = self["clean"].astype(self.texts.dtype)
+        is_cleaned = cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool)
+        return self.texts.where(~is_cleaned, cleaned)
 
 
 def restore_texts(values: pd.Series[Any], name: str, label: Any) -> pd.Series[Any]:

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 
+from ..checks.syntax.column import observe_column
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
 from ..frames.columns import ACTIONS
 from ..frames.policy import BUCKET_MEANING, Policy, decide_rows
+from ..frames.repair import REPAIRS
+from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
+from ..model.address import identities
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
 from ..runs.retry import ASK_AGAIN
-from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, addresses_of, buckets, count_domains
+from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, buckets, by_address, count_domains
 
 __all__ = ["ReportFacts", "gather_facts"]
 
-TOP_DOMAINS, TOP_TYPOS = 15, 20
+TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 TOP_CONTRADICTED = 20
 # When verifying again is likely to help, by reason.
@@ -50,26 +56,60 @@ class OutcomeFacts:
 
 
 @dataclass(frozen=True)
+class CleaningFacts:
+    """What cleaning the cells before the check changed."""
+
+    rows: int  # rows with a cleaned cell
+    rescued: int  # of these, rows whose cell was malformed as it stood
+    sendable: int  # of the rescued rows, those that can be mailed under the policy
+    repairs: list[tuple[str, str, int]]  # name of a repair, an example of such a cell, rows; the most frequent first
+
+
+@dataclass(frozen=True)
+class TrendFacts:
+    """How the list and its verdicts differ from an earlier audit."""
+
+    checked: tuple[date, date] | None  # first and last day of the earlier checks, if the frame says so
+    rows: int
+    addressed: int
+    buckets: dict[str, int]  # rows of the earlier audit, as in `ReportFacts`
+    actions: dict[str, int]
+    added: int  # distinct addresses that are only in this audit
+    removed: int  # distinct addresses that are only in the earlier one
+    changed: int  # distinct addresses with another verdict (or status)
+    moves: list[tuple[str, str, int]]  # verdict before, verdict now, distinct addresses; the most frequent first
+
+    @property
+    def mailable(self) -> float:
+        """As in `ReportFacts`."""
+        return share(self.actions["send"], self.addressed)
+
+
+@dataclass(frozen=True)
 class ReportFacts:
     """The content of a report on one verified column."""
 
     column: str
+    name: str | None  # of the list, such as its file's
     made_at: datetime  # UTC
+    checked: tuple[date, date] | None  # first and last day of the checks, if the frame says so
     rows: int
+    addresses: int  # distinct
     validation_types: dict[str, str]  # types used, and what `valid` means for each
     sources: dict[str, int]  # rows by source; empty where the frame does not say
     buckets: dict[str, int]  # rows by verdict, or by status where there is none; always all seven
     policy: str
     actions: dict[str, int]  # rows by action; always all five
-    reasons: list[tuple[str, str, int]]  # why rows are not simply valid: reason, its meaning, rows
+    reasons: list[tuple[str, str, str, int]]  # of rows not valid: verdict or status, reason, its meaning, rows
     retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
     typos: list[tuple[str, str, int]]  # mistyped domain (or address), what was probably meant, rows
-    cleaned: int  # rows whose verdict is that of a repaired address
+    cleaning: CleaningFacts | None  # None: no cell was cleaned
     cleanable: int  # rows that `clean` would repair
     several: int  # rows that hold several addresses
     flags: dict[str, int]  # rows by flag that is true
     domains: pd.DataFrame  # as `by_domain`
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
+    trend: TrendFacts | None = None  # against an earlier audit, if one is given
 
     @property
     def addressed(self) -> int:
@@ -79,31 +119,107 @@ class ReportFacts:
     @property
     def mailable(self) -> float:
         """Share of the rows with an address that can be mailed under the policy."""
-        return self.actions["send"] / self.addressed if self.addressed else 0.0
+        return share(self.actions["send"], self.addressed)
 
 
-def gather_facts(out: VerifiedColumn, policy: Policy, now: datetime, bounces: Any = None) -> ReportFacts:
+def share(count: int, whole: int) -> float:
+    return count / whole if whole else 0.0
+
+
+def gather_facts(
+    out: VerifiedColumn,
+    policy: Policy,
+    now: datetime,
+    *,
+    name: str | None = None,
+    bounces: Any = None,
+    earlier: VerifiedColumn | None = None,
+) -> ReportFacts:
     """Gather what a report on a verified column shows."""
     bucket = buckets(out)
     action, why = decide_rows(out, policy)
+    advised = why[bucket == Verdict.INVALID].value_counts()
+    cells = read_values(out.addresses)
     return ReportFacts(
         column=str(out.column),
+        name=name,
         made_at=now,
+        checked=checked_days(out),
         rows=len(bucket),
+        addresses=pc.count_distinct(identities(cells.texts)).as_py(),
         validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in validation_types(out)},  # type: ignore[call-overload]
         sources=counts_of(out.get("source")),
-        buckets={name: int((bucket == name).sum()) for name in BUCKETS},
+        buckets=counts_by(bucket, BUCKETS),
         policy=policy.name,
-        actions={name: int((action == name).sum()) for name in ACTIONS},
+        actions=counts_by(action, ACTIONS),
         reasons=list(reasons_not_valid(out, bucket)),
         retries=list(retries(out)),
         typos=list(typos(out)),
-        cleaned=count_cleaned(out),
-        cleanable=int(why.str.endswith(AFTER_CLEANING).sum()),
-        several=int(why.str.endswith(USE_EXPLODE).sum()),
+        cleaning=gather_cleaning(out, action),
+        cleanable=int(advised[advised.index.str.endswith(AFTER_CLEANING)].sum()) if len(advised) else 0,
+        several=int(advised[advised.index.str.endswith(USE_EXPLODE)].sum()) if len(advised) else 0,
         flags={flag: int(out[flag].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
         domains=count_domains(out, TOP_DOMAINS),
         outcomes=None if bounces is None else gather_outcomes(out, policy, bounces),
+        trend=None if earlier is None else gather_trend(out, earlier, policy),
+    )
+
+
+def counts_by(values: pd.Series[Any], names: Iterable[str]) -> dict[str, int]:
+    """Rows by value, for all of the names."""
+    counts = values.value_counts()
+    return {name: int(counts.get(name, 0)) for name in names}
+
+
+def checked_days(out: VerifiedColumn) -> tuple[date, date] | None:
+    """The first and the last day on which rows were checked, in UTC."""
+    moments = out.get("checked_at")
+    if moments is None or not isinstance(moments.dtype, pd.DatetimeTZDtype) or moments.isna().all():
+        return None
+    return moments.min().date(), moments.max().date()
+
+
+def gather_cleaning(out: VerifiedColumn, action: pd.Series[Any]) -> CleaningFacts | None:
+    """Rows that were cleaned, and which of them would have been lost without it."""
+    change = out.get("change") if "clean" in out else None
+    if change is None:
+        return None
+    is_changed = (change.fillna("").astype(str) != "") & (out.addresses != out.texts).fillna(value=False)
+    positions = np.flatnonzero(is_changed.to_numpy(bool))
+    if not len(positions):
+        return None
+    cells = read_values(out.texts.iloc[positions])
+    is_malformed = np.ones(len(positions), np.bool_)
+    is_malformed[slice(None) if cells.rows is None else cells.rows] = ~np.asarray(observe_column(cells.texts).ok)
+    is_sent = (action.iloc[positions] == "send").to_numpy(bool)
+    names = Counter[str]()
+    for joined, count in change.iloc[positions].value_counts().items():
+        names.update(dict.fromkeys(str(joined).split(";"), int(count)))
+    repairs = [(name, EXAMPLES.get(name, ""), count) for name, count in names.most_common()]
+    return CleaningFacts(len(positions), int(is_malformed.sum()), int((is_malformed & is_sent).sum()), repairs)
+
+
+EXAMPLES = {repair.name: repair.before.strip() for repair in REPAIRS}
+
+
+def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -> TrendFacts:
+    """Counts of the earlier audit, and how the verdicts of the same addresses changed."""
+    bucket = buckets(earlier)
+    both = pd.concat([by_address(each)["bucket"] for each in (earlier, out)], axis=1, keys=["before", "now"])
+    before, now = both["before"], both["now"]
+    moved = both[before.notna() & now.notna() & (before != now)]
+    moves = moved.value_counts().head(TOP_MOVES).reset_index(name="addresses").itertuples(index=False, name=None)
+    counts = counts_by(bucket, BUCKETS)
+    return TrendFacts(
+        checked=checked_days(earlier),
+        rows=len(bucket),
+        addressed=len(bucket) - counts["missing"],
+        buckets=counts,
+        actions=counts_by(decide_rows(earlier, policy)[0], ACTIONS),
+        added=int(before.isna().sum()),
+        removed=int(now.isna().sum()),
+        changed=len(moved),
+        moves=[(str(old), str(new), int(count)) for old, new, count in moves],
     )
 
 
@@ -136,14 +252,15 @@ def counts_of(values: pd.Series[Any] | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in values.dropna().astype(object).value_counts().items()}
 
 
-def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> Iterator[tuple[str, str, int]]:
-    """Each dominant reason with its meaning and rows; error code or bucket where there is no reason."""
-    name, why, error = bucket.astype(object), out["details"].astype(object), out.get("error")
+def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> Iterator[tuple[str, str, str, int]]:
+    """Each bucket and dominant reason with the meaning and rows; error code or bucket where there is no reason."""
+    why, error = out["details"].astype(object), out.get("error")
     if error is not None:
         why = why.where(why.notna(), error.astype(object))
-    why = why.where(why.notna(), name)[name != Verdict.VALID]
-    for reason, count in why.value_counts().items():
-        yield str(reason), meaning_of(str(reason)), int(count)
+    others = pd.DataFrame({"bucket": bucket.astype(object), "why": why})[bucket != Verdict.VALID]
+    others["why"] = others["why"].where(others["why"].notna(), others["bucket"])
+    for name, reason, count in others.value_counts().reset_index(name="rows").itertuples(index=False, name=None):
+        yield str(name), str(reason), meaning_of(str(reason)), int(count)
 
 
 def meaning_of(reason: str) -> str:
@@ -165,7 +282,7 @@ def typos(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
     """Mistyped domains and the domains probably meant, the most frequent first; addresses where the domain is right."""
     suggestion = out["suggestion"]
     has = suggestion.notna()
-    typed, meant = (texts[has].astype("string") for texts in (addresses_of(out), suggestion))
+    typed, meant = (texts[has].astype("string") for texts in (out.addresses, suggestion))
     domains = [split_address(texts)["domain"].fillna("") for texts in (typed, meant)]
     differ = (domains[0] != domains[1]).to_numpy(bool)
     pairs = pd.DataFrame(
@@ -177,8 +294,3 @@ def typos(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
     counted = pairs.value_counts().head(TOP_TYPOS).reset_index(name="rows")
     for wrong, right, count in counted.itertuples(index=False, name=None):
         yield str(wrong), str(right), int(count)
-
-
-def count_cleaned(out: VerifiedColumn) -> int:
-    """Rows whose cleaned address differs from the cell."""
-    return int((addresses_of(out) != out.texts()).fillna(value=False).sum())

@@ -1,168 +1,425 @@
-"""A report as one self-contained HTML page: no script, no outside resource, every text escaped."""
+"""A report as one self-contained HTML page: every text escaped, no outside resource.
+
+A page of its own has a small script that sorts and filters its tables; its Content-Security-Policy allows that script
+and the style sheet by their hashes and nothing else. Inside a notebook there is no script.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import html
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.resources import files
 
+from ..model.words import ValidationType
+from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts
 
-__all__ = ["render_page", "render_section"]
+__all__ = ["ADVICE", "CHECKS", "count_of", "days_of", "percent", "reason_label", "render_page", "render_section"]
 
-COLOUR = {
-    "valid": "#1a7f37",
-    "send": "#1a7f37",
-    "risky": "#bf8700",
-    "review": "#bf8700",
-    "invalid": "#cf222e",
-    "drop": "#cf222e",
-    "unknown": "#6e7781",
-    "retry": "#0969da",
-    "error": "#8250df",
-    "pending": "#57a3d6",
-    "missing": "#c4cad1",
-    "unchecked": "#c4cad1",
+SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
+FEW = 12  # rows of a long table inside a notebook
+PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css
+CHECKS = {
+    ValidationType.REGEX: "Format only",
+    ValidationType.MX: "Domain can receive mail",
+    ValidationType.MX_BLACKLIST: "Domain can receive mail and is not on a blacklist",
+    ValidationType.SMTP: "Mailbox exists",
 }
 ADVICE = {
-    "send": "can be mailed",
-    "review": "for a person to check: typing errors to correct, catch-all domains, role addresses",
-    "retry": "verify again later, see below",
-    "drop": "take them off the list",
-    "unchecked": "no address, or not verified yet",
+    "send": "Can be mailed now.",
+    "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
+    "retry": "No clear answer yet. Verify them again; when, is shown below.",
+    "drop": "Take them off the list.",
+    "unchecked": "No address, not verified yet, or a technical error.",
 }
-STYLE = """
-.mv{font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif;color:#1f2328;background:#fff}
-.mv{max-width:62rem;margin:0 auto;padding:1rem}
-.mv h1{font-size:1.6rem;margin:0 0 .2rem}.mv h2{font-size:1.15rem;margin:1.8rem 0 .5rem}
-.mv p{margin:.4rem 0}.mv .big{font-size:2.6rem;font-weight:650;line-height:1.1}.mv .soft{color:#59636e}
-.mv table{border-collapse:collapse;width:100%;font-size:inherit;color:inherit}.mv.mv.mv tr{background:none}
-.mv.mv th,.mv.mv td{text-align:left;white-space:normal;border-bottom:1px solid #d1d9e0;vertical-align:top}
-.mv.mv th,.mv.mv td{padding:.28rem .6rem .28rem 0;max-width:none}.mv th{font-weight:600;color:#59636e}
-.mv.mv .n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-.mv .key{display:inline-block;width:.8em;height:.8em;border-radius:2px;margin-right:.45em}
-.mv .legend span{margin-right:1.1em;white-space:nowrap}.mv svg{display:block;width:100%;margin:.5rem 0}
-@media (prefers-color-scheme:dark){.mv{color:#e6edf3;background:#0d1117}.mv th,.mv .soft{color:#9198a1}
-.mv.mv th,.mv.mv td{border-color:#3d444d}}
-@media print{.mv{max-width:none;color:#000;background:#fff}.mv h2{break-after:avoid}.mv tr{break-inside:avoid}
-.mv svg,.mv .key{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
-"""
+ABBREVIATIONS = {"mx": "MX", "smtp": "SMTP", "dns": "DNS", "regex": "Format"}
+REASONLESS = "No problem found"  # the reason of a valid address
+Cell = str  # HTML
+
+
+# --- words and figures --------------------------------------------------------------------------------------------
 
 
 def text(value: object) -> str:
     return html.escape(str(value))
 
 
+def count_of(count: int, one: str, many: str | None = None) -> str:
+    """A count with its unit.
+
+    >>> count_of(1, "row"), count_of(1200, "row"), count_of(0, "address", "addresses")
+    ('1 row', '1,200 rows', '0 addresses')
+    """
+    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+
+
+def percent(count: int, whole: int) -> str:
+    """A share that is 0 % or 100 % only where it is exactly that.
+
+    >>> percent(1, 3), percent(1, 100_000), percent(99_999, 100_000), percent(0, 0), percent(5, 5)
+    ('33.3%', '<0.1%', '>99.9%', '0%', '100%')
+    """
+    if not whole or count in (0, whole):
+        return "100%" if whole and count else "0%"
+    share = count / whole
+    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def reason_label(reason: str) -> str:
+    """A reason, error code or state in words; one that only a service knows loses its underscores.
+
+    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("DNS")
+    ('No MX record', 'No address', 'DNS')
+    """
+    if reason in LABELS:
+        return LABELS[reason]
+    words = [ABBREVIATIONS.get(word.lower(), word) for word in reason.replace("_", " ").split()]
+    return " ".join(words)[:1].upper() + " ".join(words)[1:]
+
+
+def sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def days_of(days: tuple[date, date] | None) -> str:
+    """A day, or the first and the last."""
+    if days is None:
+        return ""
+    return f"{days[0]}" if days[0] == days[1] else f"{days[0]} to {days[1]}"
+
+
+# --- elements -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableHead:
+    """The head of a column, and how its cells are set.
+
+    Kinds: ``text`` and ``words`` (a sentence) for our own texts, ``data`` and ``code`` for other texts, ``number`` and
+    ``bars``.
+    """
+
+    label: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """A cell that is sorted by another value than its text."""
+
+    cell: Cell
+    value: object
+
+
+def table(
+    name: str, columns: Sequence[TableHead], rows: Iterable[Sequence[Cell | Sorted]], *, printed: int | None = None
+) -> str:
+    """A table that can be sorted; of a long one only the first rows are printed, as page.css says."""
+    head = "".join(f'<th scope="col" class="mv-{each.kind}">{text(each.label)}</th>' for each in columns)
+    body = "".join(f"<tr>{''.join(map(cell_of, columns, row))}</tr>" for row in rows)
+    kinds = "mv-sort" if printed is None else f"mv-sort mv-print-{printed}"
+    cut = f'<p class="mv-printed mv-soft">The first {printed} of {body.count("<tr>"):,} are printed.</p>'
+    return (
+        f'<div class="mv-scroll"><table class="{kinds}" aria-label="{text(name)}"><thead><tr>{head}</tr></thead>'
+        f"<tbody>{body}</tbody></table></div>{cut if printed is not None and body.count('<tr>') > printed else ''}"
+    )
+
+
+def cell_of(column: TableHead, cell: Cell | Sorted) -> str:
+    shown, key = (cell.cell, f' data-sort="{text(cell.value)}"') if isinstance(cell, Sorted) else (cell, "")
+    return f'<td class="mv-{column.kind}"{key}>{shown}</td>'
+
+
+def number(count: int) -> Sorted:
+    return Sorted(f"{count:,}", count)
+
+
+def share_cell(count: int, whole: int) -> Sorted:
+    return Sorted(text(percent(count, whole)), f"{count / max(whole, 1):.6f}")
+
+
+def meter(name: str, count: int, whole: int) -> Sorted:
+    """A bar for one figure; sorted by it."""
+    width = 100 * count / max(whole, 1)
+    bar = (
+        '<svg class="mv-small" height="8" aria-hidden="true"><rect class="mv-track" width="100%" height="8"/>'
+        f'<rect class="mv-{name}" width="{max(width, 1) if count else 0:.2f}%" height="8"/></svg>'
+    )
+    return Sorted(bar, count)
+
+
+def stacked_bar(counts: dict[str, int], label: str, kind: str, height: int) -> str:
+    """One bar with a part for each verdict; rows without a verdict are one part."""
+    whole, at, pieces = sum(counts.values()) or 1, 0.0, []
+    for name, count in counts.items():
+        width = 100 * count / whole
+        if count:
+            hint = f"<title>{text(LABELS[name])}: {count:,}</title>"
+            pieces.append(f'<rect class="mv-{name}" x="{at:.2f}%" width="{width:.2f}%" height="100%">{hint}</rect>')
+        at += width
+    said = ", ".join(f"{LABELS[name]} {count:,}" for name, count in counts.items() if count)
+    return (
+        f'<svg class="{kind}" height="{height}" role="img" aria-label="{text(label)}: {said}">{"".join(pieces)}</svg>'
+    )
+
+
+def by_mark(counts: dict[str, int]) -> dict[str, int]:
+    """Rows by verdict, and those without one together."""
+    marked = dict.fromkeys(MARKS, 0)
+    for name, count in counts.items():
+        marked[MARK_OF[name]] += count
+    return marked
+
+
+# --- the sections -----------------------------------------------------------------------------------------------------
+
+
 def render_page(facts: ReportFacts) -> str:
     """The whole document."""
-    title = f"E-mail audit of {facts.column}"
-    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    style = f"{page_style()}"
+    # The ground of the document is that of the report, in the scheme that the browser asks for.
+    style += "html{color-scheme:light dark}body{margin:0}body.mv-report{min-height:100vh}"
+    script = read_file("page.js")
+    policy = f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'"
+    policy += "; base-uri 'none'; form-action 'none'"
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{text(title)}</title><style>body{{margin:0}}"
-        "@media (prefers-color-scheme:dark){body{background:#0d1117}}</style></head>"
-        f"<body>{render_section(facts)}</body></html>"
+        f"<title>{text(title_of(facts))}</title><style>{style}</style></head>"
+        f'<body class="mv-report"><main>{sections(facts, is_static=False)}</main>'
+        f"<script>{script}</script></body></html>"
     )
 
 
 def render_section(facts: ReportFacts) -> str:
-    """The same without the document around it, for a notebook."""
-    parts = [
+    """The same without the document and the script, for a notebook; of long tables the first rows."""
+    style = f"<style>{page_style()}</style>"
+    return f'{style}<div class="mv-report">{sections(facts, is_static=True)}</div>'
+
+
+def digest(content: str) -> str:
+    """The hash by which a Content-Security-Policy allows an inline element."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}"
+
+
+def page_style() -> str:
+    return stylesheet(SCOPE) + scoped(read_file("page.css"), SCOPE)
+
+
+def read_file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def sections(facts: ReportFacts, *, is_static: bool) -> str:
+    parts = (
         head(facts),
         actions(facts),
         reasons(facts),
         next_steps(facts),
+        cleaning(facts),
+        trend(facts),
         outcomes(facts),
-        domains(facts),
+        domains(facts, FEW if is_static else len(facts.domains)),
         method(facts),
-    ]
-    return f'<style>{STYLE}</style><div class="mv">{"".join(parts)}</div>'
+    )
+    return "".join(parts)
+
+
+def title_of(facts: ReportFacts) -> str:
+    return f"E-mail audit of {facts.name or facts.column}"
 
 
 def head(facts: ReportFacts) -> str:
-    """The share that can be mailed, and a bar of all rows."""
-    of_all = f"{facts.actions['send']:,} of {facts.addressed:,} rows with an address"
-    counted = f"{facts.rows:,} rows, {facts.addressed:,} with an address"
-    return (
-        f"<h1>E-mail audit: {text(facts.column)}</h1>"
-        f'<p class="soft">{counted}; {facts.made_at:%Y-%m-%d %H:%M} UTC</p>'
-        f'<p class="big">{facts.mailable:.1%} can be mailed</p>'
-        f"<p>{of_all}, under the policy “{text(facts.policy)}”.</p>"
-        f"{stacked_bar(facts.buckets, 'rows by verdict')}{legend(facts.buckets, facts.rows)}"
+    """The list, the share that can be mailed, and a picture of all rows."""
+    checks = ", ".join(CHECKS[ValidationType(kind)] for kind in facts.validation_types if kind in CHECKS)
+    known = (
+        f"column {facts.column}" if facts.name else "",
+        count_of(facts.rows, "row"),
+        count_of(facts.addresses, "distinct address", "distinct addresses"),
+        f"check: {checks}" if checks else "",
+        f"checked {days_of(facts.checked)}" if facts.checked else "",
+        f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
     )
-
-
-def stacked_bar(counts: dict[str, int], label: str, *, height: int = 26) -> str:
-    """One bar of inline SVG."""
-    whole, at, pieces = sum(counts.values()) or 1, 0.0, []
-    for name, count in counts.items():
-        width = 1000 * count / whole
-        if count:
-            hint = f"<title>{text(name)}: {count:,}</title>"
-            pieces.append(
-                f'<rect x="{at:.2f}" width="{width:.2f}" height="{height}" fill="{COLOUR[name]}">{hint}</rect>'
-            )
-        at += width
-    box = f'viewBox="0 0 1000 {height}" height="{height}" preserveAspectRatio="none" role="img"'
-    return f'<svg {box} aria-label="{text(label)}">{"".join(pieces)}</svg>'
-
-
-def legend(counts: dict[str, int], rows: int) -> str:
-    """Names beside the colours, so that nothing depends on seeing colours (WCAG 1.4.1)."""
-    items = (
-        f"<span>{key(name)} <b>{count:,}</b> ({count / max(rows, 1):.1%})</span>"
+    counts = by_mark(facts.buckets)
+    said = (
+        f"{facts.actions['send']:,} of {count_of(facts.addressed, 'row')} with an address, "
+        f"by the policy “{facts.policy}”."
+    )
+    legend = "".join(
+        f"<li>{symbol(name)} {LABELS[name]} <b>{count:,}</b> <span>({percent(count, facts.rows)})</span></li>"
         for name, count in counts.items()
-        if count
+        if count or name != "unchecked"
     )
-    return f'<p class="legend">{" ".join(items)} <span class="soft">(share of all rows)</span></p>'
+    return (
+        f"<h1>{text(title_of(facts))}</h1>"
+        f'<p class="mv-soft">{" · ".join(text(each) for each in known if each)}</p>'
+        f'<div class="mv-hero"><p class="mv-figure">{facts.mailable:.1%} can be mailed</p>'
+        f"<p>{text(said)}{trend_line(facts)}</p>{stacked_bar(counts, 'Rows by verdict', 'mv-picture', 32)}"
+        f'<ul class="mv-legend" role="list">{legend}</ul></div>'
+    )
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int]) -> str:
-    """Cells are HTML already; the columns at the positions `numbers` are aligned right."""
-
-    def cells(tag: str, row: Sequence[str]) -> str:
-        sets = (' class="n"' if i in numbers else "" for i in range(len(row)))
-        return "".join(f"<{tag}{each}>{cell}</{tag}>" for each, cell in zip(sets, row, strict=True))
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells('th', header)}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def key(name: str) -> str:
-    return f'<i class="key" style="background:{COLOUR[name]}"></i>{text(name)}'
+def trend_line(facts: ReportFacts) -> str:
+    if facts.trend is None:
+        return ""
+    points = 100 * (facts.mailable - facts.trend.mailable)
+    since = f" of {days_of(facts.trend.checked)}" if facts.trend.checked else ""
+    how = (
+        "as many as"
+        if abs(points) < 0.05
+        else f"{abs(points):.1f} percentage points {'more' if points > 0 else 'less'} than"
+    )
+    return text(f" That is {how} in the earlier audit{since} ({facts.trend.mailable:.1%}).")
 
 
 def actions(facts: ReportFacts) -> str:
     """Rows by action."""
-    rows = [(key(name), f"{count:,}", text(ADVICE[name])) for name, count in facts.actions.items()]
-    return "<h2>What to do</h2>" + table(("action", "rows", ""), rows, (1,))
+    columns = [
+        TableHead("Action"),
+        TableHead("Rows", "number"),
+        TableHead("Share of rows", "number"),
+        TableHead("", "bars"),
+        TableHead("What it means", "words"),
+    ]
+    rows = (
+        (badge(name), number(count), share_cell(count, facts.rows), meter(name, count, facts.rows), text(ADVICE[name]))
+        for name, count in facts.actions.items()
+    )
+    return f"<section><h2>What to do</h2>{table('What to do', columns, rows)}</section>"
 
 
 def reasons(facts: ReportFacts) -> str:
     """Why the other rows cannot simply be mailed."""
     if not facts.reasons:
         return ""
-    rows = [(text(reason.replace("_", " ")), f"{count:,}", text(meaning)) for reason, meaning, count in facts.reasons]
-    flagged = ", ".join(f"{text(flag.replace('_', '-'))} {count:,}" for flag, count in facts.flags.items() if count)
-    note = f'<p class="soft">Flags, whatever the verdict: {flagged}.</p>' if flagged else ""
-    return "<h2>Why not</h2>" + table(("reason", "rows", "meaning"), rows, (1,)) + note
+    columns = [
+        TableHead("Reason"),
+        TableHead("Verdict"),
+        TableHead("Rows", "number"),
+        TableHead("Share of rows", "number"),
+        TableHead("", "bars"),
+        TableHead("What it means", "words"),
+    ]
+    most = max(count for *_, count in facts.reasons)
+    rows = (
+        (
+            *(text(reason_label(reason)), badge(bucket, MARKS[MARK_OF[bucket]].label), number(count)),
+            *(share_cell(count, facts.rows), meter(bucket, count, most), text(sentence(meaning))),
+        )
+        for bucket, reason, meaning, count in facts.reasons
+    )
+    flagged = ", ".join(f"{flag.replace('_', '-')} {count:,}" for flag, count in facts.flags.items() if count)
+    note = f'<p class="mv-soft">Rows by flag, whatever their verdict: {text(flagged)}.</p>' if flagged else ""
+    return (
+        f"<section><h2>Why not the others</h2>{table('Reasons', columns, rows, printed=PRINTED_MORE)}{note}</section>"
+    )
 
 
 def next_steps(facts: ReportFacts) -> str:
-    """What may turn more rows into mailable ones: cleaning, verifying again, and correcting typing errors."""
-    parts = []
-    if facts.cleanable or facts.several:
-        rows = [("clean", f"{facts.cleanable:,}", "hold one address with something around it, or in another form")]
-        rows += [("explode", f"{facts.several:,}", "hold several addresses: one row for each")]
-        parts.append("<h2>Clean the list first</h2>" + table(("do", "rows", "because they"), rows, (1,)))
+    """What may turn more rows into mailable ones: cleaning, verifying again, and correcting typos."""
+    left, right = clean_first(facts), ""
     if facts.retries:
-        rows = [(text(reason.replace("_", " ")), f"{count:,}", text(when)) for reason, when, count in facts.retries]
-        parts.append("<h2>Verify again</h2>" + table(("reason", "rows", "when"), rows, (1,)))
+        rows = [(text(reason_label(reason)), number(count), text(when)) for reason, when, count in facts.retries]
+        shown = table(
+            "Verify again", [TableHead("Reason"), TableHead("Rows", "number"), TableHead("When", "words")], rows
+        )
+        left += f"<section><h2>Verify again</h2>{shown}</section>"
     if facts.typos:
-        rows = [(text(typed), text(meant), f"{count:,}") for typed, meant, count in facts.typos]
-        parts.append("<h2>Correct these typing errors</h2>" + table(("typed", "probably meant", "rows"), rows, (2,)))
-    return "".join(parts)
+        typos = [(text(typed), text(meant), number(count)) for typed, meant, count in facts.typos]
+        heads = [TableHead("Typed", "data"), TableHead("Probably meant", "data"), TableHead("Rows", "number")]
+        shown = table("Likely typos", heads, typos, printed=PRINTED)
+        right = f"<section><h2>Correct likely typos</h2>{shown}</section>"
+    return side_by_side(left, right)
+
+
+def side_by_side(*parts: str) -> str:
+    """Parts beside each other where there is room; empty ones are left out."""
+    filled = [part for part in parts if part]
+    if len(filled) < 2:
+        return "".join(filled)
+    return f'<div class="mv-sides">{"".join(f"<div>{part}</div>" for part in filled)}</div>'
+
+
+def clean_first(facts: ReportFacts) -> str:
+    steps = (
+        ("Clean", facts.cleanable, "One address with something around it, or in another form"),
+        ("Explode", facts.several, "Several addresses in one cell: one row for each"),
+    )
+    rows = [(text(step), number(count), text(why)) for step, count, why in steps if count]
+    if not rows:
+        return ""
+    columns = [TableHead("Step"), TableHead("Rows", "number"), TableHead("What they hold", "words")]
+    return f"<section><h2>Clean the list first</h2>{table('Clean the list first', columns, rows)}</section>"
+
+
+def cleaning(facts: ReportFacts) -> str:
+    """Before and after cleaning."""
+    found = facts.cleaning
+    if found is None:
+        return ""
+    sent = facts.actions["send"]
+    columns = [
+        TableHead("Can be mailed"),
+        TableHead("Rows", "number"),
+        TableHead("Share of rows", "number"),
+        TableHead("", "bars"),
+    ]
+    rows = [
+        (text(when), number(count), share_cell(count, facts.rows), meter("send", count, facts.rows))
+        for when, count in (("As the list came", sent - found.sendable), ("After cleaning", sent))
+    ]
+    said = (
+        f"{count_of(found.rows, 'cell was', 'cells were')} cleaned before the check. "
+        f"{found.rescued:,} of them held no well-formed address as they stood."
+    )
+    repairs = [(text(reason_label(name)), text(example), number(count)) for name, example, count in found.repairs]
+    heads = [TableHead("Repair"), TableHead("Example", "code"), TableHead("Cells", "number")]
+    by_repair = table("Repairs", heads, repairs, printed=PRINTED)
+    picture = f"<p>{text(said)}</p>{table('Before and after', columns, rows)}"
+    return f"<section><h2>Before and after cleaning</h2>{side_by_side(picture, by_repair)}</section>"
+
+
+def trend(facts: ReportFacts) -> str:
+    """Then and now, and which verdicts changed."""
+    then = facts.trend
+    if then is None:
+        return ""
+    before, now = by_mark(then.buckets), by_mark(facts.buckets)
+    columns = [
+        TableHead("Verdict"),
+        TableHead("Then", "number"),
+        TableHead("Share", "number"),
+        TableHead("Now", "number"),
+        TableHead("Share", "number"),
+        TableHead("Change", "number"),
+    ]
+    rows = [
+        (
+            *(badge(name), number(before[name]), share_cell(before[name], then.rows), number(now[name])),
+            *(share_cell(now[name], facts.rows), Sorted(f"{now[name] - before[name]:+,}", now[name] - before[name])),
+        )
+        for name in MARKS
+    ]
+    since = f" ({days_of(then.checked)})" if then.checked else ""
+    said = (
+        f"{count_of(then.added, 'address is', 'addresses are')} new, {then.removed:,} left the list, and "
+        f"{count_of(then.changed, 'address has', 'addresses have')} another verdict."
+    )
+    moves = [(f"{badge(old)} → {badge(new)}", number(count)) for old, new, count in then.moves]
+    moved = (
+        table("Changed verdicts", (TableHead("Verdict then and now"), TableHead("Addresses", "number")), moves)
+        if moves
+        else ""
+    )
+    return (
+        f'<section class="mv-trend"><h2>Since the earlier audit{text(since)}</h2><p>{text(said)}</p>'
+        f"{side_by_side(table('Then and now', columns, rows), moved)}</section>"
+    )
 
 
 def outcomes(facts: ReportFacts) -> str:
@@ -170,53 +427,88 @@ def outcomes(facts: ReportFacts) -> str:
     found = facts.outcomes
     if found is None:
         return ""
-    header = ("", "mailed", "hard bounces", "share of mailed", "95 % interval", "blocked", "soft", "complaints")
-    rows = [
+    columns = [
+        TableHead("Group"),
+        TableHead("Mailed", "number"),
+        TableHead("Hard bounces", "number"),
+        TableHead("Share of mailed", "number"),
+        TableHead("95 % interval", "number"),
+        TableHead("Blocked", "number"),
+        TableHead("Soft", "number"),
+        TableHead("Complaints", "number"),
+    ]
+    rows: list[Sequence[Cell | Sorted]] = [
         (
-            f"{text(row['by'])}: {text(str(row['value']).replace('_', ' '))}",
-            f"{row['mailed']:,}",
-            f"{row['hard']:,}",
-            f"{row['rate']:.1%}",
-            f"{row['low']:.1%} to {row['high']:.1%}",
-            *(f"{row[name]:,}" for name in ("blocked", "soft", "complaint")),
+            text(outcome_label(str(row["by"]), str(row["value"]))),
+            *(number(int(row["mailed"])), number(int(row["hard"])), Sorted(f"{row['rate']:.1%}", row["rate"])),
+            Sorted(f"{row['low']:.1%} to {row['high']:.1%}", row["low"]),
+            *(number(int(row[name])) for name in ("blocked", "soft", "complaint")),
         )
-        for row in found.counts.reset_index().to_dict("records")
+        for row in sorted(found.counts.reset_index().to_dict("records"), key=lambda row: row["by"] == "reason")
         if row["mailed"]
     ]
     note = (
         f"Distinct addresses. {found.matched:,} of them have a report; reports on {found.unmatched:,} other addresses "
         "are not counted. Blocked mails were refused because of the sender and say nothing about the address."
     )
-    parts = ["<h2>Was the verdict right?</h2>", table(header, rows, range(1, 8)), f'<p class="soft">{note}</p>']
+    parts = [
+        f"<h2>Was the verdict right?</h2>{table('Outcomes', columns, rows, printed=PRINTED_MORE)}",
+        f'<p class="mv-soft">{note}</p>',
+    ]
     if found.contradicted:
-        listed = [(text(address), text(how), text(said)) for address, how, said in found.contradicted]
-        parts.append(f"<p>{found.contradicted_rows:,} rows have a verdict that was wrong; the first of them:</p>")
-        parts.append(table(("address", "verdict and outcome", "the mail server said"), listed, ()))
-    return "".join(parts)
+        wrong = count_of(found.contradicted_rows, "row has", "rows have")
+        first = "" if found.contradicted_rows == len(found.contradicted) else f"; the first {len(found.contradicted)}"
+        columns = [
+            TableHead("Address", "data"),
+            TableHead("Verdict and outcome"),
+            TableHead("The mail server's message", "data"),
+        ]
+        listed = [tuple(text(each) for each in row) for row in found.contradicted]
+        parts.append(f"<p>{wrong} a verdict that was wrong{first}:</p>")
+        parts.append(table("Wrong verdicts", columns, listed, printed=PRINTED))
+    return f"<section>{''.join(parts)}</section>"
 
 
-def domains(facts: ReportFacts) -> str:
+def outcome_label(by: str, value: str) -> str:
+    return f"{sentence(by)}: {REASONLESS if value == 'none' else reason_label(value)}"
+
+
+def domains(facts: ReportFacts, most: int) -> str:
     """The largest domains, each with its own bar."""
     if facts.domains.empty:
         return ""
+    columns = [
+        TableHead("Domain", "data"),
+        TableHead("Rows", "number"),
+        TableHead("Share of rows", "number"),
+        TableHead("Valid", "number"),
+        TableHead("Verdicts", "bars"),
+    ]
     rows = []
-    for domain, counts in facts.domains.iterrows():
-        parts = {str(name): int(count) for name, count in counts.items() if name != "rows"}
-        valid = f"{parts['valid'] / max(int(counts['rows']), 1):.0%}"
+    for domain, counts in facts.domains.head(most).iterrows():
+        parts = by_mark({str(name): int(count) for name, count in counts.items() if name != "rows"})
+        all_rows, valid = int(counts["rows"]), parts["valid"]
+        bar = stacked_bar(parts, f"Verdicts of {domain}", "mv-small", 12)
         rows.append(
-            (text(domain), f"{int(counts['rows']):,}", valid, stacked_bar(parts, f"verdicts of {domain}", height=12))
+            (
+                *(text(domain), number(all_rows), share_cell(all_rows, facts.rows), share_cell(valid, all_rows)),
+                Sorted(bar, f"{valid / max(all_rows, 1):.6f}"),
+            )
         )
-    return "<h2>Largest domains</h2>" + table(("domain", "rows", "valid (share of its rows)", "verdicts"), rows, (1, 2))
+    return f"<section><h2>Largest domains</h2>{table('Largest domains', columns, rows, printed=PRINTED)}</section>"
 
 
 def method(facts: ReportFacts) -> str:
     """How the rows were checked, and what the result does not say."""
-    lines = [f"Checked by {text(kind)}: {text(meaning)}." for kind, meaning in facts.validation_types.items()]
+    lines = [f"{CHECKS[ValidationType(k)]}: {meaning}." for k, meaning in facts.validation_types.items() if k in CHECKS]
     if facts.sources:
-        named = ", ".join(f"{text(source)} {count:,}" for source, count in facts.sources.items())
-        lines.append(f"Answers came from: {named}.")
+        lines.append(
+            f"Answers by source: {', '.join(f'{source} {count:,}' for source, count in facts.sources.items())}."
+        )
     lines.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")
-    if facts.cleaned:
-        lines.append(f"{facts.cleaned:,} cells were cleaned first: what stood around the address was removed.")
+    if facts.cleaning is not None:
+        cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")
+        lines.append(f"{cleaned} cleaned first: what stood around the address was removed.")
     lines.append("Suggestions are guesses from the spelling and were not applied.")
-    return f'<h2>Method</h2><p class="soft">{" ".join(lines)}</p>'
+    said = f'<p class="mv-soft">{text(" ".join(lines))}</p>'
+    return f'<section class="mv-foot"><h2>How this was checked</h2>{said}</section>'

@@ -12,11 +12,14 @@ import pandas as pd
 import pyarrow as pa
 
 from ..atomic_write import atomic_write
-from ..errors import InputError, MissingExtraError
-from ..frames.columns import ACTIONS
-from ..frames.files.writers import XLSX_OPTIONS, put_rows
+from ..errors import ColumnError, InputError, MissingExtraError, SettingsError
+from ..frames.columns import ACTIONS, label_of
+from ..frames.files.readers import open_table
+from ..frames.files.restore import restore_frame
+from ..frames.files.writers import XLSX_OPTIONS, put_rows, to_plain
 from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
+from ..frames.verified import VerifiedColumn
 from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
 
@@ -150,6 +153,8 @@ def report(
     policy: Policy | str | None = None,
     prefix: str | None = None,
     bounces: Any = None,
+    earlier: Any = None,
+    name: str | None = None,
 ) -> Report:
     """Report on a verified column: what can be mailed, why the rest cannot, what to do next.
 
@@ -168,6 +173,11 @@ def report(
     bounces : DataFrame or path, optional
         What `read_bounces` returned, or what it reads: the report then shows whether the verdicts
         were right, as `outcomes` counts it.
+    earlier : DataFrame or path, optional
+        An earlier audit of the same list: a frame of any kind that `verify` returned, or the table file
+        that it was written to, with the same column and prefix. The report then shows what changed.
+    name : str, optional
+        What the list is called, such as the name of its file; the report's title has it.
 
     Returns
     -------
@@ -179,8 +189,8 @@ def report(
     ColumnError
         If the frame has no such column, or it has not been verified.
     SettingsError, InputError
-        If there is no such policy, the path has another ending, `bounces` cannot be read, or a result
-        column holds what `verify` never writes.
+        If there is no such policy, the path has another ending, `bounces` or `earlier` cannot be read, or
+        a result column holds what `verify` never writes.
 
     Examples
     --------
@@ -194,10 +204,28 @@ def report(
     if path is not None:
         check_path(path)
     rows = read_decided(out, column, prefix)
-    made = Report(gather_facts(rows, chosen, datetime.now(UTC), bounces), rows.data.frame, column, chosen, prefix)
+    before = None if earlier is None else read_earlier(earlier, column, prefix)
+    facts = gather_facts(rows, chosen, datetime.now(UTC), name=name, bounces=bounces, earlier=before)
+    made = Report(facts, rows.data.frame, column, chosen, prefix)
     if path is not None:
         made.save(path)
     return made
+
+
+def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
+    """An earlier audit: a verified frame, or the file of one."""
+    try:
+        if not isinstance(earlier, str | os.PathLike):
+            return read_decided(earlier, column, prefix)
+        with open_table(Path(earlier)) as table:
+            table.check_column(str(column))
+            first = str(label_of(column, prefix, ""))
+            needed = [i for i, each in enumerate(table.columns) if each == column or each.startswith(first)]
+            pieces = [piece.select(needed) for piece in table.pieces([table.columns[i] for i in needed])]
+        plain = [pa.table({name: to_plain(piece[name]) for name in piece.column_names}) for piece in pieces]
+        return read_decided(restore_frame(pa.concat_tables(plain), column, prefix), column, prefix)
+    except (ColumnError, InputError, SettingsError) as exc:
+        raise type(exc)(f"earlier: {exc}") from None
 
 
 def write_workbook(path: Path, facts: ReportFacts, sheets: Mapping[str, pa.Table]) -> None:
@@ -223,7 +251,6 @@ def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
     yield ("e-mail audit", facts.column)
     yield ("made at (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}")
     yield ("rows", facts.rows)
-    yield ("cells cleaned before the check", facts.cleaned)
     yield ("rows with an address", facts.addressed)
     yield ("of these can be mailed", f"{facts.mailable:.1%}", f"policy {facts.policy}")
     for title, counts in (("verdict", facts.buckets), ("action", facts.actions), ("flag", facts.flags)):
@@ -232,7 +259,7 @@ def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
         yield from counts.items()
     yield ()
     yield ("reason", "rows", "meaning")
-    yield from ((reason, count, meaning) for reason, meaning, count in facts.reasons)
+    yield from ((reason, count, meaning) for _, reason, meaning, count in facts.reasons)
     yield ()
     yield ("clean the list first", "rows")
     yield ("would be an address after cleaning", facts.cleanable)

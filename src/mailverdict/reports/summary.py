@@ -26,7 +26,6 @@ __all__ = [
     "BUCKETS",
     "MEANING_OF_VALID",
     "RunningCounts",
-    "addresses_of",
     "buckets",
     "by_domain",
     "count_domains",
@@ -97,7 +96,7 @@ def summary(out: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     rows = VerifiedColumn(out, column, prefix, ("verdict", "status", "details"))
     bucket, details = buckets(rows), rows["details"]
     counts = bucket.value_counts().reindex(list(BUCKETS), fill_value=0)
-    keys = address_keys(addresses_of(rows))
+    keys = address_keys(rows.addresses)
     addresses = keys.groupby(bucket.to_numpy(), observed=False).nunique().reindex(list(BUCKETS), fill_value=0)
     top = {name: top_value(details[bucket == name]) for name in BUCKETS}
     table = pd.DataFrame(
@@ -109,15 +108,6 @@ def summary(out: Any, column: Hashable, *, prefix: str | None = None) -> Any:
         }
     )
     return rows.data.convert(table.rename_axis(index="bucket"))
-
-
-def addresses_of(rows: VerifiedColumn) -> pd.Series[Any]:
-    """The cells as text, and in place of those that were cleaned the cleaned addresses."""
-    cells = rows.texts()
-    if "clean" not in rows or "change" not in rows:
-        return cells
-    cleaned = rows["clean"].astype(cells.dtype)
-    return cells.where(~cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool), cleaned)
 
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
@@ -179,7 +169,7 @@ def by_domain(out: Any, column: Hashable, *, top: int = 20, prefix: str | None =
 
 def count_domains(rows: VerifiedColumn, top: int) -> pd.DataFrame:
     """The table of `by_domain`."""
-    domain = split_address(addresses_of(rows))["domain"].astype(object)
+    domain = split_address(rows.addresses)["domain"].astype(object)
     table = pd.crosstab(domain, buckets(rows), dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
     table.insert(0, "rows", table.sum(axis=1))
     table = table.sort_index().sort_values("rows", ascending=False, kind="stable").head(top)
@@ -253,7 +243,7 @@ def by_address(rows: VerifiedColumn) -> pd.DataFrame:
     """Bucket and dominant reason of each distinct address; empty cells are left out."""
     table = pd.DataFrame(
         {
-            "address": address_keys(addresses_of(rows)),
+            "address": address_keys(rows.addresses),
             "bucket": buckets(rows).astype(object),
             "details": rows["details"].astype(object),
         }

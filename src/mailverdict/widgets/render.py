@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from ..backend import Quota
 from ..model.words import ValidationType
-from ..reports.page import COLOUR
 from ..runs.plan import Plan
 from ..runs.progress import Progress, pace_text
+from ..theme import MARK_OF, colour
 from .listing import Saved
 
 __all__ = [
@@ -41,7 +41,7 @@ GROUND = "var(--jp-layout-color2,#eef1f4)"
 PAPER = "var(--jp-layout-color0,#ffffff)"
 LINK = "var(--jp-content-link-color,#0969da)"
 FOCUS = "var(--jp-brand-color1,#0969da)"
-KEYS = "".join(f".mv-audit .mv-{name}{{--mv-key:{colour}}}" for name, colour in COLOUR.items())
+KEYS = "".join(f".mv-audit .mv-{name}{{--mv-key:{colour(name)}}}" for name in MARK_OF)
 
 STYLE = f"""<style>
 .mv-audit{{color:{TEXT};max-width:70rem;padding:.2rem .2rem 1rem;overflow:visible}}
@@ -61,9 +61,9 @@ margin:.5rem 0 .3rem}}
 .mv-audit .mv-bar span{{display:block;background:var(--mv-key);height:100%}}
 .mv-audit .mv-notice{{border-left:4px solid {LINE};background:{GROUND};padding:.35rem .7rem;margin:.4rem 0;
 border-radius:0 4px 4px 0;overflow-wrap:anywhere}}
-.mv-audit .mv-notice.mv-failed{{border-color:{COLOUR["invalid"]}}}
-.mv-audit .mv-notice.mv-warned{{border-color:{COLOUR["risky"]}}}
-.mv-audit .mv-notice.mv-done{{border-color:{COLOUR["valid"]}}}
+.mv-audit .mv-notice.mv-failed{{border-color:{colour("invalid")}}}
+.mv-audit .mv-notice.mv-warned{{border-color:{colour("risky")}}}
+.mv-audit .mv-notice.mv-done{{border-color:{colour("valid")}}}
 .mv-audit a.mv-save{{color:{LINK};text-decoration:underline;font-weight:600}}
 .mv-audit button:focus-visible,.mv-audit select:focus-visible,.mv-audit input:focus-visible,
 .mv-audit a:focus-visible{{outline:2px solid {FOCUS};outline-offset:1px}}
