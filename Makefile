@@ -5,13 +5,15 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.demo-ready
 DOCS_STAMP := $(VENV)/.docs-ready
+LOWER := build/lower
+LOWER_STAMP := $(LOWER)/.ready
 unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test test-all test-rest test-fast lint format types bench docs clean chromium
+.PHONY: demo test test-all test-rest test-lower run-lower test-fast lint format types bench docs clean chromium
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -40,7 +42,7 @@ test: $(STAMP) lint types
 		tests src/mailverdict README.md notebooks
 
 # All tests: those of `make test`, then the rest.
-test-all: test test-rest
+test-all: test test-rest test-lower
 
 # What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
 # Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
@@ -48,6 +50,23 @@ test-rest: $(STAMP) chromium
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
 	$(PYTEST) -m 'browser or servers'
+
+# The tests of frames with the lowest declared releases of what the package depends on; `make test` has the newest.
+# numpy 1.26 and pyarrow 16 have no wheels for Python 3.13.
+test-lower:
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 13))'; then $(MAKE) --no-print-directory run-lower; \
+	else echo "SKIPPED: the lowest declared releases need Python 3.11 or 3.12"; fi
+
+run-lower: $(LOWER_STAMP)
+	$(LOWER)/bin/python -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning \
+		tests/frames tests/reports tests/test_samples.py tests/test_dask.py
+
+$(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
+	$(PYTHON) -m venv $(LOWER)
+	$(PYTHON) -m tools.lower_bounds >$(LOWER)/constraints.txt
+	$(LOWER)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWER)/constraints.txt \
+		--editable '.[cli,excel,polars,dask,service]' pytest pytest-timeout hypothesis numpydoc
+	touch $@
 
 # Tests alone, for the loop between edits: make test-fast ARGS='tests/checks -x'
 test-fast: $(STAMP)

@@ -100,13 +100,13 @@ def visible(text: str) -> str:
 def show_mess(df: pd.DataFrame) -> None:
     """Print one row for each kind of mess."""
     headline(f"1. A CRM export, {EXPORT.relative_to(ROOT)}: {len(df):,} rows, {len(df.columns)} columns")
-    rows = pd.concat([first(df, df["email"].str.contains(pattern)) for pattern in MESSY.values()])
+    rows = pd.concat([first(df, df["email"].str.contains(pattern, na=False)) for pattern in MESSY.values()])
     show(rows[["contact_id", "last_name", "email"]].set_axis(list(MESSY), axis="index"))
     print(f"\n... and {df['email'].isna().sum():,} rows without any address.")
 
 
 def first(df: pd.DataFrame, mask: pd.Series[bool]) -> pd.DataFrame:
-    return df[mask.fillna(value=False).astype(bool)].head(1)
+    return df[mask].head(1)
 
 
 def tidy(df: pd.DataFrame) -> pd.DataFrame:

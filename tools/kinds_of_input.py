@@ -150,7 +150,10 @@ KINDS = (
     Kind("Arrow Table, dictionary", "Arrow", lambda f: with_arrow_column(f, lambda c: c.dictionary_encode()), "email"),
     Kind("Arrow Table, binary", "Arrow", lambda f: with_arrow_column(f, lambda c: c.cast(pa.binary())), "email"),
     Kind(
-        "Arrow Table, text view", "Arrow", lambda f: with_arrow_column(f, lambda c: c.cast(pa.string_view())), "email"
+        "Arrow Table, text view",
+        "Arrow",
+        lambda f: with_arrow_column(f, lambda c: pa.array(c.to_pylist(), pa.string_view())),
+        "email",
     ),
     Kind("Arrow Table, run-end encoded", "Arrow", lambda f: with_arrow_column(f, pc.run_end_encode), "email"),
     Kind("Arrow RecordBatch", "Arrow", lambda f: to_arrow(f).combine_chunks().to_batches()[0], "email"),

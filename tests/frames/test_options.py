@@ -57,11 +57,10 @@ def test_an_unknown_argument_is_named(function):
 
 
 def test_notebooks_complete_arguments():
-    from IPython.core.completer import IPCompleter, provisionalcompleter
-
-    completer = IPCompleter(namespace={"mv": mv, "df": pd.DataFrame({"email": []})})
+    ipython = pytest.importorskip("IPython.core.completer")
+    completer = ipython.IPCompleter(namespace={"mv": mv, "df": pd.DataFrame({"email": []})})
     completer.use_jedi = False
-    with provisionalcompleter():
+    with ipython.provisionalcompleter():
         arguments, methods = (
             [each.text for each in completer.completions(text, len(text))]
             for text in ("mv.verify(df, 'email', val", "df.mailverdict.")

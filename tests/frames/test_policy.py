@@ -180,3 +180,21 @@ def test_cleaned_rows_that_are_all_valid_can_be_decided():
     out = mv.verify(["ada@firm.example", "Bo <bo@firm.example>"], validation_type="regex", clean=True)
     frame = pd.concat([pd.Series(["ada@firm.example", "Bo <bo@firm.example>"], name="email"), out], axis=1)
     assert mv.decide(frame, "email", prefix="")["action"].tolist() == ["send", "send"]
+
+
+class TestFlagsThatCameBackAsNumbers:
+    @pytest.fixture
+    def out(self):
+        return mv.verify(
+            pd.DataFrame({"email": ["ada@gmail.com", "x@mailinator.com", None]}), "email", validation_type="regex"
+        )
+
+    @pytest.mark.parametrize("dtype", ["float64", "Int64", "Float64"])
+    def test_zero_and_one_decide_as_false_and_true(self, out, dtype):
+        flags = [name for name in out if out[name].dtype == "boolean"]
+        back = out.astype(dict.fromkeys(flags, "Float64")).astype(dict.fromkeys(flags, dtype))
+        assert mv.decide(back, "email")["email_action"].tolist() == ["send", "drop", "unchecked"]
+
+    def test_other_numbers_are_refused(self, out):
+        with pytest.raises(mv.errors.InputError, match="'email_disposable' holds numbers other than 0 and 1"):
+            mv.decide(out.assign(email_disposable=[0.0, 2.0, None]), "email")

@@ -207,7 +207,8 @@ class TestRepairedCells:
             out = mailverdict.dask.verify(dd.from_pandas(frame, npartitions=2), "email", **options)
             found, meta = out.compute(), out._meta
             expected = mv.verify(frame, "email", **options)
-        pd.testing.assert_frame_equal(found, expected)
+        text = {"email": "string"}  # before pandas 3, Dask converts the storage of text
+        pd.testing.assert_frame_equal(found.astype(text), expected.astype(text))
         assert list(meta.columns) == list(expected.columns)
         with pytest.raises(mv.SettingsError, match="give one column of a Dask frame"):
             mailverdict.dask.verify(dd.from_pandas(frame, npartitions=2), ["email"])

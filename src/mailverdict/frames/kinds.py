@@ -6,6 +6,7 @@ caller has not imported. Whatever has the Arrow PyCapsule interface is read as a
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import itertools
@@ -371,8 +372,13 @@ class PolarsFrame:
         return self.frame.with_columns(polars_results(table, names, columns).get_columns())
 
     def take(self, rows: Positions) -> Any:
-        """The rows."""
-        return self.frame[rows]
+        """The rows; cells of Python objects one by one, since Polars 1.0 never returns from a selection of them."""
+        objects = [cells for cells in self.frame if str(cells.dtype) == "Object"]
+        if not objects:
+            return self.frame[rows]
+        others = self.frame.drop([cells.name for cells in objects])[rows]
+        made = [type(cells)(cells.name, [cells[row] for row in rows.tolist()], cells.dtype) for cells in objects]
+        return others.with_columns(made).select(self.frame.columns)
 
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """The rows; a column with replaced cells is plain text."""
@@ -407,9 +413,10 @@ def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.ChunkedArray:
         return column.take(rows)
     except pa.ArrowNotImplementedError:
         if is_text(kind) or is_octets(kind):
-            plain = pa.large_string() if is_text(kind) else pa.large_binary()
-            return column.cast(plain).take(rows).cast(kind)
-        cells = column.to_pylist()  # a nested type with such a type in it
+            with contextlib.suppress(pa.ArrowNotImplementedError):  # in old pyarrow
+                plain = pa.large_string() if is_text(kind) else pa.large_binary()
+                return column.cast(plain).take(rows).cast(kind)
+        cells = column.to_pylist()  # also a nested type with such a type in it
         return pa.chunked_array([pa.array([cells[row] for row in rows.to_pylist()], kind)])
 
 
@@ -472,7 +479,10 @@ def with_index_of(frame: pd.DataFrame, new: Mapping[Any, Any]) -> pd.DataFrame:
 
 def polars_to_arrow(series: Any) -> Any:
     """A Polars Series as an Arrow array, or as a list of Python objects for types that Arrow does not have."""
-    return series.to_list() if series.dtype.is_nested() or str(series.dtype) == "Object" else series.to_arrow()
+    if series.dtype.is_nested() or str(series.dtype) == "Object":
+        nulls = series.is_null().to_list()  # Polars 1.0 converts a null of type Struct to a mapping
+        return [None if is_null else cell for cell, is_null in zip(series.to_list(), nulls, strict=True)]
+    return series.to_arrow()
 
 
 FrameKind: TypeAlias = PandasFrame | ArrowFrame | PolarsFrame

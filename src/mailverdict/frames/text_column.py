@@ -141,7 +141,7 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonTe
 
 
 def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
-    """The array without a dictionary, run-end encoding or extension type around its values."""
+    """The array without a dictionary, run-end encoding, extension type or views around its values."""
     if isinstance(array.type, pa.BaseExtensionType):
         chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
         return decode(pa.chunked_array([chunk.storage for chunk in chunks], array.type.storage_type))
@@ -149,10 +149,29 @@ def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         return decode(array.cast(array.type.value_type))
     if pa.types.is_run_end_encoded(array.type):
         return decode(pc.run_end_decode(array))
+    if is_view(array.type):
+        return without_views(array)
     return array
 
 
+def is_view(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind))
+
+
+def without_views(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Views as large text or octets, whose encoding is not checked; cell by cell in old pyarrow, which has no cast."""
+    kind = pa.large_string() if pa.types.is_string_view(array.type) else pa.large_binary()
+    try:
+        return array.cast(kind)
+    except pa.ArrowNotImplementedError:
+        chunks = array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+        octets = [pa.array(chunk.view(pa.binary_view()).to_pylist(), pa.large_binary()) for chunk in chunks]
+        whole = pa.chunked_array(octets, pa.large_binary())
+        return whole if kind == pa.large_binary() else decode_octets(whole)
+
+
 def is_text(kind: pa.DataType) -> bool:
+    """Whether a type is text; views too, though `decode` leaves none."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 

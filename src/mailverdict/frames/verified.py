@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..errors import ColumnError
+from ..errors import ColumnError, InputError
 from .columns import BY_NAME, check_column, label_of, to_boolean, to_string
 from .files.restore import restore
 from .kinds import kind_of_data
@@ -69,10 +69,15 @@ class VerifiedColumn:
 
 
 def restore_texts(values: pd.Series[Any], name: str, label: Any) -> pd.Series[Any]:
-    """A result column of which a file made text: flags are true or false again, and empty is missing."""
+    """A result column of which a file made text or numbers: flags are true or false again, and empty is missing."""
+    kind = BY_NAME[name].kind if name in BY_NAME else "text"
+    if kind == "bool" and pd.api.types.is_numeric_dtype(values.dtype):  # databases without truth values, no flag set
+        try:
+            return values.astype("boolean")
+        except TypeError as exc:
+            raise InputError(f"column {label!r} holds numbers other than 0 and 1, which verify never writes") from exc
     if not (isinstance(values.dtype, pd.StringDtype) or values.dtype == object):
         return values
-    kind = BY_NAME[name].kind if name in BY_NAME else "text"
     if kind == "bool":
         restored: pd.Series[Any] = restore(values, BY_NAME[name], label)
         return restored
