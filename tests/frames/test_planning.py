@@ -4,6 +4,7 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
+from mailverdict.frames.planning import plan_pieces
 from mailverdict.sandbox import World
 
 CELLS = ["a@one.example", "A@one.example", "a@ONE.example", " b@one.example ", "bad", 5, None, "", "c@gone.example"]
@@ -51,3 +52,31 @@ def test_limit_bounds_what_is_submitted(world):
 def test_a_service_that_is_not_there_is_one_clear_error():
     with pytest.raises(mv.TransportError, match=r"127\.0\.0\.1:9"):
         mv.plan(CELLS, backend="http://127.0.0.1:9", journal=None)
+
+
+class TestPieces:
+    CELLS = [
+        "ada@x.example",
+        "Bob <bob@x.example>",
+        None,
+        "nobody",
+        "ADA@X.example",
+        "ada@X.EXAMPLE",
+        5,
+        "cy@x.example",
+    ] * 3
+
+    @pytest.mark.parametrize("size", [1, 2, 5, 24])
+    @pytest.mark.parametrize("clean", [False, True])
+    def test_pieces_give_the_plan_of_the_whole(self, size, clean, tmp_path):
+        pieces = [[self.CELLS[at : at + size]] for at in range(0, len(self.CELLS), size)]
+        options = {"validation_type": "regex", "clean": clean, "journal": None}
+        assert plan_pieces(pieces, options) == mv.plan(self.CELLS, **options)
+
+    def test_what_the_journal_knows_is_counted_once(self, tmp_path):
+        with World() as world:
+            options = {"backend": world.url, "journal": tmp_path / "j.db", "clean": True}
+            mv.verify(["cy@x.example", "bob@x.example"], **options)
+            found = plan_pieces([[self.CELLS[:12]], [self.CELLS[12:]]], options)
+            assert found == mv.plan(self.CELLS, **options)
+        assert (found.unique, found.known, found.to_submit) == (4, 2, 2)

@@ -27,6 +27,8 @@ from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
 from ..frames.files.table_file import LINE, TableFile
 from ..frames.files.writers import FormulaColumns, check_target, create_table, to_plain
+from ..frames.options import VerifyOptions
+from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy
 from ..model.words import ValidationType
 from ..reports.report import check_path
@@ -333,26 +335,25 @@ def plan(
 ) -> None:
     """Show what a verification would do and cost.
 
-    The addresses of the whole file are held in memory, and no other column: about 400 bytes for each row.
+    The file is read in pieces, of which a hash of each address is kept in memory.
     """
     with open_source(
         file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
     ) as source:
         name = pick_column(source, column)
         at = source.columns.index(name)
-        cells = pa.chunked_array([c for piece in source.pieces([name]) for c in to_plain(piece.column(at)).chunks])
-    with printed_warnings("warning"):
-        found = mv.plan(
-            cells,
-            validation_type=validation_type,
-            backend=backend and chosen_service(backend),
-            limit=limit,
-            journal=parse_journal(journal),
-            max_age=max_age,
-            refresh=split_list(refresh),
-            offline=offline,
-            clean=clean,
-        )
+        options: VerifyOptions = {
+            "validation_type": validation_type,
+            "backend": backend and chosen_service(backend),
+            "limit": limit,
+            "journal": parse_journal(journal),
+            "max_age": max_age,
+            "refresh": split_list(refresh),
+            "offline": offline,
+            "clean": clean,
+        }
+        with printed_warnings("warning"):
+            found = plan_pieces(([to_plain(piece.column(at))] for piece in source.pieces([name])), options)
     print(json.dumps(asdict(found), indent=2) if as_json else found)
 
 

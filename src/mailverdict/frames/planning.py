@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 
 from ..backend import Backend, Metered, Quota
@@ -21,7 +26,7 @@ from ..runs.single import open_backend
 from .options import VerifyOptions, show_options, split_options
 from .verify import Columns, check_flag, kinds_of_data, read_addresses
 
-__all__ = ["plan", "quota"]
+__all__ = ["plan", "plan_pieces", "quota"]
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
@@ -114,28 +119,66 @@ def plan(
     >>> found.rows, found.missing, found.malformed, found.unique
     (5, 1, 1, 2)
     """
+    return plan_pieces([[kind.values() for kind in kinds_of_data(data, column)]], options)
+
+
+def plan_pieces(pieces: Iterable[Sequence[Any]], options: VerifyOptions) -> Plan:
+    """The plan for a table that comes in pieces, each a list of the columns to verify; keeps a hash of each address."""
     arguments, of_frame = split_options("plan", options)
     checked = Options.check(**arguments)
-    columns = [kind.values() for kind in kinds_of_data(data, column)]
-    read = read_addresses(columns, clean=check_flag("clean", of_frame["clean"]), keep_syntax=True)
-    accepted = read.texts.filter((read.syntax or observe_column(read.texts)).ok)
-    rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
-    unique, _ = unique_addresses(accepted)
-    known, in_flight, held = look_up(unique, checked)
-    if len(unique) > known:
+    is_cleaned = check_flag("clean", of_frame["clean"])
+    seen = SeenAddresses()
+    counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
+    for columns in pieces:
+        read = read_addresses(columns, clean=is_cleaned, keep_syntax=True)
+        accepted = read.texts.filter((read.syntax or observe_column(read.texts)).ok)
+        rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
+        unique = seen.keep_new(unique_addresses(accepted)[0])
+        known, in_flight, held = look_up(unique, checked)
+        missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - len(accepted) + nontext
+        counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
+        counts.update(known=known, in_flight=in_flight, held=held)
+    if counts["unique"] > counts["known"]:
         warn_of_resolver(checked)
     return plan_run(
-        rows=rows,
-        missing=rows - len(read.texts) - nontext,
-        malformed=len(read.texts) - len(accepted) + nontext,
-        unique=len(unique),
-        known=known,
-        in_flight=in_flight,
-        held=held,
+        **counts,
         quota=None if checked.settings.offline else ask_quota(options.get("backend")),
         limit=0 if checked.settings.offline else checked.settings.limit,
         repeats=getattr(checked.backend, "max_repeats", 0),
     )
+
+
+class SeenAddresses:
+    """The addresses of earlier pieces, as hashes of 64 bits in order.
+
+    Among five million addresses, two have the same hash with a probability of one in a million; the texts would need
+    ten times the memory.
+    """
+
+    def __init__(self) -> None:
+        self.hashes = np.empty(0, np.uint64)
+        self.is_first = True
+        self.first: pa.StringArray | None = None  # hashed only if there is another piece
+
+    def keep_new(self, unique: pa.StringArray) -> pa.StringArray:
+        """Those of the distinct addresses that no earlier piece had."""
+        if self.is_first:
+            self.is_first, self.first = False, unique
+            return unique
+        if self.first is not None:
+            self.hashes, self.first = np.sort(hash_texts(self.first)), None
+        hashes = hash_texts(unique)
+        is_new = np.ones(len(hashes), np.bool_)
+        if len(self.hashes):
+            at = np.searchsorted(self.hashes, hashes)
+            is_new = self.hashes[np.minimum(at, len(self.hashes) - 1)] != hashes
+        new = np.sort(hashes[is_new])
+        self.hashes = np.insert(self.hashes, np.searchsorted(self.hashes, new), new)
+        return unique.filter(pa.array(is_new))
+
+
+def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
+    return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
 
 
 def warn_of_resolver(options: Options) -> None:
@@ -164,7 +207,7 @@ def warn_of_resolver(options: Options) -> None:
     else:
         return
     for notice in notices:
-        warnings.warn(notice, UserWarning, stacklevel=3)
+        warnings.warn(notice, UserWarning, stacklevel=4)
 
 
 def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
