@@ -12,7 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.frames.text_column import LONGEST_TEXT, NOT_UTF8, SURROGATES, read_values
+import mailverdict as mv
+from mailverdict.frames.text_column import (
+    LONGEST_MISSING,
+    LONGEST_TEXT,
+    MISSING_TEXTS,
+    NOT_UTF8,
+    SURROGATES,
+    read_values,
+)
 
 ADDRESS = "ada@example.org"
 CELLS = [ADDRESS, "  Bob@Example.org\t", None, "nope", ""]
@@ -243,3 +251,33 @@ def test_every_row_is_text_foreign_or_missing_and_only_one_of_them(cells):
         else:
             assert row not in texts
             assert (row in foreign) == (cell is not None and cell == cell)
+
+
+class TestMissingTexts:
+    def test_they_are_those_of_pandas(self):
+        from pandas._libs.parsers import STR_NA_VALUES  # private: only compared with
+
+        assert {*MISSING_TEXTS.to_pylist(), ""} == STR_NA_VALUES
+        assert max(len(each) for each in STR_NA_VALUES) == LONGEST_MISSING
+
+    @pytest.mark.parametrize("wrap", [list, pd.Series, pa.array, lambda cells: pa.array(cells).dictionary_encode()])
+    def test_they_are_missing_in_every_kind_of_column(self, wrap):
+        cells = [*MISSING_TEXTS.to_pylist(), " N/A ", "n.a.", "None@x.example", "NONE", "-", "ada@x.example"]
+        read = read_values(wrap(cells))
+        assert read.texts.to_pylist() == ["n.a.", "None@x.example", "NONE", "-", "ada@x.example"]
+        assert read.size == len(cells)
+        assert len(read.nontext_rows) == 0
+
+    def test_a_column_gives_what_pandas_gives_when_it_reads_the_file(self, tmp_path):
+        path = tmp_path / "in.csv"
+        path.write_text("email,n\nada@x.example,1\nN/A,2\nnobody,3\nNULL,4\nnone,5\n")
+        texts = mv.verify(
+            pd.read_csv(path, dtype=str, keep_default_na=False), "email", validation_type="regex", clean=True
+        )
+        read = mv.verify(pd.read_csv(path), "email", validation_type="regex", clean=True)
+        assert (
+            texts["email_status"].tolist()
+            == read["email_status"].tolist()
+            == ["done", "missing", "done", "missing", "done"]
+        )
+        assert texts["email_clean"].isna().tolist() == read["email_clean"].isna().tolist()

@@ -32,12 +32,22 @@ OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
 SURROGATES = "text with lone surrogates, which are not characters"
 NOT_UTF8 = "bytes that are not UTF-8"
 
+# Texts that stand for a missing value: those that pandas.read_csv reads as one by default (argument `na_values`; pandas
+# 3.1, 2026-11), so that a file gives the same statuses whether pandas or the command line reads it. Case counts.
+MISSING_TEXTS = pa.array(
+    [
+        *("#N/A", "#N/A N/A", "#NA", "<NA>", "N/A", "NA", "NULL", "None", "n/a", "null"),
+        *("NaN", "nan", "-NaN", "-nan", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+    ]
+)
+LONGEST_MISSING = 8  # octets
+
 Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column as it was read; rows that are neither texts nor something else are missing."""
+    """A column as it was read; rows that are neither texts nor something else are missing, as ``N/A`` is."""
 
     texts: pa.StringArray  # in row order, without nulls; stripped, unless they were to keep the blanks
     stripped: pa.StringArray  # the same, stripped
@@ -83,7 +93,7 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
     """
     array, nontext = arrow_text(values)
     stripped = strip(array, longest)
-    present = pc.greater(pc.binary_length(stripped), 0).fill_null(False)
+    present = find_present(stripped)
     rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
     wanted = stripped
     if keep_blanks and stripped is not array:
@@ -91,6 +101,15 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
     texts = wanted if rows is None else wanted.filter(present)
     without = texts if wanted is stripped else stripped if rows is None else stripped.filter(present)
     return TextColumn(texts, without, rows, nontext.rows, nontext.types, len(stripped))
+
+
+def find_present(stripped: pa.StringArray) -> pa.BooleanArray:
+    """Which texts are neither missing nor empty, nor stand for a missing value."""
+    octets = pc.binary_length(stripped)
+    present = pc.greater(octets, 0).fill_null(False)
+    if not pc.any(pc.and_(present, pc.less_equal(octets, LONGEST_MISSING))).as_py():
+        return present
+    return pc.and_not(present, pc.is_in(stripped, value_set=MISSING_TEXTS))
 
 
 def strip(array: pa.StringArray, longest: int) -> pa.StringArray:

@@ -403,7 +403,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     data : DataFrame, Series or list-like
         A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells. Whatever
         else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as an
-        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text.
+        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text. Texts that
+        `pandas.read_csv` reads as missing (``N/A``, ``NULL``, ``NaN``, ``None``, ...) are ``missing``.
     column : hashable or list, optional
         Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of
         columns are verified together, in one run and each once; each column gets its own result

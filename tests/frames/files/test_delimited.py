@@ -300,3 +300,38 @@ def test_a_cell_of_a_megabyte_and_many_columns_of_quotes(tmp_path):
     path.write_text(f'note,email\n"{"x" * (1 << 20)}",ada@x.org\n{",".join([chr(34) * 2000, "bob@x.org"])}\n')
     written, _ = copied(path, tmp_path / "out.csv")
     assert written.count(b",valid\n") == 2
+
+
+class TestEscapedQuotes:
+    @pytest.mark.parametrize(
+        "row",
+        [
+            rb'"say \"hi\", now",ada@x.example',
+            rb'"\"hi\" there",ada@x.example',
+            rb'1,"C:\\dir \"x\""',
+            b'"first\nsecond \\"x\\" end",ada@x.example',
+        ],
+    )
+    def test_they_are_refused_with_the_line(self, tmp_path, row):
+        path = tmp_path / "in.csv"
+        path.write_bytes(b"note,email\n1,bob@x.example\n" + row + b"\n")
+        line = 4 if b"\n" in row else 3
+        with pytest.raises(
+            InputError, match=rf"in\.csv, line {line}: a quote within a cell is escaped with a backslash"
+        ):
+            open_table(path)
+
+    @pytest.mark.parametrize(
+        ("row", "note"),
+        [
+            (rb'"C:\dir\",ada@x.example', "C:\\dir\\"),
+            (rb'"a ""b\"" c",ada@x.example', 'a "b\\" c'),
+            (rb"5\" disk,ada@x.example", '5\\" disk'),
+            (rb'"a,""b\""",ada@x.example', 'a,"b\\"'),
+        ],
+    )
+    def test_a_backslash_that_is_text_is_kept(self, tmp_path, row, note):
+        path = tmp_path / "in.csv"
+        path.write_bytes(b"note,email\n" + row + b"\n")
+        with open_table(path) as table:
+            assert pa.concat_tables(table.pieces()).to_pylist() == [{"note": note, "email": "ada@x.example"}]

@@ -8,6 +8,7 @@ as they are in the file, which the CSV writer copies. Files in UTF-16 and the li
 from __future__ import annotations
 
 import codecs
+import mmap
 import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
@@ -141,6 +142,8 @@ def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> Del
     data_start = start + int(header.line_starts[1]) if has_header else start
     opened = DelimitedFile(path, name, columns, found, data_start=data_start, is_strict=given.is_strict)
     opened.first_line = 1 + count_lines(lead) + (count_lines(line + line_end) if has_header else 0)
+    if scan.has_escaped_quotes:
+        opened.check_escapes()
     if scan.quotes % 2 == 1:  # quick to count; a lone quote within a cell is not an error
         opened.check_quotes()
     if head.title_lines:
@@ -251,6 +254,7 @@ class ByteScan:
     """What one pass over the bytes of a file finds."""
 
     quotes: int = 0
+    has_escaped_quotes: bool = False  # a backslash before a quote, which may mean nothing
     is_ascii: bool = True
     is_utf8: bool = True
     sample: bytes = b""  # lines with bytes beyond ASCII
@@ -263,6 +267,7 @@ def scan_bytes(path: Path) -> ByteScan:
     with path.open("rb") as file:
         while block := file.read(BLOCK):
             found.quotes += block.count(b'"')
+            found.has_escaped_quotes = found.has_escaped_quotes or b'\\"' in block
             if block.isascii() and not decoder.getstate()[0]:
                 continue
             found.is_ascii = False
@@ -511,6 +516,22 @@ class DelimitedFile(TableFile):
         used = int(split_rows(rest, self.delimiter, is_last=True).line_starts[-1])
         if used < len(rest):
             raise InputError(f"{self.name}{self.open_quote(line, rest, used)}")
+
+    def check_escapes(self) -> None:
+        """Raise `InputError` where a backslash escapes a quote within a quoted cell, as some databases write them.
+
+        Read as CSV, the quote would end its cell, and the cells after it would move to other columns.
+        """
+        mark = re.escape(self.delimiter)
+        escaped = re.compile(rb"(?:\A|(?<=[\r\n" + mark + rb']))"(?:[^"\\]|\\[^"])*+\\"[^"\r\n' + mark + rb"]")
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            if match := escaped.search(data):
+                line = 1 + count_lines(data[: match.end()])
+                raise InputError(
+                    f"{self.name}, line {line}: a quote within a cell is escaped with a backslash, which CSV does not "
+                    'have: export the table with doubled quotes (""), or convert it, as with '
+                    "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False).to_csv(new, index=False)"
+                )
 
     def aligned(self, rows: Rows, line: int) -> Rows:
         """Give each row as many cells as there are columns."""
