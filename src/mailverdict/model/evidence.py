@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from .words import Reason
 
@@ -42,9 +43,8 @@ NO_MAIL: Mapping[DnsOutcome, str] = {
 """The outcomes that establish that a domain receives no mail, with their messages."""
 
 
-@dataclass(frozen=True, slots=True)
-class MailExchange:
-    """One mail exchange of a domain."""
+class MailExchange(NamedTuple):
+    """One mail exchange of a domain; sorted by preference, then host."""
 
     preference: int  # as in the MX RRset, 0-65535, lowest first; 0 for an implicit MX
     host: str  # lower-case A-label host name without the final dot

@@ -62,16 +62,17 @@ class AddressAnswer:
     is_complete: bool = True  # both address families were answered
 
 
-def sort_exchanges(pairs: Iterable[tuple[int, str]]) -> tuple[MailExchange, ...]:
-    """Sort exchanges by preference, then name; a host that occurs twice keeps its lowest preference.
+def sort_exchanges(exchanges: Iterable[MailExchange]) -> tuple[MailExchange, ...]:
+    """Sort exchanges by preference, then host; a host that occurs twice keeps its lowest preference.
 
-    >>> [each.host for each in sort_exchanges([(20, "b.example"), (10, "a.example"), (30, "a.example")])]
+    >>> found = [MailExchange(20, "b.example"), MailExchange(10, "a.example"), MailExchange(30, "a.example")]
+    >>> [each.host for each in sort_exchanges(found)]
     ['a.example', 'b.example']
     """
-    best: dict[str, int] = {}
-    for preference, host in sorted(pairs):
-        best.setdefault(host, preference)
-    return tuple(MailExchange(preference, host) for host, preference in best.items())[:MAX_EXCHANGES]
+    best: dict[str, MailExchange] = {}
+    for each in sorted(exchanges):
+        best.setdefault(each.host, each)
+    return tuple(best.values())[:MAX_EXCHANGES]
 
 
 class AnswerCache(Generic[K, V]):

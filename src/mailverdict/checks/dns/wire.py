@@ -22,6 +22,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
+from ...model.evidence import MailExchange
 from .answers import MAX_TEXTS, AnswerOutcome, DnsAnswer, RecordType, sort_exchanges
 from .names import InvalidNameError, normal_name
 
@@ -87,12 +88,12 @@ def parse_plain_message(packet: bytes) -> DnsAnswer:
     at += QUESTION_TAIL
     records = list(read_records(packet, at, answers + authorities + additionals, name))
     require((records[-1].end if records else at) == len(packet))
-    pairs = [read_exchange(packet, record, name) for record in records[:answers]]
+    exchanges = [read_exchange(packet, record, name) for record in records[:answers]]
     negative = [read_authority(packet, record, name) for record in records[answers : answers + authorities]]
     check_additional(records[answers + authorities :])
-    if pairs:
-        ttl = min(record.ttl for record in records[:answers])
-        return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(pairs), ttl=float(ttl))
+    if exchanges:
+        ttl = min([record.ttl for record in records[:answers]])
+        return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(exchanges), ttl=float(ttl))
     ttls = [each for each in negative if each is not None]
     require(len(ttls) == 1)
     return DnsAnswer(OUTCOMES[rcode], ttl=float(ttls[0]))
@@ -117,13 +118,13 @@ def read_records(packet: bytes, at: int, count: int, name: str) -> Iterator[Reco
         yield Record(owner, rdtype, rdclass, ttl, start, at)
 
 
-def read_exchange(packet: bytes, record: Record, name: str) -> tuple[int, str]:
+def read_exchange(packet: bytes, record: Record, name: str) -> MailExchange:
     """Read an MX record of the answer section."""
     require(record.rdtype == MX and record.rdclass == CLASS_IN and record.ttl <= MAX_TTL and record.owner == name)
     (preference,) = PREFERENCE.unpack_from(packet, record.start)
     host, end = read_name(packet, record.start + PREFERENCE.size, name)
     require(end == record.end)
-    return preference, host
+    return MailExchange(preference, host)
 
 
 def read_authority(packet: bytes, record: Record, name: str) -> int | None:
@@ -295,8 +296,8 @@ def alias_of(name: dns.name.Name, ttl: float) -> DnsAnswer:
 def data_of(rrset: dns.rrset.RRset, rdtype: RecordType, ttl: float) -> DnsAnswer:
     """An answer with records."""
     if rdtype == "MX":
-        pairs = [(record.preference, host_text(record.exchange)) for record in rrset]
-        return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(pairs), ttl=ttl)
+        exchanges = [MailExchange(record.preference, host_text(record.exchange)) for record in rrset]
+        return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(exchanges), ttl=ttl)
     read = TEXT_READERS[rdtype]
     return DnsAnswer(AnswerOutcome.DATA, texts=tuple(read(record) for record in list(rrset)[:MAX_TEXTS]), ttl=ttl)
 
