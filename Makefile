@@ -7,6 +7,7 @@ DEMO_STAMP := $(VENV)/.demo-ready
 DOCS_STAMP := $(VENV)/.docs-ready
 LOWER := build/lower
 LOWER_STAMP := $(LOWER)/.ready
+BENCH_STAMP := $(VENV)/.bench-ready
 unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -q
@@ -30,6 +31,10 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 
 $(DOCS_STAMP): $(STAMP)
 	$(PIP) '.[docs]'
+	touch $@
+
+$(BENCH_STAMP): $(STAMP)
+	$(PIP) '.[bench]'
 	touch $@
 
 demo: $(DEMO_STAMP)
@@ -84,7 +89,8 @@ format: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-bench: $(STAMP)
+# Everything beside its peers; writes benchmarks/RESULTS.md and the pictures in docs/pictures.
+bench: $(BENCH_STAMP)
 	$(BIN)/python -m benchmarks $(ARGS)
 
 # The site in site/; warnings are errors, and nothing in it may be fetched from elsewhere.

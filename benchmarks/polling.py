@@ -1,9 +1,9 @@
-"""What polling costs: 2,000 jobs in flight on the 15 s step, and requests per job.
+"""What polling costs: 2,000 jobs in flight on the 15 s step, requests per job, and processor time beside httpx alone.
 
 A service in another process answers on loopback; only this process's CPU is counted. The jobs are
 older than two minutes, so each is polled every 15 s, and none finishes while it is measured.
 
-Run it as ``python benchmarks/polling.py``; the seconds to measure may be given.
+Run it as ``python -m benchmarks.polling``; the seconds to measure may be given.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from collections.abc import Iterator
 from contextlib import aclosing, contextmanager
 from typing import Any
 
+import httpx
 import pyarrow as pa
 
 from mailverdict.backend import Batch, Job, Settled
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.polling import PollSchedule
+
+from .figures import OURS, record
 
 JOBS = 2_000
 OLD = 200.0  # seconds; beyond 120 the step is 15
@@ -129,6 +132,20 @@ async def poll_for(url: str, seconds: float) -> None:
         return
 
 
+async def poll_alone(url: str, polls: int) -> float:
+    """Processor seconds of one request by httpx, over as many requests, eight at a time."""
+    numbers = iter(range(polls))
+    async with httpx.AsyncClient(base_url=url) as client:
+
+        async def work() -> None:
+            for number in numbers:
+                (await client.get(f"/api/verification-result/{math.inf}-{number}")).json()
+
+        begun = time.process_time()
+        await asyncio.gather(*(work() for _ in range(8)))
+        return (time.process_time() - begun) / polls
+
+
 async def verify_batch(url: str) -> int:
     """Verify `BATCH` addresses; how many were settled."""
     emails = pa.array([f"user{n}@example.org" for n in range(BATCH)])
@@ -164,7 +181,11 @@ def main() -> None:
         share = (time.process_time() - cpu) / (time.perf_counter() - begun)
         polls = asyncio.run(count_requests(url))
         print(f"{JOBS:,} jobs on the 15 s step for {seconds:.0f} s: {polls:,} polls ({polls / seconds:.0f} a second)")
+        record("processor time of a poll", OURS, [share * seconds / polls * 1e3], "ms")
         print(f"{share:.1%} of one core; the goal is under {CPU_GOAL:.0%}")
+        alone = asyncio.run(poll_alone(url, polls))
+        record("processor time of a poll", "httpx alone, nothing parsed but the JSON", [alone * 1e3], "ms")
+        print(f"{share * seconds / polls * 1e3:.2f} ms of processor time a poll; httpx alone {alone * 1e3:.2f}")
     with service() as url:
         assert asyncio.run(verify_batch(url)) == BATCH
         ratio = asyncio.run(count_requests(url)) / (BATCH * fewest_polls(PollSchedule(), DONE_AFTER))

@@ -1,8 +1,8 @@
 """The servers that `benchmarks.service` measures, each in a separate process.
 
-``python -m benchmarks.service_program echo PORT`` or ``... service PORT STORE SECONDS``: a bare
-Starlette application that echoes JSON, or the service, whose engine takes SECONDS for each batch
-if that is more than 0.
+``python -m benchmarks.service_program echo PORT``, ``... fastapi PORT`` or ``... service PORT STORE SECONDS``: a bare
+Starlette application that echoes JSON, a FastAPI application that validates the address, or the service, whose engine
+takes SECONDS for each batch if that is more than 0.
 """
 
 from __future__ import annotations
@@ -30,6 +30,24 @@ async def echo(request: Request) -> JSONResponse:
 
 def serve_echo(port: int) -> None:
     app = Starlette(routes=[Route("/echo", echo, methods=["POST"])])
+    uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+
+
+def serve_fastapi(port: int) -> None:
+    """What its documentation shows for an address in a body."""
+    from fastapi import FastAPI
+    from pydantic import BaseModel, EmailStr
+
+    class Check(BaseModel):
+        email: EmailStr
+        validation_type: str
+
+    async def check(given: Check) -> dict[str, str]:
+        return {"email": given.email, "result": "valid"}
+
+    check.__annotations__["given"] = Check  # annotations are texts here, and the class is local
+    app = FastAPI()
+    app.post("/check")(check)
     uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
 
 
@@ -64,5 +82,7 @@ def serve(port: int, store: str, seconds: float) -> None:
 if __name__ == "__main__":
     if sys.argv[1] == "echo":
         serve_echo(int(sys.argv[2]))
+    elif sys.argv[1] == "fastapi":
+        serve_fastapi(int(sys.argv[2]))
     else:
         serve(int(sys.argv[2]), sys.argv[3], float(sys.argv[4]))

@@ -1,22 +1,24 @@
-"""One session for every address, as the libraries are used: smtplib in threads, aiosmtplib in tasks.
+"""One session for every address, as the libraries are used.
 
-Both keep to two sessions at an exchange, begin with the exchanges that have most to do, and are told the
-address of every exchange, so that they need no DNS.
+That is smtplib and py3-validate-email in threads, and aiosmtplib in tasks. All keep to two sessions at an exchange,
+begin with the exchanges that have most to do, and get the address of every exchange, so that they need no DNS.
 """
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
+import os
 import smtplib
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
 import aiosmtplib
 
 from .smtp_stub import SESSIONS_PER_EXCHANGE, host_of
 
-__all__ = ["Codes", "Queues", "ask_aiosmtplib", "ask_smtplib"]
+__all__ = ["Codes", "Queues", "ask_aiosmtplib", "ask_py3_validate_email", "ask_smtplib", "has_py3_validate_email"]
 
 THREADS = 64
 TASKS = 200
@@ -35,6 +37,44 @@ def host_queues(queues: Queues) -> list[HostQueue]:
 
 def ask_smtplib(port: int, queues: Queues) -> Codes:
     """Ask with smtplib in 64 threads."""
+
+    def ask(host: str, address: str) -> int:
+        with smtplib.SMTP(host, port, HELO_NAME) as client:
+            client.ehlo()
+            client.mail("")
+            return client.rcpt(address)[0]
+
+    return ask_in_threads(ask, queues)
+
+
+def has_py3_validate_email() -> bool:
+    os.environ["PY3VE_IGNORE_UPDATER"] = "1"  # or it downloads a list when it is imported
+    return importlib.util.find_spec("validate_email") is not None
+
+
+def ask_py3_validate_email(port: int, queues: Queues) -> Codes:
+    """Ask with the SMTP check of py3-validate-email in 64 threads; it gives the answer, not the code."""
+    from validate_email.email_address import EmailAddress
+    from validate_email.exceptions import AddressNotDeliverableError, SMTPTemporaryError
+    from validate_email.smtp_check import _SMTPChecker, smtp_check
+
+    _SMTPChecker.default_port = port
+    sender = EmailAddress("bench@bench.example")
+
+    def ask(host: str, address: str) -> int:
+        try:
+            smtp_check(EmailAddress(address), [host], helo_host=HELO_NAME, from_address=sender, skip_tls=True)
+        except AddressNotDeliverableError:
+            return 550
+        except SMTPTemporaryError:
+            return 450
+        return 250
+
+    return ask_in_threads(ask, queues)
+
+
+def ask_in_threads(ask: Callable[[str, str], int], queues: Queues) -> Codes:
+    """Ask about every address in 64 threads."""
     codes: Codes = {}
 
     def work(queue: HostQueue) -> None:
@@ -44,10 +84,7 @@ def ask_smtplib(port: int, queues: Queues) -> Codes:
                 address = addresses.popleft()
             except IndexError:
                 return  # the other session of this host took the last one
-            with smtplib.SMTP(host, port, HELO_NAME) as client:
-                client.ehlo()
-                client.mail("")
-                codes[address] = client.rcpt(address)[0]
+            codes[address] = ask(host, address)
 
     with ThreadPoolExecutor(THREADS) as pool:
         list(pool.map(work, host_queues(queues)))
