@@ -1,6 +1,8 @@
-"""`mailverdict.dask.verify`: the same answers as in memory, and one asker however many partitions there are."""
+"""`mailverdict.dask.verify`: the same answers as in memory, and each owner asked once however many partitions there are."""
 
 from __future__ import annotations
+
+import dataclasses
 
 import dask
 import dask.dataframe as dd
@@ -122,6 +124,68 @@ def test_limit_counts_addresses_of_the_whole_frame(ddf, validation_type):
         "pending",
         "done",
     ]
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads"])
+def test_each_domain_is_asked_once_whatever_partitions_it_is_in(ddf, scheduler):
+    with mv.sandbox.World() as world, dask.config.set(scheduler=scheduler):
+        out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
+        assert [world.dns.count(name, "MX") for name in ("gmial.com", "gone.example")] == [1, 1]
+        assert_frame_equal(out.compute(), mv.verify(ddf.compute(), "email", backend=world.backend, progress=False))
+
+
+def test_a_second_call_on_the_folder_asks_nothing(ddf, tmp_path):
+    with mv.sandbox.World() as world:
+        first = mailverdict.dask.verify(ddf, "email", backend=world.make_backend(), scratch=tmp_path, progress=False)
+        asked = world.dns.count("gone.example")
+        seen = []
+        again = mailverdict.dask.verify(
+            ddf, "email", backend=world.make_backend(), scratch=tmp_path, progress=seen.append
+        )
+        assert world.dns.count("gone.example") == asked
+        assert_frame_equal(again.compute(), first.compute())
+    assert next(each.message for each in seen if "known before" in each.message).endswith("3 known before")
+
+
+def test_mailboxes_are_asked_on_the_workers(ddf):
+    with mv.sandbox.World() as world:
+        options = {"validation_type": "smtp", "progress": False, "columns": "all"}
+        out = mailverdict.dask.verify(ddf, "email", backend=world.make_backend(), **options).compute()
+        there = mv.verify(ddf.compute(), "email", backend=world.make_backend(), **options)
+    assert_frame_equal(out.drop(columns="email_checked_at"), there.drop(columns="email_checked_at"))
+
+
+@pytest.mark.parametrize("backend", [None, ScriptedBackend()], ids=["workers", "one process"])
+def test_several_columns_are_verified_together(people, backend):
+    people["work"] = people["email"].tolist()[::-1]
+    ddf = dd.from_pandas(people, npartitions=3, sort=False)
+    with mv.sandbox.World() as world:
+        options = {"backend": backend or world.backend, "clean": True, "progress": False}
+        out = mailverdict.dask.verify(ddf, ["email", "work"], **options)
+        there = mv.verify(ddf.compute(), ["email", "work"], **options)
+        assert_frame_equal(out.compute(), there)
+    assert out._meta.dtypes.to_dict() == there.dtypes.to_dict()
+
+
+class TestPlan:
+    def test_counts_are_those_of_plan_in_memory(self, ddf):
+        with mv.sandbox.World() as world:
+            found = mailverdict.dask.plan(ddf, "email", backend=world.backend)
+            there = mv.plan(ddf.compute(), "email", backend=world.backend)
+            assert world.dns.count("gone.example") == 0
+        assert found == dataclasses.replace(there, domains=3)
+        assert "distinct domains of those" in str(found)
+
+    def test_a_service_with_a_journal_is_planned_here(self, ddf, tmp_path):
+        with mv.sandbox.World() as world:
+            options = {"backend": world.url, "validation_type": "mx", "journal": tmp_path / "kept.db"}
+            mailverdict.dask.verify(ddf, "email", limit=1, progress=False, **options)
+            found = mailverdict.dask.plan(ddf, "email", **options)
+        assert (found.unique, found.known, found.to_submit, found.remaining) == (4, 1, 3, 99)
+
+    def test_another_frame_is_refused(self, people):
+        with pytest.raises(InputError, match=r"use mailverdict\.plan"):
+            mailverdict.dask.plan(people, "email")
 
 
 def test_an_address_that_came_later_is_pending():

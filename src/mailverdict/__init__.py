@@ -4,7 +4,8 @@ Begin with `verify`. The layers from top to bottom; each imports only from those
 
     cli                     the command line
     sandbox                 DNS, mail servers and a service on loopback, for demos and tests
-    widgets, service, dask  the notebook widget, the HTTP service, Dask frames
+    widgets, service        the notebook widget, the HTTP service
+    dask, spark             frames on clusters; the stages are in distributed
     reports                 summaries, reports, explanations
     frames                  pandas, Polars and Arrow frames in and out
     runs                    verification of many addresses: journal, progress, resuming
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from . import dask as dask
     from . import sandbox as sandbox
     from . import service as service
+    from . import spark as spark
     from . import widgets as widgets
     from .backend import Quota
     from .errors import (
@@ -135,7 +137,7 @@ _MODULES = {
     "suppress": "frames.duplicates",
     "verify": "frames.verify",
 }
-_SUBMODULES = ("dask", "sandbox", "service", "widgets")  # imported when first used as an attribute
+_SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported when first used as an attribute
 
 __all__ = [
     "BackendError",

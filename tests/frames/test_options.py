@@ -10,6 +10,7 @@ from numpydoc.docscrape import FunctionDoc
 
 import mailverdict as mv
 import mailverdict.dask
+import mailverdict.spark
 from mailverdict.cli.tables import plan, verify
 from mailverdict.frames.accessor import FrameAccessor, SeriesAccessor
 from mailverdict.frames.options import DEFAULTS, VerifyOptions
@@ -20,6 +21,9 @@ SHARING = [
     mv.start,
     mv.plan,
     mailverdict.dask.verify,
+    mailverdict.dask.plan,
+    mailverdict.spark.verify,
+    mailverdict.spark.plan,
     FrameAccessor.verify,
     FrameAccessor.start,
     SeriesAccessor.verify,
@@ -39,7 +43,8 @@ def test_names_and_defaults_are_the_same_in_the_same_order():
 @pytest.mark.parametrize("function", SHARING, ids=names)
 def test_every_function_shows_all_arguments_with_their_defaults(function):
     changed = {"progress": False} if function.__name__ == "start" else {}
-    assert keyword_arguments(function) == DEFAULTS | changed
+    is_on_clusters = function.__module__.startswith("mailverdict.distributed") and function.__name__ == "verify"
+    assert keyword_arguments(function) == ({"scratch": None} if is_on_clusters else {}) | DEFAULTS | changed
     assert all(each.kind is not each.VAR_KEYWORD for each in inspect.signature(function).parameters.values())
 
 

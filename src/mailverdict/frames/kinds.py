@@ -618,7 +618,12 @@ def refuse_foreign(data: Any) -> None:
 FOREIGN = (
     ("dask", True, "a Dask collection", "give it to mailverdict.dask.verify, or give data.compute()"),
     ("dask_expr", True, "a Dask collection", "give it to mailverdict.dask.verify, or give data.compute()"),
-    ("pyspark", True, "a Spark frame", "give data.toPandas(), or data.to_pandas() for pandas on Spark"),
+    (
+        "pyspark",
+        True,
+        "a Spark frame",
+        "give it to mailverdict.spark.verify (pandas on Spark: data.to_spark()), or give data.toPandas()",
+    ),
     ("ray", True, "a Ray dataset", "give data.to_pandas()"),
     ("vaex", True, "a Vaex frame", "give data.to_pandas_df()"),
     ("modin", False, "a Modin frame", "give data.modin.to_pandas()"),

@@ -40,7 +40,18 @@ from .options import VerifyOptions, show_options, split_options
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, TextColumn, read_values, to_string_array
 
-__all__ = ["AddressColumns", "ResultBuilder", "averify", "check", "prepare", "read_addresses", "start", "verify"]
+__all__ = [
+    "AddressColumns",
+    "FrameReading",
+    "ResultBuilder",
+    "averify",
+    "check",
+    "prepare",
+    "read_addresses",
+    "read_frame",
+    "start",
+    "verify",
+]
 
 
 @dataclass(frozen=True)
@@ -268,17 +279,62 @@ def prepare(
     Only the `fields` of the table of results that the columns need are kept, unless others are given.
     """
     options = Options.check(**run_options)
-    progress, is_cleaned = frame_options["progress"], check_flag("clean", frame_options["clean"])
+    progress = frame_options["progress"]
     check_progress(progress)
-    kinds = kinds_of_data(data, column)
+    frame = read_frame(
+        data,
+        column,
+        frame_options,
+        validation_type=options.validation_type,
+        source=options.backend.source,
+        lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
+        is_free=options.is_free,
+    )
+    read, builder = frame.read, frame.builder
+    run: Run[Any] = Run(open_execution(frame.texts, options, fields or builder.fields(), read.syntax), builder)
+    show_progress(run, column, progress, is_free=options.is_free)
+    for each, cells in zip(column if isinstance(column, list) else [column], read.cells, strict=True):
+        if notice := cells.notice(each):
+            run._execution.add_notice(notice)
+    return run
+
+
+@dataclass(frozen=True)
+class FrameReading:
+    """A frame whose columns were read, and what puts the results beside them."""
+
+    read: AddressColumns
+    texts: pa.StringArray  # the addresses to verify: distinct ones, unless the type is free
+    builder: ResultBuilder | SeveralBuilder  # called with a table of one row per text
+
+    @property
+    def builders(self) -> Sequence[ResultBuilder]:
+        """The builder of each column."""
+        return self.builder.builders if isinstance(self.builder, SeveralBuilder) else [self.builder]
+
+
+def read_frame(
+    data: Any,
+    column: Columns | None,
+    frame_options: dict[str, Any],
+    *,
+    validation_type: ValidationType,
+    source: str,
+    lists: str | None,
+    is_free: bool,
+    extra: Sequence[Column] = (),
+) -> FrameReading:
+    """Read the columns of a frame, and name the result columns of each, with `extra` ones at the end."""
+    kinds, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
     prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
     chosen = choose_columns(frame_options["columns"], categories=frame_options["categories"])
     columns = [with_earlier(chosen, kind, prefix, frame_options) if overwrite else chosen for kind in kinds]
+    columns = [(*each, *extra) for each in columns]
     shown = [shown_columns(each, clean=is_cleaned) for each in columns]
     names = choose_names(kinds, column, prefix, shown, overwrite=overwrite)
-    read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=options.is_free)
+    read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=is_free)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
-    texts, codes = (read.texts, None) if options.is_free else unique_addresses(read.texts)
+    texts, codes = (read.texts, None) if is_free else unique_addresses(read.texts)
     builders = [
         ResultBuilder(
             data=kind,
@@ -286,22 +342,17 @@ def prepare(
             columns=own_columns,
             cells=cells,
             codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
-            validation_type=options.validation_type,
-            source=options.backend.source,
+            validation_type=validation_type,
+            source=source,
             repaired=read.repaired_in(part),
-            lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
+            lists=lists,
         )
         for kind, own_names, own_columns, cells, part in zip(
             kinds, names, columns, read.cells, read.slices(), strict=True
         )
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
-    run: Run[Any] = Run(open_execution(texts, options, fields or builder.fields(), read.syntax), builder)
-    show_progress(run, column, progress, is_free=options.is_free)
-    for each, cells in zip(column if isinstance(column, list) else [column], read.cells, strict=True):
-        if notice := cells.notice(each):
-            run._execution.add_notice(notice)
-    return run
+    return FrameReading(read, texts, builder)
 
 
 def with_earlier(

@@ -11,7 +11,7 @@ import pyarrow as pa
 from ..model.table import SOURCE_REMOTE
 from ..model.words import Reason, Status, Verdict
 
-__all__ = ["count_causes", "describe_ending"]
+__all__ = ["cause_of", "count_causes", "describe_ending"]
 
 FEWEST = 2  # addresses: a single one shows nothing about the network
 MALFORMED, UNDELIVERABLE, OTHER = "malformed", "undeliverable", "other"
@@ -121,8 +121,10 @@ def cause_of(status: str, result: str, reasons: str, error: str) -> str:
     return UNDELIVERABLE if error == "DNS" else OTHER
 
 
-def describe_ending(counts: Mapping[str, int], source: str) -> str:
+def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addresses") -> str:
     """Say that most addresses have no verdict for one cause, with the remedy; empty if it is not so.
+
+    `unit` is what was counted.
 
     Malformed addresses are not counted, and for causes of SMTP sessions neither are those whose domain has no mail
     server. `source` is the backend's.
@@ -144,4 +146,4 @@ def describe_ending(counts: Mapping[str, int], source: str) -> str:
     if count < FEWEST or 2 * count <= base:
         return ""
     remedy = cause.there if source == SOURCE_REMOTE else cause.here
-    return f"{count:,} of {base:,} addresses have no verdict, since {cause.what}; {remedy}"
+    return f"{count:,} of {base:,} {unit} have no verdict, since {cause.what}; {remedy}"

@@ -18,6 +18,7 @@ LABELS = {
     "missing": "missing rows (empty cells, never sent)",
     "malformed": "malformed rows (settled here, never sent)",
     "unique": "distinct well-formed addresses",
+    "domains": "distinct domains of those",
     "known": "known from the journal",
     "in_flight": "paid for and in flight",
     "held": "held (an earlier submission was lost)",
@@ -67,6 +68,9 @@ class Plan:
         submitted again, twice at most. None without a quota. The printed table has it if it is more than
         `to_submit`.
 
+    domains : int or None
+        Distinct domains of the well-formed addresses: what the DNS is asked about. None if they were not counted.
+
     Examples
     --------
     >>> from mailverdict import Quota
@@ -89,6 +93,7 @@ class Plan:
     remaining: int | None
     days: int | None
     most_units: int | None = None
+    domains: int | None = None
 
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
@@ -99,6 +104,8 @@ class Plan:
             del values["most_units"]
         if not self.held:
             del values["held"]
+        if self.domains is None:
+            del values["domains"]
         return [(LABELS[name], "never" if value is None else f"{value:,}") for name, value in values.items()]
 
     def __str__(self) -> str:
@@ -135,6 +142,7 @@ def plan_run(
     limit: int | None = None,
     max_batch: int = BATCH,
     repeats: int = 0,
+    domains: int | None = None,
 ) -> Plan:
     """Calculate a plan from counts; a `SettingsError` if they contradict each other."""
     counts = {"rows": rows, "missing": missing, "malformed": malformed, "unique": unique}
@@ -152,6 +160,7 @@ def plan_run(
         remaining=None if quota is None else quota.remaining,
         days=None if quota is None or days is None else sum(times for _, times in days),
         most_units=None if quota is None else to_submit * (1 + repeats),
+        domains=domains,
     )
 
 

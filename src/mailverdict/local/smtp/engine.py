@@ -50,11 +50,14 @@ FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za
 
 
 class MailboxStage:
-    """Asks the mail servers about mailboxes."""
+    """Asks the mail servers about mailboxes; `is_part`: a batch is only a part of what its caller waits for."""
 
-    def __init__(self, settings: LocalSettings, domains: DomainStage, rng: random.Random | None = None) -> None:
+    def __init__(
+        self, settings: LocalSettings, domains: DomainStage, rng: random.Random | None = None, *, is_part: bool = False
+    ) -> None:
         self.settings = settings
         self.domains = domains
+        self.is_part = is_part
         self.rng = rng or random.Random()
         self.providers = load_providers()
         self.helo_name: str | None = None
@@ -93,7 +96,8 @@ class MailboxStage:
         self, batch: ObservedBatch, results: ResultBuffer, transcript: Transcript | None = None
     ) -> SmtpEngine:
         """An engine for one batch; a single address is not retried when greylisted, since its caller waits."""
-        settings = self.settings if len(batch.texts) > 1 else replace(self.settings, retry_greylisted=0)
+        is_column = self.is_part or len(batch.texts) > 1
+        settings = self.settings if is_column else replace(self.settings, retry_greylisted=0)
         if self.helo_name is None:
             self.helo_name = await find_helo_name(self.settings)
         resolver, name = self.domains.resolver, self.helo_name

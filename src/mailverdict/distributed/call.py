@@ -1,0 +1,342 @@
+"""One distributed call in the calling process: its arguments, its stages, progress and warnings.
+
+An `Engine` runs the tasks of a stage; this process receives their reports and has no address, unless the addresses
+have to be verified from here: by a service, under a limit, or from a journal.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import pickle
+import shutil
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from os import PathLike
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from .. import errors
+from ..backend import Backend
+from ..errors import BackendError, SettingsError
+from ..frames.options import split_options
+from ..frames.planning import ask_quota, look_up, warn_of_resolver
+from ..frames.verify import Columns, check_progress, collect, repairable_rows, warn_user
+from ..local.backend import LocalBackend
+from ..model.settings import Lists
+from ..model.words import ValidationType
+from ..runs.endings import MALFORMED, describe_ending
+from ..runs.execution import unique_addresses
+from ..runs.options import Options, open_execution
+from ..runs.plan import Plan, plan_run
+from ..runs.progress import Listener, Progress, ProgressBar, wants_bar
+from ..runs.run import Run
+from .asking import DOMAINS, MAILBOXES, merge_reports
+from .scratch import Scratch
+from .stages import Key, Routing, StageJob, read_part
+
+__all__ = ["Call", "Engine", "ask_workers", "open_call", "plan_texts", "verify_texts"]
+
+logger = logging.getLogger("mailverdict")
+TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
+MOST_SHARDS = 512
+POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
+
+
+class Engine(Protocol):
+    """Runs the tasks of the stages that ask, and returns the report of each."""
+
+    def ask_domains(self, job: StageJob) -> list[str]: ...
+
+    def ask_mailboxes(self, job: StageJob) -> list[str]: ...
+
+
+@dataclass(frozen=True)
+class Call:
+    """The checked arguments of one call."""
+
+    options: Options
+    job: StageJob
+    progress: bool | str | Listener
+
+
+def open_call(
+    function: str,
+    empty: Any,
+    column: Columns | None,
+    options: Mapping[str, Any],
+    *,
+    scratch: str | PathLike[str] | None,
+    is_local: bool,
+    slots: int,
+    is_plan: bool = False,
+) -> Call:
+    """Check the arguments and decide who asks.
+
+    `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks nothing.
+    """
+    run_options, output = split_options(function, options)
+    check_progress(output["progress"])
+    checked = Options.check(**run_options)
+    backend, settings = checked.backend, checked.settings
+    key: Key
+    if checked.is_free and isinstance(backend, LocalBackend) and settings.limit is None:
+        key = "row"
+    elif is_asked_here(checked, run_options["journal"]):
+        key = "text"
+    else:
+        key = "address" if checked.validation_type is ValidationType.SMTP else "domain"
+    job = StageJob(
+        column=column,
+        output=output,
+        validation_type=checked.validation_type,
+        key=key,
+        backend=pickle.dumps(backend) if key in ("address", "domain") else b"",
+        source=backend.source,
+        lists=backend.settings.lists if isinstance(backend, LocalBackend) else Lists(),
+        lists_version=backend.lists_version() if isinstance(backend, LocalBackend) else None,
+        slots=max(1, slots),
+        began_at=datetime.now(UTC),
+        max_age=settings.max_age,
+        refresh=settings.refresh,
+    )
+    shown = (column for builder in read_part(empty, job).builders for column in builder.columns)
+    job = replace(job, columns=tuple(dict.fromkeys(shown)))
+    if scratch is not None and not isinstance(scratch, str | PathLike):
+        raise SettingsError(f"scratch={scratch!r:.80}: give the path or URL of a folder, or None")
+    if key in ("address", "domain") and not is_plan:
+        assert isinstance(backend, LocalBackend)
+        backend._require_open()
+        job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
+        job = replace(job, shards=decide_shards(job))
+    return Call(checked, job, output["progress"])
+
+
+def is_asked_here(options: Options, journal: object) -> bool:
+    """Whether the calling process alone asks: one quota, one limit and one journal are in one place."""
+    is_local = isinstance(options.backend, LocalBackend)
+    has_journal = journal not in ("auto", None) and not options.is_free
+    return not is_local or options.settings.offline or options.settings.limit is not None or has_journal
+
+
+def open_scratch(scratch: str | PathLike[str] | None, *, is_local: bool, backend: Backend, job: StageJob) -> Scratch:
+    """The folder of answers that are comparable: same type and settings, below the folder that was given."""
+    if scratch is None:
+        if not is_local:
+            raise SettingsError(
+                "scratch=None: the workers are on other machines; give scratch= a folder that this process and all "
+                "workers can write, as 's3://bucket/folder' or the path of a shared directory"
+            )
+        scratch = tempfile.mkdtemp(prefix="mailverdict-")
+        atexit.register(shutil.rmtree, scratch, ignore_errors=True)
+    kind = "smtp" if job.key == "address" else str(job.validation_type)
+    digest = sha256(backend.journal_key(kind).encode()).hexdigest()[:12]
+    return Scratch.open(scratch).below(f"{kind}-{digest}")
+
+
+def decide_shards(job: StageJob) -> int:
+    """How many tasks a stage has; a folder of an earlier call has its number."""
+    assert job.scratch is not None
+    known = job.scratch.read_json("shards.json")
+    if known is not None:
+        return int(known)
+    shards = min(MOST_SHARDS, TASKS_PER_SLOT * job.slots)
+    job.scratch.write_json("shards.json", shards)
+    return shards
+
+
+# --- asking ---------------------------------------------------------------------------------------------------------
+
+
+def ask_workers(call: Call, engine: Engine) -> StageJob:
+    """Let the tasks of the engine ask; returns the job for the stage that attaches the answers.
+
+    Raises the error of a task if one is of this package: what was settled before is in the scratch folder.
+    """
+    job, show = call.job, StageProgress(call)
+    try:
+        with show.watch(job, DOMAINS):
+            found = merge_reports(engine.ask_domains(job))
+        raise_errors(found)
+        show.end_stage(DOMAINS, found)
+        causes, unit, notices = found["causes"], "rows", found["notices"]
+        counts = found["counts"]
+        if job.key == "address":
+            job = replace(job, routing=decide_routing(job, found))
+            with show.watch(job, MAILBOXES):
+                found = merge_reports(engine.ask_mailboxes(job))
+            raise_errors(found)
+            show.end_stage(MAILBOXES, found)
+            causes, unit, notices = found["causes"], "addresses", [*notices, *found["notices"]]
+        causes[MALFORMED] += counts["malformed"]
+    except BaseException as exc:
+        show.emit(state="failed", message=str(exc)[:300])
+        raise
+    problem = describe_ending(causes, job.source, unit=unit)
+    show.emit(state="done", message="", problem=problem)
+    for notice in dict.fromkeys([*notices, *([problem] if problem else [])]):
+        warn_user(notice)
+    warn_of_rows(counts)
+    return job
+
+
+def warn_of_rows(counts: Mapping[str, Any]) -> None:
+    """Warn of malformed rows in which an address can be read, and of columns without any text."""
+    if counts["repairable"]:
+        notice = repairable_rows(counts["repairable"], is_exact=not counts["inexact"])
+        warn_user(f"{notice}: see mailverdict.clean and mailverdict.explode")
+    if not counts["texts"]:
+        for notice in counts["notices"]:
+            warn_user(notice)
+
+
+def raise_errors(found: Mapping[str, Any]) -> None:
+    """Raise the error of the first task that failed for a known cause."""
+    if found["errors"]:
+        name, message = found["errors"][0]
+        kind = getattr(errors, name, BackendError)
+        raise kind(message) if issubclass(kind, Exception) else BackendError(message)
+
+
+def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
+    """Give every owner of exchanges one task; owners that share a domain are asked by the same one.
+
+    Large owners get tasks of their own, which start first. What an earlier call on the folder decided stays.
+    """
+    assert job.scratch is not None
+    known = job.scratch.read_json("routing.json") or {"owners": {}, "large": {}, "first": None}
+    owners = join_organisations(known["owners"], found["shared"])
+    sizes: Counter[str] = Counter()
+    for name, rows in found["owners"].items():
+        sizes[owners.get(name, name)] += rows
+    if known["first"] is None:
+        whole = max(1, sum(sizes.values()))
+        large = [name for name, rows in sizes.most_common(job.shards // 2) if rows * 2 * job.shards >= whole]
+        known |= {"large": {name: at for at, name in enumerate(large)}, "first": len(large)}
+    known["owners"] = owners
+    job.scratch.write_json("routing.json", known)
+    return Routing(max(job.shards, known["first"] + 1), known["first"], owners, known["large"])
+
+
+def join_organisations(known: Mapping[str, str], shared: Sequence[Sequence[str]]) -> dict[str, str]:
+    """The name of the group of each organisation that shares a domain with another.
+
+    >>> join_organisations({}, [["a.example", "b.example"], ["b.example", "c.example"]])
+    {'a.example': 'a.example', 'b.example': 'a.example', 'c.example': 'a.example'}
+    """
+    parent: dict[str, str] = dict(known)
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    for names in shared:
+        first = root(names[0])
+        for name in names[1:]:
+            parent[root(name)] = first
+    return {name: root(name) for name in sorted(parent)}
+
+
+# --- progress -------------------------------------------------------------------------------------------------------
+
+
+class StageProgress:
+    """Shows each stage that asks: the keys that its tasks have begun with, and how many have an answer."""
+
+    def __init__(self, call: Call) -> None:
+        self.progress = Progress(unit="domains")
+        self.listener: Callable[[Progress], None] | None = None
+        if callable(call.progress):
+            self.listener = call.progress
+        elif wants_bar(progress=call.progress, is_free=False):
+            self.listener = ProgressBar("verify")
+
+    def emit(self, **changes: Any) -> None:
+        """Update the progress and show it; a listener that raises is dropped."""
+        self.progress = replace(self.progress, **changes)
+        if self.listener is not None:
+            try:
+                self.listener(self.progress)
+            except Exception:
+                logger.exception("a progress listener failed and was dropped")
+                self.listener = None
+
+    @contextmanager
+    def watch(self, job: StageJob, stage: str) -> Iterator[None]:
+        """Look at the scratch folder once in a while until the stage is over."""
+        assert job.scratch is not None
+        scratch, over = job.scratch, threading.Event()
+        unit = "domains" if stage == DOMAINS else "addresses"
+        self.emit(unit=unit, total=0, settled=0, message=f"stage {stage}")
+
+        def look() -> None:
+            while not over.wait(POLL_SECONDS):
+                total, settled = scratch.counts(stage)
+                self.emit(total=total, settled=settled)
+
+        thread = threading.Thread(target=look, name="mailverdict-progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def end_stage(self, stage: str, found: Mapping[str, Any]) -> None:
+        """Show and log the counts of a stage."""
+        keys, asked = found["keys"], found["asked"]
+        unit = "domains" if stage == DOMAINS else "addresses"
+        message = f"stage {stage}: {keys:,} {unit} by {found['shards']:,} tasks, {keys - asked:,} known before"
+        logger.info("%s", message)
+        self.emit(total=keys, settled=keys, message=message)
+
+
+# --- asking from the calling process --------------------------------------------------------------------------------
+
+
+def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
+    """Verify distinct texts in this process, as a service with one quota needs; the rows with their `key`."""
+    addresses, _ = unique_addresses(texts)
+    run: Run[pa.Table] = Run(open_execution(addresses, call.options), lambda table: table)
+    column, progress = call.job.column, call.progress
+    if callable(progress):
+        run.subscribe(progress)
+    elif wants_bar(progress=progress, is_free=call.options.is_free):
+        names = column if isinstance(column, list) else [column] if column is not None else []
+        run.subscribe(ProgressBar(f"verify {', '.join(map(str, names))}".strip()))
+    rows = collect(run)
+    return rows.select(call.job.answer_fields()).append_column("key", addresses)
+
+
+def plan_texts(call: Call, counts: Mapping[str, Any], texts: pa.StringArray | None, unique: int, domains: int) -> Plan:
+    """The plan of a call; `texts` are the distinct well-formed addresses if this process asks, else None."""
+    options = call.options
+    known = in_flight = held = 0
+    if texts is not None:
+        texts, _ = unique_addresses(texts)
+        unique = len(texts)
+        known, in_flight, held = look_up(texts, options)
+    if unique > known:
+        warn_of_resolver(options)
+    return plan_run(
+        rows=counts["rows"],
+        missing=counts["missing"],
+        malformed=counts["malformed"],
+        unique=unique,
+        known=known,
+        in_flight=in_flight,
+        held=held,
+        quota=None if options.settings.offline else ask_quota(options.backend),
+        limit=0 if options.settings.offline else options.settings.limit,
+        repeats=getattr(options.backend, "max_repeats", 0),
+        domains=domains,
+    )

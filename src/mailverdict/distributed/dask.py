@@ -1,0 +1,421 @@
+"""The Dask driver: partitions are observed where they are, and the engine's own shuffle brings keys to the tasks.
+
+A pair of a partition and a key goes to the task that asks about the key, and with its answer back to the partition. So
+partitions, divisions, index and order of the caller's frame stay, and the calling process has counts only.
+"""
+
+from __future__ import annotations
+
+import inspect
+import ipaddress
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from os import PathLike
+from typing import Any, Unpack
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.syntax.column import observe_column
+from ..errors import InputError, MissingExtraError
+from ..frames.options import VerifyOptions, show_options
+from ..frames.text_column import read_values
+from ..frames.verify import Columns, kinds_of_data, read_addresses
+from ..model.table import dump_json
+from ..runs.execution import unique_addresses
+from ..runs.plan import Plan
+from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
+from .call import Call, ask_workers, open_call, plan_texts, verify_texts
+from .stages import EVIDENCE, StageJob, add_owners, attach, observe, pack, sum_notes, unpack
+
+try:
+    from dask import config
+    from dask.base import compute
+    from dask.dataframe import DataFrame, Series, from_pandas
+    from dask.delayed import delayed
+except ImportError as exc:
+    raise MissingExtraError("verifying Dask frames", "dask") from exc
+
+__all__ = ["plan", "verify"]
+
+TO, PART = "to", "part"  # columns of frames that are shuffled: where a row goes, and where it came from
+CANDIDATES = 32  # integers tried for each partition
+TEXT = pd.StringDtype("pyarrow")
+PAIRS_META = pd.DataFrame(
+    {
+        TO: pd.Series([], dtype="int64"),
+        PART: pd.Series([], dtype="int64"),
+        "shard": pd.Series([], dtype="int64"),
+        "address": pd.Series([], dtype=TEXT),
+        "domain": pd.Series([], dtype=TEXT),
+        "rows": pd.Series([], dtype="int64"),
+        "note": pd.Series([], dtype=TEXT),
+    }
+)
+OWNED_META = PAIRS_META.assign(**{name: pd.Series([], dtype=TEXT) for name in ("outcome", "exchanges", "message")})
+REPORT_META = pd.DataFrame({"report": pd.Series([], dtype=TEXT)})
+COUNTED_META = pd.DataFrame(
+    {
+        "addresses": pd.Series([], dtype="int64"),
+        "domains": pd.Series([], dtype="int64"),
+        "note": pd.Series([], dtype=TEXT),
+    }
+)
+
+
+@show_options()
+def verify(
+    data: Any,
+    column: Columns | None = None,
+    *,
+    scratch: str | PathLike[str] | None = None,
+    **options: Unpack[VerifyOptions],
+) -> Any:
+    """Verify one or several columns of a Dask frame.
+
+    ``regex`` needs no network: the result is lazy, each partition checks its own rows. For the other types the call
+    itself asks, on the workers: each distinct domain is looked up by one task, and each mail server is asked by one
+    task, so that its limits hold in the whole cluster. The call returns a lazy frame that only joins the answers:
+    computing it, once or often, uses no network. No address travels to the calling process.
+
+    A service (`backend` is a URL), and local verification with `limit`, `offline` or the path of a `journal`, are
+    asked by the calling process alone, as one quota, one limit and one journal need; the distinct addresses then have
+    to fit into its memory.
+
+    Parameters
+    ----------
+    data : dask.dataframe.DataFrame or Series
+        Its partitions are pandas frames. It is read several times: `persist` it if that is expensive.
+    column : hashable or list, optional
+        Which column of a frame, or several.
+    scratch : str or path, optional
+        A folder that this process and all workers can write: a path, or a URL of `pyarrow.fs` such as
+        ``"s3://bucket/folder"``. Answers are written there about once a second, so that a lost task asks nothing
+        twice, and so that calling again with the same folder resumes. The returned frame reads it; delete it when
+        that is no longer used. None: a temporary folder for the time of this process, if all workers are on this
+        machine.
+    **options
+        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. With
+        ``journal="auto"`` the scratch folder replaces the journal where workers ask. `dns_concurrency` and
+        `max_sessions` of the backend are divided among the tasks that run at once.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        Partitions, divisions, index and order are kept; the result columns are added to the
+        caller's own, with the dtypes of `mailverdict.verify`.
+
+    Raises
+    ------
+    InputError
+        If `data` is not a Dask frame.
+    SettingsError
+        As `mailverdict.verify`; and if `scratch` cannot be written, or is missing while workers are on other
+        machines.
+    ColumnError, BackendError, QuotaExceeded, JournalError
+        As `mailverdict.verify`, at the call and not at `compute`; a `partial` on a `BackendError` of the calling
+        process is an Arrow table of the distinct texts.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> import mailverdict.dask
+    >>> people = pd.DataFrame({"email": ["ada@gmail.com", "bo@gone.example", "ada@gmail.com", None]})
+    >>> ddf = dd.from_pandas(people, npartitions=2)
+    >>> with mv.sandbox.World() as world:
+    ...     out = mailverdict.dask.verify(ddf, "email", backend=world.backend, progress=False)
+    >>> out.compute()["email_verdict"].tolist()
+    ['valid', 'invalid', 'valid', nan]
+    """
+    call, meta = open_frame("verify", data, column, scratch, options)
+    job = call.job
+    if job.key == "row":
+        return data.map_partitions(attach_part, job, None, meta=meta)
+    if job.key == "text":
+        answers = verify_texts(call, distinct_texts(data, job, is_refused_kept=True))
+        return data.map_partitions(attach_part, job, delayed(answers), meta=meta)
+    tasks = DaskTasks(data)
+    job = ask_workers(call, tasks)
+    answers = tasks.answers(job)
+    return data.map_partitions(attach_packed, answers, job=job, meta=meta, align_dataframes=False)
+
+
+@show_options()
+def plan(
+    data: Any,
+    column: Columns | None = None,
+    **options: Unpack[VerifyOptions],
+) -> Plan:
+    """Work out what `verify` with the same arguments would do and cost. Uses no quota.
+
+    Reads the column once, on the workers; the DNS resolver of this machine is tested with a few questions.
+
+    Parameters
+    ----------
+    data, column
+        As in `verify`.
+    **options
+        The keyword arguments of `verify`.
+
+    Returns
+    -------
+    mailverdict.Plan
+        With `domains`, the number of distinct domains.
+
+    Raises
+    ------
+    InputError, ColumnError, SettingsError, JournalError, BackendError
+        As `verify`.
+
+    Examples
+    --------
+    >>> import dask.dataframe as dd
+    >>> import pandas as pd
+    >>> import mailverdict as mv
+    >>> import mailverdict.dask
+    >>> people = pd.DataFrame({"email": ["ada@gmail.com", "bo@gone.example", "ada@gmail.com", None]})
+    >>> with mv.sandbox.World() as world:
+    ...     found = mailverdict.dask.plan(dd.from_pandas(people, npartitions=2), "email", backend=world.backend)
+    >>> found.rows, found.unique, found.domains
+    (4, 2, 2)
+    """
+    call, _ = open_frame("plan", data, column, None, options, is_plan=True)
+    job = replace_key(call.job)
+    pairs = observed_pairs(data, job)
+    counted = shuffled(pairs, job.shards).map_partitions(count_keys, meta=COUNTED_META).compute()
+    counts = sum_notes(counted["note"].dropna().tolist())
+    texts = distinct_texts(data, job, is_refused_kept=False) if call.job.key == "text" else None
+    return plan_texts(call, counts, texts, int(counted["addresses"].sum()), int(counted["domains"].sum()))
+
+
+def open_frame(
+    function: str,
+    data: Any,
+    column: Columns | None,
+    scratch: str | PathLike[str] | None,
+    options: Any,
+    *,
+    is_plan: bool = False,
+) -> tuple[Call, pd.DataFrame]:
+    """Check the frame and the arguments; the call, and an empty partition of its result."""
+    if not isinstance(data, DataFrame | Series):
+        raise InputError(f"{type(data).__name__} is not a Dask frame; use mailverdict.{function} for frames in memory")
+    is_local, slots = describe_cluster()
+    frame: Any = data
+    empty = without_notes(frame._meta)
+    call = open_call(function, empty, column, options, scratch=scratch, is_local=is_local, slots=slots, is_plan=is_plan)
+    return call, attach(empty, call.job, None)
+
+
+def without_notes(part: Any) -> Any:
+    """A partition without `attrs`, which Dask gives some partitions and not others."""
+    part = part.copy(deep=False)
+    part.attrs = {}
+    return part
+
+
+def describe_cluster() -> tuple[bool, int]:
+    """Whether all workers are on this machine, and how many tasks run at once."""
+    try:
+        from distributed import default_client  # noqa: PLC0415 - an extra of Dask's own
+
+        client = default_client()
+    except (ImportError, ValueError):
+        if config.get("scheduler", None) in ("sync", "synchronous", "single-threaded"):
+            return True, 1
+        return True, int(config.get("num_workers", None) or os.cpu_count() or 1)
+    info = client.scheduler_info(n_workers=-1) if takes_count(client.scheduler_info) else client.scheduler_info()
+    hosts = {each["host"] for each in info["workers"].values()}
+    is_local = info["address"].startswith("inproc:") or all(is_loopback(host) for host in hosts)
+    return is_local, sum(client.nthreads().values())
+
+
+def takes_count(function: Callable[..., Any]) -> bool:
+    """Whether `scheduler_info` leaves workers out unless all are asked for, as since Dask 2025.7."""
+    return "n_workers" in inspect.signature(function).parameters
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def replace_key(job: StageJob) -> StageJob:
+    """The job for counting addresses, with shards of its own."""
+    return replace(job, key="address", shards=max(1, 4 * job.slots))
+
+
+# --- shuffles -------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=32)
+def targets(partitions: int) -> npt.NDArray[np.int64]:
+    """For each partition an integer whose rows a shuffle by that integer brings there; found by shuffling some."""
+    if partitions == 1:
+        return np.zeros(1, np.int64)
+    found: npt.NDArray[np.int64] = np.full(partitions, -1, np.int64)
+    tried = 0
+    while (found < 0).any():
+        candidates = pd.DataFrame({TO: np.arange(tried, tried + CANDIDATES * partitions)})
+        moved: Any = from_pandas(candidates, npartitions=1).shuffle(TO, npartitions=partitions, shuffle_method="tasks")
+        parts = compute(*moved.to_delayed(), scheduler="sync")
+        for at, part in enumerate(parts):
+            if found[at] < 0 and len(part):
+                found[at] = part[TO].min()
+        tried += len(candidates)
+    return found
+
+
+def shuffled(frame: Any, partitions: int) -> Any:
+    """The rows of the frame in the partitions that their column `to` names."""
+    return frame.shuffle(TO, npartitions=partitions, ignore_index=True)
+
+
+def to_arrow(frame: pd.DataFrame) -> pa.Table:
+    """A frame of pairs as an Arrow table, without the columns of the shuffle."""
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+
+
+def to_frame(table: pa.Table) -> pd.DataFrame:
+    """An Arrow table of texts and integers as a frame whose texts stay in Arrow."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=lambda kind: TEXT if pa.types.is_string(kind) else None)
+    return frame
+
+
+def observed_pairs(data: Any, job: StageJob) -> Any:
+    """What each partition has to ask, with the shard that asks and the number of the partition."""
+    return data.map_partitions(observe_part, job=job, to=targets(job.shards).tolist(), meta=PAIRS_META)
+
+
+def observe_part(part: Any, *, job: StageJob, to: list[int], partition_info: Any = None) -> pd.DataFrame:
+    """One partition's pairs."""
+    table = observe(part, job)
+    frame = to_frame(table)
+    frame.insert(0, PART, np.int64(partition_info["number"] if partition_info else 0))
+    frame.insert(0, TO, np.array(to, np.int64)[table["shard"].to_numpy()])
+    return frame
+
+
+class DaskTasks:
+    """Runs the tasks that ask, for one frame."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def by_shard(self, job: StageJob) -> Any:
+        """The pairs, in the partitions of their domains."""
+        return shuffled(observed_pairs(self.data, job), job.shards)
+
+    def by_owner(self, job: StageJob) -> Any:
+        """The pairs with the evidence about their domains, in the partitions of the owners of their exchanges."""
+        owned = self.by_shard(job).map_partitions(
+            own_part, job=job, to=targets(job.routing.shards).tolist(), meta=OWNED_META
+        )
+        return shuffled(owned, job.routing.shards)
+
+    def ask_domains(self, job: StageJob) -> list[str]:
+        """Ask the DNS."""
+        return self._ask(self.by_shard(job), ask_domains, job)
+
+    def ask_mailboxes(self, job: StageJob) -> list[str]:
+        """Ask the mail servers."""
+        return self._ask(self.by_owner(job), ask_mailboxes, job)
+
+    def _ask(self, pairs: Any, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> list[str]:
+        reports = pairs.map_partitions(ask_part, ask=ask, job=job, meta=REPORT_META).compute()
+        return [str(text) for text in reports["report"]]
+
+    def answers(self, job: StageJob) -> Any:
+        """The answers of each partition, lazily: read from the scratch folder and brought there."""
+        pairs = self.by_owner(job) if job.key == "address" else self.by_shard(job)
+        to = targets(self.data.npartitions).tolist()
+        meta = pd.DataFrame(
+            {
+                TO: pd.Series([], dtype="int64"),
+                PART: pd.Series([], dtype="int64"),
+                **{name: pd.Series([], dtype=TEXT) for name in ("key", *job.answer_fields())},
+            }
+        )
+        return shuffled(pairs.map_partitions(answer_part, job=job, to=to, meta=meta), self.data.npartitions)
+
+
+def ask_part(pairs: pd.DataFrame, *, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> pd.DataFrame:
+    """Ask about the keys of a partition, usually of one shard; a row for each report."""
+    table = to_arrow(pairs)
+    shards = pc.unique(table["shard"]).to_pylist()
+    reports = [ask(table.filter(pc.equal(table["shard"], shard)), shard, job) for shard in shards]
+    return pd.DataFrame({"report": pd.Series(reports, dtype=TEXT)})
+
+
+def own_part(pairs: pd.DataFrame, *, job: StageJob, to: list[int]) -> pd.DataFrame:
+    """Add the evidence about the domains of a partition, and the shards of the owners of their exchanges."""
+    assert job.scratch is not None
+    table = to_arrow(pairs.loc[pairs["domain"].notna()])
+    shards = pc.unique(table["shard"]).to_pylist()
+    evidence = [job.scratch.read(DOMAINS, shard, EVIDENCE) for shard in shards]
+    owned = add_owners(table, pa.concat_tables(evidence) if evidence else EVIDENCE.empty_table(), job.routing)
+    frame = to_frame(owned)[list(OWNED_META.columns)]
+    frame[TO] = np.array(to, np.int64)[owned["shard"].to_numpy()]
+    return frame
+
+
+def answer_part(pairs: pd.DataFrame, *, job: StageJob, to: list[int]) -> pd.DataFrame:
+    """The answers for the pairs of a partition, with the partition of the caller's frame that each is for."""
+    table = to_arrow(pairs.loc[pairs["domain"].notna(), [PART, "shard", "address", "domain"]])
+    shards = pc.unique(table["shard"]).to_pylist() or [0]
+    is_address = job.key == "address"
+    answers = pack((read_mailboxes if is_address else read_domains)(shards, job).select(["key", *job.answer_fields()]))
+    keys = table["address" if is_address else "domain"].combine_chunks()
+    at = pc.index_in(keys, value_set=answers["key"].combine_chunks())
+    frame = to_frame(answers.take(at.drop_null()))
+    parts = table[PART].filter(at.is_valid()).to_numpy()
+    frame.insert(0, PART, parts)
+    frame.insert(0, TO, np.array(to, np.int64)[parts])
+    return frame
+
+
+def attach_packed(part: Any, answers: pd.DataFrame, *, job: StageJob, partition_info: Any = None) -> Any:
+    """A partition with its result columns, from the answers that were brought to it."""
+    if partition_info is not None and not (answers[PART] == partition_info["number"]).all():
+        raise RuntimeError("Dask brought answers to another partition than theirs; report this with Dask's version")
+    return attach(without_notes(part), job, unpack(to_arrow(answers.drop(columns=[TO, PART]))))
+
+
+def attach_part(part: Any, job: StageJob, answers: pa.Table | None) -> Any:
+    """A partition with its result columns; a function, since Dask shows its name in graphs."""
+    return attach(without_notes(part), job, answers)
+
+
+def count_keys(pairs: pd.DataFrame) -> pd.DataFrame:
+    """How many distinct addresses and domains a partition of pairs has, and the counts of the caller's rows."""
+    notes = sum_notes(pairs["note"].dropna().tolist())
+    counted = {"addresses": [pairs["address"].nunique()], "domains": [pairs["domain"].nunique()]}
+    return pd.DataFrame({**counted, "note": pd.Series([dump_json(notes)], dtype=TEXT)})
+
+
+# --- addresses in the calling process -------------------------------------------------------------------------------
+
+
+def distinct_texts(data: Any, job: StageJob, *, is_refused_kept: bool) -> pa.StringArray:
+    """Read the columns partition by partition and keep each text once, all of them or the well-formed ones."""
+    meta = pd.Series([], dtype=TEXT, name="address")
+    texts = data.map_partitions(
+        texts_of_part, column=job.column, clean=job.is_cleaned, is_refused_kept=is_refused_kept, meta=meta
+    ).compute()
+    return unique_addresses(read_values(texts).texts)[0]
+
+
+def texts_of_part(part: Any, *, column: Columns | None, clean: bool, is_refused_kept: bool) -> pd.Series[Any]:
+    """The distinct addresses of one partition."""
+    read = read_addresses([kind.values() for kind in kinds_of_data(part, column)], clean=clean)
+    texts = read.texts if is_refused_kept else read.texts.filter(observe_column(read.texts, threads=1).ok)
+    return pd.Series(unique_addresses(texts)[0].to_pandas(), dtype=TEXT, name="address")

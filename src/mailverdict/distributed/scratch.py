@@ -1,0 +1,218 @@
+"""The scratch folder of a distributed call: the answers of each shard, in small Parquet files.
+
+A task writes what has settled about once a second. A task that runs again reads the files of its shard first and asks
+only for the rest. Each file appears complete or not at all, and its name has its number of rows, so that the calling
+process can count without reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.fs as pa_fs
+import pyarrow.parquet as pq
+
+from ..errors import SettingsError
+
+__all__ = ["PieceWriter", "Scratch"]
+
+PIECE_SECONDS = 1.0  # between two files of a task: what a lost task has to ask again
+PIECE_ROWS = 50_000  # written at once, before the time is up
+READ_TRIES = 3  # a listed file may be replaced by a larger one before it is read
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """One folder that the calling process and all workers can write."""
+
+    url: str  # a path, or a URL of pyarrow.fs as s3://bucket/folder
+
+    @classmethod
+    def open(cls, url: str | os.PathLike[str]) -> Scratch:
+        """Make the folder; a `SettingsError` if it cannot be written."""
+        text = os.fspath(url)
+        made = cls(text if "://" in text else os.path.abspath(text))  # noqa: PTH100 - also for texts of URLs
+        try:
+            made.write_json("test.json", {})
+        except (OSError, ValueError, pa.ArrowException) as exc:
+            raise SettingsError(f"scratch={text!r:.200}: cannot write there: {exc}") from exc
+        return made
+
+    def below(self, name: str) -> Scratch:
+        """A folder within."""
+        return Scratch(f"{self.url.rstrip('/')}/{name}")
+
+    def _place(self, *names: str) -> tuple[Any, str]:
+        """The file system, and the path of a file or folder on it."""
+        if "://" in self.url:
+            system, root = pa_fs.FileSystem.from_uri(self.url)
+        else:
+            system, root = pa_fs.LocalFileSystem(), self.url
+        return system, "/".join((root.rstrip("/"), *names))
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Write a small file of the whole call."""
+        system, path = self._place(name)
+        system.create_dir(path.rpartition("/")[0], recursive=True)
+        self._write(system, path, json.dumps(value).encode())
+
+    def read_json(self, name: str) -> Any:
+        """Read one; None if it is not there."""
+        system, path = self._place(name)
+        try:
+            with system.open_input_stream(path) as stream:
+                return json.loads(stream.read())
+        except FileNotFoundError:
+            return None
+
+    @staticmethod
+    def _write(system: Any, path: str, content: Any) -> None:
+        """Write a file under another name first, since a task may be killed while it writes."""
+        temporary = f"{path}.{secrets.token_hex(4)}.part"
+        with system.open_output_stream(temporary) as stream:
+            stream.write(content)
+        system.move(temporary, path)
+
+    def write(self, stage: str, shard: int, table: pa.Table) -> str:
+        """Write settled rows of a shard; returns the name of the file."""
+        name = f"rows-{len(table)}-{secrets.token_hex(8)}.parquet"
+        system, path = self._place(stage, f"{shard}", name)
+        system.create_dir(path.rpartition("/")[0], recursive=True)
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink, compression="zstd")
+        self._write(system, path, sink.getvalue())
+        return name
+
+    def note_keys(self, stage: str, shard: int, keys: int) -> None:
+        """Note how many keys a shard has, for the progress."""
+        system, path = self._place(stage, f"{shard}", f"keys-{keys}-.json")
+        system.create_dir(path.rpartition("/")[0], recursive=True)
+        self._write(system, path, b"{}")
+
+    def names(self, stage: str, shard: int) -> list[str]:
+        """The names of a shard's files of rows."""
+        system, path = self._place(stage, f"{shard}")
+        found = system.get_file_info(pa_fs.FileSelector(path, allow_not_found=True))
+        return sorted(each.base_name for each in found if is_rows(each.base_name))
+
+    def read(self, stage: str, shard: int, schema: pa.Schema) -> pa.Table:
+        """All rows of a shard, each key once: the latest; the key is the first column, and `checked_at` the time."""
+        for _ in range(READ_TRIES - 1):
+            try:
+                return self._read(stage, shard, schema)
+            except FileNotFoundError:
+                continue
+        return self._read(stage, shard, schema)
+
+    def _read(self, stage: str, shard: int, schema: pa.Schema) -> pa.Table:
+        tables = []
+        for name in self.names(stage, shard):
+            system, path = self._place(stage, f"{shard}", name)
+            with system.open_input_file(path) as file:
+                tables.append(pq.read_table(file).cast(schema))
+        if not tables:
+            return schema.empty_table()
+        table = pa.concat_tables(tables)
+        if len(tables) == 1:
+            return table
+        return latest_rows(table.unify_dictionaries())
+
+    def compact(self, stage: str, shard: int, table: pa.Table) -> None:
+        """Replace the files of a finished shard by one."""
+        earlier = self.names(stage, shard)
+        if len(earlier) < 2:
+            return
+        self.write(stage, shard, table)
+        for name in earlier:
+            system, path = self._place(stage, f"{shard}", name)
+            system.delete_file(path)
+
+    def counts(self, stage: str) -> tuple[int, int]:
+        """How many keys the shards that have begun hold, and how many of them have an answer."""
+        system, path = self._place(stage)
+        found = system.get_file_info(pa_fs.FileSelector(path, allow_not_found=True, recursive=True))
+        keys: dict[str, int] = {}
+        settled: dict[str, int] = {}
+        for each in found:
+            shard = each.path.split("/")[-2]
+            if is_rows(each.base_name):
+                settled[shard] = settled.get(shard, 0) + int(each.base_name.split("-")[1])
+            elif each.base_name.startswith("keys-") and each.base_name.endswith(".json"):
+                keys[shard] = max(keys.get(shard, 0), int(each.base_name.split("-")[1]))
+        return sum(keys.values()), sum(min(count, keys.get(shard, count)) for shard, count in settled.items())
+
+
+def is_rows(name: str) -> bool:
+    return name.startswith("rows-") and name.endswith(".parquet")
+
+
+def latest_rows(table: pa.Table) -> pa.Table:
+    """The last row of each key by `checked_at`."""
+    checked = table["checked_at"].combine_chunks().cast(pa.int64()).fill_null(-1)
+    ordered = np.argsort(checked.to_numpy(), kind="stable")
+    codes = table.column(0).combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    last = np.full(codes.max() + 1, -1, np.int64)
+    last[codes[ordered]] = ordered  # a later row replaces an earlier one
+    return table.combine_chunks().take(pa.array(np.sort(last)))
+
+
+class PieceWriter:
+    """Writes the rows of one shard about once a second while they settle; an async context manager."""
+
+    def __init__(
+        self,
+        scratch: Scratch,
+        stage: str,
+        shard: int,
+        *,
+        seconds: float = PIECE_SECONDS,
+        most_rows: int = PIECE_ROWS,
+    ) -> None:
+        self.scratch, self.stage, self.shard = scratch, stage, shard
+        self.seconds, self.most_rows = seconds, most_rows
+        self.waiting: list[pa.Table] = []
+        self._lock = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        self._task = asyncio.create_task(self._write_often())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Write the rest, also after an error."""
+        assert self._task is not None
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        await self.flush()
+
+    async def add(self, table: pa.Table) -> None:
+        """Add settled rows."""
+        self.waiting.append(table)
+        if sum(map(len, self.waiting)) >= self.most_rows:
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Write what waits."""
+        async with self._lock:
+            tables, self.waiting = self.waiting, []
+            if tables:
+                whole = concat(tables)
+                await asyncio.to_thread(self.scratch.write, self.stage, self.shard, whole)
+
+    async def _write_often(self) -> None:
+        while True:
+            await asyncio.sleep(self.seconds)
+            await self.flush()
+
+
+def concat(tables: Iterable[pa.Table]) -> pa.Table:
+    """Tables of one schema, whose dictionaries may differ, as one."""
+    return pa.concat_tables(tables).unify_dictionaries().combine_chunks()

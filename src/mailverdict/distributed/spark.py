@@ -1,0 +1,461 @@
+"""The Spark driver: `mapInArrow` runs the stages on Arrow batches; shuffles and joins are Spark's own.
+
+The rows of the caller's frame go through Python once, for what follows from the cells alone, and get the key of the
+answer that they wait for. A join adds the answers, which tasks have written to the scratch folder.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from os import PathLike
+from typing import Any, Unpack
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.syntax.column import observe_column
+from ..errors import InputError, SettingsError
+from ..frames.columns import REPAIR_COLUMNS, Column, to_arrow
+from ..frames.options import VerifyOptions, show_options
+from ..frames.verify import Columns, kinds_of_data, read_addresses, shown_columns
+from ..model.table import dump_json
+from ..model.words import Status
+from ..runs.execution import unique_addresses
+from ..runs.plan import Plan
+from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
+from .call import Call, ask_workers, open_call, plan_texts, verify_texts
+from .stages import ANSWERED, EVIDENCE, OBSERVED, StageJob, add_owners, attach, observe, read_part, sum_notes
+
+__all__ = ["plan", "verify"]
+
+TO = "to"  # column by whose hash Spark brings a row to a partition
+KEY = Column("mailverdict_key", "text", "email", False, "key of the answer that a row waits for")
+ROWS_AT_ONCE = 200_000  # rows of batches that are worked on together: each piece of work has a fixed cost
+BYTES_AT_ONCE = 128 << 20  # or octets, where rows are wide
+BATCH_ROWS = 10_000  # in the batches that Spark receives
+CANDIDATES = 64  # integers tried for each partition
+TYPES = {"bool": "boolean", "moment": "timestamp"}  # of result columns, by their kind; all others are texts
+
+
+@show_options()
+def verify(
+    data: Any,
+    column: str | list[str] | None = None,
+    *,
+    scratch: str | PathLike[str] | None = None,
+    **options: Unpack[VerifyOptions],
+) -> Any:
+    """Verify one or several columns of a Spark frame.
+
+    ``regex`` needs no network: the result is lazy, each task checks its own rows. For the other types the call itself
+    asks, on the executors: each distinct domain is looked up by one task, and each mail server is asked by one task,
+    so that its limits hold in the whole cluster. The call returns a lazy frame that only joins the answers: actions on
+    it, one or many, use no network. No address travels to the driver.
+
+    A service (`backend` is a URL), and local verification with `limit`, `offline` or the path of a `journal`, are
+    asked by the driver alone, as one quota, one limit and one journal need; the distinct addresses then have to fit
+    into its memory. The package has to be installed on the executors.
+
+    Parameters
+    ----------
+    data : pyspark.sql.DataFrame
+        It is read several times: `cache` it if that is expensive.
+    column : str or list of str
+        Which column, or several.
+    scratch : str or path, optional
+        A folder that the driver and all executors can write: a path, or a URL of `pyarrow.fs` such as
+        ``"s3://bucket/folder"``. Answers are written there about once a second, so that a lost task asks nothing
+        twice, and so that calling again with the same folder resumes. The returned frame reads it; delete it when
+        that is no longer used. None: a temporary folder for the time of this process, if the master is ``local`` or
+        ``local-cluster``.
+    **options
+        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. With
+        ``journal="auto"`` the scratch folder replaces the journal where executors ask. `dns_concurrency` and
+        `max_sessions` of the backend are divided among the tasks that run at once.
+
+    Returns
+    -------
+    pyspark.sql.DataFrame
+        One row out per row in, with the result columns beside the caller's own: texts are strings (verdict and
+        status too), flags booleans, `checked_at` a timestamp. A join may change the order of rows, which Spark
+        frames do not define.
+
+    Raises
+    ------
+    InputError
+        If `data` is not a Spark frame.
+    SettingsError
+        As `mailverdict.verify`; if `scratch` cannot be written, or is missing while executors are on other machines;
+        and if ``spark.speculation`` is on, since a speculative copy of a task would ask everything twice.
+    ColumnError, BackendError, QuotaExceeded, JournalError
+        As `mailverdict.verify`, at the call and not at an action.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> import mailverdict.spark
+    >>> mailverdict.spark.verify(["ada@gmail.com"])
+    Traceback (most recent call last):
+    mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.verify for frames in memory
+    """
+    call, schema = open_frame("verify", data, column, scratch, options)
+    job = call.job
+    if job.key == "row":
+        return data.mapInArrow(partial(attach_batches, job=job), schema)
+    tasks = SparkTasks(data)
+    if job.key == "text":
+        rows = verify_texts(call, tasks.texts(job, is_refused_kept=True))
+        answers = tasks.local_answers(final_columns(rows, job), job)
+    else:
+        job = ask_workers(call, tasks)
+        answers = tasks.answers(job)
+    return tasks.join(answers, job, schema)
+
+
+@show_options()
+def plan(
+    data: Any,
+    column: str | list[str] | None = None,
+    **options: Unpack[VerifyOptions],
+) -> Plan:
+    """Work out what `verify` with the same arguments would do and cost. Uses no quota.
+
+    Reads the column once, on the executors; the DNS resolver of this machine is tested with a few questions.
+
+    Parameters
+    ----------
+    data, column
+        As in `verify`.
+    **options
+        The keyword arguments of `verify`.
+
+    Returns
+    -------
+    mailverdict.Plan
+        With `domains`, the number of distinct domains.
+
+    Raises
+    ------
+    InputError, ColumnError, SettingsError, JournalError, BackendError
+        As `verify`.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> import mailverdict.spark
+    >>> mailverdict.spark.plan(["ada@gmail.com"])
+    Traceback (most recent call last):
+    mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.plan for frames in memory
+    """
+    call, _ = open_frame("plan", data, column, None, options, is_plan=True)
+    job = replace(call.job, key="address", shards=4 * call.job.slots)
+    tasks = SparkTasks(data)
+    counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, note string").collect()
+    counts = sum_notes(row["note"] for row in counted)
+    texts = tasks.texts(job, is_refused_kept=False) if call.job.key == "text" else None
+    addresses, domains = (sum(row[name] for row in counted) for name in ("addresses", "domains"))
+    return plan_texts(call, counts, texts, addresses, domains)
+
+
+def open_frame(
+    function: str,
+    data: Any,
+    column: Columns | None,
+    scratch: str | PathLike[str] | None,
+    options: Any,
+    *,
+    is_plan: bool = False,
+) -> tuple[Call, Any]:
+    """Check the frame and the arguments; the call, and the schema of its result."""
+    if not is_spark(data):
+        raise InputError(f"{type(data).__name__} is not a Spark frame; use mailverdict.{function} for frames in memory")
+    session = data.sparkSession
+    master = session.conf.get("spark.master", "") or ""
+    empty = empty_part(data)
+    call = open_call(
+        function,
+        empty,
+        column,
+        options,
+        scratch=scratch,
+        is_local=master.startswith("local"),
+        slots=slots_of(session),
+        is_plan=is_plan,
+    )
+    job = call.job
+    if job.scratch is not None and str(session.conf.get("spark.speculation", "false")).lower() == "true":
+        raise SettingsError(
+            "spark.speculation is on: a speculative copy of a task would ask mail servers and resolvers twice; "
+            "set spark.speculation=false for this session"
+        )
+    return call, schema_with(data.schema, named_columns(empty, job))
+
+
+def is_spark(data: Any) -> bool:
+    """Whether data is a frame of Spark or Spark Connect, whose classes differ; nothing is imported to find out."""
+    modules = [each.__module__ for each in type(data).__mro__ if each.__name__ == "DataFrame"]
+    return any(name.startswith("pyspark.sql.") for name in modules) and hasattr(data, "mapInArrow")
+
+
+def schema_with(schema: Any, added: Sequence[tuple[str, Column]]) -> Any:
+    """A schema of Spark with result columns at the end; columns of an earlier call are replaced."""
+    names = {name for name, _ in added}
+    made = type(schema)([field for field in schema if field.name not in names])
+    for name, each in added:
+        made = made.add(name, TYPES.get(each.kind, "string"))
+    return made
+
+
+def functions() -> Any:
+    """Spark's functions; a caller with a frame has the package."""
+    return importlib.import_module("pyspark.sql.functions")
+
+
+def slots_of(session: Any) -> int:
+    """How many tasks run at once; Spark Connect does not give its context, so there the shuffle's partitions."""
+    try:
+        return int(session.sparkContext.defaultParallelism)
+    except Exception:  # noqa: BLE001 - each version of Spark Connect raises another one
+        return int(session.conf.get("spark.sql.shuffle.partitions", "8"))
+
+
+def empty_part(data: Any) -> pa.Table:
+    """A partition without rows; only its names matter."""
+    return pa.Table.from_arrays([pa.array([], pa.string())] * len(data.columns), names=data.columns)
+
+
+def named_columns(part: pa.Table, job: StageJob, extra: Sequence[Column] = ()) -> list[tuple[str, Column]]:
+    """The names and kinds of all result columns, column by column."""
+    builders = read_part(part, job, extra).builders
+    shown = [shown_columns(each.columns, clean=job.is_cleaned) for each in builders]
+    return [pair for own, each in zip(shown, builders, strict=True) for pair in zip(each.names, own, strict=True)]
+
+
+# --- batches --------------------------------------------------------------------------------------------------------
+
+
+def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Batches joined to tables of `ROWS_AT_ONCE` rows."""
+    waiting: list[pa.RecordBatch] = []
+    for batch in batches:
+        waiting.append(batch)
+        if sum(map(len, waiting)) >= ROWS_AT_ONCE or sum(each.nbytes for each in waiting) >= BYTES_AT_ONCE:
+            yield pa.Table.from_batches(waiting)
+            waiting = []
+    if waiting:
+        yield pa.Table.from_batches(waiting)
+
+
+def plain(table: pa.Table) -> pa.Table:
+    """The table without dictionaries, which Spark does not read."""
+    for at, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(at, field.name, table.column(at).cast(field.type.value_type))
+    return table
+
+
+def attach_batches(
+    batches: Iterable[pa.RecordBatch], *, job: StageJob, extra: Sequence[Column] = ()
+) -> Iterator[pa.RecordBatch]:
+    """Rows with what follows from their cells; the result columns come last."""
+    for table in gather(batches):
+        out = plain(attach(table, job, None, extra))
+        names = [name for name, _ in named_columns(table[:0], job, extra)]
+        kept = [name for name in out.column_names if name not in set(names)]
+        yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
+
+
+def observe_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob, to: list[int]) -> Iterator[pa.RecordBatch]:
+    """What has to be asked, with the place that it goes to."""
+    for table in gather(batches):
+        found = observe(table, job)
+        places = pa.array(to, pa.int64()).take(found["shard"])
+        yield from found.add_column(0, TO, places).to_batches(BATCH_ROWS)
+
+
+def by_shard(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.Table]]:
+    """The rows of each shard of a partition."""
+    tables = list(batches)
+    if tables:
+        whole = pa.Table.from_batches(tables).drop_columns([TO])
+        for shard in pc.unique(whole["shard"]).to_pylist():
+            yield shard, whole.filter(pc.equal(whole["shard"], shard))
+
+
+def ask_batches(
+    batches: Iterable[pa.RecordBatch], *, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob
+) -> Iterator[pa.RecordBatch]:
+    """Ask about the keys of a partition; a row for the report of each shard."""
+    for shard, table in by_shard(batches):
+        yield pa.record_batch({"report": pa.array([ask(table, shard, job)], pa.string())})
+
+
+def own_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob, to: list[int]) -> Iterator[pa.RecordBatch]:
+    """Add the evidence about the domains, and the shards of the owners of their exchanges."""
+    assert job.scratch is not None
+    for shard, table in by_shard(batches):
+        pairs = table.filter(table["domain"].is_valid())
+        owned = add_owners(pairs, job.scratch.read(DOMAINS, shard, EVIDENCE), job.routing)
+        places = pa.array(to, pa.int64()).take(owned["shard"])
+        yield from owned.add_column(0, TO, places).to_batches(BATCH_ROWS)
+
+
+def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
+    """The answers of some shards from the scratch folder."""
+    for batch in batches:
+        for shard in batch.column(0).to_pylist():
+            rows = (read_mailboxes if job.key == "address" else read_domains)([shard], job)
+            yield from final_columns(rows, job).to_batches(BATCH_ROWS)
+
+
+def count_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """How many distinct addresses and domains a partition has, and the counts of the caller's rows."""
+    for _, table in by_shard(batches):
+        notes = dump_json(sum_notes(table["note"].drop_null().to_pylist()))
+        counts = {name: [pc.count_distinct(table[key]).as_py()] for name, key in COUNTED}
+        yield pa.record_batch({**counts, "note": [notes]})
+
+
+COUNTED = (("addresses", "address"), ("domains", "domain"))
+
+
+def text_batches(
+    batches: Iterable[pa.RecordBatch], *, job: StageJob, is_refused_kept: bool
+) -> Iterator[pa.RecordBatch]:
+    """The distinct texts of the columns."""
+    for table in gather(batches):
+        kinds = kinds_of_data(table, job.column)
+        texts = read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned).texts
+        if not is_refused_kept:
+            texts = texts.filter(observe_column(texts, threads=1).ok)
+        yield pa.record_batch({"text": unique_addresses(texts)[0]})
+
+
+def answer_columns(job: StageJob) -> list[Column]:
+    """The result columns that answers bring."""
+    if job.key != "domain":
+        return list(job.columns)
+    return [each for each in job.columns if each.field in ANSWERED or each.name == "status"]
+
+
+def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
+    """Answers as result columns, by their names without prefix, after their `key`."""
+    made = {"key": rows["key"].cast(pa.string())}
+    for each in answer_columns(job):
+        if each.field in rows.column_names:
+            made[each.name] = to_arrow(rows, each)
+        else:  # an answer about a domain is final
+            made[each.name] = pa.repeat(pa.scalar(str(Status.DONE)), len(rows))
+    return plain(pa.table(made))
+
+
+# --- the engine -----------------------------------------------------------------------------------------------------
+
+
+class SparkTasks:
+    """Runs the tasks that ask, for one frame."""
+
+    def __init__(self, data: Any) -> None:
+        self.data, self.session = data, data.sparkSession
+
+    def cells(self, job: StageJob) -> Any:
+        """The verified columns alone."""
+        names = job.column if isinstance(job.column, list) else [job.column]
+        return self.data.select(*(functions().col(quoted(str(name))) for name in names))
+
+    def targets(self, partitions: int) -> list[int]:
+        """For each partition an integer that Spark's hash brings there."""
+        found: dict[int, int] = {}
+        size = CANDIDATES * partitions
+        while len(found) < partitions:
+            numbers = self.session.range(0, size)
+            places = numbers.groupBy(functions().expr(f"pmod(hash(id), {partitions})").alias("place"))
+            found = {row["place"]: row["id"] for row in places.agg(functions().min("id").alias("id")).collect()}
+            size *= 4
+        return [found[place] for place in range(partitions)]
+
+    def by_shard(self, job: StageJob) -> Any:
+        """What has to be asked, in the partitions of the domains."""
+        stage = partial(observe_batches, job=job, to=self.targets(job.shards))
+        fields = [TO, *OBSERVED.names]
+        return self.cells(job).mapInArrow(stage, schema_of(fields)).repartition(job.shards, TO)
+
+    def by_owner(self, job: StageJob) -> Any:
+        """The same with the evidence about the domains, in the partitions of the owners of their exchanges."""
+        stage = partial(own_batches, job=job, to=self.targets(job.routing.shards))
+        fields = [TO, *OBSERVED.names, "outcome", "exchanges", "message"]
+        return self.by_shard(job).mapInArrow(stage, schema_of(fields)).repartition(job.routing.shards, TO)
+
+    def ask_domains(self, job: StageJob) -> list[str]:
+        """Ask the DNS."""
+        return self._ask(self.by_shard(job), ask_domains, job)
+
+    def ask_mailboxes(self, job: StageJob) -> list[str]:
+        """Ask the mail servers."""
+        return self._ask(self.by_owner(job), ask_mailboxes, job)
+
+    def _ask(self, pairs: Any, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> list[str]:
+        reports = pairs.mapInArrow(partial(ask_batches, ask=ask, job=job), "report string").collect()
+        return [row["report"] for row in reports]
+
+    def texts(self, job: StageJob, *, is_refused_kept: bool) -> pa.StringArray:
+        """The distinct texts in this process, all of them or the well-formed ones."""
+        stage = partial(text_batches, job=job, is_refused_kept=is_refused_kept)
+        found = self.cells(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
+        return pa.array(sorted(row["text"] for row in found), pa.string())
+
+    def answers(self, job: StageJob) -> Any:
+        """The answers as a frame, lazily: read from the scratch folder."""
+        shards = job.routing.shards if job.key == "address" else job.shards
+        schema = self.answer_schema(job)
+        return self.session.range(0, shards, numPartitions=shards).mapInArrow(partial(read_batches, job=job), schema)
+
+    def local_answers(self, answers: pa.Table, job: StageJob) -> Any:
+        """The answers of this process as a frame."""
+        rows = list(zip(*answers.to_pydict().values(), strict=True))
+        return self.session.createDataFrame(rows, self.answer_schema(job))
+
+    def answer_schema(self, job: StageJob) -> str:
+        """The schema of the answers."""
+        fields = (f"{each.name} {TYPES.get(each.kind, 'string')}" for each in answer_columns(job))
+        return ", ".join(("key string", *fields))
+
+    def join(self, answers: Any, job: StageJob, schema: Any) -> Any:
+        """The caller's rows with their result columns."""
+        added = named_columns(empty_part(self.data), job, [KEY])
+        stage = partial(attach_batches, job=job, extra=[KEY])
+        rows = self.data.mapInArrow(stage, schema_with(self.data.schema, added))
+        results: dict[str, Any] = {}
+        keys = [at for at, (_, each) in enumerate(added) if each is KEY]
+        ends = [at + 1 + len(REPAIR_COLUMNS) * job.is_cleaned for at in keys]
+        for number, (key_at, start, end) in enumerate(zip(keys, [0, *ends], ends, strict=False)):
+            group, key = added[start:end], added[key_at][0]
+            mark = f"mailverdict_{number}_"
+            found = answers.select(*(functions().col(name).alias(mark + name) for name in answers.columns))
+            rows = rows.join(found, rows[quoted(key)] == found[f"{mark}key"], "left")
+            brought = {each.name for each in answer_columns(job)}
+            for name, each in group:
+                here = functions().col(quoted(name))
+                if each.name in brought and each not in REPAIR_COLUMNS:
+                    value = functions().col(mark + each.name)
+                    if each.name == "suggestion":  # the repairs of a cell may suggest, too
+                        value = functions().coalesce(value, here)
+                    here = functions().when(functions().col(f"{mark}key").isNotNull(), value).otherwise(here)
+                results[name] = here.alias(name)
+        return rows.select(*(results.get(field.name, functions().col(quoted(field.name))) for field in schema))
+
+
+def quoted(name: str) -> str:
+    """A column's name as Spark reads it literally."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def schema_of(names: Sequence[str]) -> str:
+    """The schema of pairs."""
+    return ", ".join(f"{name} {'long' if name in INTEGERS else 'string'}" for name in names)
+
+
+INTEGERS = (TO, "shard", "rows")

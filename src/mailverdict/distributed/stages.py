@@ -1,0 +1,429 @@
+"""The stages of a distributed call as pure functions: Arrow tables in, Arrow tables out.
+
+`observe` finds what has to be asked about the rows of a partition; `settle_domains` and `add_owners` work on the
+evidence about domains; `attach` puts answers beside the rows of a partition. None of them uses the network.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.lists.flags import load_lists
+from ..checks.syntax.column import observe_column
+from ..checks.syntax.kernels import octets_of, offsets_of
+from ..frames.clean import count_repairable
+from ..frames.columns import Column
+from ..frames.verify import Columns, FrameReading, kinds_of_data, read_addresses, read_frame
+from ..local.batch import decision_columns, observe_batch
+from ..local.domains import domain_notes
+from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
+from ..model.settings import Lists
+from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json
+from ..model.words import Status, ValidationType
+from ..runs.execution import unique_addresses
+from ..verdicts import Decision, settle
+from .scratch import Scratch
+
+__all__ = [
+    "ANSWERS",
+    "EVIDENCE",
+    "OBSERVED",
+    "Routing",
+    "StageJob",
+    "add_owners",
+    "attach",
+    "evidence_of",
+    "evidence_table",
+    "observe",
+    "organisation",
+    "pack",
+    "settle_domains",
+    "shard_of",
+    "unpack",
+]
+
+# What a partition has to ask: a row per distinct domain or address; the last row has its counts, as JSON.
+OBSERVED = pa.schema(
+    [
+        ("shard", pa.int64()),  # of the domain: the task that asks the DNS about it
+        ("address", pa.string()),  # null where answers belong to a domain
+        ("domain", pa.string()),  # lower case, in A-labels
+        ("rows", pa.int64()),
+        ("note", pa.string()),
+    ]
+)
+# What the DNS and the blacklists say about a domain.
+EVIDENCE = pa.schema(
+    [
+        ("domain", pa.string()),
+        ("outcome", pa.string()),
+        ("exchanges", pa.string()),  # "10 mx.example;20 mx2.example", lowest preference first
+        ("message", pa.string()),
+        ("listed", pa.bool_()),
+        ("listing", pa.string()),  # which exchange on which blacklist
+        ("sources", pa.string()),  # blacklists that were asked, joined by ";"; null: not asked
+        ("checked_at", pa.timestamp("us", tz="UTC")),
+    ]
+)
+# The fields of a row that follow from its domain alone; the others follow from its address, or from lists.
+ANSWERED = ("result", "reasons", "error", "errors", "checks", "metadata", "checked_at", "source")
+ANSWERS = pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in ANSWERED)])
+EPOCH = datetime.fromtimestamp(0, UTC)
+HASHED_AT_ONCE = 50_000  # texts; bounds the memory
+OK = SyntaxEvidence(ok=True)
+Shards = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Which task asks the exchanges of which owner; decided once the exchanges are known."""
+
+    shards: int = 1
+    first: int = 0  # shards below are each for one large owner
+    owners: Mapping[str, str] = field(default_factory=dict)  # organisations asked together with another: its name
+    large: Mapping[str, int] = field(default_factory=dict)  # shards of large owners
+
+    def shard_of(self, owners: pa.StringArray) -> Shards:
+        """The shard of each organisation, by its distinct names."""
+        names = [self.owners.get(name, name) for name in owners.to_pylist()]
+        hashed = self.first + shard_of(pa.array(names, pa.string()), self.shards - self.first)
+        return np.array([self.large.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)], np.int64)
+
+
+# What an answer belongs to: a row, which each partition verifies where it is; a text, about which the calling process
+# asks; an address or a domain, about which tasks ask.
+Key = Literal["row", "text", "address", "domain"]
+
+
+@dataclass(frozen=True)
+class StageJob:
+    """All that a task needs to know about the call; sent to every worker."""
+
+    column: Columns | None
+    output: dict[str, Any]  # the options of the frame: columns, prefix, clean and others
+    validation_type: ValidationType
+    key: Key
+    backend: bytes  # the pickled backend; empty if only the calling process asks
+    source: str = SOURCE_LOCAL
+    lists: Lists = field(default_factory=Lists)
+    lists_version: str | None = None  # of the calling process; None if its lists are not used
+    columns: Sequence[Column] = ()  # the result columns of all verified columns, each once
+    scratch: Scratch | None = None  # None: no task asks
+    shards: int = 1
+    slots: int = 1  # tasks that may run at once, among which the limits are divided
+    began_at: datetime = EPOCH
+    max_age: float = 0.0  # seconds
+    refresh: frozenset[str] = frozenset()
+    routing: Routing = field(default_factory=Routing)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether each partition is verified where it is."""
+        return self.key == "row"
+
+    @property
+    def is_cleaned(self) -> bool:
+        """Whether cells are repaired first."""
+        return bool(self.output["clean"])
+
+    def fields(self) -> list[str]:
+        """The fields of the table of results that the result columns are made from."""
+        return list(dict.fromkeys(["status", *(name for column in self.columns for name in column.fields)]))
+
+    def answer_fields(self) -> list[str]:
+        """Those of them that answers bring."""
+        return [name for name in self.fields() if self.key != "domain" or name in ANSWERED]
+
+
+# --- the rows of a partition ----------------------------------------------------------------------------------------
+
+
+def observe(part: Any, job: StageJob) -> pa.Table:
+    """What has to be asked about the rows of a partition, in the schema `OBSERVED`."""
+    kinds = kinds_of_data(part, job.column)
+    read = read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned)
+    syntax = observe_column(read.texts, threads=1)
+    codes = syntax.domain_codes.filter(syntax.ok)
+    if job.key == "address":
+        addresses, at = unique_addresses(read.texts.filter(syntax.ok))
+        first = np.zeros(len(addresses), np.int64)
+        first[at[::-1]] = np.arange(len(at))[::-1]
+        domains, counts = syntax.domains.take(codes.take(pa.array(first))), np.bincount(at, minlength=len(addresses))
+    else:
+        domains, counts = syntax.domains, np.bincount(codes.to_numpy(), minlength=len(syntax.domains))
+        addresses = pa.nulls(len(domains), pa.string())
+    found = domains.dictionary_encode()
+    shards = shard_of(found.dictionary, job.shards)[found.indices.to_numpy()]
+    refused = read.texts.filter(pc.invert(syntax.ok))
+    repairable, is_exact = count_repairable(refused, are_refused=True) if not job.is_cleaned else (0, True)
+    nontext = sum(len(each.nontext_rows) for each in read.cells)
+    notices = [
+        notice
+        for each, cells in zip(job.column if isinstance(job.column, list) else [job.column], read.cells, strict=True)
+        if (notice := cells.notice(each))
+    ]
+    note = {
+        "rows": sum(each.size for each in read.cells),
+        "missing": sum(each.size for each in read.cells) - len(read.texts) - nontext,
+        "malformed": len(refused) + nontext,
+        "texts": len(read.texts),
+        "repairable": repairable,
+        "inexact": int(not is_exact),
+        "notices": notices,
+    }
+    return pa.table(
+        [
+            pa.array(np.append(shards, 0)),
+            pa.concat_arrays([addresses, pa.nulls(1, pa.string())]),
+            pa.concat_arrays([domains, pa.nulls(1, pa.string())]),
+            pa.array(np.append(counts, 0).astype(np.int64)),
+            pa.concat_arrays([pa.nulls(len(domains), pa.string()), pa.array([dump_json(note)])]),
+        ],
+        schema=OBSERVED,
+    )
+
+
+def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> FrameReading:
+    """Read the verified columns of a partition, and name its result columns, with `extra` ones."""
+    return read_frame(
+        part,
+        job.column,
+        job.output,
+        validation_type=job.validation_type,
+        source=job.source,
+        lists=job.lists_version,
+        is_free=job.is_free,
+        extra=extra,
+    )
+
+
+def attach(part: Any, job: StageJob, answers: pa.Table | None, extra: Sequence[Column] = ()) -> Any:
+    """A partition with its result columns, of its own kind.
+
+    `answers` have the column `key`, a domain or an address, each once; None: there are none yet.
+    """
+    frame = read_part(part, job, extra)
+    return frame.builder(settle_texts(frame.texts, job, answers))
+
+
+def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None) -> pa.Table:
+    """A row in the schema of results for each text; one without an answer is pending.
+
+    A pending row has in `email` the key of the answer that it waits for; in the others `email` is null.
+    """
+    syntax = observe_column(texts, threads=1)
+    batch = observe_batch(texts, load_lists(job.lists), syntax)
+    if job.is_free:
+        return batch.regex_rows(datetime.now(UTC))
+    answers = ANSWERS.empty_table() if answers is None else answers
+    if job.key == "domain":
+        keys = syntax.domains.take(syntax.domain_codes)
+    else:
+        keys = texts if job.key == "text" else pc.if_else(syntax.ok, texts, pa.scalar(None, pa.string()))
+    found = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
+    taken = {name: answers[name].combine_chunks().take(found) for name in answers.column_names if name in SCHEMA.names}
+    is_open = found.is_null()
+    status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
+    columns = {
+        "normalized": syntax.normalized,
+        **(batch.flag_columns(None) if job.key == "domain" else {}),
+        **taken,
+        "email": pc.if_else(is_open, keys, pa.scalar(None, pa.string())),
+        "status": pc.if_else(is_open, pa.scalar(str(Status.PENDING)), status).dictionary_encode(),
+        "validation_type": repeat(job.validation_type, len(texts)),
+    }
+    rows = complete_table(columns, len(texts))
+    positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
+    if job.key == "text" or not len(positions):
+        return rows
+    malformed = malformed.set_column(0, SCHEMA.field("email"), pa.nulls(len(positions), pa.string()))
+    order = np.arange(len(texts))
+    order[positions] = len(texts) + np.arange(len(positions))
+    return pa.concat_tables([rows, malformed]).unify_dictionaries().combine_chunks().take(pa.array(order))
+
+
+def repeat(value: str, size: int) -> pa.DictionaryArray:
+    """A column of one text."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([str(value)]))
+
+
+# --- evidence about domains -----------------------------------------------------------------------------------------
+
+
+def evidence_table(
+    seen: Iterable[tuple[str, DomainEvidence, BlacklistEvidence | None]], checked_at: datetime
+) -> pa.Table:
+    """Evidence by the name that was asked about, in the schema `EVIDENCE`."""
+    columns: dict[str, list[Any]] = {name: [] for name in EVIDENCE.names}
+    for name, dns, blacklist in seen:
+        columns["domain"].append(name)
+        columns["outcome"].append(str(dns.outcome))
+        columns["exchanges"].append(";".join(f"{each.preference} {each.host}" for each in dns.exchanges))
+        columns["message"].append(dns.message)
+        columns["listed"].append(blacklist.listed if blacklist else None)
+        columns["listing"].append(blacklist.message if blacklist else None)
+        columns["sources"].append(";".join(blacklist.sources) if blacklist else None)
+        columns["checked_at"].append(checked_at)
+    return pa.table(columns, schema=EVIDENCE)
+
+
+def evidence_of(row: Mapping[str, Any]) -> tuple[DomainEvidence, BlacklistEvidence | None]:
+    """The evidence of one row."""
+    parts = [each.split(" ", 1) for each in row["exchanges"].split(";") if each]
+    exchanges = tuple(MailExchange(int(preference), host) for preference, host in parts)
+    dns = DomainEvidence(row["domain"], DnsOutcome(row["outcome"]), exchanges, row["message"])
+    if row["sources"] is None:
+        return dns, None
+    sources = tuple(each for each in row["sources"].split(";") if each)
+    return dns, BlacklistEvidence(row["listed"], row["listing"] or "", sources)
+
+
+def is_temporary(evidence: pa.Table) -> pa.BooleanArray:
+    """Whether a later call asks again: neither the DNS nor a blacklist established anything."""
+    undetermined = pc.equal(evidence["outcome"], str(DnsOutcome.UNDETERMINED))
+    unlisted = pc.and_(evidence["sources"].is_valid(), evidence["listed"].is_null())
+    return pc.or_(undetermined, unlisted)
+
+
+def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: str | None = None) -> pa.Table:
+    """The answers that follow from evidence about domains, in the schema `ANSWERS`; equal evidence is judged once.
+
+    `lists` is the version of the lists that decide the flags beside the answers.
+    """
+    judged = ("outcome", "message", "listed", "listing", "sources")
+    decisions: list[Decision] = []
+    notes: list[str] = []
+    codes, note_codes = np.zeros(len(evidence), np.int32), np.zeros(len(evidence), np.int32)
+    seen: dict[tuple[Any, ...], int] = {}
+    seen_notes: dict[tuple[Any, ...], int] = {}
+    columns = {name: evidence[name].to_pylist() for name in evidence.column_names if name != "checked_at"}
+    for at, values in enumerate(zip(*columns.values(), strict=True)):
+        row = dict(zip(columns, values, strict=True))
+        key = tuple(row[name] for name in judged)
+        if key not in seen:
+            dns, blacklist = evidence_of(row)
+            seen[key] = len(decisions)
+            decisions.append(settle(validation_type, Evidence(OK, dns, blacklist)))
+        codes[at] = seen[key]
+        note = (row["exchanges"], row["sources"])
+        if note not in seen_notes:
+            seen_notes[note] = len(notes)
+            notes.append(dump_json({**domain_notes(*evidence_of(row)), "lists": lists}))
+        note_codes[at] = seen_notes[note]
+    metadata = pa.DictionaryArray.from_arrays(pa.array(note_codes), pa.array(notes, pa.string()))
+    made = {**decision_columns(decisions, codes), "metadata": metadata, "source": repeat(SOURCE_LOCAL, len(codes))}
+    arrays = [evidence["domain"].combine_chunks()]
+    arrays += [made[name] if name in made else evidence[name].combine_chunks() for name in ANSWERS.names[1:]]
+    return pa.table(arrays, schema=ANSWERS)
+
+
+def organisation(host: str) -> str:
+    """The domain that a mail server's name belongs to, as a rule: what it shares with the servers beside it.
+
+    A coarse rule is enough: all names of one exchange are one owner, and too large an owner only costs time.
+
+    >>> organisation("alt1.aspmx.l.google.com"), organisation("mx.firm.co.uk"), organisation("mx")
+    ('google.com', 'firm.co.uk', 'mx')
+    """
+    labels = host.rsplit(".", 3)[-3:]
+    is_country = len(labels) == 3 and len(labels[2]) == 2 and len(labels[1]) <= 3
+    return ".".join(labels if is_country else labels[-2:])
+
+
+def organisations_of(exchanges: str) -> tuple[str, ...]:
+    """The organisations of a domain's exchanges, in order, each once."""
+    return tuple(dict.fromkeys(organisation(each.partition(" ")[2]) for each in exchanges.split(";") if each))
+
+
+def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> pa.Table:
+    """Addresses with the evidence about their domain, and the shard of the owner of its exchanges."""
+    evidence = evidence.combine_chunks()
+    at = pc.index_in(observed["domain"], value_set=evidence["domain"].combine_chunks()).combine_chunks()
+    exchanges = evidence["exchanges"].combine_chunks().dictionary_encode()
+    owners = [next(iter(organisations_of(text)), "") for text in exchanges.dictionary.to_pylist()]
+    by_text = routing.shard_of(pa.array(owners, pa.string())) if owners else np.zeros(1, np.int64)
+    shards = pa.array(by_text).take(exchanges.indices).take(at).fill_null(0)
+    for name in ("outcome", "exchanges", "message"):
+        observed = observed.append_column(name, evidence[name].combine_chunks().take(at))
+    return observed.set_column(observed.schema.get_field_index("shard"), "shard", shards)
+
+
+# --- on the wire ----------------------------------------------------------------------------------------------------
+
+
+def pack(table: pa.Table) -> pa.Table:
+    """The same with text in every column: types that each engine, in each version, carries unchanged."""
+    arrays = [
+        each.cast(pa.int64()).cast(pa.string()) if pa.types.is_timestamp(each.type) else each.cast(pa.string())
+        for each in table.columns
+    ]
+    return pa.table(arrays, names=table.column_names)
+
+
+def unpack(table: pa.Table) -> pa.Table:
+    """The table that was packed: fields of the schema of results get their types again."""
+    arrays, fields = [], []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()
+        values = column.cast(pa.string()).combine_chunks()
+        if pa.types.is_dictionary(kind):
+            values = values.dictionary_encode()
+        elif pa.types.is_timestamp(kind):
+            values = values.cast(pa.int64()).cast(kind)
+        arrays.append(values if values.type == kind else values.cast(kind))
+        fields.append(pa.field(name, kind))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def shard_of(keys: pa.StringArray, shards: int) -> Shards:
+    """The shard of each key, from 0; the same on every machine and in every version.
+
+    >>> shard_of(pa.array(["gmail.com", "web.de"]), 1).tolist()
+    [0, 0]
+    """
+    parts = [
+        text_hashes(keys.slice(start, HASHED_AT_ONCE)) % np.uint64(shards)
+        for start in range(0, len(keys), HASHED_AT_ONCE)
+    ]
+    return np.concatenate(parts).astype(np.int64) if parts else np.zeros(0, np.int64)
+
+
+MULTIPLIER, MIXER = np.uint64(0x100000001B3), np.uint64(0x9E3779B97F4A7C15)
+
+
+def text_hashes(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
+    """A hash of each text: its octets weighted by their positions, then mixed."""
+    offsets = offsets_of(texts).astype(np.int64)
+    octets = octets_of(texts)[offsets[0] : offsets[-1]].astype(np.uint64)
+    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    with np.errstate(over="ignore"):
+        weights = np.cumprod(np.full(int(lengths.max(initial=0)) + 1, MULTIPLIER, np.uint64))
+        within = np.arange(len(octets)) - np.repeat(starts, lengths)
+        sums = np.concatenate([[np.uint64(0)], np.cumsum((octets + np.uint64(1)) * weights[within])])
+        hashes = sums[starts + lengths] - sums[starts]
+        hashes = (hashes ^ (hashes >> np.uint64(32))) * MIXER
+        mixed: npt.NDArray[np.uint64] = hashes ^ (hashes >> np.uint64(29))
+    return mixed
+
+
+COUNTS = ("rows", "missing", "malformed", "texts", "repairable", "inexact", "partitions")
+
+
+def sum_notes(notes: Iterable[str]) -> dict[str, Any]:
+    """The counts of partitions, added up."""
+    total: dict[str, Any] = {**dict.fromkeys(COUNTS, 0), "notices": []}
+    for text in notes:
+        note = json.loads(text)
+        total["notices"] += [each for each in note.pop("notices") if each not in total["notices"]]
+        for name, count in {**note, "partitions": note.get("partitions", 1)}.items():
+            total[name] += count
+    return total

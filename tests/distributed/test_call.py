@@ -1,0 +1,170 @@
+"""One distributed call in the calling process: who asks, where answers are kept, which task owns which exchange."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+from mailverdict.distributed.call import ask_workers, decide_routing, join_organisations, open_call
+from mailverdict.distributed.scratch import Scratch
+from mailverdict.errors import BackendError, ResolverError, SettingsError
+from tests.doubles.scripted_backend import ScriptedBackend
+
+EMPTY = pd.DataFrame({"email": pd.Series([], dtype="str")})
+
+
+def call(options=(), *, scratch=None, is_local=True, slots=2, **more):
+    given = {**dict(options), **more}
+    return open_call("verify", EMPTY, "email", given, scratch=scratch, is_local=is_local, slots=slots)
+
+
+class ReportingEngine:
+    """Returns reports instead of running tasks."""
+
+    def __init__(self, domains, mailboxes=()):
+        self.reports = {"domains": domains, "mailboxes": mailboxes}
+        self.jobs = []
+
+    def ask_domains(self, job):
+        self.jobs.append(job)
+        return [json.dumps(each) for each in self.reports["domains"]]
+
+    def ask_mailboxes(self, job):
+        self.jobs.append(job)
+        return [json.dumps(each) for each in self.reports["mailboxes"]]
+
+
+def counts(**changed):
+    zero = dict.fromkeys(("rows", "missing", "malformed", "texts", "repairable", "inexact"), 0)
+    return {**zero, "texts": 1, "notices": [], **changed}
+
+
+class TestWhoAsks:
+    @pytest.mark.parametrize(
+        ("options", "key"),
+        [
+            ({"validation_type": "regex"}, "row"),
+            ({"validation_type": "regex", "limit": 5}, "text"),
+            ({}, "domain"),
+            ({"validation_type": "mx_blacklist"}, "domain"),
+            ({"validation_type": "smtp"}, "address"),
+            ({"validation_type": "smtp", "journal": None}, "address"),
+            ({"offline": True}, "text"),
+            ({"limit": 10}, "text"),
+            ({"journal": "kept.db"}, "text"),
+            ({"backend": ScriptedBackend()}, "text"),
+            ({"backend": ScriptedBackend(), "validation_type": "smtp"}, "text"),
+        ],
+    )
+    def test_it_follows_from_the_arguments(self, options, key, tmp_path):
+        assert call(options, scratch=tmp_path).job.key == key
+
+    def test_a_closed_backend_is_refused_at_once(self, tmp_path):
+        backend = mv.LocalBackend()
+        backend.close()
+        with pytest.raises(BackendError, match="closed"):
+            call(backend=backend, scratch=tmp_path)
+
+
+class TestScratchFolder:
+    def test_it_is_required_where_workers_are_elsewhere(self):
+        with pytest.raises(SettingsError, match=r"scratch=None.*s3://"):
+            call(is_local=False)
+
+    @pytest.mark.parametrize("options", [{"validation_type": "regex"}, {"backend": ScriptedBackend()}])
+    def test_it_is_not_needed_where_no_worker_asks(self, options):
+        assert call(options, is_local=False).job.scratch is None
+
+    @pytest.mark.parametrize("scratch", [5, ["folder"]])
+    def test_another_type_is_refused(self, scratch):
+        with pytest.raises(SettingsError, match="scratch="):
+            call(scratch=scratch)
+
+    def test_equal_settings_share_a_folder_and_others_do_not(self, tmp_path):
+        first = call(scratch=tmp_path, slots=2).job
+        again = call(scratch=tmp_path, slots=8).job
+        other = call(scratch=tmp_path, backend=mv.LocalBackend(resolver="127.0.0.1:5353")).job
+        assert first.scratch == again.scratch != other.scratch
+        assert first.shards == again.shards == 8
+        assert again.slots == 8
+
+
+class TestReports:
+    def test_an_error_of_a_task_is_raised(self, tmp_path):
+        failed = {"keys": 1, "asked": 1, "counts": counts(), "error": ["ResolverError", "no answer"]}
+        seen = []
+        with pytest.raises(ResolverError, match="no answer"):
+            ask_workers(call(scratch=tmp_path, progress=seen.append), ReportingEngine([failed]))
+        assert (seen[-1].state, seen[-1].message) == ("failed", "no answer")
+
+    def test_one_cause_for_most_rows_is_a_warning(self, tmp_path):
+        report = {"keys": 2, "asked": 2, "counts": counts(malformed=5), "causes": {"DNS": 9, "other": 1}}
+        with pytest.warns(UserWarning, match="9 of 10 rows have no verdict, since the DNS gave no usable answer"):
+            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine([report]))
+
+    def test_repairable_rows_are_a_warning(self, tmp_path):
+        reports = [{"keys": 1, "asked": 1, "counts": counts(repairable=2, inexact=1)}] * 2
+        with pytest.warns(UserWarning, match="at least 4 malformed rows hold an address"):
+            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine(reports))
+
+    @pytest.mark.parametrize(("texts", "is_told"), [(0, True), (3, False)])
+    def test_a_column_without_text_is_a_warning_if_no_partition_has_some(self, tmp_path, texts, is_told):
+        report = {"keys": 0, "asked": 0, "counts": counts(texts=texts, notices=["column 'email' has no text"])}
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine([report]))
+        assert bool(told) is is_told
+
+    def test_each_stage_shows_its_counts(self, tmp_path):
+        domains = {"keys": 3, "asked": 2, "counts": counts(), "owners": {"one.example": 3}}
+        mailboxes = {"keys": 4, "asked": 4, "notices": [], "causes": {}}
+        seen = []
+        ask_workers(
+            call(scratch=tmp_path, progress=seen.append, validation_type="smtp"),
+            ReportingEngine([domains], [mailboxes]),
+        )
+        stages = [(each.unit, each.total, each.message) for each in seen if each.message.partition(":")[2]]
+        assert stages == [
+            ("domains", 3, "stage domains: 3 domains by 1 tasks, 1 known before"),
+            ("addresses", 4, "stage mailboxes: 4 addresses by 1 tasks, 0 known before"),
+        ]
+        assert seen[-1].state == "done"
+
+
+class TestOwners:
+    def test_organisations_that_share_domains_are_one_owner(self):
+        owners = join_organisations({}, [["a", "b"], ["c", "d"], ["d", "b"], ["e", "f"]])
+        assert len({owners[name] for name in "abcd"}) == 1
+        assert owners["e"] == owners["f"] != owners["a"]
+
+    def test_large_owners_have_tasks_of_their_own_that_start_first(self, tmp_path):
+        job = call(scratch=tmp_path, validation_type="smtp", slots=2).job
+        sizes = Counter(
+            {"google.com": 500, "outlook.com": 300, "outlook.de": 100, **{f"s{i}.de": 1 for i in range(90)}}
+        )
+        routing = decide_routing(job, {"shared": [["outlook.com", "outlook.de"]], "owners": sizes})
+        names = pa.array(["google.com", "outlook.com", "outlook.de", *(f"s{number}.de" for number in range(90))])
+        shards = routing.shard_of(names).tolist()
+        assert shards[:3] == [0, 1, 1]
+        assert min(shards[3:]) >= 2
+        assert max(shards) < routing.shards
+
+    def test_a_later_call_on_the_folder_keeps_what_was_decided(self, tmp_path):
+        job = call(scratch=tmp_path, validation_type="smtp").job
+        first = decide_routing(job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}})
+        later = decide_routing(job, {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}})
+        names = pa.array(["a.de", "b.de", "c.de"])
+        assert first.shard_of(names.slice(0, 2)).tolist() == [0, 0]
+        assert later.shard_of(names).tolist() == [0, 0, 0]
+        assert (later.first, later.large) == (first.first, first.large)
+
+    def test_the_folder_keeps_it_as_json(self, tmp_path):
+        job = call(scratch=tmp_path, validation_type="smtp").job
+        decide_routing(job, {"shared": [], "owners": {}})
+        assert Scratch(job.scratch.url).read_json("routing.json") == {"owners": {}, "large": {}, "first": 0}

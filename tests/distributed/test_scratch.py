@@ -1,0 +1,116 @@
+"""The scratch folder: complete files only, each key once, and counts without reading."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+
+from mailverdict.distributed.scratch import PieceWriter, Scratch
+from mailverdict.errors import SettingsError
+
+SCHEMA = pa.schema(
+    [("key", pa.string()), ("kind", pa.dictionary(pa.int32(), pa.string())), ("checked_at", pa.timestamp("us", "UTC"))]
+)
+
+
+def rows(*keys, kind="mx", minute=0):
+    at = datetime(2026, 11, 22, 8, minute, tzinfo=UTC)
+    return pa.table({"key": list(keys), "kind": [kind] * len(keys), "checked_at": [at] * len(keys)}).cast(SCHEMA)
+
+
+@pytest.fixture
+def scratch(tmp_path):
+    return Scratch.open(tmp_path / "new" / "folder")
+
+
+def test_a_shard_without_files_is_empty(scratch):
+    assert scratch.read("domains", 3, SCHEMA) == SCHEMA.empty_table()
+    assert scratch.counts("domains") == (0, 0)
+
+
+def test_files_of_a_shard_are_one_table_in_which_the_latest_row_counts(scratch):
+    scratch.write("domains", 1, rows("a", "b", minute=5))
+    scratch.write("domains", 1, rows("b", "c", kind="nxdomain", minute=3))
+    scratch.write("domains", 2, rows("d"))
+    found = {row["key"]: row["kind"] for row in scratch.read("domains", 1, SCHEMA).to_pylist()}
+    assert found == {"a": "mx", "b": "mx", "c": "nxdomain"}
+
+
+def test_a_file_that_was_not_finished_is_not_read(scratch, tmp_path):
+    scratch.write("domains", 1, rows("a"))
+    (tmp_path / "new" / "folder" / "domains" / "1" / "rows-9-ff.parquet.ab12.part").write_bytes(b"PAR1")
+    assert scratch.read("domains", 1, SCHEMA)["key"].to_pylist() == ["a"]
+    assert scratch.counts("domains") == (0, 1)
+
+
+def test_a_finished_shard_is_one_file(scratch):
+    for key in "abc":
+        scratch.write("domains", 1, rows(key))
+    scratch.compact("domains", 1, scratch.read("domains", 1, SCHEMA))
+    [name] = scratch.names("domains", 1)
+    assert name.startswith("rows-3-")
+    scratch.compact("domains", 1, scratch.read("domains", 1, SCHEMA))
+    assert scratch.names("domains", 1) == [name]
+
+
+def test_progress_is_read_from_the_names_of_files(scratch):
+    scratch.note_keys("domains", 1, 5)
+    scratch.note_keys("domains", 2, 2)
+    scratch.write("domains", 1, rows("a", "b", "c"))
+    scratch.write("domains", 2, rows("d", "e"))
+    scratch.write("domains", 2, rows("e"))  # asked again
+    assert scratch.counts("domains") == (7, 5)
+
+
+def test_small_values_survive(scratch):
+    assert scratch.read_json("routing.json") is None
+    scratch.write_json("routing.json", {"first": 2})
+    assert scratch.below("").read_json("routing.json") == {"first": 2}
+
+
+@pytest.mark.parametrize("place", ["nowhere://bucket/folder", "/dev/null/folder"])
+def test_a_place_that_cannot_be_written_is_named(place):
+    with pytest.raises(SettingsError, match=place):
+        Scratch.open(place)
+
+
+def test_a_url_is_a_place(tmp_path):
+    scratch = Scratch.open(f"file://{tmp_path}/there")
+    scratch.write("domains", 0, rows("a"))
+    assert Scratch.open(tmp_path / "there").read("domains", 0, SCHEMA)["key"].to_pylist() == ["a"]
+
+
+class TestWriter:
+    def test_rows_are_written_while_others_settle(self, scratch):
+        async def work():
+            async with PieceWriter(scratch, "domains", 1, seconds=0.01) as writer:
+                await writer.add(rows("a"))
+                while not scratch.names("domains", 1):
+                    await asyncio.sleep(0.01)
+                await writer.add(rows("b"))
+
+        asyncio.run(work())
+        assert sorted(scratch.read("domains", 1, SCHEMA)["key"].to_pylist()) == ["a", "b"]
+
+    def test_rows_are_written_when_the_task_fails(self, scratch):
+        async def work():
+            async with PieceWriter(scratch, "domains", 1, seconds=60) as writer:
+                await writer.add(rows("a"))
+                raise RuntimeError("the network is gone")
+
+        with pytest.raises(RuntimeError):
+            asyncio.run(work())
+        assert scratch.read("domains", 1, SCHEMA)["key"].to_pylist() == ["a"]
+
+    def test_many_rows_are_written_at_once(self, scratch):
+        async def work():
+            async with PieceWriter(scratch, "domains", 1, seconds=60, most_rows=3) as writer:
+                await writer.add(rows("a", "b"))
+                assert scratch.names("domains", 1) == []
+                await writer.add(rows("c"))
+                assert len(scratch.names("domains", 1)) == 1
+
+        asyncio.run(work())
