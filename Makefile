@@ -8,13 +8,15 @@ DOCS_STAMP := $(VENV)/.docs-ready
 LOWER := build/lower
 LOWER_STAMP := $(LOWER)/.ready
 BENCH_STAMP := $(VENV)/.bench-ready
+ENGINES := build/engines
+ENGINES_STAMP := $(ENGINES)/.ready
 unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test test-all test-rest test-lower run-lower test-fast lint format types bench docs clean chromium
+.PHONY: demo test test-all test-rest test-lower run-lower test-engines test-fast lint format types bench docs clean chromium
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -47,7 +49,7 @@ test: $(STAMP) lint types
 		tests src/mailverdict README.md notebooks
 
 # All tests: those of `make test`, then the rest.
-test-all: test test-rest test-lower
+test-all: test test-rest test-lower test-engines
 
 # What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
 # Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
@@ -71,6 +73,15 @@ $(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
 	$(PYTHON) -m tools.lower_bounds >$(LOWER)/constraints.txt
 	$(LOWER)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWER)/constraints.txt \
 		--editable '.[cli,excel,polars,dask,service]' pytest pytest-timeout hypothesis numpydoc
+	touch $@
+
+# The page about Ray, which is too large for the test extra.
+test-engines: $(ENGINES_STAMP)
+	RAY_USAGE_STATS_ENABLED=0 $(ENGINES)/bin/python -m doctest -o NORMALIZE_WHITESPACE -o ELLIPSIS docs/how-to/recipes/ray.md
+
+$(ENGINES_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . 'ray[data]'
 	touch $@
 
 # Tests alone, for the loop between edits: make test-fast ARGS='tests/checks -x'

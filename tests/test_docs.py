@@ -13,7 +13,11 @@ import mailverdict as mv
 from tests import ROOT
 
 DOCS = ROOT / "docs"
-NEEDS = {"duckdb.md": "duckdb", "schemas.md": "pandera"}  # the engine of a recipe, without which it is skipped
+NEEDS = {
+    "duckdb.md": "duckdb",
+    "schemas.md": "pandera",
+    "ray.md": "ray",
+}  # the engine of a recipe, without which it is skipped
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "notebooks" not in path.parts)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 EXTERNAL = [
