@@ -66,7 +66,7 @@ test-lower:
 
 run-lower: $(LOWER_STAMP)
 	$(LOWER)/bin/python -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning \
-		tests/frames tests/reports tests/test_samples.py tests/test_dask.py
+		--ignore-glob='*_browser.py' tests/frames tests/reports tests/test_samples.py tests/test_dask.py
 
 $(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
 	$(PYTHON) -m venv $(LOWER)
