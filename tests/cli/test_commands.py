@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 
+import openpyxl
 import pytest
 
 import mailverdict as mv
@@ -106,7 +107,30 @@ def test_verify_writes_report_and_actions_in_one_go(run, contacts, tmp_path, wor
     assert status == 0, err
     assert "email_action" in out.read_text().splitlines()[0]
     assert [line.rsplit(",", 2)[1] for line in out.read_text().splitlines()[1:3]] == ["send", "review"]
+    assert "E-mail audit of contacts.csv" in page.read_text()
     assert "can be mailed" in page.read_text()
+
+
+def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):
+    old, new, page = tmp_path / "old.csv", tmp_path / "new.csv", tmp_path / "page.html"
+    assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", old)[0] == 0
+    contacts.write_text(f"{EMAILS}cy@firm.example,Cy\n", encoding="utf-8")
+    assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", new)[0] == 0
+    assert run("report", new, "-c", "email", "-o", page, "--earlier", old)[0] == 0
+    assert "1 address is new, 0 left the list" in page.read_text()
+    status, _, err = run("report", new, "-c", "email", "-o", page, "--earlier", contacts)
+    assert (status, "earlier: " in err) == (2, True)
+
+
+@pytest.mark.parametrize(("policy", "sheets"), [([], 1), (["--policy", "balanced"], 7)])
+def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(run, contacts, tmp_path, policy, sheets):
+    out = tmp_path / "out.xlsx"
+    for _ in range(2):  # it replaces its own
+        status, _, err = run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, *policy)
+        assert status == 0, err
+    book = openpyxl.load_workbook(out)
+    assert len(book.sheetnames) == sheets
+    assert [cell.value for cell in book.worksheets[0]["A"]] == ["email", "ada@gmail.com", "bob@gmial.com", "bad", None]
 
 
 @pytest.mark.parametrize(

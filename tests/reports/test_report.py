@@ -4,6 +4,7 @@ import re
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -13,6 +14,7 @@ from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import Reason
 from mailverdict.reports.facts import RETRY_WHEN, gather_facts
 from mailverdict.reports.page import digest
+from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
@@ -228,12 +230,26 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     made.save(tmp_path / "r.xlsx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.xlsx"]
     book = CalamineWorkbook.from_path(str(tmp_path / "r.xlsx"))
-    assert book.sheet_names == ["summary", "send", "review", "retry", "drop", "unchecked"]
+    assert book.sheet_names == ["Summary", "Send", "Review", "Ask again", "Remove", "Unchecked"]
     cells = [cell for name in book.sheet_names for row in book.get_sheet_by_name(name).to_python() for cell in row]
     assert "=1+1" in cells  # as text: the writer makes no formulas
     with pytest.raises(mv.InputError, match=r"\.html or \.xlsx"):
         made.save(tmp_path / "r.pdf")
     assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
+    facts = facts_of(out, "balanced")
+    table = pa.table({"email": [f"a{at}@x.example" for at in range(5)], "formula": ["=1+1"] * 5})
+    write_workbook(tmp_path / "r.xlsx", facts, {"send": table, "drop": table.slice(0, 0)}, sheet_rows=2)
+    book = openpyxl.load_workbook(tmp_path / "r.xlsx")
+    assert book.sheetnames == ["Summary", "Send", "Send 2", "Send 3", "Remove"]
+    found = [cell for name in book.sheetnames[1:] for (cell, _) in book[name].iter_rows(min_row=2, values_only=True)]
+    assert found == table["email"].to_pylist()
+    assert book["Send"]["B2"].data_type == "s"
+    rows = {row[0]: row[1] for row in book["Summary"].iter_rows(max_col=2, values_only=True)}
+    assert (rows["Rows"], rows["Send"], rows["Share that can be mailed"]) == (7, 2, pytest.approx(1 / 3))
+    assert len(book["Summary"]._charts) == 1
 
 
 def test_every_unknown_reason_says_when_to_verify_again():

@@ -160,7 +160,10 @@ def verify(
             *(() if listed is None else ("suppressed",)),
         ]
         rows = VerifiedRows(source, name, prefix, [*written, *added], policy, for_report=report is not None)
-        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
+        by_action = None if policy is None else rows.label("action")
+        table_output = TableOutput(
+            output, source, FormulaColumns(name, prefix, in_all=escape_formulas), by_action=by_action
+        )
         with table_output.open(lambda: stream.failure is not None) as write:
             pieces = source.pieces() if explode else table_output.pieces([name])
             if explode:
@@ -479,8 +482,10 @@ def is_same_file(one: str, other: str) -> bool:
 class TableOutput:
     """The table that a command writes; `written` is where it was written in the end, None for nowhere."""
 
-    def __init__(self, path: str | None, source: TableFile, is_escaped: Callable[[str], bool]) -> None:
-        self.path, self.source, self.is_escaped = path, source, is_escaped
+    def __init__(
+        self, path: str | None, source: TableFile, is_escaped: Callable[[str], bool], by_action: str | None = None
+    ) -> None:
+        self.path, self.source, self.is_escaped, self.by_action = path, source, is_escaped, by_action
         self.written = path
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
@@ -523,6 +528,7 @@ class TableOutput:
             has_bom=found.has_bom,
             choose=choose,
             like=found,
+            by_action=self.by_action,
         ) as writer:
             yield writer.write
 

@@ -25,7 +25,17 @@ from .verified import VerifiedColumn
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["POLICIES", "Policy", "Split", "decide", "decide_rows", "find_policy", "read_decided", "split"]
+__all__ = [
+    "ACTION_MEANING",
+    "POLICIES",
+    "Policy",
+    "Split",
+    "decide",
+    "decide_rows",
+    "find_policy",
+    "read_decided",
+    "split",
+]
 
 FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
@@ -315,6 +325,14 @@ BUCKET_MEANING = {
     "pending": "not verified yet",
     "error": "the verification failed for a technical reason",
     "missing": "there is no address",
+}
+# What each action means for the rows, for people.
+ACTION_MEANING = {
+    "send": "Can be mailed now.",
+    "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
+    "retry": "No clear answer yet. Verify them again later.",
+    "drop": "Take them off the list.",
+    "unchecked": "No address, not verified yet, or a technical error.",
 }
 
 

@@ -14,11 +14,23 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 
+from ..frames.policy import ACTION_MEANING
 from ..model.words import ValidationType
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts
 
-__all__ = ["ADVICE", "CHECKS", "count_of", "days_of", "percent", "reason_label", "render_page", "render_section"]
+__all__ = [
+    "CHECKS",
+    "count_of",
+    "days_of",
+    "outcome_label",
+    "percent",
+    "reason_label",
+    "render_page",
+    "render_section",
+    "sentence",
+    "title_of",
+]
 
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
@@ -28,13 +40,6 @@ CHECKS = {
     ValidationType.MX: "Domain can receive mail",
     ValidationType.MX_BLACKLIST: "Domain can receive mail and is not on a blacklist",
     ValidationType.SMTP: "Mailbox exists",
-}
-ADVICE = {
-    "send": "Can be mailed now.",
-    "review": "A person should look at them: likely typos, shared mailboxes, domains that accept every address.",
-    "retry": "No clear answer yet. Verify them again; when, is shown below.",
-    "drop": "Take them off the list.",
-    "unchecked": "No address, not verified yet, or a technical error.",
 }
 ABBREVIATIONS = {"mx": "MX", "smtp": "SMTP", "dns": "DNS", "regex": "Format"}
 REASONLESS = "No problem found"  # the reason of a valid address
@@ -287,7 +292,13 @@ def actions(facts: ReportFacts) -> str:
         TableHead("What it means", "words"),
     ]
     rows = (
-        (badge(name), number(count), share_cell(count, facts.rows), meter(name, count, facts.rows), text(ADVICE[name]))
+        (
+            badge(name),
+            number(count),
+            share_cell(count, facts.rows),
+            meter(name, count, facts.rows),
+            text(ACTION_MEANING[name]),
+        )
         for name, count in facts.actions.items()
     )
     return f"<section><h2>What to do</h2>{table('What to do', columns, rows)}</section>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from ..atomic_write import atomic_write
-from ..errors import ColumnError, InputError, MissingExtraError, SettingsError
+from ..errors import ColumnError, InputError, SettingsError
 from ..frames.columns import ACTIONS, label_of
 from ..frames.files.readers import open_table
 from ..frames.files.restore import restore_frame
-from ..frames.files.writers import XLSX_OPTIONS, put_rows, to_plain
+from ..frames.files.writers import to_plain
 from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
@@ -26,7 +26,7 @@ from .page import render_page, render_section
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Report", "check_path", "report", "write_workbook"]
+__all__ = ["Report", "check_path", "report"]
 
 
 class Report:
@@ -120,11 +120,10 @@ def write_page(report: Report, path: Path) -> None:
 
 def write_sheets(report: Report, path: Path) -> None:
     """A sheet of facts, then one per action."""
+    from .workbook import write_workbook  # noqa: PLC0415 - few need it
+
     parts = split(report._out, report._column, policy=report._policy, prefix=report._prefix)
-    sheets: dict[str, Any] = {}
-    for action in ACTIONS:
-        sheets[action] = to_table(getattr(parts, action))
-    write_workbook(path, report._facts, sheets)
+    write_workbook(path, report._facts, {action: to_table(getattr(parts, action)) for action in ACTIONS})
 
 
 def to_table(frame: Any) -> pa.Table:
@@ -226,54 +225,3 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Verified
         return read_decided(restore_frame(pa.concat_tables(plain), column, prefix), column, prefix)
     except (ColumnError, InputError, SettingsError) as exc:
         raise type(exc)(f"earlier: {exc}") from None
-
-
-def write_workbook(path: Path, facts: ReportFacts, sheets: Mapping[str, pa.Table]) -> None:
-    """Write the facts and each table on a sheet of its own; texts are never formulas."""
-    try:
-        import xlsxwriter  # noqa: PLC0415 - an extra
-    except ImportError as exc:
-        raise MissingExtraError("a report as XLSX", "excel") from exc
-    with xlsxwriter.Workbook(str(path), XLSX_OPTIONS) as book:
-        put_rows(book.add_worksheet("summary"), fact_rows(facts))
-        for name, table in sheets.items():
-            put_rows(book.add_worksheet(name), table_rows(table))
-
-
-def table_rows(table: pa.Table) -> Iterator[Any]:
-    """Header and rows."""
-    yield table.column_names
-    yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
-
-
-def fact_rows(facts: ReportFacts) -> Iterator[tuple[Any, ...]]:
-    """The tables of the report, one below the other."""
-    yield ("e-mail audit", facts.column)
-    yield ("made at (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}")
-    yield ("rows", facts.rows)
-    yield ("rows with an address", facts.addressed)
-    yield ("of these can be mailed", f"{facts.mailable:.1%}", f"policy {facts.policy}")
-    for title, counts in (("verdict", facts.buckets), ("action", facts.actions), ("flag", facts.flags)):
-        yield ()
-        yield (title, "rows")
-        yield from counts.items()
-    yield ()
-    yield ("reason", "rows", "meaning")
-    yield from ((reason, count, meaning) for _, reason, meaning, count in facts.reasons)
-    yield ()
-    yield ("clean the list first", "rows")
-    yield ("would be an address after cleaning", facts.cleanable)
-    yield ("holds several addresses, to explode", facts.several)
-    yield ()
-    yield ("verify again", "rows", "when")
-    yield from ((reason, count, when) for reason, when, count in facts.retries)
-    yield ()
-    yield ("typed", "rows", "probably meant")
-    yield from ((typed, count, meant) for typed, meant, count in facts.typos)
-    if facts.outcomes is not None:
-        became = facts.outcomes.counts
-        yield ()
-        yield ("what became of the mails", "", *became.columns)
-        for *_, row in became.reset_index().iterrows():
-            yield tuple(None if cell != cell else cell for cell in row)
-        yield ("rows whose verdict was wrong", "", facts.outcomes.contradicted_rows)

@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
+from mailverdict.frames.files.workbook import XLSX_ROWS
 from mailverdict.frames.files.writers import (
     CSV_ROWS,
-    XLSX_ROWS,
     CsvTableWriter,
     FormulaColumns,
     create_table,

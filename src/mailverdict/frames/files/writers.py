@@ -7,14 +7,11 @@ formatting cells one by one: a file of millions of rows takes longer to write th
 from __future__ import annotations
 
 import codecs
-import datetime
 import re
 import shutil
 import sys
 import tempfile
-import warnings
-import zipfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -25,7 +22,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from ...atomic_write import atomic_write, is_device
-from ...errors import InputError, MissingExtraError
+from ...errors import InputError
 from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
@@ -35,7 +32,7 @@ from .lines import join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
 
-__all__ = ["XLSX_OPTIONS", "FormulaColumns", "TableWriter", "create_table", "neutralize", "put_rows", "to_plain"]
+__all__ = ["FormulaColumns", "TableWriter", "create_table", "neutralize", "to_plain"]
 
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
@@ -44,17 +41,6 @@ FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 FORMULA_BYTES = np.isin(np.arange(256), np.frombuffer(b"=+-@\t\r", np.uint8))
 CSV_ROWS = 65_536  # lines made at once: bounds memory
-XLSX_ROWS = 1_048_576
-XLSX_CELL = 32_767  # characters in one cell
-XLSX_OPTIONS = {
-    "constant_memory": True,
-    "strings_to_formulas": False,
-    "strings_to_urls": False,
-    "strings_to_numbers": False,
-    "nan_inf_to_errors": True,
-    "remove_timezone": True,  # a workbook has no time zones; our times are UTC
-    "default_date_format": "yyyy-mm-dd hh:mm:ss",
-}
 
 
 class TableWriter(Protocol):
@@ -78,11 +64,13 @@ def create_table(
     has_bom: bool = False,
     choose: Callable[[], Path] | None = None,
     like: FileFormat | None = None,
+    by_action: str | None = None,
 ) -> Iterator[TableWriter]:
     """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
 
     The ending of the name decides the kind; ``"-"`` is CSV on standard output. `choose` is called at the end and may
-    name another file to replace. The other options are for CSV: its delimiter, in which columns text that a spreadsheet
+    name another file to replace. With `by_action`, the name of the column of actions, a workbook also gets a summary
+    and a sheet for each action. The other options are for CSV: its delimiter, in which columns text that a spreadsheet
     would run gets an apostrophe before it (a workbook's cells are typed), whether it begins with a byte order mark, and
     `like`, the format of the CSV that pieces with the column `LINE` are from: their own cells are copied as they are.
     Raises `InputError` if the file cannot be created.
@@ -104,7 +92,9 @@ def create_table(
         elif kind == "jsonl":
             writer = JsonLinesWriter(temporary)
         elif kind == "xlsx":
-            writer = XlsxTableWriter(temporary, like, None if is_stdout else open_other_sheets(target))
+            from .workbook import XlsxTableWriter, open_other_sheets  # noqa: PLC0415 - which imports this module
+
+            writer = XlsxTableWriter(temporary, like, open_other_sheets(target), by_action)
         else:
             used = "\t" if kind == "tsv" else delimiter
             writer = CsvTableWriter(temporary, used, is_escaped=is_escaped, has_bom=has_bom, like=like)
@@ -328,7 +318,7 @@ def join(*parts: Any, between: str = "") -> Any:
     return pc.binary_join_element_wise(*whole, null_handling="replace")
 
 
-# --- Parquet and XLSX ------------------------------------------------------------------------------
+# --- Parquet ---------------------------------------------------------------------------------------
 
 
 class ParquetTableWriter:
@@ -349,148 +339,6 @@ class ParquetTableWriter:
     def close(self) -> None:
         if self.writer is not None:
             self.writer.close()
-
-
-class XlsxTableWriter:
-    """A workbook with one sheet, named as that of the workbook `like`, with the rows before its header.
-
-    `others` is the workbook that is replaced, if it has several sheets: all but the one of this name stay.
-    """
-
-    def __init__(self, path: Path, like: FileFormat | None = None, others: Any = None) -> None:
-        try:
-            import xlsxwriter  # noqa: PLC0415 - an extra
-        except ImportError as exc:
-            raise MissingExtraError("writing XLSX", "excel") from exc
-        self.path, self.others = path, others
-        self.book = xlsxwriter.Workbook(str(path), XLSX_OPTIONS)
-        self.sheet = self.book.add_worksheet((like and like.sheet) or "verified")
-        self.row = 0
-        self.has_header = False
-        for row in like.title if like else ():
-            self.put(row)
-
-    def write(self, piece: pa.Table) -> None:
-        """Append rows; the first piece gives the header."""
-        if not self.has_header:
-            self.put(piece.column_names)
-            self.sheet.freeze_panes(self.row, 0)
-            self.has_header = True
-        if self.row + len(piece) > XLSX_ROWS:
-            raise InputError(f"more than {XLSX_ROWS - 1:,} rows do not fit a workbook; write CSV or Parquet")
-        for row in zip(*(to_plain(column).to_pylist() for column in piece.columns), strict=True):
-            self.put(row)
-
-    def put(self, cells: Any) -> None:
-        put_row(self.sheet, self.row, cells)
-        self.row += 1
-
-    def close(self) -> None:
-        self.book.close()
-        if self.others is not None:
-            replace_sheet(self.others, self.path)
-
-
-# What a workbook may hold that openpyxl does not keep, by the folder or file in the archive.
-NOT_KEPT = {
-    "xl/charts/": "charts",
-    "xl/media/": "pictures",
-    "xl/pivot": "pivot tables",
-    "xl/slicer": "slicers",
-    "xl/ctrlProps/": "form controls",
-    "xl/vbaProject": "macros",
-    "xl/threadedComments/": "threaded comments",
-}
-
-
-def open_other_sheets(path: Path) -> Any:
-    """The workbook at a path, if it has several sheets; raise `InputError` if a part of it would be lost.
-
-    Loaded before anything is verified, so that a workbook that cannot be kept is refused before anything is spent.
-    """
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        return None
-    try:
-        import openpyxl  # noqa: PLC0415 - an extra
-    except ImportError as exc:
-        raise MissingExtraError("replacing a workbook", "excel") from exc
-    try:
-        with zipfile.ZipFile(path) as archive, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of extensions to the format; what would be lost is found by NOT_KEPT
-            parts = archive.namelist()
-            book = openpyxl.load_workbook(path, rich_text=True)
-    except Exception as exc:  # openpyxl raises whatever its parsers do
-        raise InputError(f"{path} is not a workbook that can be kept; give another --output: {exc}") from exc
-    if len(book.sheetnames) < 2:
-        return None
-    lost = [what for start, what in NOT_KEPT.items() if any(part.startswith(start) for part in parts)]
-    if lost:
-        raise InputError(
-            f"{path} has {len(book.sheetnames)} sheets, and writing one of them would lose its {' and '.join(lost)}: "
-            "give another --output, and copy the sheet from it"
-        )
-    return book
-
-
-def replace_sheet(others: Any, path: Path) -> None:
-    """Put the only sheet of the workbook at `path` among the other sheets, and save all at `path`."""
-    import openpyxl  # noqa: PLC0415 - was found when the others were loaded
-
-    with path.open("rb") as file:  # by its name, openpyxl refuses a temporary file
-        (made,) = openpyxl.load_workbook(file).worksheets
-    at = len(others.sheetnames)
-    if made.title in others.sheetnames:
-        at = others.sheetnames.index(made.title)
-        others.remove(others[made.title])
-    sheet = others.create_sheet(made.title, at)
-    for row in made.iter_rows():
-        for cell in row:
-            if cell.value is not None:
-                new = sheet.cell(cell.row, cell.column)
-                new.value, new.data_type = cell.value, cell.data_type  # text that begins with "=" stays text
-                new.number_format = cell.number_format
-    others.active = at
-    others.save(path)
-
-
-def put_rows(sheet: Any, rows: Iterable[Sequence[Any]]) -> None:
-    """Fill a worksheet from the top; text is written as text, so that no cell is a formula."""
-    for row, cells in enumerate(rows):
-        put_row(sheet, row, cells)
-
-
-def put_row(sheet: Any, row: int, cells: Sequence[Any]) -> None:
-    """Write one row, without its empty cells."""
-    for column, cell in enumerate(cells):
-        if cell is not None and cell != "":
-            WRITE.get(type(cell), write_text)(sheet, row, column, cell)
-
-
-def write_text(sheet: Any, row: int, column: int, cell: Any) -> None:
-    sheet.write_string(row, column, str(cell)[:XLSX_CELL])
-
-
-def write_number(sheet: Any, row: int, column: int, cell: Any) -> None:
-    """Write an integer that a workbook's doubles cannot hold exactly, such as a long identifier, as text."""
-    if isinstance(cell, int) and abs(cell) >= 2**53:
-        write_text(sheet, row, column, cell)
-    else:
-        sheet.write_number(row, column, cell)
-
-
-def write_moment(sheet: Any, row: int, column: int, cell: Any) -> None:
-    """Write a date before 1900 as text: a workbook has none."""
-    write = sheet.write_datetime if cell.year >= 1900 else lambda *where: write_text(sheet, *where)
-    write(row, column, cell)
-
-
-WRITE: dict[type, Any] = {
-    bool: lambda sheet, row, column, cell: sheet.write_boolean(row, column, cell),
-    int: write_number,
-    float: write_number,
-    datetime.date: write_moment,
-    datetime.datetime: write_moment,
-}
 
 
 def to_plain(column: Any) -> Any:
