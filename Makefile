@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test test-all test-rest test-lower run-lower test-engines test-fast lint format types bench docs clean chromium
+.PHONY: demo test test-all test-rest test-lower run-lower test-engines test-fast lint format types bench docs clean chromium axe
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -53,7 +53,7 @@ test-all: test test-rest test-lower test-engines
 
 # What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
 # Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
-test-rest: $(STAMP) chromium
+test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
 	$(PYTEST) -m 'browser or servers'
@@ -112,6 +112,12 @@ docs: $(DOCS_STAMP)
 # The browser tests drive Debian's chromium; where it cannot be installed they are skipped, and say so.
 chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; } || echo "chromium is missing and cannot be installed here: the browser tests will be skipped"
+
+# The browser tests look for barriers with axe-core, from the npm registry; without it those tests are skipped, and say so.
+AXE := axe-core@4.14.1
+axe: build/axe/axe.min.js
+build/axe/axe.min.js:
+	@mkdir -p build/axe && { cd build/axe && npm pack --silent $(AXE) >/dev/null && tar xzf axe-core-*.tgz --strip-components=1 package/axe.min.js && touch axe.min.js; } || echo "axe-core cannot be fetched here: the tests of accessibility will be skipped"
 
 clean:
 	rm -rf $(VENV) build dist site out .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 CHROMIUM = Path("/usr/bin/chromium")
+AXE = Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"  # `make test-rest` gets it from the npm registry
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
@@ -57,23 +58,49 @@ class AuditPage:
         """The whole audit."""
         return self.page.locator(".mv-audit")
 
-    def button(self, name: str) -> Any:
-        return self.audit.get_by_role("button", name=name, exact=True)
+    def button(self, name: str | re.Pattern[str]) -> Any:
+        """A button by its name; a text is the whole name."""
+        return self.audit.get_by_role("button", name=name, exact=isinstance(name, str))
 
     def field(self, label: str) -> Any:
         """A control by its label, as a screen reader finds it."""
         return self.audit.get_by_label(label, exact=True)
 
-    def upload(self, file: Path) -> None:
-        """Choose a file; the button's input is not in the page, so the chooser is answered."""
+    def value(self, facet: str, name: str) -> Any:
+        """A value of a facet."""
+        return self.audit.get_by_role("group", name=facet, exact=True).get_by_role(
+            "button", name=re.compile(f"^{name}")
+        )
+
+    def step(self, number: int) -> Any:
+        """The button that opens or folds a step."""
+        return self.audit.get_by_role("button", name=re.compile(f"^Step {number}: "))
+
+    def open_step(self, number: int) -> None:
+        """Unfold a step."""
+        if self.step(number).get_attribute("aria-expanded") == "false":
+            self.step(number).click()
+
+    def upload(self, file: Path, button: str = r"Choose (a|another) file") -> None:
+        """Choose a file; the button's input is not shown, so the chooser is answered."""
+        if button.startswith("Choose (a|"):
+            self.open_step(1)
         with self.page.expect_file_chooser() as chooser:
-            self.audit.get_by_role("button", name=re.compile("Choose a file")).click()
+            self.button(re.compile(button)).click()
         chooser.value.set_files(file)
 
-    def number(self, label: str) -> int:
-        """A count by what stands above it."""
-        tile = self.audit.locator(".mv-tile").filter(has=self.page.get_by_text(label, exact=True)).locator("b").first
-        return int(tile.inner_text().replace(",", ""))
+    def drop(self, name: str, content: str) -> None:
+        """Drop a file on the audit."""
+        data = self.page.evaluate_handle(
+            "([name, content]) => { const data = new DataTransfer(); data.items.add(new File([content], name)); return data }",
+            [name, content],
+        )
+        self.audit.dispatch_event("dragover", {"dataTransfer": data})
+        self.audit.dispatch_event("drop", {"dataTransfer": data})
+
+    def figure(self, what: str) -> str:
+        """A figure of the estimate, with its unit."""
+        return str(self.audit.locator(".mv-figures div", has_text=what).locator("dd").inner_text())
 
     def shown(self, text: str) -> Any:
         """Wait for a text."""
@@ -81,22 +108,35 @@ class AuditPage:
         found.wait_for()
         return found
 
-    def rows(self) -> list[list[str]]:
-        """The cells of the table."""
-        return self.audit.locator("table.dataTable tbody").evaluate(
-            "body => [...body.rows].map(row => [...row.cells].map(cell => cell.textContent))"
-        )
+    @property
+    def lines(self) -> Any:
+        """The rows of the table."""
+        return self.audit.locator("table.mv-table tbody tr")
 
-    def save(self, to: Path) -> Path:
-        """Make the file and download it."""
-        self.button("Make file").click()
-        link = self.audit.locator("a.mv-save")
-        link.wait_for()
+    def addresses(self) -> list[str]:
+        """The addresses in the table."""
+        found: list[str] = self.audit.locator("td.mv-col-address").all_inner_texts()
+        return found
+
+    def save(self, name: str, to: Path) -> Path:
+        """Download a file by the beginning of its button's name."""
         with self.page.expect_download() as download:
-            link.click()
+            self.button(re.compile(f"^{name}")).click()
         target = to / download.value.suggested_filename
         download.value.save_as(target)
         return target
+
+    def violations(self) -> list[str]:
+        """What axe-core finds at levels A and AA within the audit."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = self.page.evaluate(
+            "() => axe.run('.mv-audit', {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa']})"
+        )
+        return [
+            f"{each['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+            for each in found["violations"]
+            for node in each["nodes"][:3]
+        ]
 
 
 @contextmanager
@@ -113,9 +153,9 @@ def chromium() -> Iterator[Any]:
 
 
 @contextmanager
-def audit_page(browser: Any) -> Iterator[AuditPage]:
+def audit_page(browser: Any, width: int = 1280) -> Iterator[AuditPage]:
     """An empty page that is watched."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
+    context = browser.new_context(viewport={"width": width, "height": 1100}, accept_downloads=True)
     context.set_default_timeout(PATIENCE)
     opened = AuditPage(context.new_page())
     opened.watch()

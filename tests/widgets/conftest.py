@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.sandbox.serving import ServiceThread
 from mailverdict.widgets import Audit
+from mailverdict.widgets.snapshots import take_snapshot
 from tests.widgets.paced import paced_service
 
 KINDS = ("ada", "gone", "info", "full")
@@ -40,14 +42,21 @@ def ready(data, backend=None, **options) -> Audit:
     return audit
 
 
-def said(audit: Audit) -> str:
-    """The message that is shown."""
-    return audit._panel.form.notice.value
+def finished(audit: Audit) -> Audit:
+    """The same after a run."""
+    audit.verify()
+    audit.wait(30)
+    return audit
 
 
-def press(button: object) -> None:
-    """Click a button as the browser does."""
-    button.click()
+def shown(audit: Audit, section: str) -> dict[str, Any]:
+    """What the page shows of a section."""
+    return take_snapshot(audit._state, section)
+
+
+def message(audit: Audit, section: str = "check") -> str:
+    """The message of a section."""
+    return shown(audit, section)["message"]
 
 
 def wait_for_settled(audit: Audit, count: int) -> None:

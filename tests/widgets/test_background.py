@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from mailverdict.runs.progress import Progress
-from mailverdict.widgets.panel import INTERVAL, LONG, Background, follow
+from mailverdict.widgets.checking import INTERVAL, LONG, Background, follow
 
 
 class ScriptedRun:

@@ -1,20 +1,24 @@
-"""Filtering, searching and paging in Python."""
+"""The table: facets, words, order, pages, actions; over all rows, in Python."""
+
+from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.frames.columns import ACTIONS
+from mailverdict.errors import SettingsError
+from mailverdict.frames.columns import ACTIONS, COLUMNS
+from mailverdict.frames.policy import POLICIES
 from mailverdict.reports.summary import BUCKETS
 from mailverdict.widgets.listing import LONGEST_CELL, OTHER_COLUMNS, PAGE_ROWS, Listing
+from tests.widgets.conftest import finished, ready, shown
 
 MAILS = ["ada@example.org", "info@gmial.com", "no at sign", None, "bob@mailinator.com"]
 
 
-def listing(frame: pd.DataFrame, column: object = "mail", policy: str = "balanced") -> Listing:
-    out = mv.verify(frame, column, validation_type="regex", columns="all")
-    return Listing(out, column, policy)
+def listing(frame: pd.DataFrame, column: object = None, **options) -> Listing:
+    return finished(ready(frame, column=column, validation_type="regex", **options))._state.listing
 
 
 @pytest.fixture
@@ -24,116 +28,202 @@ def small() -> Listing:
 
 
 def test_counts_are_complete_and_in_order(small):
-    verdicts, actions = small.counts("bucket"), small.counts("action")
+    verdicts, actions = small.count_verdicts(), small.count_actions()
     assert tuple(verdicts) == BUCKETS
     assert tuple(actions) == ACTIONS
     assert {name: count for name, count in verdicts.items() if count} == {"valid": 3, "invalid": 1, "missing": 1}
     assert actions == {"send": 1, "review": 1, "retry": 0, "drop": 2, "unchecked": 1}
-    assert small.counts("reason") == {"not well formed": 1}
+    assert small.count("reason") == {"REGEX": 1}
+    assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_actions_are_those_of_decide(policy):
+    mails = [*MAILS, "info@example.org", "=x", "Ada <ada@firm.com>", "a@b.com; c@d.com", 5, "<bob@mailinator.com>"]
+    found = listing(pd.DataFrame({"mail": mails}), "mail", policy=policy)
+    expected = mv.decide(found.rows.to_frame(), "mail", policy=policy)
+    assert [ACTIONS[code] for code in found.action] == expected["mail_action"].tolist()
+    pd.testing.assert_frame_equal(found.decide(columns=COLUMNS), expected)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "rows"),
+    ("facets", "words", "rows"),
     [
-        ({}, [0, 1, 2, 3, 4]),
-        ({"bucket": "valid"}, [0, 1, 4]),
-        ({"bucket": "missing"}, [3]),
-        ({"reason": "not well formed"}, [2]),
-        ({"action": "drop"}, [2, 4]),
-        ({"bucket": "valid", "action": "drop"}, [4]),
-        ({"bucket": "risky"}, []),
-        ({"search": "LOVELACE"}, [0]),
-        ({"search": "gmail.com"}, [1]),  # a suggestion
-        ({"search": "ünal BOB"}, [4]),
-        ({"search": "ada bob"}, []),
-        ({"search": "<b>"}, [2]),
-        ({"search": ".*"}, []),
-        ({"search": "   "}, [0, 1, 2, 3, 4]),
+        ({}, "", [0, 1, 2, 3, 4]),
+        ({"verdict": ["valid"]}, "", [0, 1, 4]),
+        ({"verdict": ["missing", "invalid"]}, "", [2, 3]),
+        ({"reason": ["REGEX"]}, "", [2]),
+        ({"action": ["drop"]}, "", [2, 4]),
+        ({"verdict": ["valid"], "action": ["drop"]}, "", [4]),
+        ({"domain": ["gmial.com"]}, "", [1]),
+        ({}, "LOVELACE", [0]),
+        ({}, "gmail.com", [1]),  # a suggestion
+        ({}, "ünal BOB", [4]),
+        ({}, "ada bob", []),
+        ({}, "<b>", [2]),
+        ({}, ".*", []),
+        ({}, "   ", [0, 1, 2, 3, 4]),
+        ({}, "not an address", [2]),  # the words of the reason
+        ({"verdict": ["valid"]}, "bob", [4]),
     ],
 )
-def test_rows_are_found(small, wanted, rows):
-    assert small.find(**wanted).tolist() == rows
+def test_rows_are_found(small, facets, words, rows):
+    for facet, values in facets.items():
+        for value in values:
+            small.toggle(facet, value)
+    small.search(words)
+    assert small.found().tolist() == rows
 
 
-def test_another_policy_moves_rows():
-    frame = pd.DataFrame({"mail": MAILS})
-    assert listing(frame, policy="lenient").counts("action") == {
-        "send": 2,
-        "review": 1,
-        "retry": 0,
-        "drop": 1,
-        "unchecked": 1,
+def test_counts_of_a_facet_follow_the_other_facets(small):
+    small.toggle("verdict", "valid")
+    assert small.count("verdict") == {"valid": 3, "invalid": 1, "missing": 1}, "its own values can be added"
+    assert small.count("action") == {"send": 1, "review": 1, "drop": 1}
+    small.toggle("action", "drop")
+    assert small.count("verdict")["valid"] == 1
+    small.clear()
+    assert len(small.found()) == 5
+
+
+def test_the_repairs_are_a_facet():
+    mails = ["Ada <Ada@EXAMPLE.org>", "<bob@example.org>", "cy@example.org", None]
+    found = listing(pd.DataFrame({"mail": mails}))
+    assert found.count("repaired") == {"unwrapped": 2, "case": 1}
+    found.toggle("repaired", "case")
+    assert found.found().tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("key", "rows"),
+    [
+        ("column 1", [0, 4, 1, 2, 3]),
+        ("verdict", [0, 1, 4, 2, 3]),
+        ("action", [0, 1, 2, 4, 3]),
+        ("column 0", [2, 0, 4, 1, 3]),
+        ("suggestion", [1, 0, 2, 3, 4]),
+    ],
+)
+def test_rows_are_sorted_and_reversed_and_restored(small, key, rows):
+    small.sort(key)
+    assert small.found().tolist() == rows
+    small.sort(key)
+    assert small.found().tolist() == rows[::-1]
+    small.sort(key)
+    assert small.found().tolist() == [0, 1, 2, 3, 4]
+
+
+def test_odd_columns_can_be_sorted():
+    cells = [["b"], 3, None, "x"]
+    found = listing(pd.DataFrame({"odd": cells, "mail": ["ada@example.org"] * 4}))
+    found.sort("column 0")
+    assert found.found().tolist() == [1, 0, 3, 2]
+
+
+def test_a_page_shows_the_address_first_then_what_was_found(small):
+    assert [head["label"] for head in small.heads()] == ["mail", "Verdict", "Why", "What to do", "Did you mean", "who"]
+    page = small.page(np.array([1, 2, 4]))
+    assert [row["row"] for row in page] == ["2", "3", "5"]
+    assert page[0]["cells"] == {
+        "clean": "",
+        "suggestion": "info@gmail.com",
+        "column 1": "info@gmial.com",
+        "column 0": "Info",
     }
+    assert page[0]["why"] == "probably mistyped: did you mean info@gmail.com?"
+    assert (page[1]["verdict"], page[1]["reason"], page[1]["action"]) == ("invalid", "Not an address", "drop")
+    assert page[2]["reason"] == "No problem found"
 
 
-def test_a_page_shows_the_address_first_then_what_was_found():
-    page = listing(pd.DataFrame({"who": ["Ada"], "mail": ["ada@example.org"]})).page(np.array([0]), 1)
-    assert list(page.columns) == ["row", "mail", "verdict", "action", "why", "did you mean", "who"]
-    assert page.iloc[0].tolist() == ["1", "ada@example.org", "valid", "send", "no problem was found", "", "Ada"]
-
-
-def test_a_page_shows_what_was_cleaned():
-    out = mv.verify(
-        pd.DataFrame({"mail": ["Ada <ada@example.org>", "bo@example.org"]}),
-        "mail",
-        validation_type="regex",
-        columns="all",
-        clean=True,
-    )
-    page = Listing(out, "mail", "balanced")
-    assert page.page(np.array([0, 1]), 1)["cleaned"].tolist() == ["ada@example.org", ""]
-    assert list(page.to_save().columns)[-4:-2] == ["mail_clean", "mail_change"]
-
-
-def test_pages_hold_what_belongs_on_them():
-    many = listing(pd.DataFrame({"mail": [f"a{n}@example.org" for n in range(PAGE_ROWS * 2 + 1)]}))
-    rows = many.find()
-    assert [len(many.page(rows, number)) for number in (1, 2, 3, 4)] == [PAGE_ROWS, PAGE_ROWS, 1, 0]
-    assert many.page(rows, 2)["row"].iloc[0] == str(PAGE_ROWS + 1)
-
-
-def test_of_300_columns_a_few_are_shown_and_all_are_saved():
+def test_of_300_columns_a_few_are_shown_and_all_are_kept():
     frame = pd.DataFrame({f"c{n}": ["x"] for n in range(299)} | {"mail": ["ada@example.org"]})
     wide = listing(frame)
-    assert len(wide.page(wide.find(), 1).columns) == 6 + OTHER_COLUMNS
+    assert len(wide.heads()) == 4 + OTHER_COLUMNS
     assert wide.columns_left_out() == 299 - OTHER_COLUMNS
-    assert list(wide.to_save().columns[:300]) == list(frame.columns)
+    assert list(wide.rows.to_frame().columns[:300]) == list(frame.columns)
 
 
 def test_cells_of_any_kind_are_short_texts():
     cells = [1.5, ["a", None], {"k": 1}, b"\xff", "\ud800", pd.Timestamp("2026-01-02"), None, float("nan"), "y" * 9999]
-    page = listing(pd.DataFrame({"odd": cells, "mail": ["ada@example.org"] * 9})).page(np.arange(9), 1)
-    assert page["odd"].iloc[0] == "1.5"
-    assert page["odd"].iloc[6:8].tolist() == ["", ""]
-    assert all(isinstance(cell, str) and len(cell) <= LONGEST_CELL for cell in page["odd"])
+    page = listing(pd.DataFrame({"odd": cells, "mail": ["ada@example.org"] * 9})).page(np.arange(9))
+    texts = [row["cells"]["column 0"] for row in page]
+    assert texts[0] == "1.5"
+    assert texts[6:8] == ["", ""]
+    assert all(isinstance(text, str) and len(text) <= LONGEST_CELL for text in texts)
+    assert all(text.encode() for text in texts[:6])
 
 
 def test_columns_named_like_ours_or_twice_are_all_shown():
     frame = pd.DataFrame([["ada@example.org", "theirs", 1, 2]], columns=["mail", "verdict", "x", "x"])
-    page = listing(frame).page(np.array([0]), 1)
-    assert [title.strip() for title in page.columns][-3:] == ["verdict", "x", "x"]
-    assert page.iloc[0].tolist()[-3:] == ["theirs", "1", "2"]
+    found = listing(frame)
+    assert [head["label"] for head in found.heads()][-3:] == ["verdict", "x", "x"]
+    assert [found.page(np.array([0]))[0]["cells"][f"column {at}"] for at in (1, 2, 3)] == ["theirs", "1", "2"]
 
 
 def test_columns_on_several_levels_work():
-    frame = pd.DataFrame(
-        [["ada@example.org", "Ada"]], columns=pd.MultiIndex.from_tuples([("w", "mail"), ("w", "name")])
-    )
-    found = listing(frame, ("w", "mail"))
-    assert found.page(found.find(), 1).iloc[0, 2] == "valid"
-    assert ("w", "mail_action") in found.to_save().columns
-
-
-def test_what_is_saved_is_what_was_found(small):
-    saved = small.to_save(small.find(action="drop"))
-    assert saved.index.tolist() == ["x", "z"]
-    assert saved["mail_action"].tolist() == ["drop", "drop"]
-    assert "mail_mx_records" not in saved.columns, "the file is for people; the frame has everything"
+    names = pd.MultiIndex.from_tuples([("w", "mail"), ("w", "name")])
+    found = listing(pd.DataFrame([["ada@example.org", "Ada"]], columns=names), ("w", "mail"))
+    assert found.page(np.array([0]))[0]["verdict"] == "valid"
+    assert ("w", "mail_action") in found.decide().columns
 
 
 def test_a_column_without_any_answer_can_be_listed():
-    out = mv.verify(pd.DataFrame({"mail": [None, ""]}), "mail", validation_type="regex", columns="all")
-    empty = Listing(out, "mail", "strict")
-    assert empty.counts("reason") == {}
-    assert empty.find(reason="timeout").tolist() == []
-    assert len(empty.page(empty.find(), 1)) == 2
+    empty = listing(pd.DataFrame({"mail": [None, ""]}), "mail", policy="strict")
+    assert empty.count("reason") == {}
+    assert empty.count("domain") == {}
+    assert len(empty.page(empty.found())) == 2
+
+
+def test_pages_hold_what_belongs_on_them():
+    audit = finished(
+        ready(pd.DataFrame({"mail": [f"a{n}@example.org" for n in range(2 * PAGE_ROWS + 1)]}), validation_type="regex")
+    )
+    state = audit._state
+    assert (state.pages(), len(shown(audit, "decide")["rows"])) == (3, PAGE_ROWS)
+    state.page(99)
+    assert shown(audit, "decide")["page"] == 3
+    assert shown(audit, "decide")["range"] == "101 to 101"
+    state.set_facet("verdict", "invalid")
+    assert shown(audit, "decide")["range"] == "no rows"
+    assert shown(audit, "decide")["page"] == 1
+
+
+def test_a_filter_survives_another_policy_and_a_second_run():
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex"))
+    audit._state.set_facet("action", "drop")
+    audit._state.search("bob")
+    audit._state.set_policy("lenient")
+    assert shown(audit, "decide")["found"] == "0 of 5 rows"
+    audit._state.set_policy("balanced")
+    finished(audit)
+    assert shown(audit, "decide")["found"] == "1 of 5 rows"
+    assert [part["on"] for part in shown(audit, "decide")["picture"]] == [False, False, False]
+
+
+def test_a_policy_of_ones_own_can_be_chosen():
+    mine = mv.Policy("mine", send=["valid", "invalid"], drop=[])
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex", policy=mine))
+    assert shown(audit, "decide")["policy"] == "mine"
+    assert audit._state.listing.count_actions()["send"] == 3
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda state: state.set_facet("colour", "x"),
+        lambda state: state.sort("column 99"),
+        lambda state: state.set_policy("reckless"),
+        lambda state: state.download("all", "csv"),
+        lambda state: state.download("send", "exe"),
+        lambda state: state.set_depth("deep"),
+        lambda state: state.open_earlier(3),
+    ],
+)
+def test_what_a_page_cannot_mean_is_refused(act):
+    audit = finished(ready(pd.DataFrame({"mail": MAILS}), validation_type="regex"))
+    with pytest.raises(SettingsError):
+        act(audit._state)
+
+
+def test_without_a_result_there_is_nothing_to_filter():
+    with pytest.raises(SettingsError, match="no result yet"):
+        ready(pd.DataFrame({"mail": MAILS}), validation_type="regex")._state.search("x")

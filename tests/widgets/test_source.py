@@ -1,23 +1,18 @@
 """Tables that come in: frames, uploads and paths, good and bad."""
 
-import datetime
 import io
+from pathlib import Path
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 import xlsxwriter
 
 from mailverdict.errors import InputError, SettingsError
-from mailverdict.widgets.source import LONGEST_LABEL, read_frame, read_path, read_upload
+from mailverdict.widgets.source import LONGEST_LABEL, read_file, read_frame, read_pasted
 
 CSV = b"name;E-Mail\nAda;ada@example.org\nBob;\n"
-
-
-def upload(name: str, content: bytes) -> dict[str, object]:
-    """As the upload button hands it over."""
-    moment = datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC)
-    return {"name": name, "type": "", "size": len(content), "last_modified": moment, "content": memoryview(content)}
 
 
 def workbook(rows: list[list[object]]) -> bytes:
@@ -29,20 +24,28 @@ def workbook(rows: list[list[object]]) -> bytes:
     return out.getvalue()
 
 
-def test_an_upload_is_read_by_what_its_name_ends_with():
-    source = read_upload(upload("contacts.CSV", CSV))
+def read_bytes(folder, name: str, content: bytes, encoding: str | None = None):
+    """Read an upload, which lies in a file of another name with the same suffixes."""
+    copy = folder / ("upload" + "".join(Path(name.replace("/", "_")).suffixes[-2:])[:20])
+    copy.write_bytes(content)
+    return read_file(copy, name, encoding)
+
+
+def test_an_upload_is_read_by_what_its_name_ends_with(tmp_path):
+    source = read_bytes(tmp_path, "contacts.CSV", CSV)
     assert source.name == "contacts.CSV"
     assert source.frame["E-Mail"].tolist() == ["ada@example.org", ""]
-    assert source.guess() == 1
+    assert source.guess()[0] == 1
     assert source.stem() == "contacts"
+    assert source.is_text
 
 
-def test_a_workbook_keeps_whole_numbers_with_gaps_whole():
-    source = read_upload(
-        upload("a.xlsx", workbook([["id", "mail"], [7, "ada@example.org"], [None, "bob@example.org"]]))
-    )
+def test_a_workbook_keeps_whole_numbers_with_gaps_whole(tmp_path):
+    rows = [["id", "mail"], [7, "ada@example.org"], [None, "bob@example.org"]]
+    source = read_bytes(tmp_path, "a.xlsx", workbook(rows))
     assert source.frame["id"].tolist() == [7, pd.NA]
     assert str(source.frame["id"].dtype) == "Int64"
+    assert not source.is_text
 
 
 @pytest.mark.parametrize(
@@ -59,20 +62,28 @@ def test_a_workbook_keeps_whole_numbers_with_gaps_whole():
         ("not.parquet", b"PAR1", "not.parquet"),
     ],
 )
-def test_a_non_table_is_reported_by_its_own_name(name, content, message):
+def test_a_non_table_is_reported_by_its_own_name(name, content, message, tmp_path):
     with pytest.raises(InputError, match=message) as caught:
-        read_upload(upload(name, content))
-    assert "mailverdict-" not in str(caught.value), "the temporary copy is nobody's business"
+        read_bytes(tmp_path, name, content)
+    assert str(tmp_path) not in str(caught.value), "where the copy is means nothing to the user"
 
 
-def test_an_encoding_can_be_given():
+def test_an_encoding_can_be_given(tmp_path):
     content = "mail;wer\na@b.example;Jürgen\n".encode("cp1252")
-    assert read_upload(upload("old.csv", content), "cp1252").frame["wer"].tolist() == ["Jürgen"]
+    assert read_bytes(tmp_path, "old.csv", content, "cp1252").frame["wer"].tolist() == ["Jürgen"]
+
+
+def test_remarks_say_what_was_found_and_nothing_of_the_command_line(tmp_path):
+    source = read_bytes(tmp_path, "old.csv", "Jürgen;a@b.example\nZoë;b@b.example\n".encode("cp1252"))
+    assert any(each.startswith("encoding: ") for each in source.remarks)
+    assert any(each.startswith("no header line: the columns are column_1 to column_2") for each in source.remarks)
+    assert not any("--" in each for each in source.remarks)
+    assert not source.has_header
 
 
 @pytest.mark.parametrize("name", ["../../etc/a.csv", "C:\\temp\\a.csv", "/a.csv"])
-def test_a_name_from_a_browser_names_no_place(name):
-    source = read_upload(upload(name, CSV))
+def test_a_name_from_a_browser_names_no_place(name, tmp_path):
+    source = read_bytes(tmp_path, name, CSV)
     assert source.name == "a.csv"
     assert source.stem() == "a"
 
@@ -80,13 +91,10 @@ def test_a_name_from_a_browser_names_no_place(name):
 @pytest.mark.parametrize(
     "name", ["<img src=x onerror=alert(1)>.csv", "a\r\nb\x00.csv", "\u202ecsv.exe.csv", "x" * 500 + ".csv"]
 )
-def test_an_odd_name_is_one_bounded_printable_line(name):
-    try:
-        source = read_upload(upload(name, CSV))
-    except InputError as exc:
-        shown = str(exc).partition(": cannot tell")[0]
-        assert len(shown) <= LONGEST_LABEL
-        return
+def test_an_odd_name_is_one_bounded_printable_line(name, tmp_path):
+    copy = tmp_path / "upload.csv"
+    copy.write_bytes(CSV)
+    source = read_file(copy, name)
     assert source.name.isprintable()
     assert len(source.name) <= LONGEST_LABEL
     assert not set(source.stem()) & set("<>/\\:\"'|?*\r\n\0")
@@ -95,13 +103,13 @@ def test_an_odd_name_is_one_bounded_printable_line(name):
 def test_a_path_is_read(tmp_path):
     file = tmp_path / "contacts.csv"
     file.write_bytes(CSV)
-    assert read_path(file).frame.shape == (2, 2)
+    assert read_file(file).frame.shape == (2, 2)
 
 
-@pytest.mark.parametrize("path", ["nowhere.csv", ".", "~no-such-user/a.csv", "a\0b.csv", "x" * 5000 + ".csv"])
+@pytest.mark.parametrize("path", ["nowhere.csv", "~no-such-user/a.csv", "a\0b.csv", "x" * 5000 + ".csv"])
 def test_a_path_that_does_not_exist_is_reported(path):
     with pytest.raises(InputError):
-        read_path(path)
+        read_file(path)
 
 
 def test_columns_are_distinguished_and_bounded():
@@ -114,23 +122,32 @@ def test_columns_are_distinguished_and_bounded():
 def test_one_of_300_columns_is_found():
     frame = pd.DataFrame({f"c{n}": [n, n] for n in range(300)})
     frame["c217"] = ["ada@example.org", "bob@example.org"]
-    assert read_frame(frame).guess() == 217
+    assert read_frame(frame).guess()[0] == 217
 
 
 def test_no_column_is_guessed_where_none_looks_like_it():
-    assert read_frame(pd.DataFrame({"a": [1], "b": ["x"]})).guess() is None
+    assert read_frame(pd.DataFrame({"a": [1], "b": ["x"]})).guess() == (None, "")
 
 
 def test_a_column_that_was_written_by_us_is_not_guessed():
     frame = pd.DataFrame({"email_clean": ["a@x.org", "b@x.org"], "email": ["Ada <a@x.org>", "b at x.org"]})
-    assert read_frame(frame).guess() == 1
+    assert read_frame(frame).guess()[0] == 1
 
 
 def test_examples_are_the_first_texts():
     assert read_frame(pd.Series([None, 1.5, "a@b.example", "", "c", "d", "e"])).examples(0) == ["a@b.example", "c", "d"]
 
 
-@pytest.mark.parametrize("data", [pa.table({"mail": ["a@b.example"]}), pd.Series(["a@b.example"], name="mail")])
+@pytest.mark.parametrize(
+    "data",
+    [
+        pa.table({"mail": ["a@b.example"]}),
+        pa.table({"mail": ["a@b.example"]}).to_reader(),
+        pl.DataFrame({"mail": ["a@b.example"]}),
+        pl.Series("mail", ["a@b.example"]),
+        pd.Series(["a@b.example"], name="mail"),
+    ],
+)
 def test_other_kinds_of_data_become_frames(data):
     assert list(read_frame(data).frame.columns) == ["mail"]
 
@@ -139,3 +156,13 @@ def test_other_kinds_of_data_become_frames(data):
 def test_non_frames_are_refused(data):
     with pytest.raises(SettingsError, match="give a DataFrame, a Series, or the path"):
         read_frame(data)
+
+
+def test_a_paste_beyond_the_limit_is_refused(monkeypatch):
+    monkeypatch.setattr("mailverdict.widgets.source.LONGEST_PASTE", 10)
+    with pytest.raises(InputError, match="save them as a file"):
+        read_pasted("ada@example.org")
+
+
+def test_a_paste_with_lone_surrogates_is_read():
+    assert read_pasted("a\ud800@b.example\nb@b.example").frame["email"].tolist()[1] == "b@b.example"

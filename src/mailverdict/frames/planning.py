@@ -24,9 +24,9 @@ from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from .options import VerifyOptions, show_options, split_options
-from .verify import Columns, check_flag, kinds_of_data, read_addresses
+from .verify import AddressColumns, Columns, check_flag, kinds_of_data, read_addresses
 
-__all__ = ["plan", "plan_pieces", "quota"]
+__all__ = ["plan", "plan_addresses", "plan_pieces", "quota", "resolver_notices"]
 
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
@@ -64,12 +64,16 @@ def quota(backend: Backend | str) -> Quota:
     return found
 
 
-def ask_quota(backend: Any) -> Quota | None:
-    """A backend's quota; None for one that has none."""
+def ask_quota(backend: Any, *, owned: bool = False) -> Quota | None:
+    """A backend's quota; None for one that has none. With `owned` the backend is closed."""
 
     async def ask() -> Quota | None:
         async with open_backend(backend) as opened:
-            return await opened.quota() if isinstance(opened, Metered) else None
+            try:
+                return await opened.quota() if isinstance(opened, Metered) else None
+            finally:
+                if owned:
+                    await opened.aclose()
 
     return run_sync(ask())
 
@@ -127,24 +131,30 @@ def plan_pieces(pieces: Iterable[Sequence[Any]], options: VerifyOptions) -> Plan
     arguments, of_frame = split_options("plan", options)
     checked = Options.check(**arguments)
     is_cleaned = check_flag("clean", of_frame["clean"])
+    reads = (read_addresses(columns, clean=is_cleaned, keep_syntax=True) for columns in pieces)
+    found = plan_addresses(reads, checked)
+    if found.unique > found.known:
+        warn_of_resolver(Options.check(**arguments))
+    return found
+
+
+def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
+    """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen = SeenAddresses()
     counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
-    for columns in pieces:
-        read = read_addresses(columns, clean=is_cleaned, keep_syntax=True)
+    for read in reads:
         accepted = read.texts.filter((read.syntax or observe_column(read.texts)).ok)
         rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
         unique = seen.keep_new(unique_addresses(accepted)[0])
-        known, in_flight, held = look_up(unique, checked)
+        known, in_flight, held = look_up(unique, options)
         missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - len(accepted) + nontext
         counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
-    if counts["unique"] > counts["known"]:
-        warn_of_resolver(checked)
     return plan_run(
         **counts,
-        quota=None if checked.settings.offline else ask_quota(options.get("backend")),
-        limit=0 if checked.settings.offline else checked.settings.limit,
-        repeats=getattr(checked.backend, "max_repeats", 0),
+        quota=None if options.settings.offline else ask_quota(options.backend, owned=options.owns_backend),
+        limit=0 if options.settings.offline else options.settings.limit,
+        repeats=getattr(options.backend, "max_repeats", 0),
     )
 
 
@@ -183,6 +193,12 @@ def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
 
 def warn_of_resolver(options: Options) -> None:
     """Warn the caller of `plan` if the resolver that this machine would use cannot be trusted."""
+    for notice in resolver_notices(options):
+        warnings.warn(notice, UserWarning, stacklevel=4)
+
+
+def resolver_notices(options: Options) -> list[str]:
+    """Why the resolver that this machine would use cannot be trusted; empty if it can, or is not needed."""
 
     async def test(backend: LocalBackend, *, owned: bool) -> list[str]:
         try:
@@ -198,16 +214,13 @@ def warn_of_resolver(options: Options) -> None:
                 await backend.aclose()
 
     if options.is_free or options.settings.offline:
-        return
+        return []
     screen = pick_screen(options)
     if isinstance(options.backend, LocalBackend):
-        notices = run_sync(test(options.backend, owned=options.owns_backend))
-    elif screen is not None and screen.with_dns:
-        notices = run_sync(test(screen.backend, owned=screen.owns_backend))
-    else:
-        return
-    for notice in notices:
-        warnings.warn(notice, UserWarning, stacklevel=4)
+        return run_sync(test(options.backend, owned=options.owns_backend))
+    if screen is not None and screen.with_dns:
+        return run_sync(test(screen.backend, owned=screen.owns_backend))
+    return []
 
 
 def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:

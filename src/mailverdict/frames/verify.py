@@ -135,15 +135,19 @@ class ResultBuilder:
         """Make the caller's kind of result."""
         fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
-        note = {
+        if self.repaired is None:
+            return self.data.attach(rows, self.names, self.columns, self.note())
+        shown = shown_columns(self.columns, clean=True)
+        return self.data.attach(self.with_repairs(rows), self.names, shown, self.note())
+
+    def note(self) -> dict[str, Any]:
+        """What is noted about the result columns."""
+        return {
             "validation_type": str(self.validation_type),
             "source": self.source,
             "version": package_version(),
             "lists": self.lists,
         }
-        if self.repaired is None:
-            return self.data.attach(rows, self.names, self.columns, note)
-        return self.data.attach(self.with_repairs(rows), self.names, shown_columns(self.columns, clean=True), note)
 
     def with_repairs(self, rows: pa.Table) -> pa.Table:
         """Add what was repaired, and suggestions for the cells that could not be repaired."""
@@ -273,10 +277,12 @@ def prepare(
     run_options: dict[str, Any],
     frame_options: dict[str, Any],
     fields: Sequence[str] | None = None,
+    read: AddressColumns | None = None,
 ) -> Run[Any]:
     """Read the columns and set the run up; no network is used before it is started.
 
-    Only the `fields` of the table of results that the columns need are kept, unless others are given.
+    Only the `fields` of the table of results that the columns need are kept, unless others are given. `read` are the
+    columns if they were read already.
     """
     options = Options.check(**run_options)
     progress = frame_options["progress"]
@@ -289,6 +295,7 @@ def prepare(
         source=options.backend.source,
         lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
         is_free=options.is_free,
+        read=read,
     )
     read, builder = frame.read, frame.builder
     run: Run[Any] = Run(open_execution(frame.texts, options, fields or builder.fields(), read.syntax), builder)
@@ -323,8 +330,12 @@ def read_frame(
     lists: str | None,
     is_free: bool,
     extra: Sequence[Column] = (),
+    read: AddressColumns | None = None,
 ) -> FrameReading:
-    """Read the columns of a frame, and name the result columns of each, with `extra` ones at the end."""
+    """Read the columns of a frame, and name the result columns of each, with `extra` ones at the end.
+
+    `read` are the columns if they were read already.
+    """
     kinds, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
     prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
     chosen = choose_columns(frame_options["columns"], categories=frame_options["categories"])
@@ -332,7 +343,8 @@ def read_frame(
     columns = [(*each, *extra) for each in columns]
     shown = [shown_columns(each, clean=is_cleaned) for each in columns]
     names = choose_names(kinds, column, prefix, shown, overwrite=overwrite)
-    read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=is_free)
+    if read is None:
+        read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=is_free)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
     texts, codes = (read.texts, None) if is_free else unique_addresses(read.texts)
     builders = [

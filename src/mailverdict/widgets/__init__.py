@@ -1,10 +1,9 @@
-"""The interactive audit, for JupyterLab and Voila; needs ``mailverdict[widgets]``."""
+"""The interactive audit, for JupyterLab, Notebook 7, VS Code and Voila; needs ``mailverdict[widgets]``."""
 
 from ..errors import MissingExtraError
 
 try:
-    import ipywidgets as _ipywidgets
-    import itables.widget as _itables
+    import anywidget as _anywidget
 except ImportError as exc:
     raise MissingExtraError("the interactive audit", "widgets") from exc
 
@@ -12,4 +11,4 @@ from .audit import Audit
 
 __all__ = ["Audit"]
 
-del _ipywidgets, _itables
+del _anywidget

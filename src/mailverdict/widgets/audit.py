@@ -12,22 +12,24 @@ from ..backend import Backend
 from ..frames.policy import Policy
 from ..runs.plan import Plan
 from ..runs.run import Run
-from .panel import Panel
+from .page import PageWidget
+from .state import AuditState
 
 __all__ = ["Audit"]
 
 
 class Audit:
-    """Verify a column interactively, in JupyterLab or as a page under Voila.
+    """Verify a list interactively: load it, tidy it, verify it, decide what to do with each row.
 
-    Write it as the last line of a cell to show it. Other cells can be executed during a run. Results of
-    a service are kept in the journal: pressing the button again goes on where the last run stopped, also
-    in a new kernel.
+    Write it as the last line of a cell to show it, in JupyterLab, Notebook 7, VS Code or under Voila.
+    Other cells can be executed during a run. Results of a service are kept in the journal: pressing the
+    button again goes on where the last run stopped, also in a new kernel. The page makes no request to
+    any host; files go over the connection of the notebook.
 
     Parameters
     ----------
     df : DataFrame, Series or path, optional
-        The rows, or a table file; without, the user chooses a file.
+        The rows, as a pandas, Polars or Arrow frame, or a table file; without, the user chooses a file.
     backend : backend, str or None
         As in `mailverdict.verify`: None for this machine, or the URL of a verification service.
     column : hashable, optional
@@ -43,7 +45,8 @@ class Audit:
     policy : Policy or {"balanced", "strict", "lenient"}
         The policy to begin with.
     folder : path, optional
-        Where files go that are too large for a link; the notebook's folder by default.
+        Where files are kept on their way from and to the browser; by default where the system keeps
+        temporary files.
     allow_paths : bool, default True
         Whether files can be opened by their path. Turn it off where others use the page: they
         could read tables on the machine where the kernel runs.
@@ -51,7 +54,9 @@ class Audit:
     Attributes
     ----------
     result : DataFrame or None
-        The rows of the last run with all result columns; rows that are not settled are ``pending``.
+        The rows of the last run as pandas frame with all result columns, `clean` and `change`
+        included; rows that are not settled are ``pending``. What was chosen in the step "Tidy" is
+        applied: rows may be split, and there may be columns such as `suppressed`.
     plan : Plan or None
         The estimate that is shown.
     run : Run or None
@@ -88,27 +93,34 @@ class Audit:
         allow_paths: bool = True,
     ) -> None:
         settings = {"backend": backend, "journal": journal, "screen": screen, "limit": limit}
-        self._panel = Panel(validation_type, settings, policy, folder, allow_paths=allow_paths)
+        self._state = AuditState(settings, validation_type, policy, folder=folder, allow_paths=allow_paths)
+        self._page: PageWidget | None = None
         if df is not None:
-            self._panel.load(df, column)
+            self._state.load(df, column)
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        return self._panel.box._repr_mimebundle_(**options)
+        return self._widget()._repr_mimebundle_(**options)
+
+    def _widget(self) -> PageWidget:
+        """The widget, made when it is first shown."""
+        if self._page is None:
+            self._page = PageWidget(self._state)
+        return self._page
 
     @property
     def result(self) -> pd.DataFrame | None:
         """The rows of the last run with all result columns; rows that are not settled are ``pending``."""
-        return self._panel.result
+        return self._state.result
 
     @property
     def plan(self) -> Plan | None:
         """The estimate that is shown."""
-        return self._panel.plan
+        return self._state.plan
 
     @property
     def run(self) -> Run[Any] | None:
         """The last run."""
-        return self._panel.run
+        return self._state.run
 
     def load(self, data: Any, column: Hashable | None = None) -> None:
         """Load a frame or a file, as choosing one on the page does.
@@ -123,9 +135,9 @@ class Audit:
         Raises
         ------
         InputError, ColumnError, SettingsError
-            If that cannot be read, has no such column, or a run is in progress.
+            If that cannot be read, has no such column, or a run is in progress. Nothing is loaded then.
         """
-        self._panel.load(data, column)
+        self._state.load(data, column)
 
     def verify(self) -> None:
         """Start the run, or go on where the last one stopped, as the button does.
@@ -135,11 +147,11 @@ class Audit:
         SettingsError, ColumnError, JournalError
             If nothing is chosen, or as `mailverdict.start`; no request was sent then.
         """
-        self._panel.verify()
+        self._state.verify()
 
     def cancel(self) -> None:
-        """Stop the run, as the button does; what is settled is kept."""
-        self._panel.cancel()
+        """Stop the run, as the button "Pause" does; what is settled is kept."""
+        self._state.pause()
 
     def wait(self, timeout: float | None = None) -> None:
         """Wait until the run and the estimate are complete.
@@ -154,4 +166,4 @@ class Audit:
         TimeoutError
             If something is still in progress after `timeout` seconds.
         """
-        self._panel.background.wait(timeout)
+        self._state.background.wait(timeout)

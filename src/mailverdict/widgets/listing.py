@@ -1,14 +1,14 @@
-"""The verified rows as a table with filters, search and pages, and as a file to download. All rows stay in Python."""
+"""The verified rows of an audit: actions, facets, search, sorting and pages. All rows stay in Python.
+
+Rows are held as the Arrow table that a run gave, most of whose columns are codes. A frame is made only of the rows that
+are shown or saved.
+"""
 
 from __future__ import annotations
 
-import base64
-import shutil
-import tempfile
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,169 +17,413 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..atomic_write import atomic_write
-from ..errors import InputError
-from ..frames.columns import ACTIONS, ADDRESS_NAMES, COLUMNS, label_of
-from ..frames.files.writers import create_table
-from ..frames.kinds import read_notes
-from ..frames.policy import Policy, decide
+from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
+from ..frames.kinds import PandasFrame
+from ..frames.policy import Policy, advise_rows, decide
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
-from ..reports.summary import BUCKETS, ERROR_MEANING, buckets
+from ..frames.verify import ResultBuilder
+from ..model.words import Status, Verdict
+from ..reports.summary import BUCKETS
+from ..runs.retry import ASK_AGAIN
+from .source import label_of as printable_label
+from .source import short_text
+from .wording import REASON_LABELS, REPAIR_LABELS
 
-__all__ = ["LARGEST_LINK", "MIME", "PAGE_ROWS", "Listing", "Saved", "encodable", "is_missing", "save_table"]
-
-
-def is_missing(cell: Any) -> bool:
-    """Whether a cell is empty; a list is not, whatever it holds."""
-    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
-
-
-def encodable(text: str) -> str:
-    """Text with lone surrogates escaped: they cannot be encoded as UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
-
+__all__ = ["FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 
 PAGE_ROWS = 50
-OTHER_COLUMNS = 8  # of the user's own columns shown beside the address; a file may have hundreds
+OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
+FACETS = ("verdict", "action", "reason", "domain", "repaired")
+FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 Rows = npt.NDArray[np.int64]
-# The result columns of a file, as the command line writes them. The frame in the notebook has all columns.
-KEPT = (*(c.name for c in COLUMNS if c.in_core), "clean", "change", "action", "action_why")
+Flags = npt.NDArray[np.bool_]
+CORE = tuple(column for column in COLUMNS if column.in_core)
+
+
+@dataclass(frozen=True)
+class AuditedRows:
+    """The rows of a run: the user's frame, and the fields from which its result columns are made."""
+
+    frame: pd.DataFrame
+    column: Hashable
+    table: pa.Table  # a row per row of the frame
+    note: dict[str, Any]
+
+    @classmethod
+    def of_run(cls, builder: ResultBuilder, unique: pa.Table) -> AuditedRows:
+        """The rows of a run, from its table of distinct addresses."""
+        fields = builder.fields()
+        table = builder.with_repairs(builder.rows(unique.select(fields), fields))
+        data = builder.data
+        assert isinstance(data, PandasFrame)
+        return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), builder.note())
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def to_frame(self, rows: Rows | None = None, columns: Sequence[Column] = COLUMNS) -> pd.DataFrame:
+        """The user's frame with result columns: all rows, or some."""
+        frame = self.frame if rows is None else self.frame.take(rows)
+        table = self.table if rows is None else self.table.take(pa.array(rows))
+        data, wanted = PandasFrame(frame, self.column), (*columns, *REPAIR_COLUMNS)
+        out: pd.DataFrame = data.attach(table, data.names(None, wanted), wanted, self.note)
+        return out
+
+    def texts(self, name: str) -> pa.ChunkedArray:
+        """A result column of text."""
+        return to_arrow(self.table, BY_NAME[name])
 
 
 class Listing:
-    """Verified rows with the action of a policy."""
+    """Verified rows with what a policy does with each, in an order and narrowed down by facets and words."""
 
-    def __init__(self, out: pd.DataFrame, column: Hashable, policy: Policy | str) -> None:
-        self.column = column
-        self.decided = decide(out, column, policy=policy)
-        self.bucket: pd.Series[Any] = buckets(VerifiedColumn(out, column, None, ("verdict", "status")))
-        self.action: pd.Series[Any] = self.cells("action")
-        self.reason: pd.Series[Any] = self.why().map(spoken, na_action="ignore")
+    def __init__(self, rows: AuditedRows, policy: Policy | str) -> None:
+        self.rows, self.column = rows, rows.column
+        self.bucket = self.find_buckets()
+        self.reason, self.reasons = self.find_reasons()
+        self.domain, self.domains = self.find_domains()
+        self.change, self.changes = codes_of(pc.fill_null(rows.table["change"].cast(pa.string()), ""))
+        self.kind, self.examples = self.group_rows()
+        self.chosen: dict[str, set[str]] = {name: set() for name in FACETS}
+        self.words = ""
+        self.is_found: Flags = np.ones(len(rows), np.bool_)  # rows that contain all words
+        self.order: Rows | None = None
+        self.sorted_by: tuple[str, bool] = ("", False)
+        self.set_policy(policy)
 
-    def __len__(self) -> int:
-        return len(self.decided)
+    # --- what is known about each row --------------------------------------------------------------------------------
 
-    def cells(self, name: str) -> pd.Series[Any]:
-        """A result column by its name without prefix; rows are numbered from 0."""
-        found: pd.Series[Any] = self.decided[self.label(name)]
-        return found.reset_index(drop=True)
+    def find_buckets(self) -> npt.NDArray[np.int8]:
+        """For each row the position of its verdict in `BUCKETS`, or of its status where it has no verdict."""
+        status, names = codes_of(self.rows.table["status"])
+        verdict, words = codes_of(self.rows.table["result"])
+        by_status = np.array([*(BUCKETS.index(n) if n in BUCKETS else -1 for n in names), -1], np.int8)
+        by_verdict = np.array([*map(BUCKETS.index, words), -1], np.int8)
+        is_done = np.array([*(name == Status.DONE for name in names), False], np.bool_)
+        return np.where(is_done[status], by_verdict[verdict], by_status[status])
 
-    def label(self, name: str) -> Any:
-        """The label of a result column."""
-        return label_of(self.column, None, name)
+    def find_reasons(self) -> tuple[npt.NDArray[np.int32], list[str]]:
+        """The dominant reason of each row that is not valid, else its error code; -1 for none."""
+        details, error = self.rows.texts("details"), self.rows.texts("error")
+        codes, names = codes_of(pc.coalesce(details, error))
+        return np.where(self.bucket == BUCKETS.index(Verdict.VALID), -1, codes).astype(np.int32), names
 
-    def why(self) -> pd.Series[Any]:
-        """The dominant reason, else the error code, else None."""
-        details, error = (self.cells(name).astype(object) for name in ("details", "error"))
-        why = details.where(details.notna(), error)
-        return why.where(why.notna(), None).astype("category")
+    def find_domains(self) -> tuple[npt.NDArray[np.int32], list[str]]:
+        """The domain of the address of each row; -1 for none."""
+        return codes_of(pc.utf8_lower(pc.replace_substring_regex(self.rows.table["clean"], "^.*@", "")))
 
-    def counts(self, name: str) -> dict[str, int]:
-        """The number of rows by ``bucket``, ``reason`` or ``action``; reasons are sorted by frequency."""
-        counted = getattr(self, name).value_counts()
-        order = {"bucket": BUCKETS, "action": ACTIONS}.get(name, counted.index)
-        return {str(value): int(counted.get(value, 0)) for value in order}
+    def group_rows(self) -> tuple[npt.NDArray[np.int64], Rows]:
+        """For each row the number of its kind, of which all rows get the same action; and a row of each kind."""
+        kind = self.bucket.astype(np.int64) * (len(self.reasons) + 1) + self.reason + 1
+        for name in FLAGS:
+            flags = self.rows.table[name].combine_chunks().fill_null(False)
+            kind = kind * 2 + flags.to_numpy(zero_copy_only=False)
+        for mask in (self.has_suggestion, self.find_advice(), self.is_suppressed(), self.is_duplicate):
+            kind = kind * 2 + mask
+        _, examples, numbers = np.unique(kind, return_index=True, return_inverse=True)
+        return numbers, examples
 
-    def find(self, *, bucket: str = "", reason: str = "", action: str = "", search: str = "") -> Rows:
-        """Positions of the rows that match all arguments; a blank matches any row."""
-        wanted = {"bucket": bucket, "reason": reason, "action": action}
-        mask = np.ones(len(self), bool)
-        for name, value in wanted.items():
-            if value:
-                mask &= (getattr(self, name) == value).to_numpy(bool)
-        for word in search.split():
-            mask &= self.holding(word)
-        return np.flatnonzero(mask)
+    @cached_property
+    def has_suggestion(self) -> Flags:
+        """Rows with a likely typo."""
+        found: Flags = pc.is_valid(self.rows.table["suggestion"]).to_numpy()
+        return found
 
-    def holding(self, word: str) -> npt.NDArray[np.bool_]:
-        """Which rows contain a word in a column that is shown, in any case."""
-        found: npt.NDArray[np.bool_] = pc.match_substring(self.haystack, word.lower()).to_numpy(zero_copy_only=False)
+    def find_advice(self) -> Flags:
+        """Malformed cells in which an address can be read."""
+        invalid = np.flatnonzero(self.bucket == BUCKETS.index(Verdict.INVALID))
+        found = np.zeros(len(self.rows), np.bool_)
+        if len(invalid):
+            part = VerifiedColumn(self.rows.to_frame(invalid, CORE), self.column, None, ())
+            advice = advise_rows(part, pd.Series([True] * len(invalid)))
+            found[invalid] = advice.notna().to_numpy()
+        return found
+
+    def is_suppressed(self) -> Flags:
+        """Rows on the suppression list."""
+        label = label_of(self.column, None, "suppressed")
+        if label not in self.rows.frame.columns:
+            return np.zeros(len(self.rows), np.bool_)
+        found: Flags = self.rows.frame[label].fillna(value=False).to_numpy(np.bool_)
         return found
 
     @cached_property
-    def haystack(self) -> pa.Array:
-        """All shown cells of each row as one text in lower case, computed at the first search."""
-        parts = [shown_texts(cells).cast(pa.large_string()) for cells in self.shown.values()]
-        joined = pc.binary_join_element_wise(*parts, pa.scalar("\n", pa.large_string()), null_handling="replace")
-        return pc.utf8_lower(joined)
+    def is_duplicate(self) -> Flags:
+        """Rows whose mailbox is in an earlier row, if such rows are to be removed."""
+        label = label_of(self.column, None, "duplicate_of")
+        if label not in self.rows.frame.columns:
+            return np.zeros(len(self.rows), np.bool_)
+        found: Flags = self.rows.frame[label].notna().to_numpy(np.bool_)
+        return found
 
-    @cached_property
-    def shown(self) -> dict[str, pd.Series[Any]]:
-        """The columns of the table by heading: the address, the results, then some of the user's columns."""
-        own = [at for at in range(self.decided.shape[1]) if at not in self.ours]
-        address = next(at for at in own if self.decided.columns[at] == self.column)
-        others = [at for at in own if at != address][:OTHER_COLUMNS]
+    # --- actions -----------------------------------------------------------------------------------------------------
+
+    def set_policy(self, policy: Policy | str) -> None:
+        """Decide about each kind of row."""
+        self.policy = policy
+        label = label_of(self.column, None, "action")
+        words = self.decide(self.examples)[label].astype(object).tolist()
+        by_kind = np.array([ACTIONS.index(word) for word in words], np.int8)
+        self.action = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int8)
+
+    def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
+        """Rows with result columns and with the action of each."""
+        out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
+        is_repeated = self.is_duplicate if rows is None else self.is_duplicate[rows]
+        if is_repeated.any():
+            action, why = (label_of(self.column, None, name) for name in ("action", "action_why"))
+            out.loc[is_repeated, action] = "drop"
+            out.loc[is_repeated, why] = "the same mailbox is in an earlier row"
+        return out
+
+    def count_actions(self) -> dict[str, int]:
+        """Rows by action, always all five."""
+        counts = np.bincount(self.action, minlength=len(ACTIONS)).tolist()
+        return dict(zip(ACTIONS, counts, strict=True))
+
+    def count_verdicts(self) -> dict[str, int]:
+        """Rows by verdict, or by status where there is none; always all of `BUCKETS`."""
+        counts = np.bincount(self.bucket, minlength=len(BUCKETS)).tolist()
+        return dict(zip(BUCKETS, counts, strict=True))
+
+    def count_ask_again(self) -> tuple[int, float]:
+        """Rows whose answer is temporary, and the seconds after which asking again makes sense."""
         found = {
-            "verdict": self.bucket,
-            "action": self.action,
-            "why": self.reasoning(),
-            "did you mean": self.cells("suggestion"),
+            name: int(np.count_nonzero(self.reason == at)) for at, name in enumerate(self.reasons) if name in ASK_AGAIN
         }
-        if self.label("clean") in self.decided.columns and (is_cleaned := self.cells("change") != "").any():
-            found = {"cleaned": self.cells("clean").where(is_cleaned), **found}
-        first = self.titled([address], found)
-        return {**first, **found, **self.titled(others, {**first, **found})}
+        waits = [ASK_AGAIN[name] for name, count in found.items() if count]
+        return sum(found.values()), max(waits, default=0.0)
 
-    def titled(self, places: Sequence[int], taken: Any) -> dict[str, pd.Series[Any]]:
-        """Columns of the user by name; names that occur twice are made unique."""
-        titled: dict[str, pd.Series[Any]] = {}
-        for at in places:
-            title = str(self.decided.columns[at])[:LONGEST_CELL]
-            while title in taken or title in titled:
-                title += " "
-            titled[title] = self.decided.iloc[:, at].reset_index(drop=True)
-        return titled
+    # --- facets, words, order ----------------------------------------------------------------------------------------
+
+    def toggle(self, facet: str, value: str) -> None:
+        """Choose a value of a facet, or no longer; rows must match one of the values chosen in each facet."""
+        self.chosen[facet] ^= {value}
+
+    def clear(self) -> None:
+        """Choose nothing, and search for nothing."""
+        for values in self.chosen.values():
+            values.clear()
+        self.search("")
+
+    def search(self, text: str) -> None:
+        """Find the rows that contain all words, in any case, in what is shown."""
+        self.words = text
+        left = np.arange(len(self.rows))
+        for word in text.split():
+            left = left[self.holding(word, left)]
+        self.is_found = np.zeros(len(self.rows), np.bool_)
+        self.is_found[left] = True
+
+    def holding(self, word: str, rows: Rows) -> Flags:
+        """Which of some rows contain a word."""
+        whole = len(rows) == len(self.rows)
+        found = np.zeros(len(rows), np.bool_)
+        names = [name for name in self.reasons if word.casefold() in REASON_LABELS.get(name, name).casefold()]
+        if names:
+            found |= np.isin(self.reason[rows], [self.reasons.index(name) for name in names])
+        for texts in (self.rows.table["clean"], self.rows.table["suggestion"], *self.own_texts(rows, whole=whole)):
+            part = texts if whole or len(texts) == len(rows) else texts.take(pa.array(rows))
+            found |= pc.match_substring(part, word, ignore_case=True).fill_null(False).to_numpy(zero_copy_only=False)
+        return found
+
+    def own_texts(self, rows: Rows, *, whole: bool) -> Iterable[pa.Array]:
+        """The user's columns that are shown, as text."""
+        for at in (self.address_at, *self.other_columns):
+            cells = self.rows.frame.iloc[:, at]
+            yield cell_texts(cells if whole else cells.take(rows), None)
+
+    def mask(self, *, without: str = "") -> Flags:
+        """Rows that match the words and the facets, but for one of these."""
+        mask = self.is_found
+        for facet in FACETS:
+            if facet != without and self.chosen[facet]:
+                mask = mask & self.matches(facet, self.chosen[facet])
+        return mask
+
+    def matches(self, facet: str, values: set[str]) -> Flags:
+        """Rows with one of the values of a facet."""
+        if facet == "repaired":
+            return np.array([bool(values & set(names.split(";"))) for names in self.changes], np.bool_)[self.change]
+        codes, names = self.coded(facet)
+        return np.isin(codes, [at for at, name in enumerate(names) if name in values])
+
+    def coded(self, facet: str) -> tuple[Any, Sequence[str]]:
+        """The codes of the rows in a facet, and what they stand for."""
+        return {
+            "verdict": (self.bucket, BUCKETS),
+            "action": (self.action, ACTIONS),
+            "reason": (self.reason, self.reasons),
+            "domain": (self.domain, self.domains),
+        }[facet]
+
+    def count(self, facet: str) -> dict[str, int]:
+        """Rows by value of a facet, of those that match everything else; values without rows are left out."""
+        mask = self.mask(without=facet)
+        if facet == "repaired":
+            counts = np.bincount(self.change[mask], minlength=len(self.changes))
+            names = [set(each.split(";")) for each in self.changes]
+            found = {
+                name: sum(int(n) for n, each in zip(counts, names, strict=True) if name in each)
+                for name in REPAIR_LABELS
+            }
+            return {name: count for name, count in found.items() if count}
+        codes, values = self.coded(facet)
+        part = codes[mask]
+        counts = np.bincount(part[part >= 0], minlength=len(values))
+        order = (
+            range(len(values)) if facet in ("verdict", "action") else np.argsort(-counts, kind="stable")[:200].tolist()
+        )
+        kept = [at for at in order if counts[at] or values[at] in self.chosen[facet]]
+        return {values[at]: int(counts[at]) for at in kept}
+
+    def sort(self, key: str) -> None:
+        """Sort by a column; the same column again reverses the order, and a third time restores that of the frame."""
+        by, is_reversed = self.sorted_by
+        if key == by and is_reversed:
+            self.sorted_by, self.order = ("", False), None
+            return
+        self.sorted_by = (key, key == by)
+        order = self.sorted_rows(key)
+        self.order = order[::-1] if key == by else order
+
+    def sorted_rows(self, key: str) -> Rows:
+        """All rows in the order of a column; rows without a value come last."""
+        codes = {"verdict": self.bucket, "action": self.action}.get(key)
+        if key == "reason":
+            labels = [REASON_LABELS.get(name, name) for name in self.reasons]
+            rank = np.array([*np.argsort(np.argsort(labels)), len(labels)])
+            codes = rank[self.reason]
+        if codes is not None:
+            return np.argsort(codes, kind="stable")
+        values = (
+            self.rows.table[key] if key in ("clean", "suggestion") else self.sortable(int(key.removeprefix("column ")))
+        )
+        order: Rows = pc.sort_indices(values).to_numpy()
+        return order
+
+    def sortable(self, at: int) -> pa.Array:
+        """A column of the user, in an Arrow type that can be sorted."""
+        cells = self.rows.frame.iloc[:, at]
+        try:
+            values = pa.array(cells, from_pandas=True)
+            values = values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
+            pc.sort_indices(values[:1])
+        except (pa.ArrowException, TypeError, ValueError, UnicodeError, OverflowError):
+            return cell_texts(cells, None)
+        return values
+
+    def found(self) -> Rows:
+        """The rows that match everything, in their order."""
+        mask = self.mask()
+        if self.order is None:
+            return np.flatnonzero(mask)
+        return self.order[mask[self.order]]
+
+    # --- what is shown -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def ours(self) -> set[int]:
-        """Positions of the result columns."""
-        names = (*(c.name for c in COLUMNS), "clean", "change", "action", "action_why")
-        labels = {self.label(name) for name in names}
-        return {at for at, name in enumerate(self.decided.columns) if name in labels}
+    def address_at(self) -> int:
+        """Position of the verified column."""
+        names: list[Any] = list(self.rows.frame.columns)
+        return names.index(self.column)
 
-    def reasoning(self) -> pd.Series[Any]:
-        """The explanation of each verdict; for types without reasons, the error message."""
-        plain, said = (self.cells(name).astype(object) for name in ("action_why", "error_message"))
-        is_plain = self.cells("details").notna() | self.cells("suggestion").notna() | said.isna()
-        return plain.where(is_plain, said)
+    @cached_property
+    def other_columns(self) -> list[int]:
+        """Positions of the user's own columns that are shown."""
+        ours = {label_of(self.column, None, name) for name in ("suppressed", "identity", "duplicate_of", "copies")}
+        names = list(self.rows.frame.columns)
+        return [at for at, name in enumerate(names) if at != self.address_at and name not in ours][:OTHER_COLUMNS]
 
     def columns_left_out(self) -> int:
-        """The number of the user's columns that the table does not show."""
-        return max(0, self.decided.shape[1] - len(self.ours) - 1 - OTHER_COLUMNS)
+        """How many of the user's columns are not shown."""
+        return max(0, self.rows.frame.shape[1] - 1 - OTHER_COLUMNS)
 
-    def page(self, rows: Rows, number: int) -> pd.DataFrame:
-        """One page of some rows, as texts; pages are numbered from 1."""
-        part = rows[(number - 1) * PAGE_ROWS : number * PAGE_ROWS]
-        cells = {title: shown_texts(values.iloc[part]).to_pylist() for title, values in self.shown.items()}
-        return pd.DataFrame({"row": [f"{at + 1:,}" for at in part], **cells}, dtype=object).fillna("")
+    def heads(self) -> list[dict[str, str]]:
+        """The columns of the table: the address and the result first, then some of the user's own."""
+        names = self.rows.frame.columns
+        heads = [{"key": f"column {self.address_at}", "label": printable_label(names[self.address_at])}]
+        heads += [{"key": "verdict", "label": "Verdict"}, {"key": "reason", "label": "Why"}]
+        heads += [{"key": "action", "label": "What to do"}]
+        if any(name for name in self.changes):
+            heads.append({"key": "clean", "label": "Repaired"})
+        if self.has_suggestion.any():
+            heads.append({"key": "suggestion", "label": "Did you mean"})
+        return heads + [{"key": f"column {at}", "label": printable_label(names[at])} for at in self.other_columns]
 
-    def to_save(self, rows: Rows | None = None) -> pd.DataFrame:
-        """Rows as they are written to a file: the user's columns, then the result columns."""
-        kept = {label_of(self.column, None, name) for name in KEPT}
-        places = [at for at, name in enumerate(self.decided.columns) if at not in self.ours or name in kept]
-        frame = self.decided.iloc[:, places]
-        return frame if rows is None else frame.iloc[rows]
+    def page(self, rows: Rows) -> list[dict[str, Any]]:
+        """Some rows as texts of bounded length: position, verdict, action, and cells by the keys of `heads`."""
+        out = self.decide(rows, COLUMNS)
+        cells = {"clean": self.cleaned(rows, out), "suggestion": self.result_texts(out, "suggestion")}
+        for at in (self.address_at, *self.other_columns):
+            cells[f"column {at}"] = cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL).to_pylist()
+        why, said = self.result_texts(out, "action_why"), self.result_texts(out, "error_message")
+        shown = []
+        for at, row in enumerate(rows.tolist()):
+            reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
+            texts = {key: values[at] or "" for key, values in cells.items()}
+            label = REASON_LABELS.get(reason, reason.replace("_", " "))
+            shown.append(
+                {
+                    "row": f"{row + 1:,}",
+                    "verdict": BUCKETS[self.bucket[row]],
+                    "action": ACTIONS[self.action[row]],
+                    "reason": short_text(
+                        label or "No problem found" if BUCKETS[self.bucket[row]] == "valid" else label, 80
+                    ),
+                    "why": "; ".join(dict.fromkeys(filter(None, (why[at], said[at])))),
+                    "cells": texts,
+                }
+            )
+        return shown
+
+    def result_texts(self, out: pd.DataFrame, name: str) -> list[str | None]:
+        """A result column of a few rows as texts of bounded length."""
+        texts: list[str | None] = cell_texts(out[label_of(self.column, None, name)], 2 * LONGEST_CELL).to_pylist()
+        return texts
+
+    def cleaned(self, rows: Rows, out: pd.DataFrame) -> list[str | None]:
+        """The repaired addresses of a few rows; None where nothing was repaired."""
+        texts = self.result_texts(out, "clean")
+        return [
+            text if self.changes[self.change[row]] else None for row, text in zip(rows.tolist(), texts, strict=True)
+        ]
 
 
-def spoken(reason: str) -> str:
-    """A reason or error code in words."""
-    return ERROR_MEANING.get(reason, reason.replace("_", " "))
+def codes_of(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[str]]:
+    """The codes of a column of text and what they stand for; -1 for null."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    coded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+    codes = coded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, coded.dictionary.to_pylist()
 
 
-def shown_texts(cells: pd.Series[Any]) -> pa.Array:
-    """Cells as texts of bounded length; a missing one is null."""
+def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
+    """Cells of any dtype as texts; a missing one is null."""
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(object)
-    intake = read_values(cells, keep_blanks=True)
-    if len(intake.nontext_rows):
-        texts = pa.array(
-            [None if is_missing(cell) else encodable(str(cell)[:LONGEST_CELL]) for cell in cells], pa.string()
-        )
+    if isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object:
+        read = read_values(cells, keep_blanks=True)
+        if len(read.nontext_rows):
+            texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
+        else:
+            texts = restore(read.texts, read.rows, read.size)
     else:
-        texts = restore(intake.texts, intake.rows, intake.size)
-    return pc.utf8_slice_codeunits(texts, 0, LONGEST_CELL)
+        try:
+            values = pa.array(cells, from_pandas=True)
+            texts = (values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values).cast(pa.string())
+        except (pa.ArrowException, TypeError, ValueError, OverflowError):
+            texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
+    return texts if longest is None else pc.utf8_slice_codeunits(texts, 0, longest)
+
+
+def cell_text(cell: Any, longest: int) -> str | None:
+    """One cell as text of bounded length."""
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
+        return None
+    return short_text(str(cell), longest)
 
 
 def restore(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Array:
@@ -189,106 +433,3 @@ def restore(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Array:
     order = np.full(size, -1)
     order[rows] = np.arange(len(rows))
     return texts.take(pa.array(order, mask=order < 0))
-
-
-LARGEST_LINK = 1_500_000  # octets; as text in a link they are a third more, and browsers refuse links above 2 MB
-MIME = {
-    "csv": "text/csv;charset=utf-8",
-    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-}
-
-
-@dataclass(frozen=True)
-class Saved:
-    """A file that was made: a small one with its content, a large one with its path."""
-
-    name: str
-    rows: int
-    size: int
-    url: str = ""
-    path: Path | None = None
-
-
-def save_table(frame: pd.DataFrame, stem: str, kind: str, folder: Path, largest_link: int = LARGEST_LINK) -> Saved:
-    """Write a frame to a file; messages that a spreadsheet would execute are escaped."""
-    name = f"{stem}.{kind}"
-    with tempfile.TemporaryDirectory(prefix="mailverdict-") as scratch:
-        made = Path(scratch) / f"table.{kind}"
-        noted = {name for note in read_notes(frame.attrs).values() for name in note.get("columns", ())}
-        with create_table(made, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)) as table:
-            table.write(to_arrow(frame))
-        size = made.stat().st_size
-        if size <= largest_link:
-            return Saved(name, len(frame), size, url=data_url(made.read_bytes(), kind))
-        target = put_beside(made, folder, stem, kind)
-        return Saved(target.name, len(frame), size, path=target)
-
-
-def data_url(content: bytes, kind: str) -> str:
-    return f"data:{MIME[kind]};base64,{base64.b64encode(content).decode()}"
-
-
-def put_beside(made: Path, folder: Path, stem: str, kind: str) -> Path:
-    """Copy a file to a free name in a folder."""
-    target = free_name(folder, stem, kind)
-    try:
-        with atomic_write(target) as temporary:
-            shutil.copyfile(made, temporary)
-    except OSError as exc:
-        raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
-    return target
-
-
-def free_name(folder: Path, stem: str, kind: str) -> Path:
-    """The first file name that does not exist."""
-    target, number = folder / f"{stem}.{kind}", 1
-    while target.exists():
-        number += 1
-        target = folder / f"{stem}-{number}.{kind}"
-    return target.absolute()
-
-
-def to_arrow(frame: pd.DataFrame) -> pa.Table:
-    """A frame of any dtypes as a table that all file formats can store; names may occur twice."""
-    arrays = [column_to_arrow(frame.iloc[:, at]) for at in range(frame.shape[1])]
-    return pa.table(arrays, names=[name_of(name) for name in frame.columns])
-
-
-def column_to_arrow(cells: pd.Series[Any]) -> pa.Array:
-    """The column in its Arrow type where file formats support it, otherwise as text."""
-    try:
-        array = pa.array(cells, from_pandas=True)
-    except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
-        return as_texts(cells)
-    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return whole if is_plain(whole.type) else as_texts(cells)
-
-
-def is_plain(kind: pa.DataType) -> bool:
-    """Whether all file formats support a type."""
-    if pa.types.is_dictionary(kind):
-        return bool(pa.types.is_string(kind.value_type) or pa.types.is_large_string(kind.value_type))
-    return any(is_kind(kind) for is_kind in PLAIN_KINDS)
-
-
-PLAIN_KINDS = (
-    pa.types.is_string,
-    pa.types.is_large_string,
-    pa.types.is_boolean,
-    pa.types.is_integer,
-    pa.types.is_floating,
-    pa.types.is_date,
-    pa.types.is_timestamp,
-    pa.types.is_null,
-)
-
-
-def as_texts(cells: pd.Series[Any]) -> pa.Array:
-    """Cells of any type as text that can be encoded."""
-    texts = [None if is_missing(cell) else encodable(str(cell)) for cell in cells]
-    return pa.array(texts, pa.large_string())
-
-
-def name_of(name: Any) -> str:
-    """A column's name as text, with all levels of a multi-level label."""
-    return encodable("_".join(map(str, name)) if isinstance(name, tuple) else str(name))

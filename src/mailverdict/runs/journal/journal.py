@@ -35,7 +35,16 @@ from ...model.address import identities, identity
 from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
-from .recall import JournalSummary, PackedRows, export_settled, find_known, load_asked, pack, summarize
+from .recall import (
+    JournalSummary,
+    PackedRows,
+    RecordedRun,
+    export_settled,
+    find_known,
+    load_asked,
+    pack,
+    summarize,
+)
 
 __all__ = ["Attempt", "Journal"]
 
@@ -180,6 +189,18 @@ class Journal:
         """What the file contains, by validation type and service."""
         with self.transaction("DEFERRED"):
             return list(summarize(self.connection))
+
+    def runs(self, limit: int) -> list[RecordedRun]:
+        """The last runs that settled addresses, newest first."""
+        with self.transaction("DEFERRED"):
+            return [RecordedRun(*row) for row in self.connection.execute(sql.SELECT_RUNS, (limit,))]
+
+    def answers_of(self, run: RecordedRun) -> pa.Table:
+        """What a run found out, whatever its age, as rows with the source ``journal``."""
+        with self.transaction("DEFERRED"):
+            rows = self.connection.execute(sql.SELECT_ADDRESSES_OF_RUN, (self.key_id(run.key), run.owner))
+            addresses = pa.array([address for (address,) in rows], pa.string())
+        return self.settled(run.key, addresses, newer_than=0.0, answered_since=0.0)
 
     def export(self, path: Path | str) -> None:
         """Write every settled row to a Parquet file, with the columns `key` and `settled_at` added."""

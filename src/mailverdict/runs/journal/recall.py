@@ -29,6 +29,7 @@ __all__ = [
     "JournalSummary",
     "KnownRows",
     "PackedRows",
+    "RecordedRun",
     "export_settled",
     "find_known",
     "load_asked",
@@ -159,6 +160,17 @@ def unpack(bodies: Sequence[str]) -> pa.Table:
     if len(table) != len(bodies):
         raise ValueError(f"{len(bodies)} outcomes read as {len(table)}")
     return table.select(PLAIN.names).cast(pa.schema(SHARED)).combine_chunks()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """A run that settled addresses, as far as no later run asked for them again."""
+
+    key: str  # validation type and service
+    owner: int  # the number of the run
+    settled: int  # addresses
+    first: float  # seconds since the epoch when its first answer was settled
+    last: float  # the same of its last
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,6 +145,12 @@ SELECT_SETTLED = """
 SELECT s.address, s.normalized, s.checked_at, s.settled_at, o.body
 FROM settled s JOIN outcomes o ON o.id = s.outcome WHERE s.key = ? ORDER BY s.address
 """
+# A run is an owner; a row that was asked for again has the owner of the last run.
+SELECT_RUNS = """
+SELECT keys.name, s.owner, count(*), min(s.settled_at), max(s.settled_at)
+FROM settled s JOIN keys ON keys.id = s.key GROUP BY s.key, s.owner ORDER BY max(s.settled_at) DESC LIMIT ?
+"""
+SELECT_ADDRESSES_OF_RUN = "SELECT address FROM settled WHERE key = ? AND owner = ? ORDER BY change, address"
 COUNT_BY_LABEL = "SELECT label, count(*) FROM settled JOIN outcomes ON id = outcome WHERE key = ? GROUP BY label"
 SELECT_SETTLED_RANGE = "SELECT min(settled_at), max(settled_at) FROM settled WHERE key = ?"
 COUNT_JOBS = "SELECT count(*) FROM jobs WHERE key = ?"

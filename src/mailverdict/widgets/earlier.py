@@ -1,0 +1,134 @@
+"""Earlier audits: the runs that a journal remembers, and the comparison with a file that was saved before."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+
+from ..errors import InputError
+from ..frames.columns import COLUMNS, REPAIR_COLUMNS
+from ..frames.kinds import PandasFrame
+from ..frames.verify import ResultBuilder
+from ..model.words import ValidationType
+from ..reports.summary import diff
+from ..runs.journal.journal import Journal
+from ..runs.journal.recall import RecordedRun
+from .listing import AuditedRows
+from .source import TYPES, readable
+from .tidy import Choices, TidyColumn
+from .wording import DEPTHS, VERDICT_LABELS, count_of, date_text
+
+__all__ = ["compare_with", "describe_run", "list_runs", "open_run", "type_of_key"]
+
+MOST_RUNS = 20
+MOST_SHOWN = 50  # addresses that changed
+KINDS = {"added": "New in the list", "removed": "No longer in the list"}
+
+
+def list_runs(journal: Path) -> list[RecordedRun]:
+    """The last runs of a journal; none where there is no file, which is not created."""
+    if not journal.exists():
+        return []
+    with Journal(journal) as opened:
+        return [run for run in opened.runs(MOST_RUNS) if type_of_key(run.key)]
+
+
+def type_of_key(key: str) -> str:
+    """The validation type in the key of a journal; empty if there is none."""
+    word = key.removeprefix("local:").partition(" ")[0].partition("#")[0]
+    return word if word in tuple(ValidationType) else ""
+
+
+def describe_run(run: RecordedRun) -> dict[str, str]:
+    """A run for the page."""
+    service = "this computer" if run.key.startswith("local:") else readable(run.key.partition(" ")[2])
+    return {
+        "when": date_text(datetime.fromtimestamp(run.last, UTC)),
+        "what": f"{count_of(run.settled, 'entry')}, {DEPTHS[type_of_key(run.key)][0]}",
+        "where": service,
+    }
+
+
+def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
+    """The addresses of an earlier run with their answers; nothing is asked."""
+    with Journal(journal) as opened:
+        answers = opened.answers_of(run)
+    if not len(answers):
+        raise InputError("this run has no answers any more: later runs asked for all its addresses again")
+    texts = answers["email"].combine_chunks()
+    frame = pd.DataFrame({"email": texts.to_pandas(types_mapper=TYPES.get)})
+    read = TidyColumn(frame["email"]).addresses(Choices())
+    data = PandasFrame(frame, "email")
+    builder = ResultBuilder(
+        data=data,
+        names=data.names(None, (*COLUMNS, *REPAIR_COLUMNS)),
+        columns=COLUMNS,
+        cells=read.cells[0],
+        codes=np.arange(len(texts), dtype=np.int32),
+        validation_type=ValidationType(type_of_key(run.key)),
+        source="journal",
+        repaired=read.repaired,
+    )
+    return AuditedRows.of_run(builder, answers)
+
+
+def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
+    """What changed since an earlier audit, as figures and the first addresses that differ."""
+    column_then = find_verified(old, column)
+    if column_then is None:
+        raise InputError(
+            f"{name} is not a result of an earlier audit: it has no verdict column. "
+            "Give a file that was downloaded here as “Everything”"
+        )
+    if column_then != column:
+        names = {
+            label: f"{column}{label[len(column_then) :]}" for label in old.columns if label.startswith(column_then)
+        }
+        old = old.rename(columns=names)
+    changed = diff(old, new, column)
+    moves = (
+        changed.groupby(["change", "before", "after"], dropna=False, observed=True).size().sort_values(ascending=False)
+    )
+    shown = []
+    for key, count in moves.items():
+        change, before, after = cast("tuple[str, Any, Any]", key)
+        what = KINDS.get(change) or f"{verdict_label(before)} → {verdict_label(after)}"
+        detail = verdict_label(after if change == "added" else before) if change in KINDS else ""
+        shown.append(
+            {"what": what, "detail": detail, "rows": int(count), "verdict": after if isinstance(after, str) else ""}
+        )
+    first = changed[changed["change"] == "changed"].head(MOST_SHOWN)
+    counts = changed["change"].value_counts()
+    words = {"changed": ("changed", "changed"), "added": ("is new", "are new"), "removed": ("is gone", "are gone")}
+    found = [
+        f"{count_of(int(counts[key]), 'address')} {text[int(counts[key] != 1)]}"
+        for key, text in words.items()
+        if counts.get(key)
+    ]
+    return {
+        "name": name,
+        "headline": f"{', '.join(found)} since {name}." if found else f"Nothing changed since {name}.",
+        "moves": shown[:20],
+        "addresses": [
+            {"address": readable(str(address), 80), "before": row["before"], "after": row["after"]}
+            for address, row in first.iterrows()
+        ],
+    }
+
+
+def verdict_label(word: Any) -> str:
+    return VERDICT_LABELS.get(word, str(word)) if isinstance(word, str) else ""
+
+
+def find_verified(frame: pd.DataFrame, column: Hashable) -> Any:
+    """The column that was verified in a table: the same as now, or the only one; None if there is none."""
+    names = [name for name in frame.columns if isinstance(name, str)]
+    if isinstance(column, str) and {column, f"{column}_verdict", f"{column}_status"} <= set(names):
+        return column
+    found = [name for name in names if {f"{name}_verdict", f"{name}_status"} <= set(names)]
+    return found[0] if len(found) == 1 and isinstance(column, str) else None

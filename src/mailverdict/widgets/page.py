@@ -1,0 +1,176 @@
+"""The page of an audit as one anywidget: it sends snapshots to the browser and the browser's events to the state.
+
+The front end is plain JavaScript without a build step: the files in `static`, one after another. It makes no request.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from ..errors import InputError, MailVerdictError, SettingsError
+from ..theme import MARK_OF, MARKS, stylesheet
+from .snapshots import take_snapshot
+from .source import short_text
+from .state import SECTIONS, AuditState
+from .transfer import FileTransfer
+from .wording import VERDICT_LABELS, sentence
+
+__all__ = ["PageWidget"]
+
+logger = logging.getLogger("mailverdict")
+SCRIPTS = ("transfer.js", "dom.js", "steps.js", "page.js")
+STYLES = ("page.css",)
+LONGEST_TEXT = 50_000_000  # characters of a text from the browser
+# The purpose of a file that the browser sends, and what is done with it.
+PURPOSES: dict[str, Callable[[AuditState, Path, str], None]] = {
+    "list": lambda state, path, name: state.load_file(path, name),
+    "suppress": lambda state, path, name: state.suppress_file(path, name),
+    "compare": lambda state, path, name: state.compare(path, name),
+}
+# The section in which an error of an action is shown, and the types of its arguments.
+ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
+    "load_path": ("list", {"path": str}),
+    "load_pasted": ("list", {"text": str}),
+    "read_again": ("list", {"encoding": str, "has_header": str}),
+    "choose_column": ("list", {"at": int}),
+    "list_runs": ("list", {}),
+    "open_earlier": ("list", {"number": int}),
+    "set_repair": ("tidy", {"name": str, "is_on": bool}),
+    "accept_suggestion": ("tidy", {"number": int}),
+    "accept_all": ("tidy", {}),
+    "undo": ("tidy", {}),
+    "show_more": ("tidy", {}),
+    "suppress_pasted": ("tidy", {"text": str}),
+    "drop_suppression": ("tidy", {}),
+    "set_depth": ("check", {"depth": str}),
+    "make_plan_again": ("check", {}),
+    "verify": ("check", {}),
+    "pause": ("check", {}),
+    "set_facet": ("decide", {"facet": str, "value": str}),
+    "clear_facets": ("decide", {}),
+    "search": ("decide", {"text": str}),
+    "sort": ("decide", {"key": str}),
+    "page": ("decide", {"number": int}),
+    "set_policy": ("decide", {"name": str}),
+    "download": ("decide", {"which": str, "kind": str}),
+}
+
+
+@cache
+def front_end(names: tuple[str, ...]) -> str:
+    """Files of the package's folder `static`, one after another."""
+    folder = files(__package__) / "static"
+    return "\n".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+
+class PageWidget(anywidget.AnyWidget):
+    """The widget; its traits are what the page shows, by section."""
+
+    _esm = ""
+    _css = ""
+    list_section = traitlets.Dict().tag(sync=True)
+    tidy_section = traitlets.Dict().tag(sync=True)
+    check_section = traitlets.Dict().tag(sync=True)
+    decide_section = traitlets.Dict().tag(sync=True)
+    page_section = traitlets.Dict().tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)  # shapes by verdict, action and state
+    words = traitlets.Dict().tag(sync=True)  # labels by verdict and state
+
+    def __init__(self, state: AuditState) -> None:
+        self.state = state
+        self.sending = threading.RLock()
+        first = {f"{name}_section": take_snapshot(state, name) for name in SECTIONS}
+        marks = {
+            name: {"shape": MARKS[mark].shape, "sign": MARKS[mark].sign, "mark": mark} for name, mark in MARK_OF.items()
+        }
+        super().__init__(
+            _esm=front_end(SCRIPTS),
+            _css=stylesheet(".mv-audit") + front_end(STYLES),
+            marks=marks,
+            words=VERDICT_LABELS,
+            **first,
+        )
+        self.purpose = "list"
+        self.transfer = FileTransfer(self.send, state.parent, on_file=self.receive_file)
+        state.on_change, state.on_file = self.show, self.offer_file
+        self.on_msg(self.receive)
+
+    def show(self, names: Sequence[str]) -> None:
+        """Send the sections that have changed."""
+        with self.sending:
+            found = {f"{name}_section": take_snapshot(self.state, name) for name in dict.fromkeys(names)}
+            changed = {name: value for name, value in found.items() if value != getattr(self, name)}
+            with self.hold_sync():
+                for name, value in changed.items():
+                    setattr(self, name, value)
+
+    def receive(self, widget: Any, content: Any, buffers: Sequence[Any]) -> None:
+        """Do what the browser asks for."""
+        if self.transfer.on_message(content, buffers) or not isinstance(content, Mapping):
+            return
+        name = str(content.get("act"))
+        if name == "purpose":
+            what = str(content.get("what"))
+            self.purpose = what if what in PURPOSES else "list"
+        elif name in ACTIONS:
+            section, types = ACTIONS[name]
+            self.guard(section, lambda: self.act(name, read_arguments(content, types)))
+
+    def act(self, name: str, arguments: dict[str, Any]) -> None:
+        """Call the method of the state that an action stands for."""
+        if name == "accept_all":
+            self.state.accept_suggestion()
+        else:
+            getattr(self.state, name)(*arguments.values())
+
+    def guard(self, section: str, work: Callable[[], None]) -> None:
+        """Turn an error into a message: what a handler raises is shown nowhere."""
+        try:
+            work()
+        except MailVerdictError as exc:
+            self.state.say(section, sentence(str(exc)), "failed")
+            self.show((section, "page"))
+        except Exception as exc:
+            logger.exception("the audit met an error")
+            self.state.say(section, f"{type(exc).__name__}: {exc}", "failed")
+            self.show((section, "page"))
+
+    def receive_file(self, name: str, path: Path) -> None:
+        """Use a file that was uploaded, for what the browser has announced."""
+        purpose = self.purpose
+        section = {"suppress": "tidy", "compare": "decide"}.get(purpose, "list")
+        self.guard(section, lambda: PURPOSES[purpose](self.state, path, name))
+
+    def offer_file(self, name: str, path: Path) -> None:
+        """Let the browser download a file; it is removed when the browser has it."""
+        target = self.transfer.folder / f"{path.parent.name}-{path.name}"
+        path.replace(target)
+        self.send({"act": "save", "id": self.transfer.offer(name, target), "name": name})
+
+    def close(self) -> None:
+        """Stop the run and remove temporary files."""
+        self.state.close()
+        self.transfer.close()
+        super().close()
+
+
+def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:
+    """The arguments of an action, checked."""
+    arguments = {}
+    for name, kind in types.items():
+        value = content.get(name)
+        if type(value) is not kind:
+            raise SettingsError(f"{name}={short_text(repr(value), 40)}: must be of type {kind.__name__}")
+        if isinstance(value, str) and len(value) > LONGEST_TEXT:
+            raise InputError(f"the text has more than {LONGEST_TEXT:,} characters; give it as a file")
+        arguments[name] = value
+    return arguments

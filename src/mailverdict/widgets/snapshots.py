@@ -1,0 +1,455 @@
+"""What a page shows of an `AuditState`: values of JSON, with texts of bounded length and at most 50 rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from ..frames.columns import ACTIONS
+from ..frames.files.readers import COMPRESSIONS
+from ..frames.files.readers import KINDS as FILE_KINDS
+from ..reports.summary import BUCKETS
+from .checking import describe_plan, describe_progress, next_day
+from .earlier import describe_run
+from .exports import KINDS
+from .listing import FACETS, PAGE_ROWS, Listing
+from .source import ENCODINGS, readable, short_text
+from .state import AuditState
+from .tidy import SAFE, TidyColumn
+from .wording import (
+    ACTION_LABELS,
+    DEPTHS,
+    REASON_LABELS,
+    REPAIR_LABELS,
+    VERDICT_LABELS,
+    count_of,
+    date_text,
+    duration_words,
+    percent_text,
+)
+
+__all__ = ["primary_of", "take_snapshot"]
+
+LONGEST = 600
+MOST_COLUMNS = 300
+MOST_VALUES = 12  # of a facet
+FACET_LABELS = {
+    "verdict": "Verdict",
+    "action": "What to do",
+    "reason": "Why",
+    "domain": "Domain",
+    "repaired": "Repaired",
+}
+POLICY_LABELS = {
+    "balanced": "Balanced: review what is in doubt",
+    "strict": "Strict: send valid persons only",
+    "lenient": "Lenient: send shared mailboxes, too",
+}
+
+
+def take_snapshot(state: AuditState, section: str) -> dict[str, Any]:
+    """One section of the page."""
+    with state.lock:
+        return {**SNAPSHOTS[section](state), **status(state, section)}
+
+
+def status(state: AuditState, section: str) -> dict[str, Any]:
+    """What every section has."""
+    text, kind = state.messages[section]
+    return {"message": short_text(text, LONGEST), "kind": kind, "busy": state.busy[section]}
+
+
+# --- the page as a whole --------------------------------------------------------------------------------------------
+
+
+def snapshot_page(state: AuditState) -> dict[str, Any]:
+    """Which steps are open, which button comes first, and what a screen reader reads out."""
+    is_loaded = state.source is not None and state.at is not None
+    is_current = state.card is not None and state.card.setting == state.setting()
+    is_over = is_current and state.card is not None and state.card.is_complete and not state.is_running
+    return {
+        "primary": primary_of(state),
+        "said": short_text(state.spoken, LONGEST),
+        "open": {
+            "list": not is_loaded,
+            "tidy": is_loaded and not is_over and not state.is_running,
+            "check": is_loaded and not is_over,
+            "decide": state.listing is not None,
+        },
+        "can": {"tidy": is_loaded, "check": is_loaded, "decide": state.listing is not None},
+        "running": state.is_running,
+    }
+
+
+def primary_of(state: AuditState) -> str:
+    """The one button that comes first: choose, pause, verify, plan or send."""
+    if state.source is None or state.at is None:
+        return "choose"
+    if state.is_running:
+        return "pause"
+    card = state.card
+    if card is not None and card.setting == state.setting() and (card.is_complete or state.is_out_of_quota()):
+        return "send"
+    return (
+        "plan"
+        if state.is_out_of_quota() or (state.plan is None and state.messages["check"][1] == "failed")
+        else "verify"
+    )
+
+
+# --- 1 list ---------------------------------------------------------------------------------------------------------
+
+
+def snapshot_list(state: AuditState) -> dict[str, Any]:
+    """The list, its column, and what was found out about the file."""
+    source = state.source
+    shown: dict[str, Any] = {
+        "summary": "",
+        "columns": [],
+        "column": state.at,
+        "remarks": [],
+        "examples": [],
+        "accept": ",".join((*FILE_KINDS, *COMPRESSIONS)),
+        "allow_paths": state.allow_paths,
+        "encodings": [{"id": code, "label": label} for label, code in ENCODINGS],
+        "encoding": state.encoding,
+        "header": state.has_header,
+        "is_text": False,
+        "can_read_again": state.reader is not None,
+        "can_list_runs": state.journal_path() is not None,
+        "runs": [describe_run(run) for run in state.runs],
+    }
+    if source is None:
+        return shown
+    rows, columns = source.frame.shape
+    chosen = "" if state.at is None else f" · column {source.labels[state.at]}"
+    shown["summary"] = f"{source.name} · {count_of(rows, 'row')}{chosen}"
+    shown["size"] = f"{count_of(rows, 'row')}, {count_of(columns, 'column')}"
+    shown["name"] = source.name
+    shown["columns"] = source.labels[:MOST_COLUMNS]
+    shown["is_text"] = source.is_text
+    shown["remarks"] = [short_text(each, 200) for each in source.remarks[:8]]
+    if state.at is not None:
+        shown["examples"] = [readable(cell, 60) for cell in source.examples(state.at)]
+        shown["guess"] = f"Found by itself: {readable(state.guess, 120)}." if state.guess else ""
+    return shown
+
+
+# --- 2 tidy ---------------------------------------------------------------------------------------------------------
+
+
+def snapshot_tidy(state: AuditState) -> dict[str, Any]:
+    """What can be repaired, each kind with a count, examples and a switch."""
+    base, tidy, choices = state.base, state.current_tidy(), state.choices
+    if base is None or tidy is None or base.cells.size == 0:
+        return {"summary": "", "items": [], "suggestions": None, "suppression": None, "is_ready": False}
+    items = [item for name in SAFE if (item := repair_item(state, base, name))]
+    items.sort(key=lambda item: -item["number"])
+    items += split_item(state, base) + merge_item(state) + suppress_item(state)
+    on = sum(item["number"] for item in items if item["on"] and item["id"] in SAFE)
+    return {
+        "is_ready": True,
+        "summary": tidy_summary(state, tidy),
+        "items": items,
+        "repaired": on,
+        "suggestions": suggestion_part(state, tidy),
+        "nothing": nothing_text(base.nothing_rows) if base.nothing_rows else "",
+        "suppression": state.suppression.name if state.suppression else None,
+        "suppression_notes": state.suppression.notes if state.suppression else [],
+        "can_undo": bool(choices.history),
+    }
+
+
+def tidy_summary(state: AuditState, tidy: TidyColumn) -> str:
+    """The step in one line."""
+    applied = tidy.applied(state.choices)
+    repaired = int((applied & (tidy.change_codes != empty_code(tidy))).sum())
+    parts = [f"{count_of(repaired, 'cell')} repaired"] if repaired else []
+    accepted = len(tidy.accepted_rows(state.choices))
+    parts += [f"{count_of(accepted, 'typo')} corrected"] if accepted else []
+    if state.choices.split and state.base is not None and state.base.added_rows:
+        parts.append(f"{count_of(state.base.added_rows, 'row')} added")
+    prepared = state.prepared
+    if prepared is not None and state.choices.merge and prepared.repeated:
+        parts.append(f"{count_of(prepared.repeated, 'duplicate')} taken out")
+    if prepared is not None and state.choices.suppress and prepared.suppressed:
+        parts.append(f"{count_of(prepared.suppressed, 'row')} suppressed")
+    return " · ".join(parts) or "nothing to repair"
+
+
+def nothing_text(cells: int) -> str:
+    verb = "holds" if cells == 1 else "hold"
+    return f"{count_of(cells, 'cell')} {verb} no address that can be read." if cells else ""
+
+
+def empty_code(tidy: TidyColumn) -> int:
+    """The code of cells that need no repair."""
+    return tidy.change_sets.index(()) if () in tidy.change_sets else -1
+
+
+def repair_item(state: AuditState, tidy: TidyColumn, name: str) -> dict[str, Any] | None:
+    """A repair with its count and examples; None where no cell needs it."""
+    rows = tidy.repaired_rows(name)
+    if not rows:
+        return None
+    return item(name, REPAIR_LABELS[name], rows, "cell", tidy.examples(name), is_on=name not in state.choices.off)
+
+
+def item(
+    name: str, label: str, number: int, noun: str, examples: list[tuple[str, str]], *, is_on: bool, why: str = ""
+) -> dict[str, Any]:
+    pairs = [{"before": before, "after": after} for before, after in examples]
+    count = count_of(number, noun)
+    return {"id": name, "label": label, "number": number, "count": count, "examples": pairs, "on": is_on, "why": why}
+
+
+def split_item(state: AuditState, tidy: TidyColumn) -> list[dict[str, Any]]:
+    """Cells with several addresses."""
+    rows = len(tidy.several_rows)
+    why = (
+        f"Gives each address a row of its own: {count_of(tidy.added_rows, 'row')} more. Without it, these are reviewed."
+    )
+    label, examples = "Several addresses in a cell", tidy.several_examples()
+    return [item("split", label, rows, "cell", examples, is_on=state.choices.split, why=why)] if rows else []
+
+
+def merge_item(state: AuditState) -> list[dict[str, Any]]:
+    """Rows that repeat a mailbox."""
+    prepared = state.prepared
+    if prepared is None or not prepared.repeated:
+        return []
+    why = "Keeps the first row of each mailbox on the send list; the others go to “Remove”."
+    label, examples = "Duplicates", prepared.repeated_examples
+    return [item("merge", label, prepared.repeated, "row", examples, is_on=state.choices.merge, why=why)]
+
+
+def suppress_item(state: AuditState) -> list[dict[str, Any]]:
+    """Rows on the suppression list."""
+    if state.suppression is None or state.prepared is None:
+        return []
+    why = f"Takes the addresses and domains of {state.suppression.name} off the send list."
+    rows = state.prepared.suppressed
+    return [item("suppress", "On your suppression list", rows, "row", [], is_on=state.choices.suppress, why=why)]
+
+
+def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | None:
+    """Likely typos, the most frequent first."""
+    if not tidy.suggestions:
+        return None
+    accepted = tidy.is_accepted(state.choices)
+    order = tidy.by_frequency[: state.shown_suggestions]
+    shown = [
+        {
+            "id": at,
+            "before": short_text(tidy.suggestions[at].written, 120),
+            "after": short_text(tidy.suggestions[at].meant, 120),
+            "rows": count_of(tidy.suggestions[at].rows, "row"),
+            "accepted": bool(accepted[at]),
+        }
+        for at in order
+    ]
+    left = [each for each, is_done in zip(tidy.suggestions, accepted, strict=True) if not is_done]
+    return {
+        "count": count_of(sum(each.rows for each in tidy.suggestions), "row"),
+        "left": count_of(sum(each.rows for each in left), "row") if left else "",
+        "items": shown,
+        "more": min(len(tidy.suggestions), 50) - len(shown),
+        "hidden": max(0, len(tidy.suggestions) - 50),
+    }
+
+
+# --- 3 check --------------------------------------------------------------------------------------------------------
+
+
+def snapshot_check(state: AuditState) -> dict[str, Any]:
+    """How deep, what it costs, how far it is."""
+    plan, progress = state.plan, state.progress
+    described = (
+        {} if plan is None else describe_plan(plan, state.backend_label(), state.rates.get(state.depth), state.depth)
+    )
+    button = button_of(state)
+    shown = {
+        "summary": check_summary(state),
+        "depths": [
+            {"id": str(depth), "label": label, "does": does, "means": means}
+            for depth, (label, does, means) in DEPTHS.items()
+        ],
+        "depth": state.depth,
+        "backend": state.backend_label(),
+        "plan": described or None,
+        "notices": [short_text(each, LONGEST) for each in state.notices[:3]],
+        "running": state.is_running,
+        "state": state.run_state,
+        "progress": None if progress is None else describe_progress(progress, state.rate),
+        "button": button,
+    }
+    if plan is not None and state.is_out_of_quota():
+        reset = next_day(datetime.now(UTC))
+        wait = (reset - datetime.now(UTC)).total_seconds()
+        shown["quota_over"] = (
+            f"Today's quota is used up. Press {button['label']} after 00:00 UTC ({duration_words(wait)} from now)."
+        )
+    return shown
+
+
+def check_summary(state: AuditState) -> str:
+    """The step in one line."""
+    label = DEPTHS[state.depth][0]
+    if state.progress is not None and state.progress.is_over:
+        settled = count_of(state.progress.settled, "row" if state.progress.unit == "rows" else "address")
+        return f"{label} · {settled} checked by {state.backend_label()}"
+    return f"{label} · by {state.backend_label()}"
+
+
+def button_of(state: AuditState) -> dict[str, Any]:
+    """The button that starts or goes on, and why it cannot be pressed."""
+    is_part = state.run_state in ("stopped", "cancelled", "failed")
+    is_current = state.card is not None and state.card.setting == state.setting()
+    if is_part and is_current and state.can_resume():
+        label = "Resume"
+    elif is_part and is_current:
+        label = "Start again"
+    elif is_current and state.listing is not None and state.listing.count_ask_again()[0]:
+        label = "Ask again"
+    else:
+        label = "Verify again" if state.card is not None else "Verify"
+    ready = state.plan is not None and state.prepared is not None and not state.is_running
+    return {"label": label, "enabled": ready and not state.is_out_of_quota()}
+
+
+# --- 4 decide -------------------------------------------------------------------------------------------------------
+
+
+def snapshot_decide(state: AuditState) -> dict[str, Any]:
+    """The result: picture, facets, a page of the table, downloads."""
+    listing, card = state.listing, state.card
+    if listing is None or card is None:
+        return {"is_ready": False, "summary": ""}
+    rows, actions = len(listing.rows), listing.count_actions()
+    is_old = card.setting != state.setting()
+    again, wait = listing.count_ask_again()
+    first = (state.page_number - 1) * PAGE_ROWS
+    page = state.found[first : first + PAGE_ROWS]
+    by, is_reversed = listing.sorted_by
+    left_out = listing.columns_left_out()
+    return {
+        "is_ready": True,
+        "summary": f"{actions['send']:,} of {count_of(rows, 'row')} ready to mail",
+        "title": f"{card.name} · column {card.column}",
+        "check": f"{DEPTHS[card.depth][0]}, by {card.backend}, {date_text(card.when)}",
+        "outdated": "From the earlier setting: verify again to apply what you changed." if is_old else "",
+        "headline": f"{actions['send']:,}",
+        "headline_text": f"of {count_of(rows, 'row')} ready to mail ({percent_text(actions['send'], rows)})",
+        "means": DEPTHS[card.depth][2],
+        "amber": amber_text(again, wait, listing),
+        "picture": picture(listing),
+        "total": count_of(rows, "row"),
+        "actions": [action_part(name, count, rows) for name, count in actions.items()],
+        "policies": [{"id": name, "label": POLICY_LABELS.get(name, readable(name))} for name in state.policies],
+        "policy": state.policy.name,
+        "facets": [facet for name in FACETS if (facet := facet_part(listing, name))],
+        "is_filtered": bool(listing.words or any(listing.chosen.values())),
+        "words": listing.words,
+        "found": count_of(len(state.found), "row")
+        if len(state.found) == rows
+        else f"{len(state.found):,} of {count_of(rows, 'row')}",
+        "heads": [{**head, "sort": sort_of(head["key"], by, is_reversed=is_reversed)} for head in listing.heads()],
+        "rows": listing.page(page) if len(page) else [],
+        "page": state.page_number,
+        "pages": state.pages(),
+        "range": f"{first + 1:,} to {first + len(page):,}" if len(page) else "no rows",
+        "left_out": f"{count_of(left_out, 'more column')} in the file." if left_out else "",
+        "formats": list(KINDS),
+        "comparison": state.comparison,
+    }
+
+
+def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
+    """The value of `aria-sort` of a column."""
+    return "none" if key != by else "descending" if is_reversed else "ascending"
+
+
+def amber_text(again: int, wait: float, listing: Listing) -> str:
+    """Which rows need another try, and when."""
+    counts = listing.count_verdicts()
+    parts = []
+    if again:
+        parts.append(f"{count_of(again, 'row')} had no clear answer yet: press Ask again in {duration_words(wait)}.")
+    if counts["error"]:
+        parts.append(f"The check of {count_of(counts['error'], 'row')} failed: verify again in about 1 hour.")
+    if counts["pending"]:
+        parts.append(f"{count_of(counts['pending'], 'row')} not checked yet.")
+    return " ".join(parts)
+
+
+def picture(listing: Listing) -> list[dict[str, Any]]:
+    """The verdicts as parts of a bar; each filters the table."""
+    counts, rows = listing.count_verdicts(), max(len(listing.rows), 1)
+    return [
+        {
+            "id": name,
+            "label": VERDICT_LABELS[name],
+            "count": f"{counts[name]:,}",
+            "percent": percent_text(counts[name], rows),
+            "share": counts[name] / rows,
+            "on": name in listing.chosen["verdict"],
+        }
+        for name in BUCKETS
+        if counts[name]
+    ]
+
+
+def action_part(name: str, count: int, rows: int) -> dict[str, Any]:
+    label, meaning = ACTION_LABELS[name]
+    return {
+        "id": name,
+        "label": label,
+        "means": meaning,
+        "count": count_of(count, "row"),
+        "percent": percent_text(count, rows),
+        "empty": not count,
+    }
+
+
+def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
+    """The values of a facet with counts and bars; None where there is nothing to choose."""
+    counts = listing.count(name)
+    if not counts:
+        return None
+    largest = max(counts.values()) or 1
+    label_of: Callable[[str], str] = LABELERS.get(name, lambda value: value)
+    shown = list(counts.items())[:MOST_VALUES]
+    shown += [(value, counts.get(value, 0)) for value in sorted(listing.chosen[name]) if value not in dict(shown)]
+    values = [
+        {
+            "id": value,
+            "label": short_text(label_of(value), 60),
+            "count": f"{count:,}",
+            "share": count / largest,
+            "on": value in listing.chosen[name],
+        }
+        for value, count in shown
+    ]
+    more = len(counts) - len(values)
+    return {
+        "id": name,
+        "label": FACET_LABELS[name],
+        "values": values,
+        "more": f"{more:,} more; search for one" if more > 0 else "",
+    }
+
+
+LABELERS: dict[str, Callable[[str], str]] = {
+    "verdict": lambda value: VERDICT_LABELS[value],
+    "action": lambda value: ACTION_LABELS[value][0] if value in ACTIONS else value,
+    "reason": lambda value: REASON_LABELS.get(value, value.replace("_", " ")),
+    "repaired": lambda value: REPAIR_LABELS.get(value, value),
+}
+SNAPSHOTS: dict[str, Callable[[AuditState], dict[str, Any]]] = {
+    "page": snapshot_page,
+    "list": snapshot_list,
+    "tidy": snapshot_tidy,
+    "check": snapshot_check,
+    "decide": snapshot_decide,
+}

@@ -1,0 +1,187 @@
+// The widget: renders what the kernel sends, and sends what a person does.
+
+const SECTIONS = ["list", "tidy", "check", "decide", "page"];
+const TITLES = { list: "List", tidy: "Tidy", check: "Verify", decide: "Decide" };
+const STEPS = Object.keys(TITLES);
+let instances = 0;
+
+function render({ model, el }) {
+  const transfer = createTransfer(model);
+  const root = document.createElement("div");
+  root.className = "mv-audit";
+  root.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab's single-letter shortcuts
+  el.append(root);
+  const live = document.createElement("div");
+  live.className = "mv-hidden";
+  live.setAttribute("role", "status");
+  live.setAttribute("aria-live", "polite");
+  const main = document.createElement("div");
+  root.append(main, live);
+
+  const app = {
+    id: `mv${++instances}`,
+    root,
+    marks: model.get("marks"),
+    words: model.get("words"),
+    ui: { open: {}, paste: {}, examples: {}, transfers: [], format: "csv", open_row: null },
+    actionLabel: (name) => app.decide.actions.find((each) => each.id === name)?.label ?? name,
+    act: (name, values = {}) => model.send({ act: name, ...values }),
+    set(values) {
+      Object.assign(app.ui, values);
+      draw();
+    },
+  };
+  const read = () => SECTIONS.forEach((name) => (app[name] = model.get(`${name}_section`)));
+
+  let searchTimer = null;
+  app.search = (text) => {
+    clearTimeout(searchTimer);
+    searchTimer = setTimeout(() => app.act("search", { text }), 150);
+  };
+  app.clearFacets = () => {
+    clearTimeout(searchTimer);
+    root.querySelector(`#${app.id}-search`).value = "";
+    app.act("clear_facets");
+  };
+
+  // --- files ---------------------------------------------------------------------------------------------------------
+
+  let number = 0;
+  async function carry(purpose, verb, name, start) {
+    const line = { key: `t${++number}`, purpose, text: `${verb} ${name}`, done: 0, total: 0 };
+    app.ui.transfers.push(line);
+    const onProgress = (done, total, isWaiting) => {
+      const mb = (bytes) => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0);
+      Object.assign(line, { done, total, text: `${verb} ${name}: ${mb(done)} of ${mb(total)} MB${isWaiting ? ", waiting for the kernel" : ""}` });
+      schedule();
+    };
+    const work = start(onProgress);
+    line.cancel = () => transfer.cancel(work.id);
+    draw();
+    try {
+      await work;
+    } catch (error) {
+      if (error.name !== "AbortError") app.set({ failed: { purpose, text: `${name}: ${error.message}` } });
+    } finally {
+      app.ui.transfers = app.ui.transfers.filter((each) => each !== line);
+      draw();
+    }
+  }
+
+  app.upload = (file, purpose) => {
+    app.ui.failed = null;
+    app.act("purpose", { what: purpose });
+    return carry(purpose, "Sending", file.name, (onProgress) => transfer.upload(file, onProgress));
+  };
+
+  const onMessage = (content) => {
+    if (content.act === "save") carry("save", "Saving", content.name, (onProgress) => transfer.download(content.id, content.name, onProgress));
+  };
+  model.on("msg:custom", onMessage);
+
+  const hasFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+  const onDrag = (event) => {
+    if (!hasFiles(event)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const isOver = event.type === "dragover" || event.type === "dragenter" || root.contains(event.relatedTarget);
+    if (event.type === "drop") {
+      root.classList.remove("mv-over");
+      if (event.dataTransfer.files.length && !app.page.running) app.upload(event.dataTransfer.files[0], "list");
+    } else {
+      root.classList.toggle("mv-over", isOver && !app.page.running);
+    }
+  };
+  for (const kind of ["dragenter", "dragover", "dragleave", "drop"]) root.addEventListener(kind, onDrag);
+  const onPaste = (event) => {
+    const isField = event.target.closest?.("input, textarea, select");
+    const file = event.clipboardData?.files?.[0];
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (isField || app.page.running || app.list.name) return;
+    if (file) app.upload(file, "list");
+    else if (text.includes("@")) app.act("load_pasted", { text });
+    else return;
+    event.preventDefault();
+  };
+  root.addEventListener("paste", onPaste);
+
+  // --- drawing -------------------------------------------------------------------------------------------------------
+
+  const VIEWS = { list: listStep, tidy: tidyStep, check: checkStep, decide: decideStep };
+  const shown = {}; // by step, whether the kernel wanted it open when it was last folded or unfolded
+  const isOpen = (name) => app.ui.open[name] ?? app.page.open[name];
+
+  // When the kernel opens or folds a step, what the user did with it before does not count any more. The step of the
+  // check is folded at the end of a run, when nobody clicked: it stays open while the pointer or the focus is in it.
+  function follow(name) {
+    const wanted = app.page.open[name];
+    if (shown[name] === wanted) return;
+    const section = root.querySelector(`#${app.id}-${name}`);
+    const isInUse = section && (section.matches(":hover") || section.contains(document.activeElement));
+    if (name === "check" && isInUse && !wanted) app.ui.open[name] = true;
+    else delete app.ui.open[name];
+    shown[name] = wanted;
+  }
+
+  // Scroll so that the step with the focus or the pointer stays where it is on the screen.
+  function keepInPlace(change) {
+    const active = document.activeElement?.closest(".mv-step");
+    const step = active && root.contains(active) ? active : root.querySelector(".mv-step:hover");
+    const before = step?.getBoundingClientRect().top;
+    change();
+    const moved = step?.isConnected ? step.getBoundingClientRect().top - before : 0;
+    if (Math.abs(moved) < 1) return;
+    let box = root.parentElement;
+    while (box && !(/auto|scroll/.test(getComputedStyle(box).overflowY) && box.scrollHeight > box.clientHeight)) box = box.parentElement;
+    (box ?? document.scrollingElement).scrollTop += moved;
+  }
+
+  function step(name, at) {
+    follow(name);
+    const section = app[name];
+    const can = name === "list" || app.page.can[name];
+    const open = can && isOpen(name);
+    const title = `${app.id}-${name}-title`;
+    const failed = app.ui.failed && (app.ui.failed.purpose === name || (app.ui.failed.purpose === "suppress" && name === "tidy") || (["save", "compare"].includes(app.ui.failed.purpose) && name === "decide"));
+    const isDone = can && !open && section.summary;
+    return h("section", { key: name, id: `${app.id}-${name}`, class: `mv-step${open ? " mv-open" : ""}${can ? "" : " mv-locked"}`, "aria-labelledby": title },
+      h("h3", { class: "mv-step-head" },
+        h("button", { id: title, type: "button", class: "mv-step-button", disabled: !can, "aria-expanded": open ? "true" : "false", onClick: () => app.set({ open: { ...app.ui.open, [name]: !open } }) },
+          h("span", { class: isDone ? "mv-number mv-done" : "mv-number", "aria-hidden": "true" }, isDone ? "✓" : at + 1),
+          h("span", { class: "mv-step-title" }, h("span", { class: "mv-hidden" }, `Step ${at + 1}: `), TITLES[name]),
+          h("span", { class: "mv-step-summary" }, open ? "" : section.summary || ""),
+          can && h("span", { class: "mv-chevron", "aria-hidden": "true" }, open ? "▾" : "▸"))),
+      open && h("div", { class: "mv-step-body" }, VIEWS[name](app), failed && h("p", { class: "mv-notice mv-notice-failed", role: "alert" }, app.ui.failed.text)),
+    );
+  }
+
+  function draw() {
+    read();
+    if (!app.list.runs) return;
+    keepInPlace(() => patch(main, STEPS.map(step)));
+    if (live.textContent !== app.page.said) live.textContent = app.page.said;
+  }
+
+  let isScheduled = false;
+  function schedule() {
+    if (isScheduled) return;
+    isScheduled = true;
+    requestAnimationFrame(() => {
+      isScheduled = false;
+      draw();
+    });
+  }
+  // A page in the background draws no frames: changes are drawn when they come.
+  const onChange = () => (document.hidden ? draw() : schedule());
+  for (const name of SECTIONS) model.on(`change:${name}_section`, onChange);
+  draw();
+
+  return () => {
+    transfer.close();
+    model.off("msg:custom", onMessage);
+    for (const name of SECTIONS) model.off(`change:${name}_section`, onChange);
+    clearTimeout(searchTimer);
+  };
+}
+
+export default { render };

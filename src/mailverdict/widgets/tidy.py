@@ -1,0 +1,199 @@
+"""The second step of the audit: what can be repaired, split, merged or suppressed in a column, and what was chosen.
+
+`TidyColumn` holds what was found in each cell; `Choices` what the user wants done about it. `TidyColumn.addresses`
+applies the choices, in the form that a run reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.lists.mailboxes import mailbox_identities
+from ..checks.syntax.column import observe_column
+from ..frames.clean import repair_column, row_index
+from ..frames.duplicates import IdentityColumn
+from ..frames.repair import MAX_CELL, REPAIRS, repair_cell
+from ..frames.text_column import LONGEST_TEXT, read_values
+from ..frames.verify import AddressColumns
+from .source import short_text
+
+__all__ = ["ACCEPTED", "SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples"]
+
+SAFE = tuple(repair.name for repair in REPAIRS if repair.is_safe)
+ACCEPTED = "suggestion"  # in `change`: the address is a suggestion that the user accepted
+EXAMPLES = 3
+LONGEST_EXAMPLE = 120
+Pair = tuple[str, str]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass
+class Choices:
+    """What is done about what was found."""
+
+    off: set[str] = field(default_factory=set)  # repairs that are not applied
+    split: bool = False  # each of several addresses in a cell gets a row of its own
+    merge: bool = False  # of the rows of one mailbox the first is kept
+    suppress: bool = True  # rows on the suppression list are removed
+    accepted: set[Pair] = field(default_factory=set)  # suggestions by (written, meant)
+    history: list[frozenset[Pair]] = field(default_factory=list)  # what each acceptance added, for undo
+
+    def accept(self, pairs: Iterable[Pair]) -> None:
+        """Accept suggestions; undone together."""
+        if added := frozenset(pairs) - self.accepted:
+            self.accepted |= added
+            self.history.append(added)
+
+    def undo(self) -> None:
+        """Undo the last acceptance."""
+        if self.history:
+            self.accepted -= self.history.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """What was probably meant by some rows."""
+
+    written: str
+    meant: str
+    rows: int
+
+
+class TidyColumn:
+    """What was found in the cells of a column; rows are those of the texts in it."""
+
+    def __init__(self, values: Any) -> None:
+        self.cells = read_values(values, keep_blanks=True, longest=MAX_CELL)
+        texts, stripped = self.cells.texts, self.cells.stripped
+        seen = observe_column(stripped)
+        found = repair_column(texts, stripped, seen)
+        self.address, self.suggestion = found.address, found.suggestion
+        self.is_formed: pa.BooleanArray = seen.ok
+        changes = found.change.dictionary_encode()
+        self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
+        self.change_sets: list[tuple[str, ...]] = [
+            tuple(each.split(";")) if each else () for each in changes.dictionary.to_pylist()
+        ]
+        self.change_counts = np.bincount(self.change_codes, minlength=len(self.change_sets))
+        several = found.count.to_numpy(zero_copy_only=False)
+        self.several_rows = np.flatnonzero(several > 1)
+        self.added_rows = int((several[self.several_rows] - 1).sum())
+        self.nothing_rows = int(
+            np.count_nonzero((several == 0) & self.suggestion.is_null().to_numpy(zero_copy_only=False))
+        ) + len(self.cells.nontext_rows)
+        self.find_suggestions()
+
+    def find_suggestions(self) -> None:
+        """Group the suggestions by what is written and what was meant."""
+        mask = self.suggestion.is_valid()
+        self.suggested_rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
+        written = pc.coalesce(self.address.filter(mask), self.cells.stripped.filter(mask))
+        joined = pc.binary_join_element_wise(written, self.suggestion.filter(mask), "\n").dictionary_encode()
+        self.suggestion_codes = joined.indices.to_numpy(zero_copy_only=False)
+        counts = np.bincount(self.suggestion_codes, minlength=len(joined.dictionary))
+        pairs = [each.rpartition("\n") for each in joined.dictionary.to_pylist()]
+        self.suggestions = [Suggestion(pair[0], pair[2], int(count)) for pair, count in zip(pairs, counts, strict=True)]
+        self.by_frequency = np.argsort(-counts, kind="stable").tolist()
+
+    @property
+    def empty_rows(self) -> int:
+        """Rows without anything in the cell."""
+        return self.cells.size - len(self.cells.texts) - len(self.cells.nontext_rows)
+
+    def repaired_rows(self, name: str) -> int:
+        """How many rows a repair changes."""
+        return int(sum(n for names, n in zip(self.change_sets, self.change_counts, strict=True) if name in names))
+
+    def examples(self, name: str) -> list[Pair]:
+        """A few different cells that a repair changes, before and after; those that need no other repair first."""
+        sets = [at for at, names in enumerate(self.change_sets) if name in names]
+        pairs: dict[Pair, None] = {}
+        for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
+            for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
+                pairs[(self.shown(self.cells.texts[row].as_py()), self.shown(self.address[row].as_py()))] = None
+            if len(pairs) >= EXAMPLES:
+                break
+        return list(pairs)[:EXAMPLES]
+
+    def several_examples(self) -> list[Pair]:
+        """A few cells with several addresses, and these."""
+        texts = [self.cells.texts[row].as_py() for row in self.several_rows[:EXAMPLES].tolist()]
+        return [(self.shown(text), self.shown("\n".join(repair_cell(text).addresses))) for text in texts]
+
+    @staticmethod
+    def shown(text: str) -> str:
+        return short_text(text, LONGEST_EXAMPLE)
+
+    def is_accepted(self, choices: Choices) -> Flags:
+        """Which of the distinct suggestions are accepted."""
+        flags = [(each.written, each.meant) in choices.accepted for each in self.suggestions]
+        return np.array(flags, np.bool_)
+
+    def accepted_rows(self, choices: Choices) -> npt.NDArray[np.int64]:
+        """Rows whose suggestion is accepted."""
+        if not choices.accepted or not len(self.suggested_rows):
+            return np.empty(0, np.int64)
+        found: npt.NDArray[np.int64] = self.suggested_rows[self.is_accepted(choices)[self.suggestion_codes]]
+        return found
+
+    def applied(self, choices: Choices) -> Flags:
+        """Rows of which all repairs that they need are on."""
+        is_on = np.array([choices.off.isdisjoint(names) for names in self.change_sets], np.bool_)
+        return is_on[self.change_codes] if len(is_on) else np.empty(0, np.bool_)
+
+    def addresses(self, choices: Choices) -> AddressColumns:
+        """The texts to verify, with what was changed beside them.
+
+        A cell whose repair is off stays as it is, and an accepted suggestion takes the place of its cell.
+        """
+        stripped = self.cells.stripped
+        clean, change = self.address, self.change_texts()
+        if choices.off:
+            applied = pa.array(self.applied(choices))
+            clean = pc.if_else(applied, clean, pc.if_else(self.is_formed, stripped, None))
+            change = pc.if_else(applied, change, "")
+        suggestion = self.suggestion
+        rows = self.accepted_rows(choices)
+        if len(rows):
+            mask = np.zeros(len(stripped), np.bool_)
+            mask[rows] = True
+            meant = suggestion.take(pa.array(rows))
+            names = pc.replace_substring_regex(
+                pc.binary_join_element_wise(change.take(pa.array(rows)), ACCEPTED, ";"), "^;", ""
+            )
+            clean = pc.replace_with_mask(clean, pa.array(mask), meant)
+            change = pc.replace_with_mask(change, pa.array(mask), names)
+            suggestion = pc.if_else(pa.array(mask), None, suggestion)
+        texts = pc.coalesce(clean, stripped) if clean.null_count else clean
+        if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
+            texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
+        repaired = pa.table({"clean": clean, "suggestion": suggestion, "change": change})
+        return AddressColumns([self.cells], texts, repaired, None)
+
+    def change_texts(self) -> pa.StringArray:
+        """The names of the repairs of each row, joined by ``;``."""
+        names = pa.array([";".join(names) for names in self.change_sets], pa.string())
+        return pa.DictionaryArray.from_arrays(pa.array(self.change_codes), names).cast(pa.string())
+
+    def identities(self, read: AddressColumns) -> IdentityColumn:
+        """The mailbox of each row of the frame, after the repairs that were chosen."""
+        assert read.repaired is not None
+        distinct = read.repaired["clean"].combine_chunks().fill_null("").dictionary_encode()
+        seen = observe_column(distinct.dictionary)
+        index = row_index(distinct.indices, self.cells)
+        return IdentityColumn(mailbox_identities(seen).take(index), seen.domains.take(seen.domain_codes).take(index))
+
+
+def duplicate_examples(first: pa.Int64Array, cells: pd.Series[Any]) -> list[Pair]:
+    """A few cells whose mailbox is in an earlier row, that of the earlier row first; `first` has its position."""
+    rows = np.flatnonzero(first.is_valid().to_numpy(zero_copy_only=False))[:EXAMPLES].tolist()
+    pairs = [(str(cells.iloc[first[row].as_py()]), str(cells.iloc[row])) for row in rows]
+    return [(short_text(one, LONGEST_EXAMPLE), short_text(other, LONGEST_EXAMPLE)) for one, other in pairs]

@@ -1,0 +1,167 @@
+"""The words of the audit page: labels of checks, verdicts, actions and repairs; numbers and times in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from ..model.words import Reason, ValidationType
+
+__all__ = [
+    "ACTION_LABELS",
+    "DEPTHS",
+    "REASON_LABELS",
+    "REPAIR_LABELS",
+    "VERDICT_LABELS",
+    "count_of",
+    "date_text",
+    "duration_words",
+    "percent_text",
+    "sentence",
+]
+
+# How deep, in the order of the page: the label, what is done, and what "valid" then means.
+DEPTHS: dict[str, tuple[str, str, str]] = {
+    ValidationType.REGEX: (
+        "Format only",
+        "Checks how each address is written. Nothing leaves this computer.",
+        "Valid: the address is well formed. Whether it exists is not known.",
+    ),
+    ValidationType.MX: (
+        "Domain can receive mail",
+        "Also looks up the domain of each address in the DNS.",
+        "Valid: the domain receives mail. Whether the mailbox exists is not known.",
+    ),
+    ValidationType.MX_BLACKLIST: (
+        "… and is not on a blacklist",
+        "Also looks up the mail servers of each domain in blacklists.",
+        "Valid: the domain receives mail, and none of its mail servers is on a list.",
+    ),
+    ValidationType.SMTP: (
+        "Mailbox exists",
+        "Also asks the mail server of each address whether the mailbox exists. No mail is sent.",
+        "Valid: the mailbox exists and no problem was found.",
+    ),
+}
+# Verdicts, and the states of rows without one.
+VERDICT_LABELS = {
+    "valid": "Valid",
+    "risky": "Risky",
+    "invalid": "Invalid",
+    "unknown": "Unknown",
+    "error": "Check failed",
+    "pending": "Not checked yet",
+    "missing": "Empty",
+}
+# The label, and what it means in a line.
+ACTION_LABELS = {
+    "send": ("Send list", "ready to mail"),
+    "review": ("To review", "a person should look: likely typos, shared mailboxes, catch-all domains"),
+    "retry": ("Ask again", "no clear answer yet; verify these again later"),
+    "drop": ("Remove", "cannot or should not be mailed"),
+    "unchecked": ("Not checked", "empty, or not verified yet"),
+}
+REASON_LABELS = {
+    Reason.SYNTAX_ERROR: "Not an address",
+    Reason.NO_MX_RECORD: "Domain receives no mail",
+    Reason.MAILBOX_NOT_FOUND: "Mailbox does not exist",
+    Reason.SPAMTRAP: "On your spamtrap list",
+    Reason.DISPOSABLE: "Throw-away address",
+    Reason.GREYLISTED: "Mail server asks to try again later",
+    Reason.SENDER_BLOCKED: "Mail server refuses our sender name",
+    Reason.TIMEOUT: "Mail server did not answer in time",
+    Reason.CONNECTION_DROPPED: "Mail server ended the connection",
+    Reason.PORT_CLOSED: "Mail server could not be reached",
+    Reason.MAILBOX_FULL: "Mailbox is full",
+    Reason.NO_SMTP_DATA: "No mail server answers there",
+    Reason.INCONCLUSIVE: "Mail server gave no clear answer",
+    Reason.PROTECTED: "Mail server refuses this computer",
+    Reason.THROTTLED: "Service was too busy",
+    Reason.RATE_LIMITED: "Service refused so many at once",
+    Reason.CATCH_ALL: "Domain accepts every address",
+    Reason.ROLE: "Shared mailbox such as info@",
+    "REGEX": "Not an address",
+    "DNS": "Domain receives no mail, or gave no answer",
+    "BLACKLIST": "Mail server is on a blacklist",
+    "SMTP": "Mail server gave no clear answer",
+}
+# The safe repairs of `mailverdict.REPAIRS` by name, and what the page itself adds.
+REPAIR_LABELS = {
+    "blanks": "Blanks and invisible characters",
+    "html": "HTML around the address",
+    "width": "Full-width characters",
+    "at_sign": "“[at]” and “(dot)” written out",
+    "percent": "Percent codes such as %40",
+    "escape": "Escape codes such as \\u003c",
+    "link": "mailto: links",
+    "label": "Labels such as “E-Mail:”",
+    "unwrapped": "Names, quotes and brackets",
+    "words": "Other words and numbers in the cell",
+    "repeated": "The same address several times",
+    "punctuation": "Commas, bullets and other punctuation",
+    "unicode": "Accents in another form",
+    "case": "Capital letters in the domain",
+    "suggestion": "Likely typos that you accepted",
+}
+
+
+def count_of(number: int, noun: str, plural: str | None = None) -> str:
+    """A number with its noun.
+
+    >>> count_of(1, "row"), count_of(1_500, "address"), count_of(0, "entry")
+    ('1 row', '1,500 addresses', '0 entries')
+    """
+    if number == 1:
+        return f"1 {noun}"
+    if plural is None:
+        plural = f"{noun[:-1]}ies" if noun.endswith("try") else f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {plural}"
+
+
+def percent_text(part: int, whole: int) -> str:
+    """A share that is 0 % or 100 % only if it is exactly that.
+
+    >>> percent_text(1, 3), percent_text(1, 100_000), percent_text(99_999, 100_000), percent_text(0, 0)
+    ('33 %', '<1 %', '>99 %', '0 %')
+    """
+    if not part or not whole:
+        return "0 %"
+    share = 100 * part / whole
+    if share < 1:
+        return "<1 %"
+    return ">99 %" if 99 < share < 100 else f"{share:.0f} %"
+
+
+def duration_words(seconds: float) -> str:
+    """A time for people, in steps that do not change with every update.
+
+    >>> duration_words(8), duration_words(130), duration_words(7_500)
+    ('a few seconds', 'about 2 minutes', 'about 2 hours 5 minutes')
+    """
+    if seconds < 15:
+        return "a few seconds"
+    if seconds < 60:
+        return "less than a minute"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    words = [count_of(hours, "hour")] if hours else []
+    return "about " + " ".join([*words, *([count_of(minutes, "minute")] if minutes else [])])
+
+
+def date_text(moment: datetime) -> str:
+    """A date and time in UTC.
+
+    >>> date_text(datetime(2026, 3, 5, 14, 7, tzinfo=UTC))
+    '5 March 2026, 14:07 UTC'
+    """
+    at = moment.astimezone(UTC)
+    return f"{at.day} {at:%B %Y, %H:%M} UTC"
+
+
+def sentence(message: str) -> str:
+    """A message as a sentence, so that messages can be joined; a file name at its beginning stays.
+
+    >>> sentence("this failed"), sentence("list.csv is empty")
+    ('This failed.', 'list.csv is empty.')
+    """
+    if message.partition(" ")[0].isalpha():
+        message = message[:1].upper() + message[1:]
+    return message if message.endswith((".", "!", "?", "…")) else f"{message}."

@@ -1,0 +1,113 @@
+"""Runs of the journal listed and opened, and comparison with an earlier file."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.runs.journal.journal import Journal
+from mailverdict.widgets import Audit
+from mailverdict.widgets.earlier import compare_with, find_verified, type_of_key
+from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
+from tests.widgets.paced import paid
+
+
+def remote(service) -> mv.RemoteBackend:
+    return mv.RemoteBackend(service.url, poll=QUICK)
+
+
+def test_a_run_of_the_journal_is_listed_and_opened_without_asking(contacts, service, tmp_path):
+    journal = tmp_path / "j.db"
+    first = finished(ready(contacts, remote(service), validation_type="smtp", journal=journal))
+    audit = Audit(backend=remote(service), validation_type="mx", journal=journal)
+    audit._state.list_runs()
+    audit.wait(30)
+    (run,) = shown(audit, "list")["runs"]
+    assert run["what"] == "41 entries, Mailbox exists"
+    assert run["where"] == service.url
+    audit._state.open_earlier(0)
+    audit.wait(30)
+    assert paid(service) == 40
+    decide = shown(audit, "decide")
+    assert decide["title"] == "Earlier run · column email"
+    assert decide["check"].startswith(f"Mailbox exists, by {service.url}, ")
+    assert decide["outdated"] == ""
+    expected = first.result.drop_duplicates("E-Mail").set_index("E-Mail")["E-Mail_verdict"]
+    found = audit.result.set_index("email")["email_verdict"]
+    assert found.to_dict() == {email: expected[email] for email in found.index}
+    assert len(found) == 41
+
+
+def test_each_start_is_a_run_of_its_own(contacts, service, tmp_path):
+    journal = tmp_path / "j.db"
+    audit = ready(contacts, remote(service), validation_type="smtp", journal=journal)
+    audit.verify()
+    wait_for_settled(audit, 5)
+    audit.cancel()
+    audit.wait(30)
+    finished(audit)
+    with Journal(journal) as opened:
+        runs = opened.runs(10)
+    assert sum(run.settled for run in runs) == 41
+    assert len(runs) == 2
+    assert runs[0].last >= runs[1].last
+
+
+def test_without_a_journal_there_are_no_runs(contacts, tmp_path):
+    audit = Audit(journal=None)
+    assert not shown(audit, "list")["can_list_runs"]
+    audit = Audit(journal=tmp_path / "none.db")
+    audit._state.list_runs()
+    audit.wait(30)
+    assert message(audit, "list") == "No earlier runs are recorded yet."
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [
+        ("local:smtp", "smtp"),
+        ("local:mx#12ab", "mx"),
+        ("smtp https://v.example.org", "smtp"),
+        ("other:x", ""),
+        ("", ""),
+    ],
+)
+def test_the_type_of_a_key_is_found(key, kind):
+    assert type_of_key(key) == kind
+
+
+def verified(*mails: str, column: str = "mail") -> pd.DataFrame:
+    return mv.verify(pd.DataFrame({column: mails}), column, validation_type="regex", columns="all")
+
+
+def test_the_comparison_counts_and_names_what_changed(tmp_path):
+    audit = finished(ready(pd.DataFrame({"mail": ["a@x.example", "nobody", "c@x.example"]}), validation_type="regex"))
+    old = verified("a@x.example", "nobody", "b@x.example")
+    old["mail_verdict"] = old["mail_verdict"].where(old["mail"] != "a@x.example", "invalid")
+    old.to_csv(tmp_path / "then.csv", index=False)
+    audit._state.compare(tmp_path / "then.csv", "then.csv")
+    audit.wait(30)
+    found = shown(audit, "decide")["comparison"]
+    assert found["headline"] == "1 address changed, 1 address is new, 1 address is gone since then.csv."
+    assert {(each["what"], each["rows"]) for each in found["moves"]} == {
+        ("Invalid → Valid", 1),
+        ("New in the list", 1),
+        ("No longer in the list", 1),
+    }
+    assert found["addresses"] == [{"address": "a@x.example", "before": "invalid", "after": "valid"}]
+
+
+def test_another_column_name_is_found_and_the_same_audit_has_no_changes():
+    old, new = verified("a@x.example", column="E-Mail"), verified("a@x.example")
+    assert compare_with(old, "old.csv", new, "mail")["headline"] == "Nothing changed since old.csv."
+    assert find_verified(pd.DataFrame({"mail": []}), "mail") is None
+
+
+def test_a_file_that_is_not_a_result_is_refused(tmp_path):
+    audit = finished(ready(pd.DataFrame({"mail": ["a@x.example"]}), validation_type="regex"))
+    (tmp_path / "list.csv").write_text("mail\na@x.example\n")
+    audit._state.compare(tmp_path / "list.csv", "list.csv")
+    audit.wait(30)
+    assert message(audit, "decide").startswith("list.csv is not a result of an earlier audit")

@@ -1,0 +1,154 @@
+"""Files to take home: nothing is lost, nothing runs, the send list holds repaired addresses."""
+
+from __future__ import annotations
+
+import datetime
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from python_calamine import CalamineWorkbook
+
+from mailverdict.errors import InputError
+from mailverdict.widgets import Audit
+from mailverdict.widgets.exports import save_table, to_send_list
+from tests.widgets.conftest import finished, message, ready
+
+MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
+
+
+def download(audit: Audit, which: str, kind: str = "csv") -> pd.DataFrame:
+    """The file that the browser would get."""
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download(which, kind)
+    audit.wait(30)
+    assert message(audit, "decide") == ""
+    (file,) = files
+    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet}
+    if kind in readers:
+        return readers[kind](file)
+    return pd.read_excel(file, engine="calamine")
+
+
+@pytest.fixture
+def audit() -> Audit:
+    frame = pd.DataFrame({"id": range(5), "mail": MAILS, "note": ["=1+1", "b", "c", "d", "e"]})
+    return finished(ready(frame, validation_type="regex"))
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_one_click_gives_the_rows_of_an_action(audit, kind):
+    sent = download(audit, "send", kind)
+    assert sent["id"].tolist() == [0, 1]
+    assert sent["mail"].tolist() == ["ada@example.org", "bob@example.org"], "repaired, to be mailed as it is"
+    assert sent["mail_as_written"].tolist()[0] == "Ada <ada@example.org>"
+    assert sent["note"].tolist() == ["=1+1", "b"]
+    assert download(audit, "review", kind)["mail"].tolist() == ["cy@gmial.com"]
+    assert download(audit, "drop", kind)["id"].tolist() == [2]
+
+
+def test_the_files_of_all_actions_hold_each_row_once(audit):
+    parts = [download(audit, action)["id"].tolist() for action in ("send", "review", "retry", "drop", "unchecked")]
+    assert sorted(row for part in parts for row in part) == [0, 1, 2, 3, 4]
+
+
+def test_everything_keeps_what_was_written(audit):
+    whole = download(audit, "everything")
+    assert whole["mail"].tolist()[:3] == MAILS[:3]
+    assert whole["mail_clean"].tolist()[:2] == ["ada@example.org", "bob@example.org"]
+    assert "mail_mx_records" not in whole.columns, "the file is for people; the frame has everything"
+
+
+def test_what_is_shown_can_be_downloaded_in_its_order(audit):
+    audit._state.set_facet("verdict", "valid")
+    audit._state.sort("column 0")
+    audit._state.sort("column 0")
+    assert download(audit, "shown")["id"].tolist() == [4, 1, 0]
+
+
+@pytest.mark.parametrize(("kind", "begin"), [("html", b"<!DOCTYPE html>"), ("xlsx", b"PK")])
+def test_a_report_can_be_downloaded(audit, kind, begin):
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("report", kind)
+    audit.wait(60)
+    assert files[0].name == f"emails-report.{kind}"
+    assert files[0].read_bytes().startswith(begin)
+
+
+def test_a_file_that_cannot_be_written_is_reported(audit, tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way")
+    audit._state.folder = blocked
+    audit._state.download("send", "csv")
+    audit.wait(30)
+    assert "NotADirectoryError" in message(audit, "decide")
+
+
+def test_a_column_named_like_the_one_for_what_was_written_stays():
+    out = pd.DataFrame({"mail": ["<a@b.org>"], "mail_as_written": ["mine"], "mail_clean": ["a@b.org"]})
+    sent = to_send_list(out, "mail")
+    assert sent["mail_as_written"].tolist() == ["mine"]
+    assert sent["mail_as_written_2"].tolist() == ["<a@b.org>"]
+    assert out["mail"].tolist() == ["<a@b.org>"]
+
+
+def as_csv(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
+    save_table(frame, folder / "x.csv")
+    return pd.read_csv(folder / "x.csv", dtype=str, keep_default_na=False)
+
+
+def test_cells_are_written_as_they_are(tmp_path):
+    frame = pd.DataFrame({"id": pd.array([1, None], "Int64"), "mail": ["ada@example.org", 'ü,"x"\n']})
+    save_table(frame, tmp_path / "list.csv")
+    assert (tmp_path / "list.csv").read_text() == 'id,mail\n1,ada@example.org\n,"ü,""x""\n"\n'
+
+
+def test_a_workbook_holds_the_same(tmp_path):
+    save_table(pd.DataFrame({"n": [1.5], "ok": [True], "mail": ["=1+1"]}), tmp_path / "list.xlsx")
+    book = CalamineWorkbook.from_path(str(tmp_path / "list.xlsx"))
+    assert book.get_sheet_by_index(0).to_python() == [["n", "ok", "mail"], [1.5, True, "=1+1"]]
+
+
+@pytest.mark.parametrize("cell", ["=HYPERLINK(1)", "+cmd|' /C calc'!A0", "-2+3+cmd", "@SUM(A1)", "\tx", "\rx"])
+def test_a_message_that_a_spreadsheet_would_run_is_neutralised_and_the_caller_s_cell_is_not(tmp_path, cell):
+    frame = pd.DataFrame({"mail": [cell], "mail_error_message": [cell], "mail_suggestion": [cell]})
+    frame.attrs["mailverdict"] = {"mail": {"columns": ["mail_error_message", "mail_suggestion"]}}
+    assert as_csv(frame, tmp_path).iloc[0].tolist() == [cell, f"'{cell}", cell]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+    with pytest.raises(InputError, match="cannot be written"):
+        save_table(pd.DataFrame({"mail": ["ada@example.org"]}), tmp_path / "nowhere" / "x.csv")
+
+
+ODD = {
+    "mixed": [1, "a", None],
+    "lists": [["a"], None, ["b", "c"]],
+    "half": pd.Series(["\ud800", "b", None], dtype=object),
+    "complex": [1 + 2j, 3j, 0j],
+    "period": pd.period_range("2026-01", periods=3, freq="M"),
+    "delta": pd.to_timedelta([1, 2, None], unit="s"),
+    "moment": pd.to_datetime(["2026-01-02", None, "2026-01-03"], utc=True),
+    "day": [datetime.date(2026, 1, 2), None, datetime.date(1800, 1, 1)],
+    "numbers": pd.Categorical([3, 1, 3]),
+    "words": pd.Categorical(["x", None, "y"]),
+    "bytes": [b"\xff", None, b"x"],
+    "nothing": [None, None, None],
+    "decimals": pd.array(["1.10", None, "2"], dtype="string"),
+}
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+@pytest.mark.parametrize("name", ODD)
+def test_columns_of_any_dtype_can_be_written(tmp_path, name, kind):
+    save_table(pd.DataFrame({name: ODD[name], "mail": ["x"] * 3}), tmp_path / f"odd.{kind}")
+    readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": partial(pd.read_excel, engine="calamine")}
+    assert len(readers[kind](tmp_path / f"odd.{kind}")) == 3
+
+
+def test_names_may_occur_twice_and_be_no_text(tmp_path):
+    save_table(pd.DataFrame([["a", "b", "c"]], columns=["x", "x", ("u", 1)]), tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_text().splitlines()[0] == "x,x,u_1"

@@ -1,0 +1,124 @@
+"""The widget without a browser: what it sends, and what it does with messages, good and bad."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from mailverdict.widgets import Audit
+from mailverdict.widgets import page as page_module
+from mailverdict.widgets.page import ACTIONS, PageWidget
+from mailverdict.widgets.state import SECTIONS, AuditState
+from tests.widgets.conftest import finished, message, ready, shown
+
+STATIC = Path(page_module.__file__).with_name("static")
+
+
+@pytest.fixture
+def audit() -> Audit:
+    return ready(pd.DataFrame({"mail": ["ada@example.org", "nobody"]}), validation_type="regex")
+
+
+def send(audit: Audit, **content: object) -> None:
+    """A message of the browser."""
+    audit._widget().receive(None, content, [])
+    audit.wait(30)
+
+
+def test_the_browser_gets_each_section_and_its_changes(audit):
+    widget: PageWidget = audit._widget()
+    assert widget.list_section["summary"] == "data frame · 2 rows · column mail"
+    send(audit, act="verify")
+    assert widget.decide_section["headline"] == "1"
+    assert widget.page_section["primary"] == "send"
+    assert {name: getattr(widget, f"{name}_section") for name in SECTIONS} == {n: shown(audit, n) for n in SECTIONS}
+
+
+def test_each_action_is_a_method_and_is_sent_by_the_page():
+    script = "".join((STATIC / name).read_text() for name in ("steps.js", "page.js"))
+    sent = set(re.findall(r'app\.act\("(\w+)"', script)) - {"purpose"}
+    assert sent == set(ACTIONS)
+    assert all(hasattr(AuditState, name) for name in ACTIONS if name != "accept_all")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"act": "choose_column", "at": "0"},
+        {"act": "choose_column", "at": True},
+        {"act": "choose_column", "at": 99},
+        {"act": "choose_column"},
+        {"act": "set_repair", "name": "case", "is_on": 1},
+        {"act": "set_repair", "name": "__class__", "is_on": True},
+        {"act": "search", "text": None},
+        {"act": "accept_suggestion", "number": 5},
+    ],
+)
+def test_a_message_with_wrong_arguments_is_an_error_on_the_page(audit, content):
+    send(audit, **content)
+    assert message(audit, ACTIONS[content["act"]][0]) != ""
+
+
+@pytest.mark.parametrize("content", [None, 3, {}, {"act": "close"}, {"act": "__init__"}, {"act": ["x"]}])
+def test_other_messages_are_ignored(audit, content):
+    audit._widget().receive(None, content, [])
+    assert all(message(audit, name) == "" for name in SECTIONS)
+
+
+def test_a_file_is_used_for_what_was_announced(audit, tmp_path):
+    file = tmp_path / "list.txt"
+    file.write_text("ada@example.org\n")
+    send(audit, act="purpose", what="suppress")
+    audit._widget().receive_file("list.txt", file)
+    audit.wait(30)
+    assert shown(audit, "tidy")["suppression"] == "list.txt"
+    send(audit, act="purpose", what="nonsense")
+    audit._widget().receive_file("list.txt", file)
+    audit.wait(30)
+    assert shown(audit, "list")["name"] == "list.txt"
+
+
+def test_a_file_that_comes_during_a_run_is_refused(audit, tmp_path):
+    audit._state.is_running = True
+    audit._widget().receive_file("list.csv", tmp_path / "list.csv")
+    assert message(audit, "list") == "A check is running; pause it first."
+
+
+def test_a_download_is_offered_and_removed_once_the_browser_has_it(audit):
+    finished(audit)
+    widget, sent = audit._widget(), []
+    widget.send = lambda content, buffers=None: sent.append(content)
+    send(audit, act="download", which="send", kind="csv")
+    (offer,) = (each for each in sent if each.get("act") == "save")
+    assert offer["name"] == "emails-send-list.csv"
+    (path,) = (each.content for each in widget.transfer.offers.values())
+    assert path.exists()
+    widget.receive(None, {"transfer": "done", "id": "0123456789", "file": offer["id"]}, [])
+    assert not path.exists()
+
+
+def test_closing_removes_files(audit):
+    finished(audit)
+    widget = audit._widget()
+    folders = [audit._state.folder, widget.transfer.folder]
+    widget.close()
+    assert not any(folder.exists() for folder in folders)
+
+
+def test_the_front_end_makes_no_request_and_sets_no_html():
+    text = "".join(path.read_text() for path in STATIC.iterdir() if path.name != "transfer.js")
+    for forbidden in (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "fetch(",
+        "XMLHttp",
+        "http",
+    ):
+        assert forbidden not in text.replace("http://www.w3.org/2000/svg", ""), forbidden
+    assert not re.search(r"url\(|@import|#[0-9a-fA-F]{3,8}\b|rgba?\(", (STATIC / "page.css").read_text())

@@ -1,0 +1,169 @@
+"""The second step: what is found, what is chosen, and what is verified then."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import mailverdict as mv
+from mailverdict.errors import InputError, SettingsError
+from mailverdict.widgets import Audit
+from mailverdict.widgets.tidy import SAFE, Choices, TidyColumn
+from mailverdict.widgets.wording import REPAIR_LABELS
+from tests.widgets.conftest import finished, message, ready, shown
+
+CELLS = [
+    "ada@example.org",
+    "Bob <bob@gmial.com>",
+    "x@a.com; y@b.com",
+    None,
+    "nobody",
+    "ADA@example.org",
+    "mailto:Z@Firm.com",
+    "cy@gmial.com",
+    "cy@gmial.com",
+]
+
+
+@pytest.fixture
+def messy() -> Audit:
+    frame = pd.DataFrame({"id": range(len(CELLS)), "mail": CELLS}, index=list("abcdefghi"))
+    return ready(frame, validation_type="regex")
+
+
+def items(audit: Audit) -> dict[str, dict]:
+    return {item["id"]: item for item in shown(audit, "tidy")["items"]}
+
+
+def test_each_safe_repair_has_a_label():
+    assert set(SAFE) < set(REPAIR_LABELS)
+
+
+def test_what_is_found_is_counted_with_examples(messy):
+    found = items(messy)
+    assert {name: item["count"] for name, item in found.items()} == {
+        "unwrapped": "1 cell",
+        "link": "1 cell",
+        "case": "1 cell",
+        "split": "1 cell",
+        "merge": "2 rows",
+    }
+    assert found["unwrapped"]["examples"] == [{"before": "Bob <bob@gmial.com>", "after": "bob@gmial.com"}]
+    assert found["split"]["examples"] == [{"before": "x@a.com; y@b.com", "after": "x@a.com\ny@b.com"}]
+    assert found["merge"]["examples"][0] == {"before": "ada@example.org", "after": "ADA@example.org"}
+    assert shown(messy, "tidy")["nothing"] == "1 cell holds no address that can be read."
+
+
+def test_untouched_choices_verify_as_clean_does():
+    tidy = TidyColumn(pd.Series([cell for cell in CELLS if cell]))
+    repaired = tidy.addresses(Choices()).repaired
+    expected = mv.clean([cell for cell in CELLS if cell])
+    assert repaired["clean"].to_pylist() == [None if pd.isna(x) else x for x in expected["clean"]]
+    assert repaired["change"].to_pylist() == expected["change"].tolist()
+
+
+def test_a_repair_that_is_off_leaves_the_cell_and_its_verdict_as_they_are(messy):
+    messy._state.set_repair("link", False)
+    finished(messy)
+    assert messy.result.loc["g", "mail_verdict"] == "invalid"
+    assert pd.isna(messy.result.loc["g", "mail_clean"])
+    assert messy.result.loc["b", "mail_clean"] == "bob@gmial.com"
+    messy._state.set_repair("link", True)
+    finished(messy)
+    assert messy.result.loc["g", "mail_verdict"] == "valid"
+
+
+def test_a_well_formed_address_whose_repair_is_off_is_still_verified():
+    audit = ready(pd.DataFrame({"mail": [" Ada@EXAMPLE.org "]}), validation_type="regex")
+    for name in ("case", "blanks"):
+        audit._state.set_repair(name, False)
+    finished(audit)
+    assert audit.result["mail_verdict"].tolist() == ["valid"]
+    assert audit.result["mail_change"].tolist() == [""]
+
+
+def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
+    part = shown(messy, "tidy")["suggestions"]
+    assert part["count"] == "3 rows"
+    assert [(each["before"], each["after"], each["rows"]) for each in part["items"]] == [
+        ("cy@gmial.com", "cy@gmail.com", "2 rows"),
+        ("bob@gmial.com", "bob@gmail.com", "1 row"),
+    ]
+    messy._state.accept_suggestion(part["items"][0]["id"])
+    messy.wait(30)
+    assert shown(messy, "tidy")["suggestions"]["left"] == "1 row"
+    messy._state.accept_suggestion()
+    messy.wait(30)
+    assert shown(messy, "tidy")["suggestions"]["left"] == ""
+    messy._state.undo()
+    finished(messy)
+    assert messy.result["mail_clean"].tolist()[-2:] == ["cy@gmail.com"] * 2
+    assert messy.result["mail_change"].tolist()[-2:] == ["suggestion"] * 2
+    assert messy.result["mail_suggestion"].dropna().tolist() == ["bob@gmail.com"]
+    assert shown(messy, "tidy")["can_undo"]
+    decided = messy._state.listing.decide()["mail_action"]
+    assert (decided["b"], decided["h"]) == ("review", "send")
+
+
+def test_a_split_list_has_a_row_per_address(messy):
+    assert messy.plan.rows == 9
+    messy._state.set_repair("split", True)
+    finished(messy)
+    assert messy.plan.rows == 10
+    assert messy.result["mail"].tolist()[2:4] == ["x@a.com", "y@b.com"]
+    assert messy.result.index.tolist()[2:4] == ["c", "c"]
+    assert messy.result["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
+
+
+def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
+    messy._state.set_repair("merge", True)
+    finished(messy)
+    decided = messy._state.listing.decide()
+    assert len(decided) == 9
+    assert decided["mail_action"].tolist()[5] == "drop"
+    assert decided["mail_action_why"].tolist()[5] == "the same mailbox is in an earlier row"
+    assert decided["mail_duplicate_of"].tolist()[5] == "a"
+
+
+def test_a_suppression_list_takes_rows_off_the_send_list(messy, tmp_path):
+    messy._state.suppress_pasted("firm.com\nnot an entry\n")
+    messy.wait(30)
+    assert shown(messy, "tidy")["suppression"] == "pasted suppression list"
+    assert "1 entry in it" in shown(messy, "tidy")["suppression_notes"][0]
+    assert items(messy)["suppress"]["count"] == "1 row"
+    finished(messy)
+    assert messy._state.listing.decide()["mail_action_why"].tolist()[6] == "on your suppression list"
+    file = tmp_path / "unsubscribed.txt"
+    file.write_text("ada@example.org\n")
+    messy._state.suppress_file(file, "unsubscribed.txt")
+    messy.wait(30)
+    assert items(messy)["suppress"]["count"] == "2 rows"
+    messy._state.drop_suppression()
+    messy.wait(30)
+    assert "suppress" not in items(messy)
+
+
+def test_a_suppression_list_that_cannot_be_read_is_reported(messy, tmp_path):
+    messy._state.suppress_file(tmp_path / "nowhere.txt", "nowhere.txt")
+    messy.wait(30)
+    assert "no such file" in message(messy, "tidy")
+    with pytest.raises(InputError, match="nothing was pasted"):
+        messy._state.suppress_pasted(" \n")
+
+
+def test_an_unknown_repair_is_refused(messy):
+    with pytest.raises(SettingsError, match="'magic' is not a repair"):
+        messy._state.set_repair("magic", True)
+
+
+def test_a_clean_list_says_so():
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
+    tidy = shown(audit, "tidy")
+    assert (tidy["items"], tidy["suggestions"], tidy["summary"]) == ([], None, "nothing to repair")
+
+
+def test_cells_that_are_not_text_are_counted():
+    audit = ready(pd.DataFrame({"mail": [1, 2.5, "ada@example.org", None]}), column="mail", validation_type="regex")
+    assert shown(audit, "tidy")["nothing"] == "2 cells hold no address that can be read."
+    assert audit.plan.malformed == 2
+    assert finished(audit).result["mail_verdict"].isna().sum() == 1
