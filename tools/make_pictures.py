@@ -1,4 +1,4 @@
-"""Take the pictures of the interactive audit for notebook 03: ``python -m tools.make_pictures``.
+"""Take the pictures of the interactive audit and of a report: ``python -m tools.make_pictures``.
 
 JupyterLab runs a small notebook in Debian's chromium, with the helpers of ``tests/widgets``.
 """
@@ -12,10 +12,12 @@ import nbformat
 from tests.widgets.browser import audit_page, chromium, open_in_lab
 from tests.widgets.jupyter import jupyter_lab
 
+from .report_pictures import take_report_pictures
 from .run_notebooks import METADATA
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "notebooks" / "pictures"
+REPORTS = ROOT / "docs" / "pictures"
 CODE = f"""
 import pandas as pd
 import mailverdict as mv
@@ -37,6 +39,8 @@ def main() -> None:
     """One picture for each theme."""
     PICTURES.mkdir(exist_ok=True)
     with chromium() as browser:
+        REPORTS.mkdir(exist_ok=True)
+        take_report_pictures(browser, REPORTS)
         for is_dark in (False, True):
             take_picture(browser, PICTURES / f"audit-{'dark' if is_dark else 'light'}.png", is_dark=is_dark)
 
