@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from mailverdict.service.jobs import worker as worker_module
+from mailverdict.service.jobs import verifier as verifier_module
 from mailverdict.service.jobs.store import Postpone, Settle
 from tests.doubles.answering_backend import AnsweringBackend, deferred, unknown
 from tests.doubles.clock import Clock
@@ -156,14 +156,14 @@ async def test_jobs_are_taken_in_batches_and_not_one_by_one(tmp_path: Path) -> N
 async def test_unexpected_error_while_settling_ends_only_its_own_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    dump = worker_module.dump_verification
+    dump = verifier_module.dump_verification
 
     def broken(verification):
         if verification.email == "bad@x.org":
             raise ValueError("not JSON")
         return dump(verification)
 
-    monkeypatch.setattr(worker_module, "dump_verification", broken)
+    monkeypatch.setattr(verifier_module, "dump_verification", broken)
     async with serving(tmp_path) as world:
         jobs = await world.submitted("good@x.org", "bad@x.org", "fine@x.org")
         assert [(await world.ended(job_id))["status"] for job_id in jobs] == ["done", "error", "done"]

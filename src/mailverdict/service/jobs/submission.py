@@ -12,7 +12,8 @@ from ..engine import saturated_verification
 from ..settings import Clock, ServiceSettings, WhenSaturated
 from .group_committer import GroupCommitter
 from .store import Debit, DebitResult, NewJob, Operation
-from .worker import Worker, dump_verification
+from .verifier import dump_verification
+from .worker import Worker
 
 __all__ = ["MALFORMED", "JobSubmitter", "QueueFull", "is_job_id", "malformed_job", "new_job_ids"]
 

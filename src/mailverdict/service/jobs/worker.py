@@ -1,26 +1,22 @@
 """The worker: what happens to a job between its submission and its removal.
 
-In order: `start_batches` claims waiting jobs, each client's share at its pace; `verify_batch` passes them to
-the engine; `settle` writes their results; `postpone` delays jobs for which the queue had no room, and
-`release_due` queues them again; `purge` removes jobs whose retention is over.
+In order: `start_batches` claims waiting jobs, each client's share at its pace; `JobVerifier` verifies them and
+writes their results; `release_due` queues postponed jobs again; `purge` removes jobs whose retention is over.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from ...contract.envelope import JobStatus
 from ...errors import SettingsError
-from ...model.verification import Verification, dump_payload
-from ...model.words import Reason
-from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, VerificationEngine, saturated_verification
+from ...model.verification import Verification
+from ..engine import VerificationEngine
 from ..limiter import RateLimiter
 from ..settings import Clock, ServiceSettings, WhenSaturated
 from .group_committer import GroupCommitter
@@ -28,7 +24,6 @@ from .store import (
     Claim,
     CountJobs,
     DueJobs,
-    JobResult,
     NextJobs,
     Operation,
     Postpone,
@@ -38,9 +33,10 @@ from .store import (
     StoredJob,
     StoreQuery,
 )
+from .verifier import Finished, JobVerifier, seqs_of
 from .waiting import WaitingJobs
 
-__all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker", "dump_verification"]
+__all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker"]
 
 LOG = logging.getLogger(__name__)
 RELEASE_INTERVAL = 1.0  # seconds between looks for retries that are due
@@ -49,8 +45,6 @@ DAY = 86_400.0
 BATCH_LIMIT = 1000  # jobs in one query, and addresses in one batch
 # The database does not answer, or another process has taken its lock. Later attempts may succeed.
 STORE_UNAVAILABLE = (SQLAlchemyError, SettingsError)
-NOT_WRITTEN = "the result could not be written"
-Finished = tuple[JobResult, Verification | None]
 
 
 @dataclass(slots=True)
@@ -67,7 +61,7 @@ class QueueDepth:
         return self.waiting + self.verifying
 
 
-class Worker:
+class Worker(JobVerifier):
     """Moves jobs from `queued` over `processing` to `done` or `error`, and removes old ones.
 
     `on_finished` gets the final status and the verification of every job that ends.
@@ -84,11 +78,9 @@ class Worker:
         clock: Clock,
         on_finished: Callable[[str, Verification | None], None],
     ) -> None:
+        super().__init__(engine, settings, clock)
         self.writes = writes
         self.reads = reads
-        self.engine = engine
-        self.settings = settings
-        self.clock = clock
         self.on_finished = on_finished
         self.depth = QueueDepth()
         self.waiting = WaitingJobs(pace)
@@ -182,57 +174,6 @@ class Worker:
             task.add_done_callback(self.tasks.discard)
         return True
 
-    async def verify_batch(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
-        """Verify jobs of one type; the jobs of one address share its outcome."""
-        unanswered: dict[str, list[StoredJob]] = {}
-        for each in jobs:
-            unanswered.setdefault(each.email.strip(), []).append(each)
-        async with asyncio.TaskGroup() as settling:  # concurrently, so that one commit has many results
-            try:
-                async with (
-                    asyncio.timeout(self.settings.seconds("job_timeout")),
-                    aclosing(self.engine.verify(list(unanswered), validation_type)) as lists,
-                ):
-                    async for outcomes in lists:
-                        answered = [(each, unanswered.pop(each.email)) for each in outcomes]
-                        settling.create_task(self.settle(answered))
-            except TimeoutError:
-                LOG.error("the engine did not answer %d jobs in time", len(unanswered))
-                failed = [
-                    (CheckOutcome(email, failure=EngineFailure.ERROR), same) for email, same in unanswered.items()
-                ]
-                settling.create_task(self.settle(failed))
-
-    async def settle(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
-        """Write the results of jobs that have an outcome; postpone those that met saturation.
-
-        It never raises: an error here must not stop the other jobs of the batch, and must not leave
-        the queue depth too high.
-        """
-        pairs = [(job, outcome) for outcome, jobs in answered for job in jobs]
-        finished = [pair for pair in pairs if pair[1].failure is not EngineFailure.SATURATED]
-        saturated = [job for job, outcome in pairs if outcome.failure is EngineFailure.SATURATED]
-        try:
-            if finished:
-                await self.finish([result_of(job, outcome) for job, outcome in finished])
-            await self.postpone(saturated)
-        except Exception:
-            LOG.exception("%d jobs stay in processing until the next start", len(pairs))
-        finally:
-            self.depth.verifying -= len(pairs)
-            self.wakeup.set()
-
-    async def finish(self, results: Sequence[Finished]) -> None:
-        """Write results and count them; jobs whose results cannot be written end in `error`."""
-        try:
-            await self.write(Settle(tuple(result for result, _ in results), self.clock()))
-        except Exception:
-            LOG.exception("%d results could not be written; their jobs end in error", len(results))
-            results = [error_result(result.seq) for result, _ in results]
-            await self.write(Settle(tuple(result for result, _ in results), self.clock()))
-        for result, verification in results:
-            self.on_finished(result.status, verification)
-
     async def write(self, operation: Operation) -> None:
         """Write, and try again for as long as the store is unavailable: a result must not be lost.
 
@@ -246,24 +187,21 @@ class Worker:
                 LOG.exception("the worker could not write to the store; it tries again")
                 await asyncio.sleep(self.retry_delay)
 
-    async def postpone(self, jobs: Iterable[StoredJob]) -> None:
-        """Schedule the next attempt; a job without further attempts ends as `throttled`."""
-        by_attempt: dict[int, list[StoredJob]] = {}
-        for each in jobs:
-            by_attempt.setdefault(each.attempt, []).append(each)
-        for attempt, group in by_attempt.items():
-            if attempt >= len(self.settings.saturation_backoff):
-                await self.finish([throttled_result(each) for each in group])
-                continue
-            now = self.clock()
-            due = now + self.settings.saturation_backoff[attempt]
-            try:
-                await self.write(Postpone(seqs_of(group), attempt + 1, due, now))
-            except Exception:
-                LOG.exception("%d jobs could not be postponed; they end in error", len(group))
-                await self.finish([error_result(each.seq) for each in group])
-            else:
-                self.depth.postponed += len(group)
+    async def write_results(self, results: Sequence[Finished]) -> None:
+        """Write results and count them."""
+        await self.write(Settle(tuple(result for result, _ in results), self.clock()))
+        for result, verification in results:
+            self.on_finished(result.status, verification)
+
+    async def write_postponed(self, jobs: Sequence[StoredJob], attempt: int, due: float) -> None:
+        """Write that jobs are tried again when `due`, and count them."""
+        await self.write(Postpone(seqs_of(jobs), attempt, due, self.clock()))
+        self.depth.postponed += len(jobs)
+
+    def on_left(self, count: int) -> None:
+        """Make room for the next jobs."""
+        self.depth.verifying -= count
+        self.wakeup.set()
 
     async def release_due(self) -> None:
         """Queue jobs whose retry is due while there is room; postpone the others again."""
@@ -297,35 +235,3 @@ class Worker:
         ended_before = now - self.settings.seconds("result_retention")
         removed: int = await self.writes.run(Purge(ended_before, self.settings.day_of(now - DAY)))
         return removed
-
-
-def seqs_of(jobs: Iterable[StoredJob]) -> tuple[int, ...]:
-    return tuple(each.seq for each in jobs)
-
-
-def dump_verification(verification: Verification) -> str:
-    """The payload as the store keeps it."""
-    return json.dumps(dump_payload(verification), separators=(",", ":"))
-
-
-def result_of(job: StoredJob, outcome: CheckOutcome) -> Finished:
-    """The result of a job; a verification that cannot be written as JSON is an error of this job only."""
-    if outcome.verification is None:
-        message = FAILURE_MESSAGE[outcome.failure or EngineFailure.ERROR]
-        return JobResult(job.seq, JobStatus.ERROR, message=message), None
-    try:
-        payload = dump_verification(outcome.verification)
-    except Exception:
-        LOG.exception("the verification of job %s could not be written as JSON", job.job_id)
-        return error_result(job.seq)
-    return JobResult(job.seq, JobStatus.DONE, payload), outcome.verification
-
-
-def error_result(seq: int) -> Finished:
-    return JobResult(seq, JobStatus.ERROR, message=NOT_WRITTEN), None
-
-
-def throttled_result(job: StoredJob) -> Finished:
-    """The result of a job for which the queue never had room."""
-    verification = saturated_verification(job.email.strip(), job.validation_type, Reason.THROTTLED)
-    return JobResult(job.seq, JobStatus.DONE, dump_verification(verification)), verification
