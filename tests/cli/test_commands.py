@@ -51,7 +51,7 @@ def test_every_command_is_in_the_readme_or_the_help():
     names |= {group.name for group in app.registered_groups}
     assert names == {
         "verify", "plan", "clean", "report", "check", "explain", "quota", "serve", "audit-host", "sandbox", "lists", "runs",
-        "duplicates", "explode", "suppress", "outcomes", "keys", "audit",
+        "duplicates", "explode", "suppress", "outcomes", "keys", "audit", "worker", "store",
     }  # fmt: skip
 
 

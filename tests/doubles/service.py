@@ -16,6 +16,7 @@ from starlette.applications import Starlette
 
 from mailverdict.backend import Backend
 from mailverdict.service import ServiceSettings, create_app
+from mailverdict.service.jobs.schema import is_shared
 from mailverdict.service.service_state import ServiceState
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.clock import Clock
@@ -113,6 +114,20 @@ async def serving(
     backend = backend or AnsweringBackend()
     clock = clock or Clock()
     lines: list[str] = []
-    app = create_app(settings_for(folder, **changed), backend, clock=clock, log=lines.append)
-    async with app.router.lifespan_context(app):
+    settings = settings_for(folder, **changed)
+    app = create_app(settings, backend, clock=clock, log=lines.append)
+    async with app.router.lifespan_context(app), working(settings, backend, clock):
         yield RunningService(app, backend, clock, lines)
+
+
+@asynccontextmanager
+async def working(settings: ServiceSettings, backend: Backend, clock: Clock, **abilities: Any) -> AsyncIterator[Any]:
+    """Run a worker beside the service if its store needs one: PostgreSQL."""
+    if not is_shared(settings.store):
+        yield None
+        return
+    from mailverdict.service.shared.app import open_worker
+    from mailverdict.service.shared.worker import WorkerAbilities
+
+    async with open_worker(settings, backend, WorkerAbilities(**abilities), clock) as worker:
+        yield worker

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
+from mailverdict.service.jobs.store import Store
+
 SERVER = "postgres"
 USER = "postgres"  # the server refuses to run as root
 
@@ -33,6 +35,7 @@ class Cluster:
     folder: Path
     programs: Path
     numbers: itertools.count = field(default_factory=itertools.count)
+    template: str | None = None  # a database that is copied
 
     def start(self) -> None:
         self.folder.mkdir(parents=True)
@@ -42,6 +45,10 @@ class Cluster:
         self.run("initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
         options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
         self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
+
+    def restart(self) -> None:
+        """Stop at once, as in a crash, and start again."""
+        self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-m", "immediate", "restart")
 
     def stop(self) -> None:
         self.run("pg_ctl", "-D", str(self.data), "-m", "immediate", "stop")
@@ -57,11 +64,19 @@ class Cluster:
     def url(self, database: str) -> str:
         return f"postgresql+psycopg://{USER}@/{database}?host={self.folder}"
 
-    def empty_database(self) -> str:
+    def prepared_database(self) -> str:
+        """The URL of a new database that has the tables of a store, which takes a tenth of the time."""
+        if self.template is None:
+            url = self.empty_database()
+            Store(url).close()
+            self.template = url.split("@/")[1].split("?", maxsplit=1)[0]
+        return self.empty_database(self.template)
+
+    def empty_database(self, template: str = "template1") -> str:
         """The URL of a new database."""
         name = f"test{next(self.numbers)}"
         engine = create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT")
         with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
+            connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
         engine.dispose()
         return self.url(name)

@@ -96,6 +96,7 @@ async def test_submission_beyond_the_quota_is_refused_as_a_whole(tmp_path: Path)
         assert await world.used() == 5
 
 
+@pytest.mark.embedded
 @asynchronous
 async def test_record_is_queued_then_processing_then_done(tmp_path: Path) -> None:
     gate = asyncio.Event()
@@ -236,6 +237,7 @@ async def test_job_ids_cannot_be_guessed(tmp_path: Path) -> None:
         assert all(sum(a == b for a, b in zip(jobs[0], other, strict=True)) < 16 for other in jobs[1:])
 
 
+@pytest.mark.embedded
 @asynchronous
 async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_is_throttled(tmp_path: Path) -> None:
     clock = Clock()
@@ -255,6 +257,7 @@ async def test_engine_that_puts_an_address_off_is_asked_again_and_then_the_job_i
         assert len(world.backend.batches) == 3
 
 
+@pytest.mark.embedded
 @asynchronous
 async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
@@ -272,6 +275,7 @@ async def test_jobs_of_one_type_share_a_batch_across_clients(tmp_path: Path) -> 
         assert sorted((kind, len(emails)) for kind, emails in world.backend.batches) == [("mx", 1), ("smtp", 8)]
 
 
+@pytest.mark.embedded
 @asynchronous
 async def test_unavailable_store_is_reported_and_nothing_is_accepted(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:

@@ -106,6 +106,7 @@ async def test_every_entry_is_queued_and_a_malformed_one_ends_in_error(tmp_path:
         assert records[2]["email"] == "a\x00\ud800"
 
 
+@pytest.mark.embedded
 @asynchronous
 async def test_waiting_job_has_the_earlier_record_too(tmp_path: Path) -> None:
     async with earlier(tmp_path) as world:

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from sqlalchemy import create_engine, text
 
-from mailverdict.service.jobs.schema import ADVISORY_KEY
 from tests.doubles.service import asynchronous, serving
 from tests.service.postgres import Cluster
 
@@ -57,17 +56,3 @@ async def test_connections_that_were_dropped_are_made_anew(tmp_path: Path, clust
         assert (await world.ended(later))["status"] == "done"
         assert (await world.poll(job_id))["status"] == "done"
         assert await world.used() == 2
-
-
-@asynchronous
-async def test_store_that_another_took_meanwhile_is_not_written_to(tmp_path: Path, cluster: Cluster, url: str) -> None:
-    async with serving(tmp_path, store=url) as world:
-        drop_connections(cluster, url)
-        thief = create_engine(url, isolation_level="AUTOCOMMIT")
-        with thief.connect() as connection:
-            assert connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), {"key": ADVISORY_KEY})
-            reply = await world.submit(["ada@example.org"])
-            assert (reply.status_code, reply.json()["error"]["code"]) == (503, "E1005")
-        thief.dispose()
-        assert (await world.submit(["ada@example.org"])).status_code == 202
-        assert await world.used() == 1

@@ -22,7 +22,7 @@ PREFIX = "MAILVERDICT_"
 SETTINGS_FILE = "mailverdict.toml"  # read from the working directory unless another one is given
 NO_FILE = "none"
 # What ``MAILVERDICT_OPTION`` sets for these is defined by the service's own settings.
-SERVICE_COMMANDS = ("serve", "worker", "keys", "sandbox")
+SERVICE_COMMANDS = ("serve", "worker", "keys", "store", "sandbox")
 BEFORE_COMMAND = "log-format"  # the only option of all commands that these sources set
 
 
@@ -185,9 +185,12 @@ def read_variables(environ: Mapping[str, str], commands: Commands, found: GivenO
                 known.add(name)
                 if environ.get(name):
                     found.put(command, option, environ[name], name)
-    short = {name.removeprefix(PREFIX): name for name in known}
+    of_service = tuple(variable(command, "") for command in SERVICE_COMMANDS)
     for name in sorted(environ):
         if name.startswith(PREFIX) and name not in known and environ[name]:
+            # MAILVERDICT_DAILY_LIMIT is a setting of the service, not a misspelled MAILVERDICT_SERVE_DAILY_LIMIT.
+            similar = known if name.startswith(of_service) else {n for n in known if not n.startswith(of_service)}
+            short = {each.removeprefix(PREFIX): each for each in similar}
             close = get_close_matches(name.removeprefix(PREFIX), sorted(short), 1, cutoff=0.75)
             if close:
                 found.remarks.append(f"{name} is not an option and is ignored; did you mean {short[close[0]]}?")
@@ -205,4 +208,5 @@ def variable(*names: str) -> str:
 def service_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment without the variables of the command line's own options, which are not the service's settings."""
     own = {variable("config"), variable(BEFORE_COMMAND)}
-    return {name: text for name, text in environ.items() if not name.startswith(variable("serve_")) and name not in own}
+    of_commands = (variable("serve_"), variable("worker_"))
+    return {name: text for name, text in environ.items() if not name.startswith(of_commands) and name not in own}

@@ -1,8 +1,13 @@
-"""`ServiceState`: what the endpoints work with, opened before the first request and closed after the last."""
+"""`ServiceState`: what the endpoints work with, opened before the first request and closed after the last.
+
+With an SQLite file the process has its own worker. With PostgreSQL it only writes jobs, and workers on any host
+verify them; see `shared/`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, fields
 from functools import partial
@@ -14,13 +19,17 @@ from ..model.settings import LocalSettings
 from .engine import VerificationEngine
 from .http.metrics import Metrics
 from .jobs.group_committer import GroupCommitter
+from .jobs.schema import is_shared
 from .jobs.store import Operation, Store, StoreQuery, run_queries
 from .jobs.submission import JobSubmitter
 from .jobs.worker import Worker
 from .limiter import RateLimiter
 from .settings import Clock, ServiceSettings, WhenSaturated
+from .shared.queue import SharedQueue
+from .shared.store import SharedStore
+from .shared.tasks import TaskQueue
 
-__all__ = ["ServiceState"]
+__all__ = ["ServiceState", "make_engine"]
 
 
 class ServiceState:
@@ -33,13 +42,15 @@ class ServiceState:
     writes: GroupCommitter[Operation]
     reads: GroupCommitter[StoreQuery]
     engine: VerificationEngine
-    worker: Worker
+    worker: Worker | SharedQueue
     submitter: JobSubmitter
 
     def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock) -> None:
         self.settings = settings
         self.backend = backend
-        self.clock = clock
+        self.shared = SharedStore(settings) if is_shared(settings.store) else None
+        self.clock = self.shared.clock if self.shared and clock is time.time else clock
+        self.queue = TaskQueue(settings, self.shared.clock) if self.shared else None
         self.metrics = Metrics()
         self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)  # refuses
         can_wait = settings.when_saturated is WhenSaturated.WAIT
@@ -56,29 +67,46 @@ class ServiceState:
                     await self.open()
 
     async def open(self) -> None:
-        """Open the store, queue the jobs that an earlier process was verifying, and start the worker."""
-        backend = self.backend or LocalBackend(**settings_of(self.settings.local))
+        """Open the store and start what works on it.
+
+        The process's own worker queues the jobs that an earlier process was verifying.
+        """
+        engine = make_engine(self.settings, self.backend)
         self.store = Store(self.settings.store)
         try:
-            self.store.recover(self.clock())
-            await self.start(backend)
+            await self.start(engine)
         except BaseException:
             self.store.close()
             raise
 
-    async def start(self, backend: Backend) -> None:
+    async def start(self, engine: VerificationEngine) -> None:
         """Start everything that uses the store."""
         self.writes = GroupCommitter(self.commit, name="mailverdict-store-writer")
         self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
-        self.engine = VerificationEngine(backend, check_timeout=self.settings.seconds("check_timeout"))
+        self.engine = engine
         common: dict[str, Any] = {"clock": self.clock, "on_finished": self.metrics.count_finished_job}
-        self.worker = Worker(self.writes, self.reads, self.engine, self.settings, self.pace, **common)
+        if self.shared is not None and self.queue is not None:
+            await self.queue.open()
+            self.worker = SharedQueue(
+                self.shared,
+                engine,
+                self.settings,
+                self.queue,
+                clock=self.clock,
+                on_counted=self.metrics.set_ended_jobs,
+            )
+            await self.worker.refresh()
+            self.tasks = [asyncio.create_task(self.worker.run())]
+            common["on_finished"] = self.metrics.ignore_finished_job
+        else:
+            self.store.recover(self.clock())
+            self.worker = Worker(self.writes, self.reads, engine, self.settings, self.pace, **common)
+            await self.worker.load_depth()
+            self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
         self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
-        await self.worker.load_depth()
         self.metrics.watch(
             lambda: asdict(self.worker.depth), lambda: self.worker.oldest_age, lambda: self.engine.checking
         )
-        self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
         self.is_open = True
 
     async def close(self) -> None:
@@ -89,21 +117,35 @@ class ServiceState:
         for task in self.tasks:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        await self.worker.aclose()
+        if isinstance(self.worker, Worker):
+            await self.worker.aclose()
         await self.engine.aclose()
         for committer in (self.writes, self.reads):
             await committer.aclose()
+        if self.shared is not None and self.queue is not None:
+            await self.queue.close()
+            self.shared.close()
         self.store.close()
 
     def is_working(self) -> bool:
         """Whether it is open and none of its tasks has stopped."""
         return self.is_open and not any(task.done() for task in self.tasks)
 
+    def workers(self) -> list[dict[str, Any]] | None:
+        """The workers on a store that several hosts use; None if the process has its own."""
+        return [asdict(each) for each in self.worker.counted.workers] if isinstance(self.worker, SharedQueue) else None
+
     def commit(self, operations: Sequence[Operation]) -> Sequence[Any]:
         """Write operations to the store in one transaction, and count it."""
         self.metrics.commits.inc()
         self.metrics.operations.inc(len(operations))
         return self.store.commit(operations)
+
+
+def make_engine(settings: ServiceSettings, backend: Backend | None) -> VerificationEngine:
+    """The engine, with a `LocalBackend` unless a backend is given."""
+    made = backend or LocalBackend(**settings_of(settings.local))
+    return VerificationEngine(made, check_timeout=settings.seconds("check_timeout"))
 
 
 def settings_of(settings: LocalSettings) -> dict[str, Any]:

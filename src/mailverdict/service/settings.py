@@ -9,7 +9,7 @@ import logging
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -26,6 +26,7 @@ __all__ = ["PREFIX", "VARIABLES", "Clock", "ServiceSettings", "WhenSaturated", "
 Clock = Callable[[], float]  # seconds since the epoch
 
 DAY = 86_400
+ROUTE = re.compile(r"[a-z0-9.-]{1,253}=[a-z0-9_-]{1,50}")
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 PASSWORD = re.compile("://[^@/]*@")
 STORE_URL = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
@@ -46,7 +47,8 @@ class ServiceSettings:
     ----------
     store : str
         Where jobs and quota live: ``sqlite:///file.db`` (a file, four slashes for an absolute path)
-        or ``postgresql://user:password@host/database``. One service process per store.
+        or ``postgresql://user:password@host/database``. One process uses an SQLite file; any number of APIs and
+        workers use a PostgreSQL database.
     revision : str
         ``current`` or ``earlier``: which revision of the contract the service implements.
     daily_limit : int
@@ -93,6 +95,9 @@ class ServiceSettings:
         The same for its head.
     access_log : bool
         Whether each request is logged, as a line of JSON without local parts of addresses.
+    egress_routes : iterable of str
+        Owners of mail servers that only workers with a certain ``--egress`` ask, as ``example.com=NAME``. An owner
+        is the domain that the names of its mail servers share, such as ``google.com``. Only with PostgreSQL.
     key_file : str, optional
         File of client keys, made with ``mailverdict keys add``. With it, requests below ``/api/`` need a key
         (``Authorization: Bearer ...``), and quota and results belong to the key; without it, to the IP address.
@@ -141,6 +146,7 @@ class ServiceSettings:
     body_timeout: Duration = 10.0
     header_timeout: Duration = 10.0
     access_log: bool = True
+    egress_routes: tuple[str, ...] = ()
     key_file: str | None = None
     ssl_certfile: str | None = None
     ssl_keyfile: str | None = None
@@ -289,6 +295,16 @@ def parse_text(value: object) -> str | None:
     return None if value is None else str(value)
 
 
+def parse_routes(value: object) -> tuple[str, ...]:
+    """Entries ``owner=egress``, in lower case, each owner once."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise TypeError(value)
+    routes = tuple(str(each).strip().lower() for each in value)
+    if not all(map(ROUTE.fullmatch, routes)) or len({each.partition("=")[0] for each in routes}) < len(routes):
+        raise ValueError(value)
+    return routes
+
+
 def parse_backoff(value: object) -> tuple[float, ...]:
     """Durations, as a list or as text separated by commas."""
     parts = value.split(",") if isinstance(value, str) else value
@@ -307,6 +323,7 @@ PARSED: dict[str, tuple[Callable[[object], object], str]] = {
     "access_log": (parse_flag, "True or False"),
     "rate_limit": (parse_rate, "a number from 0 (0: no limit)"),
     "saturation_backoff": (parse_backoff, "durations such as ('15s', '1min')"),
+    "egress_routes": (parse_routes, "entries such as ('google.com=berlin',)"),
     "key_file": (parse_text, "the path of a file"),
     "ssl_certfile": (parse_text, "the path of a file"),
     "ssl_keyfile": (parse_text, "the path of a file"),

@@ -199,7 +199,8 @@ def test_queries_of_a_group_return_in_their_order(store: Store) -> None:
     assert (j2.job_id, none, used, j1.job_id, pong) == ("j2", None, 2, "j1", True)
 
 
-def test_store_belongs_to_one_process_at_a_time(url: str) -> None:
+def test_file_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
     first = Store(url)
     with pytest.raises(SettingsError, match="another service"):
         Store(url)
@@ -210,7 +211,7 @@ def test_store_belongs_to_one_process_at_a_time(url: str) -> None:
 def test_store_of_another_schema_is_left_alone(url: str) -> None:
     first = Store(url)
     with first.writer.begin() as connection:
-        connection.execute(update(about).values(value="0"))
+        connection.execute(update(about).where(about.c.name == "schema").values(value="0"))
     first.close()
     for _ in range(2):  # the refusal gives the store back
         with pytest.raises(SettingsError, match="schema 0"):

@@ -44,6 +44,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = Registry()
+        self.counted: dict[tuple[str, str, str], int] = {}  # jobs that the store has counted
         common: dict[str, Any] = {"namespace": "mailverdict", "registry": self.registry}
 
         def counter(name: str, description: str, *labels: str) -> Callable[..., Counter]:
@@ -77,6 +78,20 @@ class Metrics:
         self.jobs_ended(status).inc()
         if verification is not None:
             self.verdicts("bulk", verification.validation_type, verification.result).inc()
+
+    def ignore_finished_job(self, status: str, verification: Verification | None = None) -> None:
+        """Count nothing: the store counts the jobs of all hosts, and `set_ended_jobs` gets its counts."""
+
+    def set_ended_jobs(self, ended: Mapping[tuple[str, str, str], int]) -> None:
+        """Raise the counters to what the store has counted, by status, validation type and result."""
+        for (status, validation_type, result), count in ended.items():
+            key = (status, validation_type, result)
+            more = count - self.counted.get(key, 0)
+            if more > 0:
+                self.counted[key] = count
+                self.jobs_ended(status).inc(more)
+                if result:
+                    self.verdicts("bulk", validation_type, result).inc(more)
 
     def watch(
         self, jobs: Callable[[], Mapping[str, int]], oldest: Callable[[], float], checks: Callable[[], int]

@@ -266,7 +266,9 @@ def quota_operation() -> Json:
 
 def health_operation() -> Json:
     queue = record({"waiting": whole(), "verifying": whole(), "postponed": whole()})
-    healthy = record({"status": text(enum=["ok", "failing"]), "queue": queue})
+    worker = record({"name": text(), "version": text(), "types": text()}, {"egress": {"type": ["string", "null"]}})
+    workers = {"type": "array", "items": worker, "description": "With PostgreSQL: the workers that are running."}
+    healthy = record({"status": text(enum=["ok", "failing"]), "queue": queue}, {"workers": workers})
     failing = response("The worker has stopped, or the store is unavailable.", {"oneOf": [healthy, SHORT]})
     return {
         "operationId": "health",

@@ -48,7 +48,7 @@ class Endpoints:
         self.rate_fields = RateFields(
             settings,
             state.pace if can_wait else state.limiter,
-            lambda client: state.worker.waiting.count(client) if can_wait else 0,
+            lambda client: state.worker.waiting_of(client) if can_wait else 0,
             state.clock,
         )
         self.body_seconds = settings.seconds("body_timeout")
@@ -77,6 +77,7 @@ class Endpoints:
         trace: RequestTrace = request.scope["trace"]
         check = parse_check(await self.body(request), self.format.default_type)
         trace.notes = {"validation_type": check.validation_type, "domain": check.email.rpartition("@")[2]}
+        await self.state.worker.refresh()
         headers = None
         if (refused := self.refusal(trace.client)) is None:
             verification = await self.verified(trace, check)
@@ -137,6 +138,7 @@ class Endpoints:
         trace: RequestTrace = request.scope["trace"]
         bulk = parse_bulk(await self.body(request))
         trace.notes = {"validation_type": bulk.validation_type, "addresses": len(bulk.emails)}
+        await self.state.worker.refresh()
         job_ids = new_job_ids(len(bulk.emails))
         jobs = self.new_jobs(trace.client, bulk, job_ids)
         remaining = await self.submit(trace.client, jobs) if jobs else None
@@ -193,14 +195,18 @@ class Endpoints:
         return JsonReply(self.document)
 
     async def healthz(self, _: Request) -> Response:
-        """``GET /healthz``: 200 while the store answers and the worker runs."""
+        """``GET /healthz``: 200 while the store answers and the worker runs; with PostgreSQL also who works."""
         await self.state.reads.run(Ping())
+        await self.state.worker.refresh()
         healthy = self.state.is_working()
-        queue = asdict(self.state.worker.depth)
-        return JsonReply({"status": "ok" if healthy else "failing", "queue": queue}, 200 if healthy else 503)
+        report: dict[str, Any] = {"status": "ok" if healthy else "failing", "queue": asdict(self.state.worker.depth)}
+        if (workers := self.state.workers()) is not None:
+            report["workers"] = workers
+        return JsonReply(report, 200 if healthy else 503)
 
     async def metrics(self, _: Request) -> Response:
         """``GET /metrics``."""
+        await self.state.worker.refresh()
         return Response(
             self.state.metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"}
         )

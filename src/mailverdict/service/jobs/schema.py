@@ -1,7 +1,7 @@
-"""The store's tables, its connections and its lock, on SQLite and PostgreSQL.
+"""The store's tables and connections, on SQLite and PostgreSQL, and the lock of an SQLite file.
 
-One process uses a store at a time: two would verify the same jobs twice. The operating system or the
-database releases the lock when the process ends, however it ends.
+One process uses an SQLite file at a time: two would verify the same jobs twice. The operating system releases the
+lock when the process ends, however it ends. Several processes may use a PostgreSQL database; see `shared/`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ __all__ = [
     "add_quota",
     "connect",
     "create_file",
+    "create_postgresql_engine",
     "create_tables",
+    "is_shared",
     "job",
     "lock_file",
     "parse_url",
@@ -91,6 +93,11 @@ def parse_url(text: str) -> URL:
     return url
 
 
+def is_shared(text: str) -> bool:
+    """Whether several processes can use the store: PostgreSQL."""
+    return make_url(text).get_backend_name() == "postgresql"
+
+
 def create_file(url: URL) -> None:
     """Create a missing SQLite file so that only its user can read it: it contains addresses.
 
@@ -103,18 +110,14 @@ def create_file(url: URL) -> None:
 
 
 def connect(url: URL, *, writes: bool) -> Engine:
-    """An engine with one connection; the writer's connection takes the lock of a PostgreSQL store.
+    """An engine with one connection.
 
     In SQLite the writer's transactions begin as writing ones (``BEGIN IMMEDIATE``), and a commit is
     synced to disk: WAL with ``synchronous=NORMAL`` would lose the last commits at a power failure.
     """
     common: dict[str, Any] = {"pool_size": 1, "max_overflow": 0, "hide_parameters": True}
     if url.get_backend_name() == "postgresql":
-        engine = create_postgresql_engine(url, **common)
-        if writes:
-            event.listen(engine, "connect", lock_session)
-            event.listen(engine, "close", unlock_session)
-        return engine
+        return create_postgresql_engine(url, **common)
     engine = create_engine(url, connect_args={"check_same_thread": False, "timeout": 30}, **common)
     event.listen(engine, "connect", prepare_sqlite)
     if writes:
@@ -161,7 +164,6 @@ def add_quota(dialect: str) -> Any:
 
 
 LOCKED = "another service already works on this store; give each its own, or stop the other one"
-ADVISORY_KEY = 0x6D61696C7664  # any fixed number: it names our lock within the database
 
 
 def lock_file(url: URL) -> Callable[[], None]:
@@ -176,25 +178,3 @@ def lock_file(url: URL) -> Callable[[], None]:
         connection.close()
         raise SettingsError(LOCKED if "locked" in str(exc) else f"store: {exc}") from exc
     return connection.close
-
-
-def lock_session(connection: Any, _: object) -> None:
-    """Lock a PostgreSQL store for the session that writes; `SettingsError` if another process has it.
-
-    The lock belongs to the connection that writes: if the connection is lost, so is the lock, and
-    nothing is written without it.
-    """
-    with connection.cursor() as cursor:
-        [is_locked] = cursor.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_KEY,)).fetchone()
-    connection.commit()
-    if not is_locked:
-        connection.close()
-        raise SettingsError(LOCKED)
-
-
-def unlock_session(connection: Any, _: object) -> None:
-    """Release the lock: the server would only do so some time after the connection was closed."""
-    with suppress(Exception):  # a lost connection has no lock any more
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s)", (ADVISORY_KEY,))
-        connection.commit()

@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 
 from ...contract.envelope import JobStatus
+from ..shared.schema import prepare
 from .schema import add_quota, connect, create_file, create_tables, job, lock_file, parse_url, quota
 
 __all__ = [
@@ -213,21 +214,25 @@ StoreQuery = FindJob | QuotaUsed | NextJobs | DueJobs | CountJobs | Ping
 
 
 class Store:
-    """The database of one service.
+    """The database of a service.
 
-    Raises `SettingsError` if it cannot be opened, or if another process uses it.
+    Raises `SettingsError` if it cannot be opened, or if it is a file that another process uses.
     """
 
     def __init__(self, url: str) -> None:
         parsed = parse_url(url)
-        self.unlock: Callable[[], None] = lambda: None  # the writer's session locks a PostgreSQL store
-        if parsed.get_backend_name() == "sqlite":
+        self.unlock: Callable[[], None] = lambda: None
+        self.is_shared = parsed.get_backend_name() == "postgresql"
+        if not self.is_shared:
             self.unlock = lock_file(parsed)
             create_file(parsed)
         self.writer = connect(parsed, writes=True)
         self.reader = connect(parsed, writes=False)
         try:
-            create_tables(self.writer)
+            if self.is_shared:
+                prepare(self.writer)
+            else:
+                create_tables(self.writer)
         except BaseException:
             self.close()
             raise

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from ...contract.envelope import JobStatus
 from ...model.verification import Verification
@@ -13,7 +14,6 @@ from ..settings import Clock, ServiceSettings, WhenSaturated
 from .group_committer import GroupCommitter
 from .store import Debit, DebitResult, NewJob, Operation
 from .verifier import dump_verification
-from .worker import Worker
 
 __all__ = ["MALFORMED", "JobSubmitter", "QueueFull", "is_job_id", "malformed_job", "new_job_ids"]
 
@@ -25,13 +25,23 @@ class QueueFull(Exception):
     """The queue has no room for the jobs of a submission; nothing was written or debited."""
 
 
+class JobQueue(Protocol):
+    """What submissions need to know of the queue: `Worker` or `shared.queue.SharedQueue`."""
+
+    def has_room(self, client: str, more: int) -> bool:
+        """Whether the queue has room for so many more jobs of a client."""
+
+    def on_submitted(self, client: str, jobs: Sequence[NewJob]) -> None:
+        """Count jobs that were just written to the store, and start on them."""
+
+
 class JobSubmitter:
     """Debits quota and writes new jobs to the store."""
 
     def __init__(
         self,
         writes: GroupCommitter[Operation],
-        worker: Worker,
+        worker: JobQueue,
         settings: ServiceSettings,
         *,
         clock: Clock,
@@ -64,7 +74,7 @@ class JobSubmitter:
         finally:
             self.arriving -= queued
         if result.granted:
-            self.worker.on_submitted(client, self.clock(), queued, states.count(JobStatus.PROCESSING))
+            self.worker.on_submitted(client, jobs)
             for each in jobs:
                 if each.status in (JobStatus.DONE, JobStatus.ERROR):
                     self.on_finished(each.status, None)

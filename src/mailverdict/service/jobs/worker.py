@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from ...contract.envelope import JobStatus
 from ...errors import SettingsError
 from ...model.verification import Verification
 from ..engine import VerificationEngine
@@ -24,6 +25,7 @@ from .store import (
     Claim,
     CountJobs,
     DueJobs,
+    NewJob,
     NextJobs,
     Operation,
     Postpone,
@@ -101,13 +103,22 @@ class Worker(JobVerifier):
         unfinished = self.depth.total + self.depth.postponed
         return self.waiting.count(client) + more <= self.settings.queue_limit - unfinished
 
-    def on_submitted(self, client: str, created_at: float, waiting: int, postponed: int) -> None:
+    def on_submitted(self, client: str, jobs: Sequence[NewJob]) -> None:
         """Count jobs that were just written to the store, and start on them."""
-        self.waiting.add(client, created_at, waiting)
+        states = [each.status for each in jobs]
+        waiting, postponed = states.count(JobStatus.QUEUED), states.count(JobStatus.PROCESSING)
+        self.waiting.add(client, self.clock(), waiting)
         self.depth.waiting += waiting
         self.depth.postponed += postponed
         if waiting:
             self.wakeup.set()
+
+    def waiting_of(self, client: str) -> int:
+        """The waiting jobs of a client."""
+        return self.waiting.count(client)
+
+    async def refresh(self) -> None:
+        """Do nothing: the numbers are always those of the store, which belongs to this process."""
 
     async def load_depth(self) -> None:
         """Count the jobs that an earlier process left."""

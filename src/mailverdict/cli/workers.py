@@ -1,0 +1,128 @@
+"""Commands for a service on several hosts: worker, and those for its store."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import SettingsError
+from ..local.backend import LocalBackend
+from ..model.words import ValidationType
+from .settings import service_environment
+from .status import print_status
+from .terminal import ResolverAt, app, split_list
+
+if TYPE_CHECKING:
+    from ..service import ServiceSettings
+
+__all__ = ["copy", "upgrade", "worker"]
+
+store_app = typer.Typer(help="Upgrade a service's store, or move it to PostgreSQL.", no_args_is_help=True)
+app.add_typer(store_app, name="store")
+ALL_TYPES = ",".join(map(str, ValidationType))
+
+
+@app.command()
+def worker(
+    host: Annotated[str, typer.Option(help="Address to listen on, for /healthz and /metrics.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8001,
+    store: Annotated[str | None, typer.Option(help="postgresql://...")] = None,
+    types: Annotated[str, typer.Option(help="What this host can verify, separated by commas.")] = ALL_TYPES,
+    egress: Annotated[
+        str | None, typer.Option(help="Name of this host's way out; see MAILVERDICT_EGRESS_ROUTES.")
+    ] = None,
+    tasks: Annotated[int, typer.Option(help="Tasks at once; each asks one owner of mail servers.", min=1)] = 100,
+    check_port: Annotated[
+        bool, typer.Option("--check-port/--no-check-port", help="Test first whether port 25 is open, for smtp.")
+    ] = True,
+    resolver: ResolverAt = None,
+    resolver_check: Annotated[
+        bool | None,
+        typer.Option(
+            "--resolver-check/--no-resolver-check",
+            help="Test the DNS resolver; turn it off on a private network whose resolver knows only its own names.",
+        ),
+    ] = None,
+    smtp_port: Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")] = None,
+    helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
+    allow_network: Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")] = None,
+) -> None:
+    """Verify the jobs of a service on PostgreSQL. MAILVERDICT_* variables set everything else."""
+    from ..service import from_environment  # noqa: PLC0415 - an extra
+    from ..service.shared.app import run_worker  # noqa: PLC0415
+    from ..service.shared.worker import WorkerAbilities  # noqa: PLC0415
+
+    given: dict[str, Any] = {
+        "store": store,
+        "resolver": resolver,
+        "resolver_check": resolver_check,
+        "smtp_port": smtp_port,
+        "helo_name": helo_name,
+        "allow_networks": allow_network,
+    }
+    settings = from_environment(service_environment(os.environ), **given)
+    abilities = WorkerAbilities(parse_types(types), egress.lower() if egress else None, tasks)
+    if check_port and ValidationType.SMTP in abilities.types:
+        require_port(settings)
+    print_status(f"worker for {', '.join(abilities.types)}; http://{host}:{port}/healthz")
+    run_worker(settings, abilities, host, port)
+
+
+def parse_types(text: str) -> tuple[str, ...]:
+    """The validation types in a list; at least one."""
+    found = tuple(dict.fromkeys(split_list(text)))
+    unknown = [each for each in found if each not in ALL_TYPES.split(",")]
+    if unknown or not found:
+        raise SettingsError(f"--types {text!r}: give some of {ALL_TYPES}, separated by commas")
+    return found
+
+
+def require_port(settings: ServiceSettings) -> None:
+    """Refuse to verify by `smtp` on a host whose port 25 is closed: every answer would be unknown."""
+    from ..reports.host_audit import audit_host  # noqa: PLC0415 - only this command needs it
+    from ..service.service_state import settings_of  # noqa: PLC0415 - an extra
+
+    if settings.local.smtp_port != 25:
+        return
+    with LocalBackend(**settings_of(settings.local)) as backend:
+        findings = {finding.name: finding for finding in audit_host(backend).findings}
+    if findings["port_25"].ok is False:
+        others = ",".join(each for each in ALL_TYPES.split(",") if each != ValidationType.SMTP)
+        raise SettingsError(
+            f"this host cannot verify by smtp: {findings['port_25'].seen}. Start it with --types {others}"
+        )
+
+
+@store_app.command()
+def upgrade(
+    store: Annotated[str | None, typer.Option(help="postgresql://...; MAILVERDICT_STORE by default.")] = None,
+) -> None:
+    """Bring a PostgreSQL store to this version's schema. Run it once, before the hosts are updated."""
+    from ..service import from_environment  # noqa: PLC0415 - an extra
+    from ..service.jobs.schema import create_postgresql_engine, is_shared, parse_url  # noqa: PLC0415
+    from ..service.shared import schema  # noqa: PLC0415
+
+    url = from_environment(service_environment(os.environ), store=store).store
+    if not is_shared(url):
+        raise SettingsError("an SQLite store has one schema; there is nothing to upgrade")
+    engine = create_postgresql_engine(parse_url(url), hide_parameters=True)
+    before, after = schema.upgrade(engine)
+    engine.dispose()
+    print_status(f"schema {after}" if before == after else f"schema {before or 'none'} became {after}")
+
+
+@store_app.command()
+def copy(
+    source: Annotated[str, typer.Argument(help="sqlite:///jobs.db; its service must be stopped.")],
+    target: Annotated[str, typer.Argument(help="postgresql://...; an empty database.")],
+) -> None:
+    """Copy jobs, results and quota from an SQLite file to PostgreSQL. The file is not changed."""
+    from ..service import ServiceSettings  # noqa: PLC0415 - an extra
+    from ..service.shared.transfer import copy_store  # noqa: PLC0415
+
+    for url in (source, target):
+        ServiceSettings(store=url)  # refuses what is not the URL of a store
+    copied = copy_store(source, target)
+    print_status(f"copied: {copied.jobs:,} jobs, {copied.quota:,} rows of quota")

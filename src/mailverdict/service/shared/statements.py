@@ -1,0 +1,159 @@
+"""The SQL statements of workers; `store.py` executes them. Values are parameters, states are constants."""
+
+from __future__ import annotations
+
+from sqlalchemy import text
+
+from ...contract.envelope import JobStatus
+from ..jobs.store import StoredJob
+
+__all__ = [
+    "ASSIGN",
+    "CLAIM",
+    "COUNT_CLAIMED",
+    "COUNT_ENDED",
+    "DEPTH",
+    "ENDED",
+    "GIVE_BACK",
+    "GIVE_BACK_ABANDONED",
+    "HAS_QUEUED",
+    "HEARTBEAT",
+    "NEXT_JOBS",
+    "OWNERS_WITHOUT_TASK",
+    "POSTPONE",
+    "PURGE_PACE",
+    "PURGE_WORKERS",
+    "QUEUED_CLIENTS",
+    "QUEUED_TYPES",
+    "REGISTER",
+    "RELEASE_DUE",
+    "SAVE_PACE",
+    "SETTLE",
+    "SET_OWNERS",
+    "TAKE",
+    "TASKS_OF",
+    "TASKS_TODO",
+    "WORKERS",
+]
+
+JOB_COLUMNS = ", ".join(f"job.{name}" for name in StoredJob.__dataclass_fields__)
+UNFINISHED = f"job.status IN ('{JobStatus.QUEUED}', '{JobStatus.PROCESSING}')"
+DATABASE_NOW = "extract(epoch FROM clock_timestamp())"
+
+RELEASE_DUE = text(f"""
+    UPDATE job SET status = '{JobStatus.QUEUED}', due = NULL, updated_at = :now
+    WHERE due <= :now AND status = '{JobStatus.PROCESSING}' AND validation_type = :type
+""")
+QUEUED_CLIENTS = text(f"""
+    SELECT queued.client, queued.oldest, queued.jobs, pace.tokens, pace.counted_at
+    FROM (
+        SELECT client, min(created_at) AS oldest, count(*) AS jobs FROM job
+        WHERE status = '{JobStatus.QUEUED}' AND validation_type = :type GROUP BY client
+    ) AS queued LEFT JOIN pace USING (client)
+    ORDER BY pace.counted_at NULLS FIRST, queued.oldest
+""")
+COUNT_CLAIMED = text(f"""
+    SELECT (SELECT count(*) FROM worker WHERE seen_at > {DATABASE_NOW} - :within
+                AND string_to_array(types, ',') @> ARRAY[CAST(:type AS text)]),
+           (SELECT count(*) FROM assignment WHERE validation_type = :type)
+""")
+NEXT_JOBS = text(f"""
+    SELECT {JOB_COLUMNS}
+    FROM unnest(CAST(:clients AS text[]), CAST(:counts AS integer[])) AS share (client, jobs)
+    CROSS JOIN LATERAL (
+        SELECT * FROM job
+        WHERE status = '{JobStatus.QUEUED}' AND validation_type = :type AND job.client = share.client
+        ORDER BY seq LIMIT share.jobs
+    ) AS job
+    ORDER BY job.seq
+""")
+CLAIM = text(f"""
+    UPDATE job SET status = '{JobStatus.PROCESSING}', due = NULL, updated_at = :now
+    WHERE seq = ANY(CAST(:seqs AS bigint[])) AND status = '{JobStatus.QUEUED}'
+""")
+ASSIGN = text("""
+    INSERT INTO assignment (seq, validation_type, batch)
+    SELECT seq, :type, :batch FROM unnest(CAST(:seqs AS bigint[])) AS seq
+    ON CONFLICT (seq) DO UPDATE SET batch = excluded.batch, owner = NULL
+""")
+SAVE_PACE = text("""
+    INSERT INTO pace (client, tokens, counted_at) VALUES (:client, :tokens, :at)
+    ON CONFLICT (client) DO UPDATE SET tokens = excluded.tokens, counted_at = excluded.counted_at
+""")
+SET_OWNERS = text("""
+    UPDATE assignment SET owner = found.owner
+    FROM unnest(CAST(:seqs AS bigint[]), CAST(:owners AS text[])) AS found (seq, owner)
+    WHERE assignment.seq = found.seq
+""")
+TAKE = text(f"""
+    SELECT {JOB_COLUMNS}, row_number() OVER (PARTITION BY job.client ORDER BY job.seq) AS turn
+    FROM assignment JOIN job USING (seq)
+    WHERE assignment.owner = :owner AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
+    ORDER BY turn, job.seq LIMIT :limit
+""")
+SETTLE = text(f"""
+    WITH ended AS (
+        SELECT * FROM unnest(
+            CAST(:seq AS bigint[]), CAST(:status AS text[]), CAST(:payload AS text[]), CAST(:message AS text[])
+        ) AS ended (seq, status, payload, message)
+    ), freed AS (
+        DELETE FROM assignment USING ended WHERE assignment.seq = ended.seq
+    )
+    UPDATE job
+    SET due = NULL, status = ended.status, verification = ended.payload, message = ended.message, updated_at = :now
+    FROM ended WHERE job.seq = ended.seq AND {UNFINISHED}
+    RETURNING job.seq
+""")
+COUNT_ENDED = text("""
+    INSERT INTO tally (shard, status, validation_type, result, count) VALUES (:shard, :status, :type, :result, :count)
+    ON CONFLICT (shard, status, validation_type, result) DO UPDATE SET count = tally.count + excluded.count
+""")
+POSTPONE = text(f"""
+    WITH freed AS (DELETE FROM assignment WHERE seq = ANY(CAST(:seqs AS bigint[])))
+    UPDATE job SET attempt = :attempt, due = :due, updated_at = :now
+    WHERE seq = ANY(CAST(:seqs AS bigint[])) AND status = '{JobStatus.PROCESSING}'
+""")
+GIVE_BACK = text(f"""
+    WITH freed AS (DELETE FROM assignment WHERE batch = :batch AND owner IS NULL RETURNING seq)
+    UPDATE job SET status = '{JobStatus.QUEUED}', updated_at = :now
+    FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
+""")
+GIVE_BACK_ABANDONED = text(f"""
+    WITH freed AS (
+        DELETE FROM assignment WHERE owner IS NULL AND NOT EXISTS (
+            SELECT FROM procrastinate_jobs WHERE id = assignment.batch AND status = 'doing'
+        ) RETURNING seq
+    )
+    UPDATE job SET status = '{JobStatus.QUEUED}', updated_at = :now
+    FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
+""")
+OWNERS_WITHOUT_TASK = text("""
+    SELECT DISTINCT owner FROM assignment WHERE owner IS NOT NULL AND NOT EXISTS (
+        SELECT FROM procrastinate_jobs WHERE lock = assignment.owner AND status IN ('todo', 'doing')
+    )
+""")
+QUEUED_TYPES = text(f"""
+    SELECT DISTINCT validation_type FROM job
+    WHERE status = '{JobStatus.QUEUED}' OR (status = '{JobStatus.PROCESSING}' AND due <= :now)
+""")
+HAS_QUEUED = text(f"SELECT EXISTS (SELECT FROM job WHERE status = '{JobStatus.QUEUED}' AND validation_type = :type)")
+TASKS_TODO = text("""
+    SELECT queueing_lock FROM procrastinate_jobs
+    WHERE status = 'todo' AND queueing_lock = ANY(CAST(:names AS text[]))
+""")
+TASKS_OF = text("SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id = :worker")
+PURGE_PACE = text("DELETE FROM pace WHERE counted_at < :before")
+PURGE_WORKERS = text(f"DELETE FROM worker WHERE seen_at < {DATABASE_NOW} - :within")
+REGISTER = text(f"""
+    INSERT INTO worker (name, version, types, egress, seen_at)
+    VALUES (:name, :version, :types, :egress, {DATABASE_NOW}) RETURNING id
+""")
+HEARTBEAT = text(f"UPDATE worker SET seen_at = {DATABASE_NOW} WHERE id = :id")
+DEPTH = text(f"""
+    SELECT status, client, count(*) AS jobs, count(due) AS postponed, min(created_at) AS oldest
+    FROM job WHERE {UNFINISHED} GROUP BY status, client
+""")
+WORKERS = text(f"""
+    SELECT name, version, types, egress FROM worker WHERE seen_at > {DATABASE_NOW} - :within ORDER BY id
+""")
+ENDED = text("SELECT status, validation_type, result, sum(count) AS jobs FROM tally GROUP BY 1, 2, 3")

@@ -1,0 +1,321 @@
+"""`SharedStore`: the statements of workers on PostgreSQL. The API uses `jobs.store.Store` on the same database.
+
+Each method is one transaction, on a thread of the pool; results are written by `settle`, many in one transaction.
+Times of jobs come from the caller's clock, heartbeats from the database's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from sqlalchemy import Connection, Row, text
+
+from ...contract.envelope import JobStatus
+from ..jobs.schema import create_postgresql_engine, parse_url
+from ..jobs.store import Purge, StoredJob, purge
+from ..jobs.waiting import WaitingJobs
+from ..limiter import RateLimiter
+from ..settings import ServiceSettings, WhenSaturated
+from .statements import (
+    ASSIGN,
+    CLAIM,
+    COUNT_CLAIMED,
+    COUNT_ENDED,
+    DEPTH,
+    ENDED,
+    GIVE_BACK,
+    GIVE_BACK_ABANDONED,
+    HAS_QUEUED,
+    HEARTBEAT,
+    NEXT_JOBS,
+    OWNERS_WITHOUT_TASK,
+    POSTPONE,
+    PURGE_PACE,
+    PURGE_WORKERS,
+    QUEUED_CLIENTS,
+    QUEUED_TYPES,
+    REGISTER,
+    RELEASE_DUE,
+    SAVE_PACE,
+    SET_OWNERS,
+    SETTLE,
+    TAKE,
+    TASKS_OF,
+    TASKS_TODO,
+    WORKERS,
+)
+
+__all__ = ["ClaimedJobs", "DatabaseClock", "EndedJob", "SharedDepth", "SharedStore", "WorkerRow"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
+CONNECTIONS = 6  # of one worker
+BATCH_LIMIT = 1000  # jobs that one task claims or takes at once
+CLAIM_LOCK = 0x6D61696C7666  # advisory lock: claims are decided one after the other, in the whole cluster
+SHARDS = 16  # of the tally, so that workers do not wait for each other's counters
+SEEN_WITHIN = 30.0  # seconds since the last heartbeat of a worker that counts as running
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedJobs:
+    """Jobs that a task has claimed, and whether others wait."""
+
+    jobs: list[StoredJob]
+    has_more: bool  # others may start now
+    ready_in: float | None  # seconds until the pace lets others start; None if none wait for it
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """How a job ended, with what is counted about it."""
+
+    seq: int
+    status: str
+    payload: str | None
+    message: str | None
+    validation_type: str = ""
+    result: str = ""
+    now: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker that is running."""
+
+    name: str
+    version: str
+    types: str
+    egress: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedDepth:
+    """What waits in the whole cluster, who works, and what has ended."""
+
+    waiting: dict[str, int]  # by client
+    verifying: int
+    postponed: int
+    oldest: float | None  # submission of the job that waits longest
+    workers: list[WorkerRow]
+    ended: dict[tuple[str, str, str], int]  # status, validation type and result: jobs
+
+
+class DatabaseClock:
+    """The database's time, so that hosts whose clocks differ agree: the local clock plus a measured offset."""
+
+    def __init__(self) -> None:
+        self.offset = 0.0
+
+    def __call__(self) -> float:
+        return time.time() + self.offset
+
+    def measure(self, connection: Connection) -> None:
+        """Compare with the database; the answer is taken for the middle of the query."""
+        before = time.time()
+        now = float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")) or before)
+        self.offset = now - (before + time.time()) / 2
+
+
+class SharedStore:
+    """A worker's connections to the database."""
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self.settings = settings
+        common: dict[str, Any] = {"pool_size": CONNECTIONS, "max_overflow": 0, "hide_parameters": True}
+        self.engine = create_postgresql_engine(parse_url(settings.store), **common)
+        self.threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="mailverdict-shared-store")
+        self.clock = DatabaseClock()
+
+    async def run(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call one of the methods below on a thread."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, lambda: method(*args, **kwargs))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.threads.shutdown()
+        self.engine.dispose()
+
+    # --- the life of a job ----------------------------------------------------------------------
+
+    def claim(self, validation_type: str, batch: int, now: float) -> ClaimedJobs:
+        """Claim the next jobs of a type: a fair share for each client, within its pace and the room of all workers."""
+        with self.engine.begin() as connection:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": CLAIM_LOCK})
+            connection.execute(RELEASE_DUE, {"type": validation_type, "now": now})
+            waiting = self.load_waiting(connection, validation_type, now)
+            if not waiting.counts:
+                return ClaimedJobs([], has_more=False, ready_in=None)
+            room = self.room(connection, validation_type)
+            shares = waiting.shares(min(room, BATCH_LIMIT))
+            jobs = self.next_jobs(connection, validation_type, shares)
+            seqs = [each.seq for each in jobs]
+            connection.execute(CLAIM, {"seqs": seqs, "now": now})
+            connection.execute(ASSIGN, {"seqs": seqs, "type": validation_type, "batch": batch})
+            for client, count in shares.items():
+                waiting.start(client, count)
+            self.save_pace(connection, waiting, shares)
+            left = waiting.seconds_until_ready() if waiting.counts else None
+            is_full = room <= len(jobs)  # a task that ends makes room, and wakes the look-up
+            return ClaimedJobs(jobs, has_more=left == 0.0 and not is_full, ready_in=left or None)
+
+    def load_waiting(self, connection: Connection, validation_type: str, now: float) -> WaitingJobs:
+        """Whose jobs are queued, the client whose jobs were started longest ago first, and the pace of each."""
+        can_wait = self.settings.when_saturated is WhenSaturated.WAIT
+        rate = self.settings.rate_limit if can_wait else 0.0
+        pace = RateLimiter(rate, self.settings.rate_burst, clock=lambda: now)
+        waiting = WaitingJobs(pace)
+        for row in connection.execute(QUEUED_CLIENTS, {"type": validation_type}):
+            if row.tokens is not None:
+                pace.buckets[row.client] = (row.tokens, min(row.counted_at, now))
+            waiting.add(row.client, row.oldest, row.jobs)
+        return waiting
+
+    def room(self, connection: Connection, validation_type: str) -> int:
+        """How many more jobs of a type may be claimed by all workers together."""
+        values = {"type": validation_type, "within": SEEN_WITHIN}
+        workers, claimed = connection.execute(COUNT_CLAIMED, values).one()
+        return max(self.settings.concurrency * max(int(workers), 1) - int(claimed), 0)
+
+    def next_jobs(self, connection: Connection, validation_type: str, shares: dict[str, int]) -> list[StoredJob]:
+        """The first queued jobs of each client."""
+        values = {"type": validation_type, "clients": list(shares), "counts": list(shares.values())}
+        return [stored_job(row) for row in connection.execute(NEXT_JOBS, values)]
+
+    def save_pace(self, connection: Connection, waiting: WaitingJobs, shares: dict[str, int]) -> None:
+        """Write the buckets of the clients whose jobs were started; without a rate they only keep the turn."""
+        bucket, empty = waiting.pace.buckets.get, (0.0, waiting.pace.clock())
+        rows = [
+            {"client": client, "tokens": tokens, "at": at}
+            for client in sorted(shares)
+            for tokens, at in [bucket(client, empty)]
+        ]
+        if rows:
+            connection.execute(SAVE_PACE, rows)
+
+    def assign_owners(self, owners: dict[str, list[int]]) -> None:
+        """Write whose mail servers are asked about claimed jobs."""
+        pairs = [(seq, owner) for owner, seqs in owners.items() for seq in seqs]
+        with self.engine.begin() as connection:
+            connection.execute(SET_OWNERS, {"seqs": [p[0] for p in pairs], "owners": [p[1] for p in pairs]})
+
+    def take(self, owner: str) -> list[StoredJob]:
+        """The unfinished jobs of an owner: each client's first, then each client's second, and so on."""
+        with self.engine.begin() as connection:
+            return [stored_job(row) for row in connection.execute(TAKE, {"owner": owner, "limit": BATCH_LIMIT})]
+
+    def settle(self, groups: Sequence[tuple[int, Sequence[EndedJob]]]) -> list[int]:
+        """Write results once: a job that has ended keeps its first result. Return the jobs written by each group.
+
+        A group is a worker's number and its results; all of them are one transaction.
+        """
+        with self.engine.begin() as connection:
+            return [self.settle_group(connection, worker, ended) for worker, ended in groups]
+
+    def settle_group(self, connection: Connection, worker: int, ended: Sequence[EndedJob]) -> int:
+        """Write the results of one group, and count what was written."""
+        rows = sorted(ended, key=lambda each: each.seq)
+        columns = {name: [getattr(each, name) for each in rows] for name in ("seq", "status", "payload", "message")}
+        now = max((each.now for each in rows), default=0.0)
+        written = set(connection.scalars(SETTLE, {**columns, "now": now}))
+        counts: dict[tuple[str, str, str], int] = {}
+        for each in rows:
+            if each.seq in written:
+                key = (each.status, each.validation_type, each.result)
+                counts[key] = counts.get(key, 0) + 1
+        for (status, validation_type, result), count in sorted(counts.items()):
+            values = {"status": status, "type": validation_type, "result": result, "count": count}
+            connection.execute(COUNT_ENDED, {"shard": worker % SHARDS, **values})
+        return len(written)
+
+    def postpone(self, seqs: Sequence[int], attempt: int, due: float, now: float) -> None:
+        """Give up the claim of jobs that found the engine saturated; they are tried again when `due`."""
+        with self.engine.begin() as connection:
+            connection.execute(POSTPONE, {"seqs": sorted(seqs), "attempt": attempt, "due": due, "now": now})
+
+    def give_back(self, batch: int, now: float) -> None:
+        """Queue the jobs that a look-up claimed and did not finish."""
+        with self.engine.begin() as connection:
+            connection.execute(GIVE_BACK, {"batch": batch, "now": now})
+
+    # --- what was left behind -------------------------------------------------------------------
+
+    def abandoned(self, now: float) -> tuple[list[str], list[str]]:
+        """Queue the claims of look-ups that do not run any more.
+
+        Return the owners that have jobs and no task, and the types of queued or due jobs.
+        """
+        with self.engine.begin() as connection:
+            connection.execute(GIVE_BACK_ABANDONED, {"now": now})
+            owners = list(connection.scalars(OWNERS_WITHOUT_TASK))
+            return owners, list(connection.scalars(QUEUED_TYPES, {"now": now}))
+
+    def has_queued(self, validation_type: str) -> bool:
+        """Whether a job of a type is queued."""
+        with self.engine.connect() as connection:
+            return bool(connection.scalar(HAS_QUEUED, {"type": validation_type}))
+
+    def tasks_todo(self, names: Sequence[str]) -> set[str]:
+        """Those of some queueing locks that a waiting task has."""
+        with self.engine.connect() as connection:
+            return set(connection.scalars(TASKS_TODO, {"names": list(names)}))
+
+    def tasks_of(self, worker: int) -> set[int]:
+        """The tasks that are marked as running in one of Procrastinate's workers."""
+        with self.engine.connect() as connection:
+            return set(connection.scalars(TASKS_OF, {"worker": worker}))
+
+    def purge(self, ended_before: float, day_before: str) -> int:
+        """Remove old jobs, past quota, full buckets and workers that have ended."""
+        with self.engine.begin() as connection:
+            connection.execute(PURGE_PACE, {"before": ended_before})
+            connection.execute(PURGE_WORKERS, {"within": 10 * SEEN_WITHIN})
+            return purge(connection, Purge(ended_before, day_before))
+
+    def depth(self) -> SharedDepth:
+        """What waits, who works, what has ended: a few queries over the unfinished jobs."""
+        waiting: dict[str, int] = {}
+        verifying = postponed = 0
+        oldest: float | None = None
+        with self.engine.begin() as connection:
+            self.clock.measure(connection)
+            for row in connection.execute(DEPTH):
+                if row.status == JobStatus.QUEUED:
+                    waiting[row.client] = row.jobs
+                    oldest = row.oldest if oldest is None else min(oldest, row.oldest)
+                else:
+                    postponed += row.postponed
+                    verifying += row.jobs - row.postponed
+            workers = [WorkerRow(*row) for row in connection.execute(WORKERS, {"within": SEEN_WITHIN})]
+            ended = {(row.status, row.validation_type, row.result): int(row.jobs) for row in connection.execute(ENDED)}
+        return SharedDepth(waiting, verifying, postponed, oldest, workers, ended)
+
+    # --- heartbeats -----------------------------------------------------------------------------
+
+    def register(self, row: WorkerRow) -> int:
+        """Add a worker; return its number."""
+        with self.engine.begin() as connection:
+            self.clock.measure(connection)
+            values = {"name": row.name, "version": row.version, "types": row.types, "egress": row.egress}
+            return int(connection.scalar(REGISTER, values) or 0)
+
+    def heartbeat(self, worker: int) -> None:
+        """Write that a worker is running, and compare the clocks."""
+        with self.engine.begin() as connection:
+            self.clock.measure(connection)
+            connection.execute(HEARTBEAT, {"id": worker})
+
+    def unregister(self, worker: int) -> None:
+        """Remove a worker."""
+        with self.engine.begin() as connection:
+            connection.execute(text("DELETE FROM worker WHERE id = :id"), {"id": worker})
+
+
+def stored_job(row: Row[Any]) -> StoredJob:
+    values = {name: getattr(row, name) for name in StoredJob.__dataclass_fields__}
+    return StoredJob(**{**values, "email": json.loads(values["email"])})

@@ -1,0 +1,189 @@
+"""The tasks that are distributed, on Procrastinate: `look_up`, `ask`, and what runs on a schedule.
+
+`look_up` claims a batch of jobs of one type; for `smtp` it finds the owner of each job's mail servers, for the other
+types it verifies them. `ask` verifies all jobs of one owner; the task has the owner as its lock, so that in the whole
+cluster one task at a time asks an owner's mail servers. A queue is a validation type, or `smtp@NAME` for owners that
+are asked from a certain egress, so that a worker gets only tasks that it can do.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import SQLAlchemyError
+
+from ...errors import MissingExtraError
+from ...model.words import ValidationType
+from ..settings import ServiceSettings
+
+__all__ = ["ABORT_AFTER", "MAINTENANCE", "STALLED_AFTER", "TaskHandler", "TaskQueue", "queue_of_owner"]
+
+LOG = logging.getLogger(__name__)
+MAINTENANCE = "maintenance"  # queue of the scheduled tasks
+HEARTBEAT_INTERVAL = 5.0  # seconds
+STALLED_AFTER = 20.0  # seconds without a heartbeat after which a worker's tasks go to others
+POLLING_INTERVAL = 1.0  # seconds; a notification wakes a worker at once, a scheduled task waits for this
+ABORT_AFTER = 10.0  # seconds that tasks have to end when a worker stops
+RECOVER_EVERY = "* * * * * */10"  # the last field is the second
+PURGE_EVERY = "*/10 * * * *"
+
+
+class TaskHandler(Protocol):
+    """What a worker does for each kind of task."""
+
+    async def look_up(self, batch: int, validation_type: str) -> None:
+        """Claim jobs of a type; `batch` is the task's number."""
+
+    async def ask(self, owner: str) -> None:
+        """Verify the jobs of an owner."""
+
+    async def recover(self) -> None:
+        """Give tasks to jobs that have none."""
+
+    async def purge(self) -> None:
+        """Remove what is over."""
+
+
+def queue_of_owner(settings: ServiceSettings, owner: str) -> str:
+    """The queue of an owner's tasks: that of its egress, if it has one."""
+    egress = dict(route.split("=") for route in settings.egress_routes).get(owner)
+    return f"{ValidationType.SMTP}@{egress}" if egress else str(ValidationType.SMTP)
+
+
+class TaskQueue:
+    """Defers tasks, and runs them in a worker; `open` connects to the database."""
+
+    def __init__(self, settings: ServiceSettings, database_clock: Callable[[], float]) -> None:
+        try:
+            import procrastinate  # noqa: PLC0415 - an extra
+        except ModuleNotFoundError as exc:
+            raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
+        for name in ("procrastinate", "psycopg.pool"):  # a line for each task and each lost connection
+            logging.getLogger(name).setLevel(logging.ERROR)
+        self.settings = settings
+        self.running: set[int] = set()  # tasks that run in this process, by their number
+        self.database_clock = database_clock
+        url = make_url(settings.store).set(drivername="postgresql").render_as_string(hide_password=False)
+        self.connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=8, timeout=10.0)
+        self.app = procrastinate.App(connector=self.connector)
+        self.already_enqueued = procrastinate.exceptions.AlreadyEnqueued
+        self.unavailable = procrastinate.exceptions.ConnectorException
+
+    async def open(self) -> None:
+        """Connect."""
+        await self.app.open_async()
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self.app.close_async()
+
+    # --- deferring ----------------------------------------------------------------------------
+
+    async def defer_look_up(self, validation_type: str, *, seconds: float = 0.0) -> None:
+        """Look up queued jobs of a type, now or later, unless a task that waits will do it."""
+        name, at = f"look_up {validation_type}", None
+        if seconds > 0:
+            due = int(self.database_clock() + seconds) + 1
+            name, at = f"{name} at {due}", datetime.fromtimestamp(due, UTC)
+        options = {"queue": validation_type, "queueing_lock": name, "schedule_at": at}
+        await self.defer("look_up", options, validation_type=validation_type)
+
+    async def defer_ask(self, owners: Iterable[str]) -> None:
+        """Ask owners, unless a task that waits will do it."""
+        for owner in owners:
+            queue = queue_of_owner(self.settings, owner)
+            await self.defer("ask", {"queue": queue, "lock": owner, "queueing_lock": f"ask {owner}"}, owner=owner)
+
+    async def defer(self, task: str, options: Mapping[str, Any], **arguments: str) -> None:
+        """Defer a task unless one with the same queueing lock waits."""
+        with suppress(self.already_enqueued):
+            await self.app.configure_task(task, allow_unknown=True, **options).defer_async(**arguments)
+
+    # --- running ------------------------------------------------------------------------------
+
+    def register(self, handler: TaskHandler) -> None:
+        """Set what runs the tasks."""
+
+        async def look_up(context: Any, validation_type: str) -> None:
+            with self.marked_running(context.job.id):
+                await handler.look_up(context.job.id, validation_type)
+
+        async def ask(context: Any, owner: str) -> None:
+            with self.marked_running(context.job.id):
+                await handler.ask(owner)
+
+        async def recover(timestamp: int) -> None:
+            await handler.recover()
+
+        async def purge(timestamp: int) -> None:
+            await handler.purge()
+
+        self.app.task(look_up, name="look_up", pass_context=True)
+        self.app.task(ask, name="ask", pass_context=True)
+        for function, cron in ((recover, RECOVER_EVERY), (purge, PURGE_EVERY)):
+            name = function.__name__
+            # Without a lock: a `recover` whose worker has died must not stop the others.
+            task = self.app.task(function, name=name, queue=MAINTENANCE, queueing_lock=name)
+            self.app.periodic(cron=cron)(task)
+
+    @contextmanager
+    def marked_running(self, number: int) -> Iterator[None]:
+        """Keep the number of a task in `running` while it runs; one that loses the database ends with a line."""
+        self.running.add(number)
+        try:
+            yield
+        except (self.unavailable, SQLAlchemyError) as exc:  # `recover` gives its jobs another task
+            LOG.error("a task ended early, since the database does not answer: %s", exc)
+        finally:
+            self.running.discard(number)
+
+    def make_worker(self, queues: list[str], concurrency: int, on_stop: Callable[[], None]) -> Any:
+        """A worker of Procrastinate; `on_stop` is called when it stops, for whatever reason."""
+        from procrastinate.worker import Worker  # noqa: PLC0415 - an extra
+
+        class StoppingWorker(Worker):  # type: ignore[misc,unused-ignore]
+            """Calls back before it waits for its tasks."""
+
+            def stop(self) -> None:
+                on_stop()
+                super().stop()
+
+        return StoppingWorker(
+            self.app,
+            queues=queues,
+            name="mailverdict",
+            concurrency=concurrency,
+            fetch_job_polling_interval=POLLING_INTERVAL,
+            shutdown_graceful_timeout=ABORT_AFTER,
+            delete_jobs="always",
+            install_signal_handlers=False,
+            update_heartbeat_interval=HEARTBEAT_INTERVAL,
+            stalled_worker_timeout=STALLED_AFTER,
+        )
+
+    async def end_stalled(self) -> int:
+        """End the tasks of workers without a heartbeat, which releases their locks; return how many."""
+        stalled = list(await self.app.job_manager.get_stalled_jobs(seconds_since_heartbeat=STALLED_AFTER))
+        return await self.end_tasks([task.id for task in stalled])
+
+    async def end_tasks(self, numbers: Iterable[int]) -> int:
+        """End tasks that nobody runs any more."""
+        count = 0
+        for number in numbers:
+            with suppress(self.unavailable):  # somebody else ended it
+                await self.app.job_manager.finish_job_by_id_async(
+                    job_id=number, status=self.failed_status(), delete_job=True
+                )
+                count += 1
+        return count
+
+    @staticmethod
+    def failed_status() -> Any:
+        from procrastinate.jobs import Status  # noqa: PLC0415 - an extra
+
+        return Status.FAILED

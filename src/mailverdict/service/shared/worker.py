@@ -1,0 +1,271 @@
+"""`SharedWorker`: one of several workers on a PostgreSQL store.
+
+It runs the tasks of `tasks.py`. A result is written once, whoever writes first. A task that ends early, because the
+worker stops, has lost the database or is cancelled, leaves its unfinished jobs in the store, where another task
+continues; finished jobs are not verified again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import platform
+import time
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from ... import __version__
+from ...errors import BackendError
+from ...model.words import ValidationType
+from ..engine import VerificationEngine
+from ..jobs.group_committer import GroupCommitter
+from ..jobs.store import StoredJob
+from ..jobs.verifier import Finished, JobVerifier, seqs_of
+from ..jobs.worker import DAY, STORE_UNAVAILABLE
+from ..settings import Clock, ServiceSettings
+from .owners import find_owners
+from .store import EndedJob, SharedStore, WorkerRow
+from .tasks import ABORT_AFTER, MAINTENANCE, STALLED_AFTER, TaskQueue
+
+__all__ = ["SharedWorker", "WorkerAbilities"]
+
+LOG = logging.getLogger(__name__)
+HEARTBEAT_INTERVAL = 2.0  # seconds
+LOST_AFTER = STALLED_AFTER / 2  # seconds without the database after which others may soon have this worker's tasks
+RESTART_DELAY = 1.0  # seconds until the tasks are run again after the database was lost
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerAbilities:
+    """What a worker can do."""
+
+    types: tuple[str, ...] = tuple(map(str, ValidationType))
+    egress: str | None = None
+    concurrency: int = 100  # tasks at once; each asks one owner
+
+    @property
+    def queues(self) -> list[str]:
+        """The queues that it serves."""
+        smtp = str(ValidationType.SMTP)
+        routed = [f"{smtp}@{self.egress}"] if self.egress and smtp in self.types else []
+        return [*self.types, *routed, MAINTENANCE]
+
+
+class SharedWorker(JobVerifier):
+    """Runs tasks until it is stopped; `open` registers it, `close` hands its owners over."""
+
+    def __init__(
+        self,
+        engine: VerificationEngine,
+        settings: ServiceSettings,
+        abilities: WorkerAbilities,
+        *,
+        store: SharedStore,
+        tasks: TaskQueue,
+        clock: Clock,
+    ) -> None:
+        super().__init__(engine, settings, clock)
+        self.store = store
+        self.tasks = tasks
+        self.abilities = abilities
+        self.results: GroupCommitter[tuple[int, list[EndedJob]]] = GroupCommitter(
+            store.settle, name="mailverdict-results"
+        )
+        self.row = WorkerRow(
+            f"{platform.node()}:{os.getpid()}", __version__, ",".join(abilities.types), abilities.egress
+        )
+        self.number = 0  # in the table of workers
+        self.retry_delay = 1.0  # seconds until a write that failed is tried again
+        self.batches: set[asyncio.Task[None]] = set()  # verifications under way
+        self.orphans: set[int] = set()  # tasks that are marked as ours and were not running at the last look
+        self.is_stopping = False  # no task begins anything new
+        self.seen_at = time.monotonic()  # last heartbeat
+        self.runner: Any = None  # Procrastinate's worker
+        self.side_tasks: list[asyncio.Task[None]] = []
+
+    # --- its own life ---------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Register, and run tasks from now on."""
+        self.number = await self.store.run(self.store.register, self.row)
+        self.tasks.register(self)
+        self.side_tasks = [asyncio.create_task(self.run_tasks()), asyncio.create_task(self.beat())]
+
+    async def close(self) -> None:
+        """Stop: end the verifications, hand their owners over, write what is known."""
+        self.is_stopping = True
+        self.interrupt()
+        for task in self.side_tasks:
+            task.cancel()
+        await asyncio.wait(self.side_tasks, timeout=2 * ABORT_AFTER)
+        await self.results.aclose()
+        with suppress(*STORE_UNAVAILABLE):
+            await self.store.run(self.store.unregister, self.number)
+
+    def is_working(self) -> bool:
+        """Whether it runs and has written a heartbeat lately."""
+        is_running = bool(self.side_tasks) and not any(task.done() for task in self.side_tasks)
+        return is_running and time.monotonic() - self.seen_at < LOST_AFTER
+
+    async def run_tasks(self) -> None:
+        """Run tasks until cancelled, also when the database is away for a while."""
+        while True:
+            self.runner = self.tasks.make_worker(self.abilities.queues, self.abilities.concurrency, self.interrupt)
+            try:
+                await self.runner.run()  # when cancelled, it waits for its tasks
+            except self.tasks.unavailable as exc:
+                LOG.error("tasks cannot be run; the worker tries again: %s", exc)
+            except Exception:
+                LOG.exception("tasks cannot be run; the worker tries again")
+            await asyncio.sleep(RESTART_DELAY)
+
+    async def beat(self) -> None:
+        """Write heartbeats; interrupt the verifications when others may get this worker's tasks.
+
+        That is when the database cannot be reached, or when this process was suspended.
+        """
+        while True:
+            is_lost = time.monotonic() - self.seen_at > LOST_AFTER
+            if is_lost:
+                self.interrupt()
+            try:
+                async with asyncio.timeout(LOST_AFTER):
+                    await self.store.run(self.store.heartbeat, self.number)
+                    await self.end_orphans()
+                self.seen_at = time.monotonic()
+            except (*STORE_UNAVAILABLE, TimeoutError) as exc:
+                LOG.error("the database does not answer: %s", exc)
+            await asyncio.sleep(HEARTBEAT_INTERVAL)
+
+    async def end_orphans(self) -> None:
+        """End the tasks that are marked as ours and do not run: their end could not be written."""
+        number = self.runner and self.runner.worker_id
+        if number is None:
+            return
+        found = await self.store.run(self.store.tasks_of, number) - self.tasks.running
+        await self.tasks.end_tasks(found & self.orphans)
+        self.orphans = found
+
+    def interrupt(self) -> None:
+        """End all verifications; their jobs stay in the store."""
+        for batch in self.batches:
+            batch.cancel()
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    async def look_up(self, batch: int, validation_type: str) -> None:
+        """Claim jobs of a type and verify them; for `smtp` find their owners, and let these be asked."""
+        await asyncio.sleep(self.settings.seconds("gather"))
+        claimed = await self.store.run(self.store.claim, validation_type, batch, self.clock())
+        if claimed.has_more:
+            await self.tasks.defer_look_up(validation_type)
+        elif claimed.ready_in is not None:
+            await self.tasks.defer_look_up(validation_type, seconds=claimed.ready_in)
+        if not claimed.jobs:
+            return
+        try:
+            await self.interruptible(self.verify_claimed(validation_type, claimed.jobs))
+        finally:
+            await self.store.run(self.store.give_back, batch, self.clock())  # what was not finished
+        if await self.store.run(self.store.has_queued, validation_type):
+            await self.tasks.defer_look_up(validation_type)
+
+    async def verify_claimed(self, validation_type: str, jobs: Sequence[StoredJob]) -> None:
+        """Verify claimed jobs, but those that need a mail server."""
+        if validation_type != ValidationType.SMTP:
+            await self.verify_batch(validation_type, jobs)
+            return
+        try:
+            owners = await find_owners(self.engine.backend, {each.email for each in jobs})
+        except BackendError as exc:  # the resolver cannot be used: the engine says so for every address
+            LOG.error("the mail servers could not be found: %s", exc)
+            owners = {}
+        by_owner: dict[str, list[int]] = {}
+        for each in jobs:
+            if owner := owners.get(each.email):
+                by_owner.setdefault(owner, []).append(each.seq)
+        if by_owner:
+            await self.store.run(self.store.assign_owners, by_owner)
+            await self.tasks.defer_ask(by_owner)
+        if without := [each for each in jobs if not owners.get(each.email)]:
+            await self.verify_batch(validation_type, without)
+
+    async def ask(self, owner: str) -> None:
+        """Verify the jobs of an owner, and those that arrive meanwhile."""
+        taken: set[int] = set()
+        while not self.is_stopping:
+            jobs = [each for each in await self.store.run(self.store.take, owner) if each.seq not in taken]
+            if not jobs:
+                break
+            taken.update(seqs_of(jobs))
+            if not await self.interruptible(self.verify_batch(ValidationType.SMTP, jobs)):
+                break
+        if self.is_stopping:
+            await self.tasks.defer_ask([owner])  # another worker continues at once
+        elif await self.store.run(self.store.has_queued, ValidationType.SMTP):
+            await self.tasks.defer_look_up(ValidationType.SMTP)  # there is room again
+
+    async def interruptible(self, verification: Coroutine[None, None, None]) -> bool:
+        """Run a verification that `interrupt` can end; return whether it came to its end."""
+        batch: asyncio.Task[None] = asyncio.create_task(verification)
+        self.batches.add(batch)
+        try:
+            await asyncio.wait([batch])
+        finally:
+            self.batches.discard(batch)
+            batch.cancel()
+        if batch.cancelled():
+            return False
+        batch.result()
+        return True
+
+    async def recover(self) -> None:
+        """End the tasks of workers that have died, and give tasks to jobs that have none."""
+        await self.tasks.end_stalled()
+        owners, types = await self.store.run(self.store.abandoned, self.clock())
+        await self.tasks.defer_ask(owners)
+        for validation_type in types:
+            await self.tasks.defer_look_up(validation_type)
+
+    async def purge(self) -> None:
+        """Remove jobs whose retention is over, and the quota of past days."""
+        now = self.clock()
+        ended_before = now - self.settings.seconds("result_retention")
+        await self.store.run(self.store.purge, ended_before, self.settings.day_of(now - DAY))
+
+    # --- results --------------------------------------------------------------------------------
+
+    async def write_results(self, results: Sequence[Finished]) -> None:
+        """Write results, and try again for as long as the database is unavailable."""
+        now = self.clock()
+        ended = [
+            EndedJob(
+                result.seq,
+                result.status,
+                result.verification,
+                result.message,
+                verification.validation_type if verification else "",
+                str(verification.result) if verification else "",
+                now,
+            )
+            for result, verification in results
+        ]
+        while True:
+            try:
+                await self.results.run((self.number, ended))
+                return
+            except STORE_UNAVAILABLE as exc:
+                LOG.error("results could not be written; the worker tries again: %s", exc)
+                await asyncio.sleep(self.retry_delay)
+
+    async def write_postponed(self, jobs: Sequence[StoredJob], attempt: int, due: float) -> None:
+        """Write that jobs are tried again, and schedule the look-up that will do it."""
+        await self.store.run(self.store.postpone, seqs_of(jobs), attempt, due, self.clock())
+        for validation_type in {each.validation_type for each in jobs}:
+            await self.tasks.defer_look_up(validation_type, seconds=due - self.clock())
+
+    def on_left(self, count: int) -> None:
+        """Do nothing: the claim ends with the result."""
