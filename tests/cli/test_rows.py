@@ -98,7 +98,7 @@ def test_report_of_a_file_knows_its_suppressed_rows(run, quoted, tmp_path):
     listed.write_text("gmail.com\n")
     assert run("verify", quoted, "-o", out, "-c", "email", "-t", "regex", "-q", "--suppress", listed)[0] == 0
     assert run("report", out, "-c", "email", "-o", made, "-q")[0] == 0
-    dropped = pd.read_excel(made, sheet_name="drop", engine="calamine")
+    dropped = pd.read_excel(made, sheet_name="Remove", engine="calamine")
     assert dropped["email_action_why"].tolist().count("on your suppression list") == 2
 
 

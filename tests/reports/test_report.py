@@ -1,6 +1,7 @@
 """The report: right numbers, self-contained, nothing executes, a workbook without formulas."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from html.parser import HTMLParser
 
@@ -12,7 +13,7 @@ import pytest
 import mailverdict as mv
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import Reason
-from mailverdict.reports.facts import RETRY_WHEN, gather_facts
+from mailverdict.reports.facts import RETRY_WHEN, FactsCounter, gather_facts
 from mailverdict.reports.page import digest
 from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
@@ -268,3 +269,26 @@ def test_a_frame_that_was_not_verified_is_refused():
 
 def test_a_greylisted_address_is_verified_again_when_a_run_would():
     assert RETRY_WHEN[Reason.GREYLISTED] == f"after {ASK_AGAIN[Reason.GREYLISTED] / 60:.0f} min"
+
+
+class TestPieces:
+    """The facts of a column are the same however it is cut into pieces."""
+
+    @pytest.mark.parametrize("size", [1, 7, 40])
+    def test_facts_of_pieces_are_those_of_the_whole(self, size):
+        cells = ["ada@gmail.com", "ben@gmial.com", "n/a", "<cy@web.de>", None, "info@firm.example", "a@x.org; b@x.org"]
+        df = pd.DataFrame({"email": [*cells * 5, "dan@gmail.com", "ADA@GMAIL.COM"]})
+        out = mv.verify(df, "email", validation_type="regex", clean=True, columns="all")
+        now, policy = datetime.now(UTC), find_policy("balanced")
+        counts = FactsCounter("email", policy)
+        for start in range(0, len(out), size):
+            counts.add(read_decided(out[start : start + size], "email", None))
+        whole = gather_facts(read_decided(out, "email", None), policy, now)
+        made = counts.facts(now, None)
+        pd.testing.assert_frame_equal(made.domains, whole.domains)
+        assert replace(made, domains=None) == replace(whole, domains=None)
+        assert (whole.addresses, whole.cleaning.rows) == (7, 6)
+
+    def test_no_piece_is_a_report_of_no_rows(self):
+        made = FactsCounter("email", find_policy("balanced")).facts(datetime.now(UTC), None)
+        assert (made.rows, made.mailable, len(made.domains)) == (0, 0.0, 0)

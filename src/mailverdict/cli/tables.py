@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,9 +30,10 @@ from ..frames.files.table_file import LINE, TableFile
 from ..frames.files.writers import FormulaColumns, check_target, create_table, to_plain
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
-from ..frames.policy import find_policy
+from ..frames.policy import find_policy, read_decided
 from ..model.words import ValidationType
-from ..reports.report import check_path
+from ..reports.facts import FactsCounter
+from ..reports.report import Report, check_path
 from ..reports.summary import RunningCounts
 from .outcome import FileOutcome, parse_limits
 from .status import STATUS, ProgressLog, print_status, printed_warnings
@@ -88,7 +90,7 @@ def verify(
     prefix: Prefix = None,
     policy: PolicyName = None,
     report: Annotated[
-        str | None, typer.Option(help="Report to write: .html or .xlsx; the results are held in memory.")
+        str | None, typer.Option(help="Report to write: .html, or .xlsx, for which all rows are held in memory.")
     ] = None,
     clean: Clean = True,
     explode: Annotated[bool, typer.Option("--explode", help="First give each address of a cell its own row.")] = False,
@@ -159,7 +161,7 @@ def verify(
             *(("clean", "change") if clean else ()),
             *(() if listed is None else ("suppressed",)),
         ]
-        rows = VerifiedRows(source, name, prefix, [*written, *added], policy, for_report=report is not None)
+        rows = VerifiedRows(source, name, prefix, [*written, *added], policy, report=report)
         by_action = None if policy is None else rows.label("action")
         table_output = TableOutput(
             output, source, FormulaColumns(name, prefix, in_all=escape_formulas), by_action=by_action
@@ -211,14 +213,15 @@ class VerifiedRows:
         names: list[str],
         policy: str | None,
         *,
-        for_report: bool,
+        report: str | None,
     ) -> None:
         self.own_columns, self.column, self.prefix = len(source.columns), column, prefix
         self.policy = None if policy is None else find_policy(policy)
         self.written = {self.label(name) for name in names}
-        self.for_report = for_report
         self.counts = RunningCounts()
-        self.reported: list[pa.Table] = []
+        self.facts = FactsCounter(column, self.policy or find_policy("balanced"))
+        self.report_path = report
+        self.reported: list[pa.Table] = []  # of a workbook, which has all rows
 
     def label(self, name: str) -> str:
         return str(label_of(self.column, self.prefix, name))
@@ -228,8 +231,11 @@ class VerifiedRows:
         self.counts.add(piece, self.label(""))
         judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
         results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
-        if self.for_report:
-            self.reported.append(results)
+        if self.report_path is not None:
+            if is_page(self.report_path):
+                self.facts.add(read_decided(self.frame(results), self.column, self.prefix))
+            else:
+                self.reported.append(results)
         shown = piece.select(
             [i for i, n in enumerate(piece.column_names) if i < self.own_columns or n in self.written or n == LINE]
         )
@@ -248,10 +254,24 @@ class VerifiedRows:
 
     def report(self, path: str, validation_type: str, name: str) -> None:
         """Write the report of all pieces."""
+        if is_page(path):
+            self.facts.validation_types[str(validation_type)] = None
+            save_counted(self.facts, path, name, self.prefix)
+            return
         tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
         frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
         frame.attrs["mailverdict"] = {self.column: {"validation_type": str(validation_type)}}
         mv.report(frame, self.column, path, policy=self.policy, prefix=self.prefix, name=name)
+
+
+def is_page(path: str) -> bool:
+    """Whether a report at this path has counts only."""
+    return not path.lower().endswith(".xlsx")
+
+
+def save_counted(counts: FactsCounter, path: str, name: str, prefix: str | None) -> None:
+    """Write the page of counted pieces."""
+    Report(counts.facts(datetime.now(UTC), name), None, counts.column, counts.policy, prefix).save(path)
 
 
 def list_name(file: str) -> str:
@@ -383,7 +403,7 @@ def report(
 ) -> None:
     """Report on a table file that was verified before.
 
-    The result columns of the whole file are held in memory.
+    For a page the file is read in pieces. A workbook, --bounces and --earlier hold its result columns in memory.
     """
     check_path(output)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
@@ -394,6 +414,13 @@ def report(
         results = str(label_of(name, prefix, ""))
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
         pieces = (piece.select(needed) for piece in source.pieces([source.columns[i] for i in needed]))
+        if is_page(output) and reports is None and earlier is None:
+            counts = FactsCounter(name, find_policy(policy or "balanced"))
+            for piece in pieces:
+                counts.add(read_decided(restore_frame(piece, name, prefix), name, prefix))
+            save_counted(counts, output, list_name(file), prefix)
+            print_written(output, quiet=quiet)
+            return
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in pieces])
     frame = restore_frame(whole, name, prefix)
     mv.report(frame, name, output, policy=policy, prefix=prefix, bounces=reports, earlier=earlier, name=list_name(file))

@@ -4,32 +4,43 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
 from ..frames.columns import ACTIONS
+from ..frames.planning import SeenAddresses
 from ..frames.policy import BUCKET_MEANING, Policy, decide_rows
 from ..frames.repair import REPAIRS
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from ..model.words import REASON_MEANING, Reason, Verdict
 from ..runs.retry import ASK_AGAIN
-from .summary import BUCKETS, ERROR_MEANING, FLAGS, MEANING_OF_VALID, buckets, by_address, count_domains
+from .summary import (
+    BUCKETS,
+    ERROR_MEANING,
+    FLAGS,
+    MEANING_OF_VALID,
+    add_domain_counts,
+    buckets,
+    by_address,
+    domain_counts,
+    top_domains,
+)
 
-__all__ = ["ReportFacts", "gather_facts"]
+__all__ = ["FactsCounter", "ReportFacts", "gather_facts"]
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 TOP_CONTRADICTED = 20
+MOST_TABLES = 8  # tables of domains that are kept before they are added up
 # When verifying again is likely to help, by reason.
 RETRY_WHEN = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
@@ -136,33 +147,115 @@ def gather_facts(
     earlier: VerifiedColumn | None = None,
 ) -> ReportFacts:
     """Gather what a report on a verified column shows."""
-    bucket = buckets(out)
-    action, why = decide_rows(out, policy)
-    advised = why[bucket == Verdict.INVALID].value_counts()
-    cells = read_values(out.addresses)
-    return ReportFacts(
-        column=str(out.column),
-        name=name,
-        made_at=now,
-        checked=checked_days(out),
-        rows=len(bucket),
-        addresses=pc.count_distinct(identities(cells.texts)).as_py(),
-        validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in validation_types(out)},  # type: ignore[call-overload]
-        sources=counts_of(out.get("source")),
-        buckets=counts_by(bucket, BUCKETS),
-        policy=policy.name,
-        actions=counts_by(action, ACTIONS),
-        reasons=list(reasons_not_valid(out, bucket)),
-        retries=list(retries(out)),
-        typos=list(typos(out)),
-        cleaning=gather_cleaning(out, action),
-        cleanable=int(advised[advised.index.str.endswith(AFTER_CLEANING)].sum()) if len(advised) else 0,
-        several=int(advised[advised.index.str.endswith(USE_EXPLODE)].sum()) if len(advised) else 0,
-        flags={flag: int(out[flag].fillna(value=False).astype(bool).sum()) for flag in FLAGS},
-        domains=count_domains(out, TOP_DOMAINS),
+    counts = FactsCounter(out.column, policy)
+    counts.add(out)
+    return replace(
+        counts.facts(now, name),
         outcomes=None if bounces is None else gather_outcomes(out, policy, bounces),
         trend=None if earlier is None else gather_trend(out, earlier, policy),
     )
+
+
+class FactsCounter:
+    """Counts what a report shows, piece by piece, so that a list larger than memory has one too."""
+
+    def __init__(self, column: Hashable, policy: Policy) -> None:
+        self.column, self.policy = column, policy
+        self.rows = self.addresses = self.cleanable = self.several = 0
+        self.days: list[tuple[date, date]] = []
+        self.seen = SeenAddresses()
+        self.validation_types: dict[str, None] = {}
+        self.sources = Counter[str]()
+        self.buckets = Counter[str]()
+        self.actions = Counter[str]()
+        self.flags = Counter[str]()
+        self.reasons = Counter[tuple[str, str]]()
+        self.retries = Counter[str]()
+        self.typos = Counter[tuple[str, str]]()
+        self.cleaned = self.rescued = self.sendable = 0
+        self.repairs = Counter[str]()
+        self.domains: list[pd.DataFrame] = []
+
+    def add(self, piece: VerifiedColumn) -> None:
+        """Count a piece with the rows that follow those before."""
+        bucket = buckets(piece)
+        action, why = decide_rows(piece, self.policy)
+        advised = why[bucket == Verdict.INVALID].value_counts()
+        self.rows += len(bucket)
+        self.addresses += len(self.seen.keep_new(identities(read_values(piece.addresses).texts).unique()))
+        self.days += [days] if (days := checked_days(piece)) else []
+        self.validation_types.update(dict.fromkeys(validation_types(piece)))
+        self.sources.update(counts_of(piece.get("source")))
+        self.buckets.update(counts_of(bucket))
+        self.actions.update(counts_of(action))
+        self.reasons.update(reasons_not_valid(piece, bucket))
+        self.retries.update(counts_of(piece["details"][(bucket == Verdict.UNKNOWN).to_numpy()]))
+        self.typos.update(count_typos(piece))
+        if len(advised):
+            self.cleanable += int(advised[advised.index.str.endswith(AFTER_CLEANING)].sum())
+            self.several += int(advised[advised.index.str.endswith(USE_EXPLODE)].sum())
+        for flag in FLAGS:
+            self.flags[flag] += int(piece[flag].fillna(value=False).astype(bool).sum())
+        self.add_cleaning(piece, action)
+        self.domains.append(domain_counts(piece))
+        if len(self.domains) > MOST_TABLES:
+            self.domains = [add_domain_counts(self.domains)]
+
+    def add_cleaning(self, piece: VerifiedColumn, action: pd.Series[Any]) -> None:
+        """Count rows that were cleaned, and which of them would have been lost without it."""
+        change = piece.get("change") if "clean" in piece else None
+        if change is None:
+            return
+        is_changed = (change.fillna("").astype(str) != "") & (piece.addresses != piece.texts).fillna(value=False)
+        positions = np.flatnonzero(is_changed.to_numpy(bool))
+        cells = read_values(piece.texts.iloc[positions])
+        is_malformed = np.ones(len(positions), np.bool_)
+        is_malformed[slice(None) if cells.rows is None else cells.rows] = ~np.asarray(observe_column(cells.texts).ok)
+        is_sent = (action.iloc[positions] == "send").to_numpy(bool)
+        self.cleaned += len(positions)
+        self.rescued += int(is_malformed.sum())
+        self.sendable += int((is_malformed & is_sent).sum())
+        for joined, count in change.iloc[positions].value_counts().items():
+            self.repairs.update(dict.fromkeys(str(joined).split(";"), int(count)))
+
+    def facts(self, now: datetime, name: str | None) -> ReportFacts:
+        """What was counted."""
+        return ReportFacts(
+            column=str(self.column),
+            name=name,
+            made_at=now,
+            checked=(min(first for first, _ in self.days), max(last for _, last in self.days)) if self.days else None,
+            rows=self.rows,
+            addresses=self.addresses,
+            validation_types={kind: MEANING_OF_VALID.get(kind, "") for kind in self.validation_types},  # type: ignore[call-overload]
+            sources=dict(most_common(self.sources)),
+            buckets={each: self.buckets[each] for each in BUCKETS},
+            policy=self.policy.name,
+            actions={each: self.actions[each] for each in ACTIONS},
+            reasons=[(b, why, meaning_of(why), count) for (b, why), count in most_common(self.reasons)],
+            retries=[(str(r), when, self.retries[str(r)]) for r, when in RETRY_WHEN.items() if self.retries[str(r)]],
+            typos=[(typed, meant, count) for (typed, meant), count in most_common(self.typos)[:TOP_TYPOS]],
+            cleaning=self.cleaning(),
+            cleanable=self.cleanable,
+            several=self.several,
+            flags={flag: self.flags[flag] for flag in FLAGS},
+            domains=top_domains(add_domain_counts(self.domains), TOP_DOMAINS),
+        )
+
+    def cleaning(self) -> CleaningFacts | None:
+        if not self.cleaned:
+            return None
+        repairs = [(name, EXAMPLES.get(name, ""), count) for name, count in most_common(self.repairs)]
+        return CleaningFacts(self.cleaned, self.rescued, self.sendable, repairs)
+
+
+EXAMPLES = {repair.name: repair.before.strip() for repair in REPAIRS}
+T = TypeVar("T", bound=Any)
+
+
+def most_common(counts: Counter[T]) -> list[tuple[T, int]]:
+    """The most frequent first, ties by name: the same however the rows were cut into pieces."""
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))
 
 
 def counts_by(values: pd.Series[Any], names: Iterable[str]) -> dict[str, int]:
@@ -177,29 +270,6 @@ def checked_days(out: VerifiedColumn) -> tuple[date, date] | None:
     if moments is None or not isinstance(moments.dtype, pd.DatetimeTZDtype) or moments.isna().all():
         return None
     return moments.min().date(), moments.max().date()
-
-
-def gather_cleaning(out: VerifiedColumn, action: pd.Series[Any]) -> CleaningFacts | None:
-    """Rows that were cleaned, and which of them would have been lost without it."""
-    change = out.get("change") if "clean" in out else None
-    if change is None:
-        return None
-    is_changed = (change.fillna("").astype(str) != "") & (out.addresses != out.texts).fillna(value=False)
-    positions = np.flatnonzero(is_changed.to_numpy(bool))
-    if not len(positions):
-        return None
-    cells = read_values(out.texts.iloc[positions])
-    is_malformed = np.ones(len(positions), np.bool_)
-    is_malformed[slice(None) if cells.rows is None else cells.rows] = ~np.asarray(observe_column(cells.texts).ok)
-    is_sent = (action.iloc[positions] == "send").to_numpy(bool)
-    names = Counter[str]()
-    for joined, count in change.iloc[positions].value_counts().items():
-        names.update(dict.fromkeys(str(joined).split(";"), int(count)))
-    repairs = [(name, EXAMPLES.get(name, ""), count) for name, count in names.most_common()]
-    return CleaningFacts(len(positions), int(is_malformed.sum()), int((is_malformed & is_sent).sum()), repairs)
-
-
-EXAMPLES = {repair.name: repair.before.strip() for repair in REPAIRS}
 
 
 def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -> TrendFacts:
@@ -252,15 +322,15 @@ def counts_of(values: pd.Series[Any] | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in values.dropna().astype(object).value_counts().items()}
 
 
-def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> Iterator[tuple[str, str, str, int]]:
-    """Each bucket and dominant reason with the meaning and rows; error code or bucket where there is no reason."""
+def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> dict[tuple[str, str], int]:
+    """Rows by bucket and dominant reason; error code or bucket where there is no reason."""
     why, error = out["details"].astype(object), out.get("error")
     if error is not None:
         why = why.where(why.notna(), error.astype(object))
     others = pd.DataFrame({"bucket": bucket.astype(object), "why": why})[bucket != Verdict.VALID]
     others["why"] = others["why"].where(others["why"].notna(), others["bucket"])
-    for name, reason, count in others.value_counts().reset_index(name="rows").itertuples(index=False, name=None):
-        yield str(name), str(reason), meaning_of(str(reason)), int(count)
+    counted = others.value_counts().reset_index(name="rows").itertuples(index=False, name=None)
+    return {(str(name), str(reason)): int(count) for name, reason, count in counted}
 
 
 def meaning_of(reason: str) -> str:
@@ -270,16 +340,8 @@ def meaning_of(reason: str) -> str:
     return ERROR_MEANING.get(reason) or BUCKET_MEANING.get(reason, "")
 
 
-def retries(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
-    """Unknowns that another verification, later or from another host, may decide."""
-    counts = counts_of(out["details"][(out["verdict"] == Verdict.UNKNOWN) & (out["status"] == Status.DONE)])
-    for reason, when in RETRY_WHEN.items():
-        if counts.get(str(reason)):
-            yield str(reason), when, counts[str(reason)]
-
-
-def typos(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
-    """Mistyped domains and the domains probably meant, the most frequent first; addresses where the domain is right."""
+def count_typos(out: VerifiedColumn) -> dict[tuple[str, str], int]:
+    """Rows by mistyped domain and the domain probably meant; by address where the domain is right."""
     suggestion = out["suggestion"]
     has = suggestion.notna()
     typed, meant = (texts[has].astype("string") for texts in (out.addresses, suggestion))
@@ -291,6 +353,5 @@ def typos(out: VerifiedColumn) -> Iterator[tuple[str, str, int]]:
             "meant": np.where(differ, domains[1], meant.str.slice(0, LONGEST_TYPED)),
         }
     )
-    counted = pairs.value_counts().head(TOP_TYPOS).reset_index(name="rows")
-    for wrong, right, count in counted.itertuples(index=False, name=None):
-        yield str(wrong), str(right), int(count)
+    counted = pairs.value_counts().reset_index(name="rows").itertuples(index=False, name=None)
+    return {(str(wrong), str(right)): int(count) for wrong, right, count in counted}

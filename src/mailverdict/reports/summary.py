@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
@@ -26,12 +26,14 @@ __all__ = [
     "BUCKETS",
     "MEANING_OF_VALID",
     "RunningCounts",
+    "add_domain_counts",
     "buckets",
     "by_domain",
-    "count_domains",
     "diff",
+    "domain_counts",
     "render_counts",
     "summary",
+    "top_domains",
 ]
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
@@ -164,13 +166,25 @@ def by_domain(out: Any, column: Hashable, *, top: int = 20, prefix: str | None =
     {'x.example.org': 2, 'y.example.org': 1}
     """
     rows = VerifiedColumn(out, column, prefix, ("verdict", "status"))
-    return rows.data.convert(count_domains(rows, top))
+    return rows.data.convert(top_domains(domain_counts(rows), top))
 
 
-def count_domains(rows: VerifiedColumn, top: int) -> pd.DataFrame:
-    """The table of `by_domain`."""
+def domain_counts(rows: VerifiedColumn) -> pd.DataFrame:
+    """Rows of each domain by bucket."""
     domain = split_address(rows.addresses)["domain"].astype(object)
-    table = pd.crosstab(domain, buckets(rows), dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
+    return pd.crosstab(domain, buckets(rows), dropna=True).reindex(columns=list(BUCKETS), fill_value=0)
+
+
+def add_domain_counts(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """The sum over the pieces of a column."""
+    if len(tables) == 1:
+        return tables[0]
+    return pd.concat([pd.DataFrame(columns=list(BUCKETS), dtype="int64"), *tables]).groupby(level=0, sort=False).sum()
+
+
+def top_domains(counts: pd.DataFrame, top: int) -> pd.DataFrame:
+    """The table of `by_domain`."""
+    table = counts.copy(deep=False)
     table.insert(0, "rows", table.sum(axis=1))
     table = table.sort_index().sort_values("rows", ascending=False, kind="stable").head(top)
     return table.astype("int64").rename_axis(index="domain", columns=None)
