@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -250,6 +251,21 @@ def test_kernels_whose_page_was_closed_are_found():
     assert look(LOADING_AT_MOST, open=1, loading=0) == []
     assert look(LOADING_AT_MOST + 1, open=1, loading=0) == ["loading"]
     assert set(seen) == {"open", "loading"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("has_process", [False, True])
+def test_a_kernel_that_is_being_started_ends_too(contacts, tmp_path, has_process):
+    with running_audit(tmp_path, contacts, "-t", "regex") as audit, ThreadPoolExecutor(1) as visitor:
+        visit = visitor.submit(httpx.get, audit.url, timeout=60)
+        assert not has_process or wait_until(audit.kernels)
+        assert audit.end() == 0
+        assert isinstance(visit.exception(), httpx.HTTPError)
+        assert list(audit.places.iterdir()) == []
+        started = [
+            each for each in psutil.process_iter(["cmdline"]) if str(tmp_path) in " ".join(each.info["cmdline"] or [])
+        ]
+        wait_until(lambda: not any(each.is_running() for each in started))
 
 
 @pytest.mark.browser

@@ -7,6 +7,7 @@ sockets are files in a private folder where the system has such sockets.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import os
@@ -18,14 +19,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import zmq
 from jupyter_client.kernelspec import KernelSpec, KernelSpecManager
-from jupyter_core.utils import ensure_async, run_sync
+from jupyter_core.utils import ensure_async
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop, PeriodicCallback
+from tornado.web import HTTPError
 from traitlets.config import Config
 from voila.app import Voila
 
@@ -106,8 +109,17 @@ class PageServer(Voila):  # type: ignore[misc]
 
     def stop(self) -> None:
         """End all kernels, then remove their connection files. Voila removes the files first."""
-        run_sync(self.kernel_manager.shutdown_all)()
+        assert self.ioloop is not None
+        self.ioloop.run_sync(self.end_kernels)  # in the loop in which they were started, or started only now
         shutil.rmtree(self.connection_dir, ignore_errors=True)
+
+    async def end_kernels(self) -> None:
+        """End all kernels. One that is being started is not known yet; it can be ended a moment later."""
+        for _ in range(40):
+            with suppress(HTTPError, KeyError):
+                await ensure_async(self.kernel_manager.shutdown_all())
+                return
+            await asyncio.sleep(0.25)
 
 
 def serve_page(code: str, title: str, port: int, on_ready: Callable[[str, Path], None]) -> None:
