@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
     Engine,
     Float,
     Index,
@@ -29,6 +30,7 @@ from sqlalchemy import (
     event,
     insert,
     select,
+    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
@@ -43,6 +45,7 @@ __all__ = [
     "create_file",
     "create_postgresql_engine",
     "create_tables",
+    "insert_jobs",
     "is_shared",
     "job",
     "lock_file",
@@ -161,6 +164,28 @@ def add_quota(dialect: str) -> Any:
     return statement.on_conflict_do_update(
         index_elements=["client", "day"], set_={"used": total}, where=total <= bindparam("most")
     ).returning(quota.c.client, quota.c.day, quota.c.used)
+
+
+# PostgreSQL executes an INSERT for each row of several; this is one for all of them.
+INSERT_ROWS = text("""
+    INSERT INTO job (
+        job_id, client, email, validation_type, status, attempt, due, verification, message, created_at, updated_at
+    )
+    SELECT * FROM unnest(
+        CAST(:job_id AS text[]), CAST(:client AS text[]), CAST(:email AS text[]), CAST(:validation_type AS text[]),
+        CAST(:status AS text[]), CAST(:attempt AS integer[]), CAST(:due AS double precision[]),
+        CAST(:verification AS text[]), CAST(:message AS text[]), CAST(:created_at AS double precision[]),
+        CAST(:updated_at AS double precision[])
+    )
+""")
+
+
+def insert_jobs(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows to `job`."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(INSERT_ROWS, {name: [row[name] for row in rows] for name in rows[0]})
+    else:
+        connection.execute(insert(job), rows)
 
 
 LOCKED = "another service already works on this store; give each its own, or stop the other one"

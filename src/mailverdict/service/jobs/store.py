@@ -23,14 +23,13 @@ from sqlalchemy import (
     cast,
     delete,
     func,
-    insert,
     select,
     update,
 )
 
 from ...contract.envelope import JobStatus
 from ..shared.schema import prepare
-from .schema import add_quota, connect, create_file, create_tables, job, lock_file, parse_url, quota
+from .schema import add_quota, connect, create_file, create_tables, insert_jobs, job, lock_file, parse_url, quota
 
 __all__ = [
     "Claim",
@@ -284,7 +283,7 @@ class Store:
                     results[number] = DebitResult(granted=True, remaining=left)
         granted = [debit for number, debit in enumerate(debits) if results[number].granted]
         if rows := [job_row(debit, new) for debit in granted for new in debit.jobs]:
-            connection.execute(insert(job), rows)
+            insert_jobs(connection, rows)
         return [results[number] for number in range(len(debits))]
 
     def debit_one(self, connection: Connection, debit: Debit) -> DebitResult:

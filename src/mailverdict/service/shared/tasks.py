@@ -70,7 +70,7 @@ class TaskQueue:
         self.database_clock = database_clock
         url = make_url(settings.store).set(drivername="postgresql").render_as_string(hide_password=False)
         self.connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=8, timeout=10.0)
-        self.app = procrastinate.App(connector=self.connector)
+        self.app: Any = procrastinate.App(connector=self.connector)
         self.already_enqueued = procrastinate.exceptions.AlreadyEnqueued
         self.unavailable = procrastinate.exceptions.ConnectorException
 
@@ -123,12 +123,12 @@ class TaskQueue:
         async def purge(timestamp: int) -> None:
             await handler.purge()
 
-        self.app.task(look_up, name="look_up", pass_context=True)
-        self.app.task(ask, name="ask", pass_context=True)
+        self.app.task(name="look_up", pass_context=True)(look_up)
+        self.app.task(name="ask", pass_context=True)(ask)
         for function, cron in ((recover, RECOVER_EVERY), (purge, PURGE_EVERY)):
             name = function.__name__
             # Without a lock: a `recover` whose worker has died must not stop the others.
-            task = self.app.task(function, name=name, queue=MAINTENANCE, queueing_lock=name)
+            task = self.app.task(name=name, queue=MAINTENANCE, queueing_lock=name)(function)
             self.app.periodic(cron=cron)(task)
 
     @contextmanager
@@ -151,7 +151,7 @@ class TaskQueue:
 
             def stop(self) -> None:
                 on_stop()
-                super().stop()
+                super().stop()  # type: ignore[no-untyped-call,unused-ignore]
 
         return StoppingWorker(
             self.app,
