@@ -104,8 +104,8 @@ def days_of(days: tuple[date, date] | None) -> str:
 class TableHead:
     """The head of a column, and how its cells are set.
 
-    Kinds: ``text`` and ``words`` (a sentence) for our own texts, ``data`` and ``code`` for other texts, ``number`` and
-    ``bars``.
+    Kinds: ``text`` and ``words`` (a sentence) for our own texts, ``data`` and ``code`` for other texts, ``number``,
+    ``bars``, and ``gauge`` for a bar that repeats a number and is left out where there is little room.
     """
 
     label: str
@@ -288,7 +288,7 @@ def actions(facts: ReportFacts) -> str:
         TableHead("Action"),
         TableHead("Rows", "number"),
         TableHead("Share of rows", "number"),
-        TableHead("", "bars"),
+        TableHead("", "gauge"),
         TableHead("What it means", "words"),
     ]
     rows = (
@@ -313,7 +313,7 @@ def reasons(facts: ReportFacts) -> str:
         TableHead("Verdict"),
         TableHead("Rows", "number"),
         TableHead("Share of rows", "number"),
-        TableHead("", "bars"),
+        TableHead("", "gauge"),
         TableHead("What it means", "words"),
     ]
     most = max(count for *_, count in facts.reasons)
@@ -378,7 +378,7 @@ def cleaning(facts: ReportFacts) -> str:
         TableHead("Can be mailed"),
         TableHead("Rows", "number"),
         TableHead("Share of rows", "number"),
-        TableHead("", "bars"),
+        TableHead("", "gauge"),
     ]
     rows = [
         (text(when), number(count), share_cell(count, facts.rows), meter("send", count, facts.rows))
