@@ -7,6 +7,8 @@ DEMO_STAMP := $(VENV)/.demo-ready
 DOCS_STAMP := $(VENV)/.docs-ready
 LOWER := build/lower
 LOWER_STAMP := $(LOWER)/.ready
+CLUSTERS := build/clusters
+CLUSTERS_STAMP := $(CLUSTERS)/.ready
 BENCH_STAMP := $(VENV)/.bench-ready
 ENGINES := build/engines
 ENGINES_STAMP := $(ENGINES)/.ready
@@ -16,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test test-all test-rest test-lower run-lower test-engines test-fast lint format types bench docs clean chromium axe
+.PHONY: demo test test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -49,7 +51,7 @@ test: $(STAMP) lint types
 		tests src/mailverdict README.md notebooks
 
 # All tests: those of `make test`, then the rest.
-test-all: test test-rest test-lower test-engines
+test-all: test test-rest test-lower test-engines test-clusters
 
 # What takes long or needs software that is not Python: kills by the dozen, large files, a browser, and Debian's own
 # Postfix, Exim, postgrey and PostgreSQL on loopback. What cannot be installed here is skipped, visibly.
@@ -83,6 +85,29 @@ $(ENGINES_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . 'ray[data]'
 	touch $@
+
+# Frames on Dask's LocalCluster and Spark's local-cluster, each of two processes: with the newest releases, and with the
+# lowest declared ones. The packages are large, so that they are not in .venv. Spark needs Java 17, which Debian's apt
+# brings where root allows; without it the tests of Spark are skipped, visibly.
+CLUSTER_TESTS := -m pytest -q -p no:cacheprovider -p no:logging -m clusters tests/clusters
+test-clusters: $(CLUSTERS_STAMP) java
+	$(CLUSTERS)/bin/python $(CLUSTER_TESTS)
+	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 12))'; then $(MAKE) --no-print-directory run-clusters-lower; \
+	else echo "SKIPPED: PySpark 3.5 needs Python 3.11"; fi
+
+run-clusters-lower: $(LOWER_STAMP)
+	$(LOWER)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWER)/constraints.txt \
+		--editable '.[dask,spark]' 'dask[distributed]' setuptools
+	$(LOWER)/bin/python $(CLUSTER_TESTS) -k 'one_process or same_schema or pays_once'
+
+$(CLUSTERS_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(CLUSTERS)
+	$(CLUSTERS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+		--editable '.[dask,spark,service]' 'dask[distributed]' pytest pytest-timeout hypothesis
+	touch $@
+
+java:
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq openjdk-17-jre-headless >/dev/null; } || echo "java is missing and cannot be installed here: the tests of Spark will be skipped"
 
 # Tests alone, for the loop between edits: make test-fast ARGS='tests/checks -x'
 test-fast: $(STAMP)

@@ -10,7 +10,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("cli", "excel", "polars", "dask", "service")  # those that the frame tests import
+EXTRAS = ("cli", "excel", "polars", "dask", "spark", "service")  # those that the frame tests import
+TIED = ("distributed", "py4j")  # whose release follows from that of Dask or PySpark
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<lowest>[\d.]+)")
 
 
@@ -26,7 +27,7 @@ def lower_bounds(project: dict[str, dict[str, object]]) -> dict[str, str]:
 def main() -> None:
     lowest = lower_bounds(tomllib.loads((ROOT / "pyproject.toml").read_text()))
     pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
-    others = {name: release for name, release in pins.items() if name.lower().replace("_", "-") not in lowest}
+    others = {name: release for name, release in pins.items() if name.lower().replace("_", "-") not in (*lowest, *TIED)}
     for name, release in {**others, **lowest}.items():
         print(f"{name}=={release}")
 

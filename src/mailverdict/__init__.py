@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .frames.bounces.read import read_bounces
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
+    from .frames.domains import domains
     from .frames.duplicates import duplicates, suppress
     from .frames.explode import explode
     from .frames.planning import plan, quota
@@ -122,6 +123,7 @@ _MODULES = {
     "contradicted": "reports.outcomes",
     "decide": "frames.policy",
     "diff": "reports.summary",
+    "domains": "frames.domains",
     "duplicates": "frames.duplicates",
     "explain": "reports.explain",
     "explode": "frames.explode",
@@ -187,6 +189,7 @@ __all__ = [
     "contradicted",
     "decide",
     "diff",
+    "domains",
     "duplicates",
     "errors",
     "explain",

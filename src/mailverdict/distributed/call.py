@@ -95,7 +95,7 @@ def open_call(
         key = "address" if checked.validation_type is ValidationType.SMTP else "domain"
     job = StageJob(
         column=column,
-        output=output,
+        output={name: value for name, value in output.items() if name != "progress"},
         validation_type=checked.validation_type,
         key=key,
         backend=pickle.dumps(backend) if key in ("address", "domain") else b"",

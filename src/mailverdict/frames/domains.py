@@ -1,0 +1,144 @@
+"""`domains`: what the DNS and the lists say about each distinct domain of a column, as a table of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..checks.lists.flags import load_lists
+from ..checks.syntax.column import observe_column
+from ..errors import SettingsError
+from ..local.backend import LocalBackend
+from ..loop import run_sync
+from ..model.evidence import DomainEvidence
+from ..model.words import ValidationType
+from ..runs.options import pick_backend
+from .columns import to_boolean, to_string, to_utc
+from .verify import Columns, check_flag, kinds_of_data, read_addresses, warn_user
+
+__all__ = ["domains"]
+
+OUTCOME_DTYPE = pd.CategoricalDtype(["mx", "implicit_mx", "null_mx", "nxdomain", "nodata", "undetermined"])
+
+
+def domains(
+    data: Any,
+    column: Columns | None = None,
+    *,
+    backend: LocalBackend | None = None,
+    clean: bool = False,
+) -> Any:
+    """Look each distinct domain of a column up in the DNS: a table with one row per domain, for joins.
+
+    ``verify`` with ``mx`` gives the same evidence to every row of a domain. A table by domain is smaller, and other
+    tables can be joined to it in SQL, dbt or DuckDB by the domain of their addresses. No quota is used, and no mail
+    server is asked.
+
+    Parameters
+    ----------
+    data, column
+        As in `verify`.
+    backend : LocalBackend, optional
+        Its resolver and its lists are used; by default those of this machine. A verification service
+        gives no evidence by domain.
+    clean : bool, default False
+        Repair each cell first, as `verify` does.
+
+    Returns
+    -------
+    DataFrame
+        The same kind as `data`, pandas for a Series or list; sorted by `rows`, then by `domain`:
+
+        - `domain`: string, lower case, in A-labels (RFC 5890)
+        - `rows`: int64, rows of the column with a well-formed address of this domain
+        - `outcome`: category; ``mx``, ``implicit_mx`` (no MX record, but an address: RFC 5321 section 5.1),
+          ``null_mx`` (RFC 7505), ``nxdomain``, ``nodata`` (neither MX record nor address) or
+          ``undetermined`` (no usable answer: nothing is known)
+        - `mx_records`: string, the mail servers by preference, joined by ``;``; NA where there are none
+        - `spamtrap`, `disposable`, `free`: boolean, from the lists; `spamtrap` is True or NA
+        - `message`: string, what was seen where there is no mail server; else NA
+        - `checked_at`: datetime64[us, UTC]
+
+    Raises
+    ------
+    ColumnError, SettingsError
+        As `verify`; also for a `backend` that is not a `LocalBackend`.
+    ResolverError
+        If the DNS resolver answers falsely or not at all.
+
+    Warns
+    -----
+    UserWarning
+        If some answers of the resolver are not believed.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> emails = ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", "nobody"]
+    >>> with mv.sandbox.World() as world:
+    ...     found = mv.domains(emails, backend=world.backend)
+    >>> found[["domain", "rows", "outcome", "free"]].to_dict("list")
+    {'domain': ['gmail.com', 'gone.example'], 'rows': [2, 1], 'outcome': ['mx', 'nxdomain'], 'free': [True, False]}
+    """
+    picked = pick_backend(backend)
+    if not isinstance(picked, LocalBackend):
+        raise SettingsError(f"backend={backend!r:.200}: give a LocalBackend, whose resolver is asked")
+    kinds = kinds_of_data(data, column)
+    read = read_addresses([kind.values() for kind in kinds], clean=check_flag("clean", clean))
+    syntax = observe_column(read.texts)
+    names = syntax.domains.to_pylist()
+    counts = np.bincount(syntax.domain_codes.drop_null().to_numpy(), minlength=len(names))
+    seen, notices = run_sync(look_up(names, picked, is_owned=picked is not backend))
+    for notice in notices:
+        warn_user(notice)
+    table = evidence_frame(names, counts.tolist(), seen, picked)
+    made = kinds[0].convert(table.set_index("domain"))
+    return made.reset_index() if isinstance(made, pd.DataFrame) else made
+
+
+async def look_up(
+    names: Sequence[str], backend: LocalBackend, *, is_owned: bool
+) -> tuple[dict[int, DomainEvidence], list[str]]:
+    """The evidence about each domain by its position, and what a user must know about the resolver."""
+    backend._require_open()
+    seen: dict[int, DomainEvidence] = {}
+    try:
+        if names:
+            await backend.domains.require_resolver()
+            seen = {code: dns async for code, dns, _ in backend.domains.observe(names, ValidationType.MX)}
+        return seen, backend.domains.take_notices() if names else []
+    finally:
+        if is_owned:
+            await backend.aclose()
+
+
+def evidence_frame(
+    names: Sequence[str], counts: Sequence[int], seen: dict[int, DomainEvidence], backend: LocalBackend
+) -> pd.DataFrame:
+    """The table, with the same dtypes for every input."""
+    flags = load_lists(backend.settings.lists).domain_flags(names)
+    found = [seen[code] for code in range(len(names))]
+    hosts = [";".join(each.host for each in dns.exchanges) or None for dns in found]
+
+    def text(values: Sequence[str | None]) -> Any:
+        return to_string(pa.chunked_array([pa.array(values, pa.string())]))
+
+    moments = pa.repeat(pa.scalar(backend.clock(), pa.timestamp("us", tz="UTC")), len(names))
+    table = pd.DataFrame(
+        {
+            "domain": text(names),
+            "rows": np.array(counts, np.int64),
+            "outcome": pd.Categorical([str(dns.outcome) for dns in found], dtype=OUTCOME_DTYPE),
+            "mx_records": text(hosts),
+            "spamtrap": to_boolean(pa.chunked_array([flags.spamtrap])),
+            "disposable": to_boolean(pa.chunked_array([flags.disposable])),
+            "free": to_boolean(pa.chunked_array([flags.free])),
+            "message": text([dns.message or None for dns in found]),
+            "checked_at": to_utc(pa.chunked_array([moments])),
+        }
+    )
+    return table.sort_values(["rows", "domain"], ascending=[False, True], ignore_index=True)

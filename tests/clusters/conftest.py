@@ -1,0 +1,64 @@
+"""Worlds and columns for the tests on real engines, and what their servers must have counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pandas as pd
+import pytest
+
+from mailverdict.checks.dns.self_test import load_probes
+from mailverdict.sandbox import World
+from mailverdict.sandbox.dns_table import DomainRecords
+from mailverdict.sandbox.smtp_script import Exchange
+
+pytestmark = pytest.mark.clusters
+PROBES = frozenset(load_probes().known)  # asked by the resolver's test in each worker, too
+DELAY = 0.4  # seconds of a DNS answer
+DOMAINS = 240
+CONCURRENCY = 16  # DNS questions at once, in the whole cluster
+OWNERS = 6  # mail servers that take a while for each reply
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "clusters" in item.path.parts:
+            item.add_marker(pytest.mark.clusters)
+            item.add_marker(pytest.mark.filterwarnings("default"))
+
+
+def check_counts(world: World, names: list[str], *, repeated: int = 0) -> None:
+    """Each domain was asked about once, but for `repeated` questions; no exchange had more sessions than allowed.
+
+    Where the machine is slow, an answer comes after its time-out, and its question is sent again: one in twenty may be.
+    """
+    counts = {name: world.dns.count(name, "MX") for name in names if name not in PROBES}
+    assert min(counts.values(), default=1) >= 1
+    assert sum(counts.values()) - len(counts) <= repeated + len(counts) // 20
+    limit = world.backend.settings.max_sessions_per_exchange
+    assert {host: world.smtp.stats(host).most_open for host in world.smtp.exchanges if over(world, host, limit)} == {}
+
+
+def over(world: World, host: str, limit: int) -> bool:
+    return world.smtp.stats(host).most_open > limit
+
+
+@contextmanager
+def slow_world() -> Iterator[tuple[World, pd.DataFrame]]:
+    """A world in which a column takes seconds: domains with slow answers, and mail servers with a round trip.
+
+    Every second domain has a second exchange, of the owner of the next: so that all owners share domains in a ring.
+    """
+    exchanges = [Exchange(f"mx.owner{at}.example", "slow", mailboxes=None, delay=0.05) for at in range(OWNERS)]
+    zones = {}
+    for at in range(DOMAINS):
+        second = f"20 mx.owner{(at + 1) % OWNERS}.example" if at % 2 else f"20 mx.owner{at % OWNERS}.example"
+        records = (f"10 mx.owner{at % OWNERS}.example", second)
+        zones[f"d{at}.example"] = DomainRecords({"MX": tuple(dict.fromkeys(records))}, delay=DELAY)
+    emails = [f"user{row}@d{row % DOMAINS}.example" for row in range(3 * DOMAINS)]
+    # Without the fast answers to the resolver's test: after those a slow one would be asked for again.
+    settings = {"dns_concurrency": CONCURRENCY, "resolver_check": False, "catch_all_probe": False}
+    settings |= {"deadline": 600.0, "session_deadline": 600.0}
+    with World(zones, exchanges=exchanges, dns_timeout=5.0, **settings) as world:
+        yield world, pd.DataFrame({"row": range(len(emails)), "email": emails})

@@ -1,0 +1,148 @@
+"""What the Spark driver does without Spark: batches in, batches out, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from datetime import UTC, datetime
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import mailverdict as mv
+import mailverdict.spark
+from mailverdict.distributed.asking import ask_domains
+from mailverdict.distributed.scratch import Scratch
+from mailverdict.distributed.spark import (
+    KEY,
+    ask_batches,
+    attach_batches,
+    count_batches,
+    final_columns,
+    observe_batches,
+    quoted,
+    read_batches,
+    text_batches,
+)
+from mailverdict.distributed.stages import Key, StageJob
+from mailverdict.errors import InputError, SettingsError
+from mailverdict.frames.columns import COLUMNS
+from mailverdict.frames.options import split_options
+from mailverdict.model.words import ValidationType
+
+EMAILS = ["ada@gmail.com", None, "nobody", "bo@gone.example", "ada@gmail.com", "eve@gmail.com"]
+
+
+def batches(size=4):
+    return pa.table({"row": range(len(EMAILS)), "email": EMAILS}).to_batches(size)
+
+
+def job(key: Key = "domain", kind="mx", **changes):
+    output = split_options("verify", {"columns": "all"})[1]
+    given = {"backend": b"", "columns": COLUMNS, **changes}
+    return StageJob("email", output, ValidationType(kind), key=key, **given)
+
+
+def whole(parts):
+    return pa.Table.from_batches(list(parts))
+
+
+class Conf:
+    def __init__(self, **settings):
+        self.settings = {name.replace("_", "."): value for name, value in settings.items()}
+
+    def get(self, name, default=None):
+        return self.settings.get(name, default)
+
+
+def spark_frame(**settings):
+    """An object of the class that Spark's frames have, as far as the arguments are checked."""
+    session = type("Session", (), {"conf": Conf(**settings)})()
+    members = {"columns": ["email"], "sparkSession": session, "mapInArrow": None, "schema": []}
+    return type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe", **members})()
+
+
+class TestBatches:
+    def test_small_batches_are_worked_on_together(self):
+        found = whole(observe_batches(batches(1), job=job(shards=2), to=[70, 71]))
+        assert found["domain"].to_pylist() == ["gmail.com", "gone.example", None]
+        assert {70 + shard for shard in found["shard"].to_pylist()} == set(found["to"].to_pylist())
+
+    def test_rows_wait_for_their_domains(self):
+        out = whole(attach_batches(batches(), job=job(), extra=[KEY]))
+        assert out["email_mailverdict_key"].to_pylist() == [
+            "gmail.com",
+            None,
+            None,
+            "gone.example",
+            "gmail.com",
+            "gmail.com",
+        ]
+        assert out.column_names[:2] == ["row", "email"]
+        assert not [field.name for field in out.schema if pa.types.is_dictionary(field.type)]
+
+    def test_a_partition_without_batches_gives_none(self):
+        wanted = job(shards=2)
+        assert list(attach_batches([], job=wanted)) == []
+        assert list(observe_batches([], job=wanted, to=[0, 1])) == []
+        assert list(ask_batches([], ask=ask_domains, job=wanted)) == []
+        assert list(count_batches([])) == []
+
+    def test_answers_come_back_as_result_columns(self, tmp_path):
+        with mv.sandbox.World() as world:
+            wanted = job(
+                backend=pickle.dumps(world.make_backend()),
+                scratch=Scratch.open(tmp_path),
+                shards=2,
+                began_at=datetime.now(UTC),
+                max_age=60.0,
+            )
+            pairs = list(observe_batches(batches(), job=wanted, to=[0, 1]))
+            reports = whole(ask_batches(pairs, ask=ask_domains, job=wanted))["report"].to_pylist()
+        assert sum(json.loads(report)["keys"] for report in reports) == 2
+        answers = whole(read_batches([pa.record_batch({"id": [0, 1]})], job=wanted)).to_pylist()
+        assert {each["key"]: (each["verdict"], each["status"]) for each in answers} == {
+            "gmail.com": ("valid", "done"),
+            "gone.example": ("invalid", "done"),
+        }
+        assert "free" not in answers[0]  # a flag follows from the lists, where the rows are
+
+    def test_rows_of_a_service_come_back_as_result_columns(self):
+        rows = mv.verify(EMAILS, validation_type="regex", columns=["verdict"])
+        table = pa.table({"key": ["a", "b"], "result": pa.array(["valid", "invalid"]).dictionary_encode()})
+        found = final_columns(table, job("text", columns=[each for each in COLUMNS if each.name == "verdict"]))
+        assert found.to_pydict() == {"key": ["a", "b"], "verdict": ["valid", "invalid"]}
+        assert rows["verdict"].isna().sum() == 1
+
+    def test_distinct_texts_with_and_without_malformed_ones(self):
+        wanted = job("text")
+        kept = whole(text_batches(batches(), job=wanted, is_refused_kept=True))["text"].to_pylist()
+        accepted = whole(text_batches(batches(), job=wanted, is_refused_kept=False))["text"].to_pylist()
+        assert sorted(kept) == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com", "nobody"]
+        assert sorted(accepted) == ["ada@gmail.com", "bo@gone.example", "eve@gmail.com"]
+
+    def test_distinct_keys_are_counted(self):
+        pairs = list(observe_batches(batches(), job=job("address", "smtp", shards=1), to=[0]))
+        [row] = whole(count_batches(pairs)).to_pylist()
+        assert (row["addresses"], row["domains"], json.loads(row["note"])["malformed"]) == (3, 2, 1)
+
+
+def test_names_are_read_literally():
+    assert [quoted("a.b"), quoted("a`b")] == ["`a.b`", "`a``b`"]
+
+
+class TestWhatCannotWork:
+    @pytest.mark.parametrize("function", [mailverdict.spark.verify, mailverdict.spark.plan])
+    def test_frames_of_other_kinds(self, function):
+        with pytest.raises(InputError, match=rf"use mailverdict\.{function.__name__}"):
+            function(pd.DataFrame({"email": EMAILS}), "email")
+
+    def test_speculative_copies_of_tasks(self):
+        frame = spark_frame(spark_master="local[2]", spark_speculation="true")
+        with pytest.raises(SettingsError, match=r"set spark\.speculation=false"):
+            mailverdict.spark.verify(frame, "email")
+
+    def test_executors_elsewhere_without_a_folder(self):
+        with pytest.raises(SettingsError, match="scratch=None: the workers are on other machines"):
+            mailverdict.spark.verify(spark_frame(spark_master="spark://10.0.0.1:7077"), "email")
