@@ -231,7 +231,7 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     made.save(tmp_path / "r.xlsx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.xlsx"]
     book = CalamineWorkbook.from_path(str(tmp_path / "r.xlsx"))
-    assert book.sheet_names == ["Summary", "Send", "Review", "Ask again", "Remove", "Unchecked"]
+    assert book.sheet_names == ["Summary", "Send", "Review", "Ask again", "Remove", "Not checked"]
     cells = [cell for name in book.sheet_names for row in book.get_sheet_by_name(name).to_python() for cell in row]
     assert "=1+1" in cells  # as text: the writer makes no formulas
     with pytest.raises(mv.InputError, match=r"\.html or \.xlsx"):

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..frames.columns import ACTIONS
-from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_chart, put_row, sheet_name
+from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_chart, put_row
 from ..frames.files.writers import to_plain
 from ..frames.policy import ACTION_MEANING
 from ..model.words import ValidationType
@@ -42,7 +42,7 @@ def write_workbook(
     put_facts(book, facts)
     for action, table in parts.items():
         for start in range(0, max(len(table), 1), sheet_rows):
-            put_part(TableSheet(book, sheet_name(action)), table.slice(start, sheet_rows))
+            put_part(TableSheet(book, LABELS[action]), table.slice(start, sheet_rows))
     book.close()
 
 

@@ -11,7 +11,7 @@ from mailverdict.frames.files.table_file import FileFormat
 from mailverdict.frames.files.writers import create_table
 
 ACTION = "email_action"
-SHEETS = ["verified", "Summary", "Send", "Review", "Ask again", "Remove", "Unchecked"]
+SHEETS = ["verified", "Summary", "Send", "Review", "Ask again", "Remove", "Not checked"]
 PIECES = [
     pa.table({"email": ["ada@x.example", "=1+1"], "n": [1, 2], ACTION: pa.array(["send", "drop"]).dictionary_encode()}),
     pa.table({"email": ["bo@x.example", None], "n": [3, None], ACTION: ["send", "unchecked"]}),
@@ -63,7 +63,7 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
     assert rows_of(book["Send"]) == [whole[0], whole[2]]
     assert rows_of(book["Remove"]) == [whole[1]]
     assert book["Remove"]["A2"].data_type == "s"  # not a formula
-    assert rows_of(book["Unchecked"]) == [whole[3]]
+    assert rows_of(book["Not checked"]) == [whole[3]]
     assert rows_of(book["Review"]) == rows_of(book["Ask again"]) == []
     assert all(book[name].freeze_panes == "A2" for name in SHEETS if name != "Summary")
     counts = {row[0]: row[1:3] for row in book["Summary"].iter_rows(min_row=4, max_row=8, values_only=True)}

@@ -35,7 +35,6 @@ __all__ = [
     "open_other_sheets",
     "put_chart",
     "put_row",
-    "sheet_name",
 ]
 
 XLSX_ROWS = 1_048_576
@@ -52,6 +51,7 @@ XLSX_OPTIONS = {
 NARROW, WIDE, MOMENT = 8, 48, 19  # characters: the least and the greatest width of a column, and that of a time
 ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
+A4 = 9  # in the numbers of paper sizes
 MARK = "mailverdict"  # a property of workbooks with sheets by action, which may be replaced as a whole
 UNNAMED = "verified"
 # What a workbook may hold that openpyxl does not keep, by the folder or file in the archive.
@@ -91,7 +91,11 @@ class PersonBook:
             end = f" {number}"
             wanted = name[: SHEET_NAME - len(end)] + end
         self.names.add(wanted.lower())
-        return self.book.add_worksheet(wanted)
+        sheet = self.book.add_worksheet(wanted)
+        sheet.set_landscape()
+        sheet.set_paper(A4)
+        sheet.fit_to_pages(1, 0)  # all columns on one page when printed
+        return sheet
 
     def close(self) -> None:
         self.book.close()
@@ -173,7 +177,7 @@ class XlsxTableWriter:
         if self.by_action is not None:
             self.book.book.set_custom_property(MARK, "sheets by action")
             self.summary = self.book.add_sheet("Summary")
-            self.parts = {name: TableSheet(self.book, sheet_name(name)) for name in ACTIONS}
+            self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS}
 
     def write(self, piece: pa.Table) -> None:
         """Append rows; the first piece gives the header."""
@@ -203,10 +207,6 @@ class XlsxTableWriter:
         self.book.close()
         if self.others is not None:
             replace_sheet(self.others, self.path)
-
-
-def sheet_name(action: str) -> str:
-    return "Unchecked" if action == "unchecked" else LABELS[action]
 
 
 def put_summary(book: PersonBook, sheet: Any, counts: Mapping[str, int]) -> None:
@@ -292,7 +292,7 @@ def open_other_sheets(path: Path) -> Any:
 
 def is_ours(book: Any) -> bool:
     """Whether an earlier call wrote the table, the summary and the sheets by action, and nobody added a sheet."""
-    expected = ["Summary", *map(sheet_name, ACTIONS)]
+    expected = ["Summary", *map(LABELS.__getitem__, ACTIONS)]
     return MARK in book.custom_doc_props.names and book.sheetnames[1:] == expected
 
 
