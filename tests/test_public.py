@@ -208,9 +208,12 @@ SHOWN = {
     "Report": (mv.report(OUT, "email"), "save to_html"),
     "df.mailverdict": (
         OUT.mailverdict,
-        "by_domain clean contradicted duplicates explode outcomes start summary suppress verify",
+        "by_domain clean contradicted decide diff duplicates explode outcomes plan report split start summary suppress verify",
     ),
-    "s.mailverdict": (OUT["email"].mailverdict, "clean domain duplicates is_well_formed local suppress verify"),
+    "s.mailverdict": (
+        OUT["email"].mailverdict,
+        "clean domain duplicates is_well_formed local plan start suppress verify",
+    ),
 }
 
 

@@ -14,6 +14,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
+from .model.words import count_of
+
 __all__ = [
     "Backend",
     "Batch",
@@ -65,13 +67,25 @@ class Quota:
     Examples
     --------
     >>> from mailverdict import Quota
-    >>> Quota(daily_limit=100, used=40, remaining=60).remaining
-    60
+    >>> print(Quota(daily_limit=100, used=40, remaining=60))
+    60 of 100 addresses left today
     """
 
     daily_limit: int
     used: int
     remaining: int
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.remaining:,} of {count_of(self.daily_limit, 'address')} left today"
+
+    def _repr_html_(self) -> str:
+        """The line and a bar, for a notebook."""
+        from .theme import notebook  # noqa: PLC0415 - only notebooks need it
+
+        used = 100 * min(max(self.used / max(self.daily_limit, 1), 0), 1)
+        bar = f'<span class="mv-meter" aria-hidden="true"><span style="width:{used:.1f}%"></span></span>'
+        return notebook(f"<p>{self}, {self.used:,} used</p>{bar}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ __all__ = [
     "Colour",
     "Mark",
     "badge",
+    "bar",
     "colour",
+    "notebook",
     "scoped",
     "stylesheet",
     "symbol",
@@ -145,6 +147,27 @@ S :focus-visible{outline:2px solid var(--mv-focus);outline-offset:2px}
 """
 
 
+# What `_repr_html_` returns besides; the selector comes twice, to come before the style sheet of JupyterLab.
+NOTEBOOK = ".mv-repr.mv-repr"
+NOTEBOOK_CSS = """
+S {font:var(--mv-font-s)/1.5 var(--mv-font);color:var(--mv-text);background:var(--mv-surface);max-width:60em;
+padding:var(--mv-space-2) var(--mv-space-3);border:1px solid var(--mv-line);border-radius:var(--mv-radius)}
+S p,S ul,S table{margin:0 0 var(--mv-space-1)}
+S .mv-soft{color:var(--mv-text-soft)}
+S code,S pre{font:var(--mv-font-xs)/1.4 var(--mv-font-code);color:inherit;background:none;padding:0}
+S pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere}
+S table{border-collapse:collapse;border:0}
+S th,S td{padding:2px var(--mv-space-4) 2px 0;border:0;text-align:left;vertical-align:top;font-weight:400;
+background:none;white-space:normal}
+S th{color:var(--mv-text-soft);white-space:nowrap}
+S p .mv-badge{vertical-align:middle;margin-right:var(--mv-space-1)}
+S .mv-number{text-align:right;font-variant-numeric:tabular-nums}
+S .mv-step{border-left:3px solid var(--mv-line);padding-left:var(--mv-space-3);margin:var(--mv-space-2) 0}
+S .mv-stack{height:12px;margin:var(--mv-space-1) 0 var(--mv-space-2);background:var(--mv-sunken)}
+S .mv-meter{max-width:24em;margin:var(--mv-space-1) 0}
+"""
+
+
 def colour(name: str, *, is_dark: bool = False) -> str:
     """The colour of a verdict, action or state as ``#rrggbb``, for charts outside a browser."""
     found = COLOURS[MARK_OF.get(name, name)]
@@ -175,6 +198,18 @@ def stylesheet(scope: str = ":root") -> str:
 def scoped(css: str, scope: str) -> str:
     """A style sheet in which the letter ``S`` stands for the scope, as in ``S .mv-badge{...}``."""
     return re.sub(r"\bS(?=[ {])", scope, css.strip())
+
+
+def notebook(body: str) -> str:
+    """HTML for the output of a notebook's cell: `body`, which is HTML, with the style sheet."""
+    css = stylesheet(NOTEBOOK) + scoped(NOTEBOOK_CSS, NOTEBOOK)
+    return f'<style>{css}</style><div class="mv-repr">{body}</div>'
+
+
+def bar(counts: Mapping[str, int]) -> str:
+    """One bar with a part for each verdict, action or state; a list with the same figures must be beside it."""
+    parts = (f'<span class="mv-{name}" style="flex:{count}"></span>' for name, count in counts.items() if count)
+    return f'<div class="mv-stack" aria-hidden="true">{"".join(parts)}</div>'
 
 
 def properties(*, is_dark: bool) -> str:

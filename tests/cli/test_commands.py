@@ -82,6 +82,16 @@ def test_plan_prints_a_table_and_json(run, contacts, world):
     assert (status, json.loads(out)["to_submit"]) == (0, 2)
 
 
+def test_every_command_that_asks_a_network_has_a_sandbox(run, contacts, monkeypatch):
+    told = "Using the sandbox"
+    assert run("quota", "--sandbox")[:2] == (0, "100 of 100 addresses left today\n")
+    status, out, err = run("plan", contacts, "-c", "email", "--sandbox")
+    assert (status, out.splitlines()[0].split(), told in err) == (0, ["rows", "4"], True)
+    status, out, err = run("audit-host", "--sandbox")
+    assert (status in (0, 1), "127." in out, told in err) == (True, True, True)
+    assert run("quota", "--sandbox", "--backend", "http://127.0.0.1:1")[0] == 2
+
+
 def test_quota_tells_what_is_left(run, world):
     status, out, _ = run("quota", "--backend", world.url)
     assert (status, out) == (0, "50 of 50 addresses left today\n")
@@ -271,4 +281,4 @@ def test_key_of_the_environment_is_sent_to_the_service(run, tmp_path, monkeypatc
         monkeypatch.setenv("MAILVERDICT_KEY", key)
         assert run("quota", "--backend", service.url)[1].startswith("100 of 100")
         status, out, _ = run("check", "ada@example.org", "-t", "regex", "--backend", service.url)
-        assert (status, out.startswith("ada@example.org: valid")) == (0, True)
+        assert (status, out.startswith("ada@example.org is valid (regex)\n")) == (0, True)

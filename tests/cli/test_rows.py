@@ -86,7 +86,7 @@ def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
     common = ("-c", "email", "-t", "regex", "--policy", "balanced")
     status, _, told = run("verify", quoted, "-o", out, *common, "--suppress", listed)
     assert status == 0
-    assert "rows on the suppression list: 2" in told
+    assert "on the suppression list: 2 rows" in told
     rows = rows_of(out)
     assert [row["email_suppressed"] for row in rows] == ["", "true", "false", "true", "", ""]
     assert [row["email_action_why"] for row in rows[1:4:2]] == ["on your suppression list"] * 2

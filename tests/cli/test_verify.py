@@ -22,6 +22,7 @@ from mailverdict.backend import Settled
 from mailverdict.cli import main, tables
 from mailverdict.errors import BackendError
 from mailverdict.frames.files.delimited import DelimitedFile
+from mailverdict.model.words import count_of
 from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_backend import rows_of as settled_rows
@@ -349,7 +350,7 @@ class TestService:
         status, _, said = run(*arguments)
         assert status == 3
         assert said.splitlines()[-1] == (
-            "mailverdict: stopped by the daily quota: 3 rows are pending; run the command again to continue"
+            "mailverdict: today's quota is used up: 3 rows are not verified yet; run the command again to continue"
         )
         assert sorted(row["email_status"] for row in rows_of(out)) == ["done"] * 3 + ["pending"] * 3
 
@@ -387,7 +388,7 @@ class TestService:
         assert [row["email_status"] for row in rows] == ["done"] * 3 + ["pending"] * 3
         assert said.splitlines()[-3:] == [
             f"the run failed: {out} is not changed; what is settled is in {tmp_path / 'out.partial.csv'}",
-            "3 rows are pending; the next run begins at the first row, unless --journal keeps the answers",
+            "3 rows are not verified yet; the next run begins at the first row, unless --journal keeps the answers",
             "mailverdict: the service is down",
         ]
         assert sorted(each.name for each in tmp_path.iterdir()) == ["in.csv", "out.csv", "out.partial.csv"]
@@ -427,10 +428,9 @@ class TestInterruption:
         assert status == 128 + number, said
         states = states_in_order(out.read_text(), rows)
         pending = states.count("pending")
-        assert (
-            said.splitlines()[-1]
-            == f"mailverdict: interrupted: {pending:,} rows are pending; the next run begins at the first row"
-        )
+        left = count_of(pending, "row is", "rows are")
+        ending = f"mailverdict: interrupted: {left} not verified yet; the next run begins at the first row"
+        assert said.splitlines()[-1] == ending
         assert sorted(each.name for each in tmp_path.iterdir()) == ["big.csv", "out.csv"]
 
     def test_a_second_ctrl_c_leaves_at_once(self, tmp_path):

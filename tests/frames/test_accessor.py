@@ -1,6 +1,7 @@
 """`df.mailverdict` and `s.mailverdict`: the same functions from the other side."""
 
 import pandas as pd
+import pytest
 
 import mailverdict as mv
 
@@ -35,6 +36,56 @@ def test_a_series_verifies_cleans_and_comes_apart():
     assert SERIES.mailverdict.domain.tolist() == ["example.org", pd.NA, pd.NA]
     assert SERIES.mailverdict.local.tolist() == ["Ada", pd.NA, pd.NA]
     assert SERIES.mailverdict.is_well_formed.tolist() == [True, False, pd.NA]
+
+
+def test_a_verified_frame_decides_splits_reports_and_compares():
+    out = FRAME.reset_index(drop=True).mailverdict.verify("email", validation_type="regex")
+    pd.testing.assert_frame_equal(
+        out.mailverdict.decide("email", policy="strict"), mv.decide(out, "email", policy="strict")
+    )
+    assert repr(out.mailverdict.split("email")) == "Split(send=1, review=0, retry=0, drop=1, unchecked=1)"
+    assert repr(out.mailverdict.report("email", name="mine")) == repr(mv.report(out, "email"))
+    pd.testing.assert_frame_equal(out.mailverdict.diff(out[:1], "email"), mv.diff(out[:1], out, "email"))
+    assert FRAME.mailverdict.plan("email", validation_type="regex").rows == 3
+    assert SERIES.mailverdict.plan(validation_type="regex").malformed == 1
+    assert len(SERIES.mailverdict.start(validation_type="regex").result()) == 3
+
+
+def test_completion_offers_the_methods_and_nothing_else():
+    assert {"verify", "decide", "split", "diff", "report", "explode", "suppress", "outcomes"} <= {
+        *dir(FRAME.mailverdict)
+    }
+    for accessor in (FRAME.mailverdict, SERIES.mailverdict):
+        assert [name for name in dir(accessor) if name.startswith("_")] == []
+        assert [name for name in dir(accessor) if not hasattr(type(accessor), name)] == []
+
+
+def test_an_accessor_shows_its_column_and_methods():
+    frame = pd.DataFrame({"name": ["Ada"], "email": ["ada@example.org"]})
+    assert repr(frame.mailverdict).startswith("<mailverdict of a DataFrame of 1 row, column 'email': by_domain, clean,")
+    assert repr(frame["email"].mailverdict).startswith("<mailverdict of the Series 'email' of 1 row: clean, domain,")
+    assert all(len(line) <= 88 for line in repr(frame.mailverdict).splitlines())
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(),
+        pd.DataFrame({1: [1.5], "when": [pd.Timestamp(0)], "cells": [["a"]], "kind": pd.Categorical(["x"])}),
+        pd.DataFrame([["a", "b"]], columns=["same", "same"]),
+        pd.DataFrame([[object(), 1j]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])),
+    ],
+    ids=["empty", "types", "same name", "upper labels"],
+)
+def test_a_frame_without_addresses_is_shown_too(frame):
+    assert repr(frame.mailverdict).startswith(f"<mailverdict of a DataFrame of {len(frame)} row")
+
+
+@pytest.mark.parametrize("wrong", ["emial", "Email", "e-mail", " email"])
+def test_a_mistyped_column_is_one_line_with_the_name_that_was_meant(wrong):
+    with pytest.raises(KeyError) as caught:
+        FRAME.mailverdict.verify(wrong)
+    assert str(caught.value) == f"no column {wrong!r} (did you mean 'email'?); there are 'email'"
 
 
 def test_the_functions_pipe():

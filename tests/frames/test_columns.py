@@ -140,8 +140,8 @@ CONVERSIONS = [
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"a"}]', "error_message", "a"),
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"b"}]', "error_message", "a; b"),
     ("errors", "[]", "error_message", None),
-    ("reasons", "role;timeout", "error_message", "the local part names a function, not a person"),
-    ("reasons", "greylisted", "error_message", "the server asked to come back later"),
+    ("reasons", "role;timeout", "error_message", "shared mailbox such as info@"),
+    ("reasons", "greylisted", "error_message", "the mail server asks for a second attempt later (greylisting)"),
     ("reasons", "moon_phase;role", "error_message", "the service gives the reason 'moon_phase'"),
     ("reasons", "", "error_message", None),
     ("checks", '{"dns":true,"syntax":false}', "checks", "dns=true;syntax=false"),
@@ -165,10 +165,10 @@ def test_the_message_begins_with_the_flag_that_decides_and_goes_on_with_the_erro
     errors = coded(['[{"code":"SMTP","message":"no answer in 30 s"}]'] * 3 + [None])
     table = table_of(errors=errors, reasons=coded(["disposable;timeout", "timeout;role", None, "catch_all;role"]))
     assert to_arrow(table, column_named("error_message")).to_pylist() == [
-        "the domain belongs to a throw-away provider; no answer in 30 s",
+        "the domain is a provider of disposable addresses; no answer in 30 s",
         "no answer in 30 s",
         "no answer in 30 s",
-        "the server accepts every address of the domain",
+        "the mail server accepts every address of the domain (catch-all)",
     ]
 
 

@@ -34,7 +34,7 @@ def verified(rows, index=None):
 
 # bucket, details, flags, suggestion -> strict, balanced, lenient
 TABLE = [
-    (("valid", None, (), None), ("send", "send", "send"), "no problem was found"),
+    (("valid", None, (), None), ("send", "send", "send"), "no problem found"),
     (("valid", None, ("free",), None), ("send", "send", "send"), "free is a commercial signal only"),
     (("valid", None, ("role",), None), ("review", "send", "send"), "mx does not weigh the role; strict looks at it"),
     (("valid", None, ("disposable",), None), ("drop", "drop", "review"), "mx does not weigh flags, a policy does"),

@@ -191,7 +191,7 @@ class TestCheck:
 
     def test_what_the_backend_defers_is_an_error(self):
         backend = ScriptedBackend([Deferred(("ada@example.org",), "quota")])
-        with pytest.raises(QuotaExceeded, match="the daily quota does not cover the address"):
+        with pytest.raises(QuotaExceeded, match="today's quota is used up"):
             mv.check("ada@example.org", validation_type="mx", backend=backend)
         backend = ScriptedBackend([Deferred(("ada@example.org",), "gave_up")])
         with pytest.raises(BackendError, match="the backend has not verified the address yet: gave_up"):

@@ -74,9 +74,11 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
         f"  unknown          750   18.8%  {'█' * 6}",
         f"  pending          250    6.2%  {'█' * 2}",
         "",
-        "rows not valid because: greylisted 700, not well formed 50",
+        "rows that are not valid, by reason:",
+        f"  {'Mail server asks to try again later':<48}          700",
+        f"  {'Not an address':<48}           50",
         "rows by flag: role 12",
-        "rows with a suggestion, probably mistyped: 3",
+        "likely typos: 3 rows have a suggestion",
         "(valid means that the mailbox exists and no problem was found)",
     ]
 

@@ -212,18 +212,22 @@ class TestLimits:
         assert done.newly_verified == min(limit, 5)
         assert done.progress.state == ("done" if limit >= 5 else "stopped")
         if limit < 5:
+            unit, plural = ("row", "rows") if free else ("address", "addresses")
             ways = {
                 True: "the next call begins again, since this type keeps no journal",
                 False: "give journal=, since without a journal the next call begins again",
             }
-            assert done.progress.message == f"{5 - limit} left; {ways[free]}"
+            assert done.progress.message == f"{5 - limit} {unit if limit == 4 else plural} left; {ways[free]}"
 
     def test_with_a_journal_another_call_goes_on(self):
         done = execute(ScriptedBackend(), limit=2, journal=Notes())
-        assert done.progress.message == "3 left; call again to go on"
+        assert done.progress.message == "3 addresses left; call again to go on"
 
     def test_offline_without_a_journal_says_so(self):
-        assert execute(ScriptedBackend(), offline=True).progress.message == "5 left: offline, and without a journal"
+        assert (
+            execute(ScriptedBackend(), offline=True).progress.message
+            == "5 addresses left: offline, and without a journal"
+        )
 
     def test_what_the_journal_knows_does_not_count(self):
         backend = ScriptedBackend()
@@ -235,7 +239,7 @@ class TestLimits:
         backend = ScriptedBackend()
         done = execute(backend, offline=True, journal=Notes(known=EMAILS[:2]))
         assert backend.asked == []
-        assert done.progress.message == "3 left: offline, and not in the journal"
+        assert done.progress.message == "3 addresses left: offline, and not in the journal"
 
 
 class TestQuota:
@@ -245,12 +249,15 @@ class TestQuota:
         done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:2])), self.SHORT]))
         assert (done.error, done.progress.state) == (None, "stopped")
         assert done.progress.message == (
-            "3 left: the daily quota is used up; give journal=, since without a journal the next call begins again"
+            "3 addresses left: today's quota is used up; "
+            "give journal=, since without a journal the next call begins again"
         )
 
     def test_with_a_journal_a_later_call_goes_on(self):
         done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:2])), self.SHORT]), journal=Notes())
-        assert done.progress.message == "3 left: the daily quota is used up; call again later to go on"
+        assert done.progress.message == (
+            "3 addresses left: today's quota is used up; call again to go on, usually after 00:00 UTC"
+        )
 
     def test_raise_reports_the_numbers(self):
         done = execute(

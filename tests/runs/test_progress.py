@@ -13,8 +13,8 @@ from mailverdict.runs.progress import Progress, ProgressBar, wants_bar
 
 def test_a_snapshot_is_one_line():
     progress = Progress(total=2_000, settled=1_500, verdicts={"valid": 1_400, "invalid": 100}, message="polling")
-    assert str(progress) == "running: 1,500 of 2,000 addresses settled; valid 1,400, invalid 100 (polling)"
-    assert str(Progress()) == "running: 0 of 0 addresses settled; valid 0, risky 0, invalid 0, unknown 0"
+    assert str(progress) == "running: 1,500 of 2,000 addresses checked; valid 1,400, invalid 100 (polling)"
+    assert str(Progress()) == "running: 0 of 0 addresses checked; valid 0, risky 0, invalid 0, unknown 0"
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,11 @@ def test_the_hint_counts_temporary_answers_and_names_the_time_to_call_again() ->
         ("error", None, None),
     )
     assert retry_hint(table) == (
-        "some answers are temporary (2 rate_limited, 1 greylisted); call again in 5 minutes or later to ask for those again"
+        "some answers are temporary (2 rate_limited, 1 greylisted); call again in 5 minutes or later to verify "
+        "those addresses again"
     )
     assert retry_hint(table, has_journal=False) == (
-        f"{retry_hint(table)}; without a journal all others are asked for, too"
+        f"{retry_hint(table)}; without a journal all others are verified again, too"
     )
 
 

@@ -52,7 +52,7 @@ def test_the_result_comes_at_the_end_as_often_as_wanted():
     assert run.result() == run.result(timeout=9) == run.partial() == ["done", "done"]
     assert run.done()
     assert run.wait() is run
-    assert repr(run) == "<mailverdict.Run done: 2 of 2 addresses settled; valid 2, risky 0, invalid 0, unknown 0>"
+    assert repr(run) == "<mailverdict.Run done: 2 of 2 addresses checked; valid 2, risky 0, invalid 0, unknown 0>"
 
 
 def test_a_run_that_was_not_started_starts_when_it_is_waited_for():
@@ -225,8 +225,8 @@ def test_ctrl_c_is_felt_at_once_and_keeps_what_is_settled():
 def test_the_snapshot_in_a_notebook_is_escaped():
     html = render_progress(Progress(state="running", total=2, settled=1, message="<script>alert(1)</script>"))
     assert "<script>" not in html
-    assert "running: 1 of 2 addresses settled" in html
-    assert run_of(ScriptedBackend())._repr_html_().startswith("<div>")
+    assert "<b>Running</b>: 1 of 2 addresses checked" in html
+    assert run_of(ScriptedBackend())._repr_html_().startswith("<style>")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ import mailverdict as mv
 
 from ..errors import QuotaExceeded, SettingsError
 from ..frames.files.streams import PieceStream
-from ..model.words import Status, ValidationType
+from ..model.words import Status, ValidationType, count_of
 from ..reports.summary import BUCKETS, RunningCounts, render_counts
 from .status import STATUS, exit_with_error, print_error, print_status
 from .terminal import ABOVE_LIMIT, DONE, QUOTA, SERVICE
@@ -133,8 +133,7 @@ class FileOutcome:
             print(json.dumps(self.to_dict(), ensure_ascii=False, indent=2))
         elif not quiet:
             counts, log = self.counts, STATUS.get()
-            rows = "1 row" if counts.rows == 1 else f"{counts.rows:,} rows"
-            title = f"{rows}, {counts.judged:,} with a verdict by {self.validation_type}"
+            title = f"{count_of(counts.rows, 'row')}, {counts.judged:,} with a verdict by {self.validation_type}"
             if log.is_json:
                 log.write(title, summary=self.to_dict())
             else:
@@ -150,14 +149,15 @@ class FileOutcome:
     def exit_early(self) -> None:
         """Exit with the status of what ended the verification early, or of an exceeded limit, if there is one."""
         stream = self.stream
-        hint = f"{self.counts.buckets[str(Status.PENDING)]:,} rows are pending; {self.how_to_go_on()}"
+        left = count_of(self.counts.buckets[str(Status.PENDING)], "row is", "rows are")
+        hint = f"{left} not verified yet; {self.how_to_go_on()}"
         if stream.stopper.is_requested:
             exit_with_error(f"interrupted: {hint}", self.exit_status())
         if stream.failure is not None:
             print_status(hint)
             raise stream.failure
         if stream.is_short_of_quota:
-            exit_with_error(f"stopped by the daily quota: {hint}", QUOTA)
+            exit_with_error(f"today's quota is used up: {hint}", QUOTA)
         if exceeded := self.exceeded():
             for each in exceeded[:-1]:
                 print_error(each, ABOVE_LIMIT)

@@ -15,7 +15,7 @@ import typer
 
 import mailverdict as mv
 
-from ..frames.columns import label_of, listed
+from ..frames.columns import did_you_mean, label_of, listed
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
 from ..frames.files.writers import FormulaColumns, to_plain
@@ -231,7 +231,8 @@ def outcomes(
 def truth_of(table: pa.Table, column: str) -> list[bool]:
     """A column of true and false; other texts are an error."""
     if column not in table.column_names:
-        raise mv.ColumnError(f"--mailed: no column {column!r}; there are {listed(table.column_names)}")
+        names = table.column_names
+        raise mv.ColumnError(f"--mailed: no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
     texts = [str(cell if cell is not None else "").strip().lower() for cell in table[column].to_pylist()]
     if wrong := sorted(set(texts) - {"true", "false", "1", "0", "yes", "no", ""}):
         raise mv.SettingsError(f"--mailed: column {column!r} holds {wrong[0][:40]!r}; it needs true or false")

@@ -68,7 +68,6 @@ from .terminal import (
     Strict,
     app,
     chosen_backend,
-    chosen_service,
     parse_journal,
     split_list,
 )
@@ -343,6 +342,7 @@ def plan(
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,
     backend: Service = None,
+    sandbox: Sandbox = False,
     limit: Limit = None,
     journal: JournalAt = "auto",
     max_age: MaxAge = "30D",
@@ -360,14 +360,17 @@ def plan(
 
     The file is read in pieces, of which a hash of each address is kept in memory.
     """
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
+    with (
+        open_source(
+            file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
+        ) as source,
+        chosen_backend(backend, sandbox=sandbox) as asked,
+    ):
         name = pick_column(source, column)
         at = source.columns.index(name)
         options: VerifyOptions = {
             "validation_type": validation_type,
-            "backend": backend and chosen_service(backend),
+            "backend": asked,
             "limit": limit,
             "journal": parse_journal(journal),
             "max_age": max_age,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -220,9 +220,18 @@ def general_first(arguments: Sequence[str]) -> list[str]:
 
 @contextmanager
 def chosen_backend(
-    url: str | None, *, sandbox: bool, resolver: str | None, resolver_check: bool = True
+    url: str | None,
+    *,
+    sandbox: bool,
+    resolver: str | None = None,
+    resolver_check: bool = True,
+    as_service: bool = False,
+    **settings: Any,
 ) -> Iterator[Backend | str | None]:
-    """Yield the backend that the options ask for."""
+    """Yield the backend that the options ask for; `as_service`: the sandbox's service instead of its local backend.
+
+    `settings` are more settings of the local backend.
+    """
     if sandbox and (url or resolver):
         raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
     if sandbox:
@@ -230,11 +239,11 @@ def chosen_backend(
 
         with World() as world:
             print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
-            yield world.backend
+            yield world.url if as_service else world.make_backend(**settings) if settings else world.backend
     elif url:
         yield chosen_service(url)
     else:
-        backend = LocalBackend(resolver=resolver, resolver_check=resolver_check)
+        backend = LocalBackend(resolver=resolver, resolver_check=resolver_check, **settings)
         try:
             yield backend
         finally:

@@ -2,22 +2,40 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Hashable
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
+from ..model.words import count_of
 from .options import VerifyOptions, show_options
 
 if TYPE_CHECKING:
+    from ..reports.report import Report
+    from ..runs.plan import Plan
     from ..runs.run import Run
+    from .policy import Policy, Split
 
 __all__ = ["FrameAccessor", "SeriesAccessor"]
 
 
+class AccessorBase:
+    """What both accessors show of themselves: the public names alone."""
+
+    def __dir__(self) -> list[str]:
+        """The public names alone; this is what completion offers."""
+        return [name for name in vars(type(self)) if not name.startswith("_")]
+
+    def _shown(self, what: str) -> str:
+        """What the accessor belongs to, and its public names."""
+        return fill(f"<mailverdict of {what}: {', '.join(dir(self))}>", 88, subsequent_indent="  ")
+
+
 @pd.api.extensions.register_dataframe_accessor("mailverdict")
-class FrameAccessor:
-    """Verify, clean and count a column of this frame.
+class FrameAccessor(AccessorBase):
+    """Verify, clean, decide on and count a column of this frame; each method is the function of the same name.
 
     Parameters
     ----------
@@ -31,10 +49,32 @@ class FrameAccessor:
     >>> df = pd.DataFrame({"email": ["ada@example.org", "ada@"]})
     >>> df.mailverdict.verify("email", validation_type="regex")["email_verdict"].tolist()
     ['valid', 'invalid']
+    >>> df.mailverdict
+    <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, clean, contradicted,
+      decide, diff, duplicates, explode, outcomes, plan, report, split, start, summary,
+      suppress, verify>
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
+
+    def __repr__(self) -> str:
+        """The rows, the column that looks like addresses, and the methods."""
+        from ..errors import ColumnError  # noqa: PLC0415 - loads when first used
+        from .files.readers import SAMPLE_ROWS, guess_column  # noqa: PLC0415 - loads when first used
+
+        rows = count_of(len(self._frame), "row")
+        try:
+            column = guess_column({name: cells.head(SAMPLE_ROWS) for name, cells in self._frame.items()})
+        except ColumnError:
+            return self._shown(f"a DataFrame of {rows}")
+        return self._shown(f"a DataFrame of {rows}, column {column!r:.80}")
+
+    def plan(self, column: Hashable | list[Any], **options: Any) -> Plan:
+        """Calculate what verifying a column would do and cost; see `mailverdict.plan`."""
+        from .planning import plan  # noqa: PLC0415 - loads when first used
+
+        return plan(self._frame, column, **options)
 
     @show_options()
     def verify(self, column: Hashable | list[Any], **options: Unpack[VerifyOptions]) -> pd.DataFrame:
@@ -76,6 +116,30 @@ class FrameAccessor:
 
         return explode(self._frame, column, prefix=prefix)
 
+    def decide(self, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> pd.DataFrame:
+        """Add what to do with each row of a verified column; see `mailverdict.decide`."""
+        from .policy import decide  # noqa: PLC0415 - loads when first used
+
+        return decide(self._frame, column, policy=policy, prefix=prefix)
+
+    def split(
+        self, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
+    ) -> Split[pd.DataFrame]:
+        """Split a verified frame by what to do with each row; see `mailverdict.split`."""
+        from .policy import split  # noqa: PLC0415 - loads when first used
+
+        return split(self._frame, column, policy=policy, prefix=prefix)
+
+    def report(self, column: Hashable, path: str | os.PathLike[str] | None = None, **options: Any) -> Report:
+        """Report on a verified column; see `mailverdict.report`."""
+        report: Callable[..., Report] = load_report("report")
+        return report(self._frame, column, path, **options)
+
+    def diff(self, old: Any, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
+        """Compare with an earlier audit of the list; see `mailverdict.diff`."""
+        diff: Callable[..., pd.DataFrame] = load_report("diff")
+        return diff(old, self._frame, column, prefix=prefix)
+
     def summary(self, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame:
         """Count a verified column; see `mailverdict.summary`."""
         summary: Callable[..., pd.DataFrame] = load_report("summary")
@@ -110,8 +174,8 @@ def load_report(name: str) -> Callable[..., Any]:
 
 
 @pd.api.extensions.register_series_accessor("mailverdict")
-class SeriesAccessor:
-    """Verify or clean this Series of addresses, or take it apart.
+class SeriesAccessor(AccessorBase):
+    """Verify or clean this Series of addresses, or split its addresses at the ``@``.
 
     Parameters
     ----------
@@ -129,6 +193,24 @@ class SeriesAccessor:
 
     def __init__(self, series: pd.Series[Any]) -> None:
         self._series = series
+
+    def __repr__(self) -> str:
+        """The name, the rows and the methods."""
+        name = "" if self._series.name is None else f" {self._series.name!r:.80}"
+        return self._shown(f"the Series{name} of {count_of(len(self._series), 'row')}")
+
+    def plan(self, **options: Any) -> Plan:
+        """Calculate what verifying the cells would do and cost; see `mailverdict.plan`."""
+        from .planning import plan  # noqa: PLC0415 - loads when first used
+
+        return plan(self._series, **options)
+
+    @show_options(progress=False)
+    def start(self, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]:
+        """Verify the cells in the background; see `mailverdict.start`."""
+        from .verify import start  # noqa: PLC0415 - loads when first used
+
+        return start(self._series, **options)
 
     @show_options()
     def verify(self, **options: Unpack[VerifyOptions]) -> pd.DataFrame:

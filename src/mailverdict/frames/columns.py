@@ -42,6 +42,7 @@ __all__ = [
     "Column",
     "check_column",
     "choose_columns",
+    "did_you_mean",
     "label_of",
     "listed",
     "package_version",
@@ -174,12 +175,12 @@ COLUMNS: tuple[Column, ...] = (
     Column("verdict", "verdict", "result", True, "valid, risky, invalid, unknown; NA unless status is done"),
     Column("details", "text", "reasons", True, "dominant reason; NA when none", map_distinct(first_reason)),
     Column("reasons", "text", "reasons", True, "all reasons in order, joined by ';'; NA without a verdict"),
-    Column("role", "bool", "role", True, "the local part names a function; NA: never determined"),
+    Column("role", "bool", "role", True, "shared mailbox such as info@; NA: never determined"),
     Column("spamtrap", "bool", "spamtrap", True, "the domain is on the given spamtrap list; NA: never determined"),
-    Column("disposable", "bool", "disposable", True, "throw-away provider; NA: never determined"),
+    Column("disposable", "bool", "disposable", True, "provider of disposable addresses; NA: never determined"),
     Column("free", "bool", "free", True, "consumer mail provider; NA: never determined"),
-    Column("catch_all", "bool", "catch_all", True, "the server accepts any address; NA: inconclusive or not asked"),
-    Column("protected", "bool", "protected", True, "the server refuses this client; NA: inconclusive or not asked"),
+    Column("catch_all", "bool", "catch_all", True, "its server accepts any address; NA: inconclusive or not asked"),
+    Column("protected", "bool", "protected", True, "its server refuses this client; NA: inconclusive or not asked"),
     Column("status", "status", "status", True, "done, pending, error, missing: where processing stands"),
     Column("suggestion", "text", "suggestion", True, "did you mean; never applied by itself"),
     Column(
@@ -367,7 +368,7 @@ def check_column(column: Any, names: Sequence[Any]) -> None:
     """The column must be there exactly once."""
     found = sum(1 for name in names if name == column)
     if found == 0:
-        raise ColumnError(f"no column {column!r}; there are {listed(names)}")
+        raise ColumnError(f"no column {column!r}{did_you_mean(column, names)}; there are {listed(names)}")
     if found > 1:
         raise ColumnError(f"the column name {column!r} occurs {found} times; rename the columns so that it occurs once")
 
@@ -384,6 +385,19 @@ def result_labels(
     if must_exist and absent:
         raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix= that was used")
     return labels
+
+
+def did_you_mean(column: Any, names: Sequence[Any]) -> str:
+    """A question for a mistyped name, in brackets; empty if no name is like it.
+
+    >>> did_you_mean("Emial", ["name", "email"]), did_you_mean("age", ["name", "email"])
+    (" (did you mean 'email'?)", '')
+    """
+    from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
+
+    folded = {str(name).strip().casefold(): name for name in reversed(names)}
+    close = get_close_matches(str(column).strip().casefold(), folded, 1)
+    return f" (did you mean {repr(folded[close[0]])[:80]}?)" if close else ""
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -14,7 +13,7 @@ import pyarrow as pa
 
 from ..checks.syntax.address import describe_refusal
 from ..errors import SettingsError
-from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from ..model.words import REASON_MEANING, STATE_MEANING, Reason, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
 from .kinds import ArrowData, kind_of_data
@@ -314,18 +313,10 @@ def row_reason(bucket: str, details: Any) -> str:
     if isinstance(details, str):
         known = details in tuple(Reason)
         return f"{bucket}: {REASON_MEANING[Reason(details)] if known else details}"
-    return BUCKET_MEANING.get(bucket, bucket)
+    return STATE_MEANING.get(bucket, bucket)
 
 
 VERDICTS = tuple(map(str, Verdict))
-BUCKET_MEANING = {
-    "valid": "no problem was found",
-    "invalid": "cannot receive mail",
-    "unknown": "the check gave no answer",
-    "pending": "not verified yet",
-    "error": "the verification failed for a technical reason",
-    "missing": "there is no address",
-}
 # What each action means for the rows, for people.
 ACTION_MEANING = {
     "send": "Can be mailed now.",
@@ -380,10 +371,16 @@ class Split(Generic[Frame]):
         return f"Split({', '.join(f'{name}={count:,}' for name, count in self.counts().items())})"
 
     def _repr_html_(self) -> str:
-        """A small table of counts."""
-        cells = "".join(f"<th>{html.escape(str(name))}</th>" for name in self.counts().index)
-        counts = "".join(f"<td>{count:,}</td>" for count in self.counts())
-        return f"<table><tr>{cells}</tr><tr>{counts}</tr></table>"
+        """A bar and the counts, for a notebook."""
+        from ..theme import badge, bar, notebook  # noqa: PLC0415 - only notebooks need it
+
+        counts = {str(name): int(count) for name, count in self.counts().items()}
+        lines = (
+            f'<tr><td>{badge(name)}</td><td class="mv-number">{count_of(count, "row")}</td>'
+            f"<td><code>.{name}</code></td></tr>"
+            for name, count in counts.items()
+        )
+        return notebook(f"{bar(counts)}<table>{''.join(lines)}</table>")
 
 
 @overload

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from ..errors import ContractError
 from .json_fields import optional_field, require_field, shorten
-from .words import ValidationType, Verdict
+from .words import REASON_MEANING, Reason, ValidationType, Verdict
 
 __all__ = [
     "Fault",
@@ -22,6 +22,7 @@ __all__ = [
     "is_earlier_payload",
     "parse_earlier_payload",
     "parse_payload",
+    "printable",
 ]
 
 
@@ -47,9 +48,15 @@ class Fault:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
+LONGEST_LINE = 300  # characters of a line of text; addresses and texts of servers are among them
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class Verification:
     """The outcome of verifying one address, one attribute per key of the payload.
+
+    It prints as a few lines: the verdict, why, the suggestion and the flags that are true. A notebook shows a badge.
 
     `role`, `spamtrap`, `disposable` and `free` are None when never determined (an absent key).
     `catch_all` and `protected` are meaningful only for ``smtp``, where None is the payload's
@@ -87,6 +94,9 @@ class Verification:
     >>> found = mv.check("info@example.org", validation_type="regex")
     >>> found.result, found.role, found.spamtrap
     ('valid', True, None)
+    >>> mv.check("info@@gmail.com", validation_type="regex")
+    info@@gmail.com is invalid (regex)
+      REGEX: There is more than one @.
     """
 
     email: str
@@ -120,6 +130,52 @@ class Verification:
     def asked_mailbox(self) -> bool:
         """Whether the server flags belong to this verification at all."""
         return self.validation_type == ValidationType.SMTP
+
+    @property
+    def title(self) -> str:
+        """The verdict in one line, as ``ada@example.org is valid (mx)``."""
+        return f"{self.email} is {self.result} ({self.validation_type})"
+
+    def _why(self) -> list[tuple[str, str]]:
+        """Reasons, the first of which decides, then errors: a code and a sentence each."""
+        known = tuple(Reason)
+        reasons = [(each, REASON_MEANING[Reason(each)] if each in known else "") for each in self.reasons]
+        messages = {fault.message: fault.code for fault in reversed(self.errors or ())}
+        return reasons + [(code, message) for message, code in reversed(messages.items())]
+
+    def _flags(self) -> list[str]:
+        """The flags that are true, in words."""
+        return [name.replace("_", "-") for name in FLAGS if getattr(self, name)]
+
+    def __repr__(self) -> str:
+        """A few lines; texts of other hosts are cut, and without control characters."""
+        lines = [self.title, *(f"  {code}: {words}" if words else f"  {code}" for code, words in self._why())]
+        if self.suggestion is not None:
+            lines.append(f"  did you mean {self.suggestion}?")
+        if flags := self._flags():
+            lines.append(f"  flags: {', '.join(flags)}")
+        return "\n".join(printable(line[:LONGEST_LINE]) for line in lines)
+
+    def _repr_html_(self) -> str:
+        """The same with a badge, for a notebook; every text is escaped."""
+        from html import escape  # noqa: PLC0415 - only notebooks need it
+
+        from ..theme import MARKS, badge, notebook  # noqa: PLC0415 - as above
+
+        def shown(text: str) -> str:
+            return escape(text[:LONGEST_LINE])
+
+        mark = badge(self.result) if self.result in MARKS else shown(self.result)
+        body = [
+            f'<p>{mark} <b>{shown(self.email)}</b> <span class="mv-soft">({shown(self.validation_type)})</span></p>'
+        ]
+        why = "".join(f"<tr><th>{shown(code)}</th><td>{shown(words)}</td></tr>" for code, words in self._why())
+        body += [f"<table>{why}</table>"] if why else []
+        if self.suggestion is not None:
+            body.append(f"<p>Did you mean <b>{shown(self.suggestion)}</b>?</p>")
+        if flags := self._flags():
+            body.append(f'<p class="mv-soft">Flags: {escape(", ".join(flags))}</p>')
+        return notebook("".join(body))
 
     def to_dict(self) -> dict[str, Any]:
         """Give the verification payload, key for key as the service's contract has it.
@@ -165,6 +221,11 @@ class Verification:
         'invalid'
         """
         return parse_payload(payload)
+
+
+def printable(text: str) -> str:
+    """One line without control characters, which could move a terminal's cursor or forge another line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 # --- writing ------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The vocabulary: enumerations whose members are the strings of the contract, and the types of text arguments."""
+"""The vocabulary: enumerations whose members are the strings of the contract, their texts, types of arguments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from enum import StrEnum
 from typing import Literal
 
 __all__ = [
+    "ERROR_MEANING",
+    "REASON_LABELS",
     "REASON_MEANING",
+    "STATE_MEANING",
     "ColumnSet",
     "OnQuota",
     "Reason",
@@ -17,6 +20,7 @@ __all__ = [
     "ValidationTypeWord",
     "Verdict",
     "VerdictWord",
+    "count_of",
 ]
 
 # Texts that users give as arguments; a test holds them equal to the enumerations below.
@@ -108,23 +112,79 @@ class Reason(StrEnum):
     ROLE = "role"
 
 
+# The one text for each reason: in `error_message`, reports, `explain`, policies, the audit page and the documentation.
+# It follows a verdict and a colon, so it begins in lower case and has no full stop.
 REASON_MEANING: dict[Reason, str] = {
-    Reason.SYNTAX_ERROR: "the address is not well formed",
+    Reason.SYNTAX_ERROR: "not a well-formed address",
     Reason.NO_MX_RECORD: "the domain does not exist or accepts no mail",
-    Reason.MAILBOX_NOT_FOUND: "the server says that there is no such mailbox",
+    Reason.MAILBOX_NOT_FOUND: "the mail server reports that there is no such mailbox",
     Reason.SPAMTRAP: "the domain is on the spamtrap list that was given",
-    Reason.DISPOSABLE: "the domain belongs to a throw-away provider",
-    Reason.GREYLISTED: "the server asked to come back later",
-    Reason.SENDER_BLOCKED: "the server refuses our sender or HELO name, not the mailbox",
-    Reason.TIMEOUT: "the server did not answer in time",
-    Reason.CONNECTION_DROPPED: "the server ended the session before answering",
-    Reason.PORT_CLOSED: "no mail server of the domain could be connected to",
-    Reason.MAILBOX_FULL: "the mailbox exists but is over its quota",
-    Reason.NO_SMTP_DATA: "something answered that does not speak SMTP",
-    Reason.INCONCLUSIVE: "the server's answer says nothing about the mailbox",
-    Reason.PROTECTED: "the server refuses this machine's address or reputation",
-    Reason.THROTTLED: "the verification queue was full; ask again later",
-    Reason.RATE_LIMITED: "the verification service's limiter refused; ask again later",
-    Reason.CATCH_ALL: "the server accepts every address of the domain",
-    Reason.ROLE: "the local part names a function, not a person",
+    Reason.DISPOSABLE: "the domain is a provider of disposable addresses",
+    Reason.GREYLISTED: "the mail server asks for a second attempt later (greylisting)",
+    Reason.SENDER_BLOCKED: "the mail server refuses the sender or HELO name of the check, whatever the mailbox",
+    Reason.TIMEOUT: "the mail server did not answer in time",
+    Reason.CONNECTION_DROPPED: "the mail server closed the connection before it answered",
+    Reason.PORT_CLOSED: "its mail server could not be reached",
+    Reason.MAILBOX_FULL: "the mailbox exists but is full",
+    Reason.NO_SMTP_DATA: "the host of the mail server did not answer in SMTP",
+    Reason.INCONCLUSIVE: "no answer shows whether the mailbox exists",
+    Reason.PROTECTED: "the mail server refuses the host that checked, for its IP address or reputation",
+    Reason.THROTTLED: "the queue of the verification service was full; verify again later",
+    Reason.RATE_LIMITED: "the verification service refused for its rate limit; verify again later",
+    Reason.CATCH_ALL: "the mail server accepts every address of the domain (catch-all)",
+    Reason.ROLE: "shared mailbox such as info@",
 }
+
+
+# Short labels for tables and lists. Below the reasons are the error codes: types without reasons have nothing else.
+REASON_LABELS: dict[str, str] = {
+    Reason.SYNTAX_ERROR: "Not an address",
+    Reason.NO_MX_RECORD: "Domain receives no mail",
+    Reason.MAILBOX_NOT_FOUND: "Mailbox does not exist",
+    Reason.SPAMTRAP: "On your spamtrap list",
+    Reason.DISPOSABLE: "Disposable address",
+    Reason.GREYLISTED: "Mail server asks to try again later",
+    Reason.SENDER_BLOCKED: "Mail server refuses our sender or HELO name",
+    Reason.TIMEOUT: "Mail server did not answer in time",
+    Reason.CONNECTION_DROPPED: "Mail server closed the connection",
+    Reason.PORT_CLOSED: "Mail server could not be reached",
+    Reason.MAILBOX_FULL: "Mailbox is full",
+    Reason.NO_SMTP_DATA: "No mail server answers there",
+    Reason.INCONCLUSIVE: "No clear answer",
+    Reason.PROTECTED: "Mail server refuses the host that checked",
+    Reason.THROTTLED: "Service was too busy",
+    Reason.RATE_LIMITED: "Service refused so many at once",
+    Reason.CATCH_ALL: "Domain accepts every address",
+    Reason.ROLE: "Shared mailbox such as info@",
+    "REGEX": "Not an address",
+    "DNS": "Domain receives no mail, or no answer from the DNS",
+    "BLACKLIST": "Mail server on a blacklist, or no answer from it",
+    "SMTP": "No clear answer",
+}
+ERROR_MEANING = {
+    "REGEX": "not a well-formed address",
+    "DNS": "the domain receives no mail, or the DNS gave no answer",
+    "BLACKLIST": "a mail server of the domain is on a blacklist, or the blacklist gave no answer",
+}
+# Why a row without a reason has its verdict, or why it has none.
+STATE_MEANING = {
+    "valid": "no problem found",
+    "invalid": "cannot receive mail",
+    "unknown": "the check gave no answer",
+    "pending": "not verified yet",
+    "error": "the verification failed for a technical reason",
+    "missing": "the cell holds no address",
+}
+
+
+def count_of(count: int, noun: str, plural: str | None = None) -> str:
+    """A count with its unit.
+
+    >>> count_of(1, "row"), count_of(1200, "address"), count_of(0, "entry"), count_of(2, "mailbox")
+    ('1 row', '1,200 addresses', '0 entries', '2 mailboxes')
+    """
+    if count == 1:
+        return f"1 {noun}"
+    if plural is None:
+        plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith(("s", "x")) else f"{noun}s"
+    return f"{count:,} {plural}"

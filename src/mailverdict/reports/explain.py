@@ -16,15 +16,14 @@ from ..frames.verify import parse_email
 from ..local.backend import CheckRecord, LocalBackend
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Flags, MailboxEvidence, SyntaxEvidence
-from ..model.verification import Verification
+from ..model.verification import Verification, printable
 from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord
 from ..runs.options import parse_validation_type
 from ..runs.single import check_address, open_backend
+from ..theme import MARKS, badge, notebook
 
-__all__ = ["Explanation", "Step", "explain", "printable"]
+__all__ = ["Explanation", "Step", "explain"]
 
-STYLE = "border-left:3px solid currentColor;padding:0 0 0 .8em;margin:.4em 0"
-LINES_STYLE = "margin:.2em 0;white-space:pre-wrap;font:.9em/1.35 monospace"  # notebooks show a bare <pre> as prose
 SHOWN = 300  # characters of one line
 
 
@@ -65,8 +64,7 @@ class Explanation:
     @property
     def title(self) -> str:
         """The verdict in one line."""
-        found = self.verification
-        return f"{found.email[:SHOWN]} is {found.result} ({found.validation_type})"
+        return self.verification.title[:SHOWN]
 
     def __str__(self) -> str:
         """Text for a terminal."""
@@ -82,19 +80,15 @@ class Explanation:
     def _repr_html_(self) -> str:
         """HTML for a notebook; every text is escaped."""
         steps = "".join(render_step(step) for step in self.steps)
-        return f"<div><p><b>{html.escape(self.title)}</b></p>{steps}</div>"
-
-
-def printable(text: str) -> str:
-    """One line without control characters, which could move a terminal's cursor or forge another line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+        found = self.verification
+        mark = badge(found.result) if found.result in MARKS else ""
+        return notebook(f"<p>{mark} <b>{html.escape(self.title)}</b></p>{steps}")
 
 
 def render_step(step: Step) -> str:
     lines = "\n".join(html.escape(line) for line in step.lines)
-    body = f"<pre style='{LINES_STYLE}'>{lines}</pre>" if lines else ""
-    head = f"<b>{html.escape(step.title)}</b>: {html.escape(step.outcome)}"
-    return f"<div style='{STYLE}'>{head}{body}</div>"
+    body = f"<pre>{lines}</pre>" if lines else ""
+    return f'<div class="mv-step"><b>{html.escape(step.title)}</b>: {html.escape(step.outcome)}{body}</div>'
 
 
 def explain(
@@ -198,7 +192,7 @@ def flags_step(flags: Flags, seen: SyntaxEvidence) -> Step:
     lines = [f"{name}: {'never determined' if value is None else str(value).lower()}" for name, value in values.items()]
     if meant := suggest_domain(seen.ascii_domain):
         lines.append(f"did you mean {seen.local}@{meant}?")
-    return Step("lists", ", ".join(raised) or "nothing flagged", tuple(lines))
+    return Step("lists", ", ".join(raised) or "no flag", tuple(lines))
 
 
 def blacklist_step(seen: BlacklistEvidence) -> Step:

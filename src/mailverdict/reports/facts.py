@@ -16,16 +16,15 @@ from ..checks.syntax.column import observe_column
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
 from ..frames.columns import ACTIONS
 from ..frames.planning import SeenAddresses
-from ..frames.policy import BUCKET_MEANING, Policy, decide_rows
+from ..frames.policy import Policy, decide_rows
 from ..frames.repair import REPAIRS
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import REASON_MEANING, Reason, Verdict
+from ..model.words import ERROR_MEANING, REASON_MEANING, STATE_MEANING, Reason, Verdict
 from ..runs.retry import ASK_AGAIN
 from .summary import (
     BUCKETS,
-    ERROR_MEANING,
     FLAGS,
     MEANING_OF_VALID,
     add_domain_counts,
@@ -337,7 +336,7 @@ def meaning_of(reason: str) -> str:
     """The meaning of a reason, error code or bucket; empty for a reason that only the service knows."""
     if reason in tuple(Reason):
         return REASON_MEANING[Reason(reason)]
-    return ERROR_MEANING.get(reason) or BUCKET_MEANING.get(reason, "")
+    return ERROR_MEANING.get(reason) or STATE_MEANING.get(reason, "")
 
 
 def count_typos(out: VerifiedColumn) -> dict[tuple[str, str], int]:

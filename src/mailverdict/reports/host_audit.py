@@ -26,11 +26,21 @@ from ..local.smtp.engine import find_helo_name, no_address_message
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from ..model.settings import Blacklist
+from ..model.verification import printable
 from ..runs.single import open_backend
+from ..theme import badge, notebook
 
 __all__ = ["PROBED_DOMAINS", "Finding", "HostAudit", "audit_here", "audit_host"]
 
 MARK = {True: "ok", False: "problem", None: "not established"}
+BADGE = {True: "valid", False: "invalid", None: "unchecked"}
+NAMES = {
+    "resolver": "DNS resolver",
+    "port_25": "Port 25",
+    "ptr": "PTR record",
+    "helo": "HELO name",
+    "listed": "Blacklists",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ class HostAudit:
         else:
             head = f"mail servers {'are likely to refuse' if False in others else 'should accept'} {host}"
         lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
-        return "\n".join([head, *lines])
+        return "\n".join(map(printable, [head, *lines]))
 
     def __repr__(self) -> str:
         """The same as `str`."""
@@ -90,10 +100,11 @@ class HostAudit:
     def _repr_html_(self) -> str:
         """A table for a notebook; every text is escaped."""
         rows = "".join(
-            f"<tr><td>{html.escape(f.name)}</td><td>{MARK[f.ok]}</td><td>{html.escape(f.seen)}</td></tr>"
+            f'<tr><th scope="row">{NAMES.get(f.name, html.escape(f.name))}</th>'
+            f"<td>{badge(BADGE[f.ok], MARK[f.ok])}</td><td>{html.escape(f.seen)}</td></tr>"
             for f in self.findings
         )
-        return f"<p>{html.escape(str(self).splitlines()[0])}</p><table>{rows}</table>"
+        return notebook(f"<p><b>{html.escape(str(self).splitlines()[0])}</b></p><table>{rows}</table>")
 
 
 # Large providers that reply to any client on port 25 (seen 2026-08); only EHLO and QUIT are sent.

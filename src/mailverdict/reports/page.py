@@ -15,13 +15,12 @@ from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
-from ..model.words import ValidationType
+from ..model.words import REASON_LABELS, ValidationType, count_of
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts
 
 __all__ = [
     "CHECKS",
-    "count_of",
     "days_of",
     "outcome_label",
     "percent",
@@ -41,7 +40,6 @@ CHECKS = {
     ValidationType.MX_BLACKLIST: "Domain can receive mail and is not on a blacklist",
     ValidationType.SMTP: "Mailbox exists",
 }
-ABBREVIATIONS = {"mx": "MX", "smtp": "SMTP", "dns": "DNS", "regex": "Format"}
 REASONLESS = "No problem found"  # the reason of a valid address
 Cell = str  # HTML
 
@@ -51,15 +49,6 @@ Cell = str  # HTML
 
 def text(value: object) -> str:
     return html.escape(str(value))
-
-
-def count_of(count: int, one: str, many: str | None = None) -> str:
-    """A count with its unit.
-
-    >>> count_of(1, "row"), count_of(1200, "row"), count_of(0, "address", "addresses")
-    ('1 row', '1,200 rows', '0 addresses')
-    """
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
 
 
 def percent(count: int, whole: int) -> str:
@@ -77,13 +66,11 @@ def percent(count: int, whole: int) -> str:
 def reason_label(reason: str) -> str:
     """A reason, error code or state in words; one that only a service knows loses its underscores.
 
-    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("DNS")
-    ('No MX record', 'No address', 'DNS')
+    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
+    ('Domain receives no mail', 'No address', 'Policy block')
     """
-    if reason in LABELS:
-        return LABELS[reason]
-    words = [ABBREVIATIONS.get(word.lower(), word) for word in reason.replace("_", " ").split()]
-    return " ".join(words)[:1].upper() + " ".join(words)[1:]
+    known = REASON_LABELS.get(reason) or LABELS.get(reason)
+    return known or sentence(reason.replace("_", " "))
 
 
 def sentence(words: str) -> str:

@@ -17,7 +17,7 @@ from ..frames.kinds import ArrowData
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import Status, ValidationType, Verdict
+from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -272,12 +272,6 @@ MEANING_OF_VALID = {
     ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, and no mail server of it is on a list",
     ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
 }
-# What an error code means; validation types without reasons have nothing else.
-ERROR_MEANING = {
-    "REGEX": "not well formed",
-    "DNS": "domain without mail, or no answer from the DNS",
-    "BLACKLIST": "mail server on a blacklist, or the list gave no answer",
-}
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 LONGEST_BAR = 24  # characters
 TOP_REASONS = 6
@@ -353,17 +347,24 @@ def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str
     lines = [f"  {'':<8} {'rows':>11}  {'of all':>6}", *(render_bucket(name, counts, largest) for name in names)]
     if counts.reasons:
         top = counts.reasons.most_common(TOP_REASONS)
-        named = ", ".join(f"{ERROR_MEANING.get(reason, reason.replace('_', ' '))} {n:,}" for reason, n in top)
-        lines += ["", f"rows not valid because: {named}"]
+        lines += ["", "rows that are not valid, by reason:", *(render_reason(reason, n) for reason, n in top)]
+        if len(counts.reasons) > len(top):
+            lines.append(f"  and {count_of(len(counts.reasons) - len(top), 'more reason')}")
     if flagged := ", ".join(f"{flag} {counts.flags[flag]:,}" for flag in FLAGS if counts.flags[flag]):
         lines.append(f"rows by flag: {flagged}")
     if counts.suggestions:
-        lines.append(f"rows with a suggestion, probably mistyped: {counts.suggestions:,}")
+        lines.append(f"likely typos: {count_of(counts.suggestions, 'row has', 'rows have')} a suggestion")
     if counts.cleaned:
-        lines.append(f"cells cleaned before the check: {counts.cleaned:,}")
+        lines.append(f"{count_of(counts.cleaned, 'cell was', 'cells were')} cleaned before the check")
     if counts.suppressed is not None:
-        lines.append(f"rows on the suppression list: {counts.suppressed:,}")
+        lines.append(f"on the suppression list: {count_of(counts.suppressed, 'row')}")
     return "\n".join([*lines, f"({MEANING_OF_VALID[validation_type]})"])
+
+
+def render_reason(reason: str, count: int) -> str:
+    """A reason that only a service knows is shown as it is, cut and without control characters."""
+    label = REASON_LABELS.get(reason) or "".join(c if c.isprintable() else "?" for c in reason[:48])
+    return f"  {label:<48}  {count:>11,}"
 
 
 def render_bucket(name: str, counts: RunningCounts, largest: int) -> str:

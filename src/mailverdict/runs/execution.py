@@ -39,7 +39,7 @@ from ..backend import (
 from ..errors import QuotaExceeded
 from ..model.address import identities
 from ..model.table import SCHEMA, SOURCE_LOCAL
-from ..model.words import ValidationType, Verdict
+from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, describe_ending
 from .progress import Listener, Progress, SettledRows
 from .retry import retry_hint
@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Execution", "RunSettings", "unique_addresses"]
 
+# The contract does not give the hour at which a quota starts again; for this service it is a setting.
+NEXT_DAY = ", usually after 00:00 UTC"
 logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
 QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
@@ -312,7 +314,7 @@ class Execution:
     async def wait_for_quota(self) -> Positions:
         """Sleep until the quota may have changed; returns the addresses that are still to be submitted."""
         hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
-        self.emit_progress(message="waiting for the daily quota to be reset")
+        self.emit_progress(message="today's quota is used up; waiting until there is quota again")
         await self.sleep(max(min(hints, default=QUOTA_INTERVAL), MIN_QUOTA_INTERVAL))
         emails = [email for each in self.short_of_quota for email in each.emails]
         return np.sort(self.results.positions_of(pa.array(emails, pa.string())))
@@ -323,8 +325,8 @@ class Execution:
             left = sum(len(each.emails) for each in self.short_of_quota)
             quota = self.progress.quota
             raise QuotaExceeded(
-                f"the daily quota ends before the column: {left:,} addresses are left; "
-                f"{self.how_to_go_on('tomorrow ')}, or use on_quota='stop' to get them as pending",
+                f"today's quota ends before the column: {count_of(left, 'address is', 'addresses are')} left; "
+                f"{self.how_to_go_on(NEXT_DAY)}, or use on_quota='stop' to get them as pending",
                 limit=quota.daily_limit if quota else None,
                 remaining=quota.remaining if quota else None,
                 requested=left,
@@ -348,17 +350,19 @@ class Execution:
 
     def stop_reason(self) -> str:
         """Why rows are left, as a message."""
-        left = self.progress.total - self.progress.settled
+        unit = "address" if self.progress.unit == "addresses" else "row"
+        left = f"{count_of(self.progress.total - self.progress.settled, unit)} left"
         if self.short_of_quota:
-            return f"{left:,} left: the daily quota is used up; {self.how_to_go_on('later ')}"
+            return f"{left}: today's quota is used up; {self.how_to_go_on(NEXT_DAY)}"
         if self.settings.offline:
-            return f"{left:,} left: offline, and {'not in the' if self.journal is not None else 'without a'} journal"
-        return f"{left:,} left; {self.how_to_go_on()}"
+            where = "not in the journal" if self.journal is not None else "without a journal"
+            return f"{left}: offline, and {where}"
+        return f"{left}; {self.how_to_go_on()}"
 
     def how_to_go_on(self, when: str = "") -> str:
         """Only a journal keeps what is settled for the next call."""
         if self.journal is not None:
-            return f"call again {when}to go on"
+            return f"call again to go on{when}"
         if self.backend.is_free(self.settings.validation_type):
             return "the next call begins again, since this type keeps no journal"
         return "give journal=, since without a journal the next call begins again"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 
@@ -15,23 +14,23 @@ BATCH = 100  # addresses in one bulk request, at most
 
 LABELS = {
     "rows": "rows",
-    "missing": "missing rows (empty cells, never sent)",
-    "malformed": "malformed rows (settled here, never sent)",
+    "missing": "rows without an address (never sent)",
+    "malformed": "rows with a malformed address (never sent)",
     "unique": "distinct well-formed addresses",
-    "domains": "distinct domains of those",
-    "known": "known from the journal",
-    "in_flight": "paid for and in flight",
-    "held": "held (an earlier submission was lost)",
-    "to_submit": "to submit, one unit of quota each",
-    "most_units": "units at most, if refused and asked again",
+    "domains": "  distinct domains of those",
+    "known": "  answered by the journal",
+    "in_flight": "  submitted before, answer expected",
+    "held": "  held back (an earlier submission was lost)",
+    "to_submit": "  to verify now",
+    "most_units": "units of quota at most, if refused and submitted again",
     "batches": "bulk requests",
-    "daily_limit": "daily quota",
-    "remaining": "remaining today",
-    "days": "days on which something is submitted",
+    "daily_limit": "daily quota, in addresses",
+    "remaining": "left of it today, in addresses",
+    "days": "days needed",
 }
-
-
+QUOTA_LABELS = {**LABELS, "to_submit": "  to submit, one unit of quota each"}
 QUOTA_LINES = ("batches", "daily_limit", "remaining", "days")
+WHEN_NOT_ZERO = ("in_flight", "held")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,15 +97,18 @@ class Plan:
     def _entries(self) -> list[tuple[str, str]]:
         """Labels and values, line by line; lines that do not apply are left out."""
         values = {name: getattr(self, name) for name in LABELS}
-        if self.daily_limit is None:
-            values = {name: value for name, value in values.items() if name not in QUOTA_LINES}
+        has_quota = self.daily_limit is not None
+        left_out = {name for name in WHEN_NOT_ZERO if not values[name]} | set(() if has_quota else QUOTA_LINES)
         if (self.most_units or 0) <= self.to_submit:
-            del values["most_units"]
-        if not self.held:
-            del values["held"]
+            left_out.add("most_units")
         if self.domains is None:
-            del values["domains"]
-        return [(LABELS[name], "never" if value is None else f"{value:,}") for name, value in values.items()]
+            left_out.add("domains")
+        labels = QUOTA_LABELS if has_quota else LABELS
+        return [
+            (labels[name], "never enough quota" if value is None else f"{value:,}")
+            for name, value in values.items()
+            if name not in left_out
+        ]
 
     def __str__(self) -> str:
         """A small table."""
@@ -121,12 +123,14 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """The table for notebooks."""
+        from ..theme import notebook  # noqa: PLC0415 - only notebooks need it
+
         lines = (
-            f'<tr><th style="text-align:left">{html.escape(label)}</th>'
-            f'<td style="text-align:right">{html.escape(value)}</td></tr>'
+            f'<tr><th scope="row" style="padding-left:{8 * (len(label) - len(label.lstrip()))}px">{label.strip()}</th>'
+            f'<td class="mv-number">{value}</td></tr>'
             for label, value in self._entries()
         )
-        return f"<table>{''.join(lines)}</table>"
+        return notebook(f"<table>{''.join(lines)}</table>")
 
 
 def plan_run(

@@ -19,7 +19,7 @@ from ..backend import Quota
 from ..errors import BackendError
 from ..model.address import identities
 from ..model.table import SCHEMA, complete_table
-from ..model.words import Status, Verdict
+from ..model.words import Status, Verdict, count_of
 
 __all__ = ["Listener", "Progress", "ProgressBar", "SettledRows", "pace_text", "wants_bar"]
 
@@ -175,7 +175,7 @@ class Progress:
     --------
     >>> import mailverdict as mv
     >>> print(mv.start(["ada@example.org"], validation_type="regex").wait().progress)
-    done: 1 of 1 rows settled; valid 1, risky 0, invalid 0, unknown 0
+    done: 1 of 1 row checked; valid 1, risky 0, invalid 0, unknown 0
     """
 
     state: str = "running"
@@ -203,7 +203,17 @@ class Progress:
         parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
         shown = ", ".join(filter(None, (self.message, pace_text(self))))
         tail = f" ({shown})" if shown else ""
-        return f"{self.state}: {self.settled:,} of {self.total:,} {self.unit} settled; {', '.join(parts)}{tail}"
+        return f"{self.state}: {checked_text(self)}; {', '.join(parts)}{tail}"
+
+
+def checked_text(progress: Progress) -> str:
+    """How many of all have a row.
+
+    >>> checked_text(Progress(total=90, settled=40))
+    '40 of 90 addresses checked'
+    """
+    unit = "address" if progress.unit == "addresses" else "row"
+    return f"{progress.settled:,} of {count_of(progress.total, unit)} checked"
 
 
 def pace_text(progress: Progress) -> str:
@@ -215,7 +225,7 @@ def pace_text(progress: Progress) -> str:
     if progress.pace is None or progress.is_over:
         return ""
     if not progress.pace:
-        return "the service's limiter refuses at present; trying again"
+        return "the service refuses for its rate limit at present; trying again"
     left = "" if progress.seconds_left is None else f", about {duration_text(progress.seconds_left)} left"
     return f"{progress.pace:,.3g} addresses a second{left}"
 

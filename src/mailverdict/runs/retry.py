@@ -14,7 +14,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..model.words import Reason, Status, Verdict
+from ..model.words import Reason, Status, Verdict, count_of
 
 __all__ = [
     "ASK_AGAIN",
@@ -89,9 +89,10 @@ def retry_hint(rows: pa.Table, *, has_journal: bool = True) -> str:
         return ""
     words = ", ".join(f"{count:,} {word}" for word, count in found.items())
     minutes = math.ceil(max(ASK_AGAIN[word] for word in found) / 60)
-    others = "" if has_journal else "; without a journal all others are asked for, too"
+    others = "" if has_journal else "; without a journal all others are verified again, too"
     return (
-        f"some answers are temporary ({words}); call again in {minutes} minutes or later to ask for those again{others}"
+        f"some answers are temporary ({words}); call again in {count_of(minutes, 'minute')} or later to verify those "
+        f"addresses again{others}"
     )
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import BackendError
 from ..loop import loop_thread, start_task, wait_until_done
 from .execution import Execution
-from .progress import Listener, Progress
+from .progress import Listener, Progress, checked_text, pace_text
 
 __all__ = ["Run"]
 
@@ -209,10 +209,13 @@ class Run(Generic[T]):
 
 
 def render_progress(progress: Progress) -> str:
-    """The snapshot as HTML that needs no style sheet."""
-    cells = "".join(
-        f"<td><b>{count:,}</b><br>{html.escape(verdict)}</td>" for verdict, count in progress.verdicts.items()
-    )
-    head = f"{html.escape(progress.state)}: {progress.settled:,} of {progress.total:,} {progress.unit} settled"
-    note = f"<p>{html.escape(progress.message)}</p>" if progress.message else ""
-    return f"<div><p>{head}</p><table><tr>{cells}</tr></table>{note}</div>"
+    """The snapshot as HTML; every text is escaped."""
+    from ..theme import badge, bar, notebook  # noqa: PLC0415 - only notebooks need it
+
+    left = {"pending": progress.total - progress.settled, "error": progress.errors}
+    counts = {**progress.verdicts, **{name: count for name, count in left.items() if count > 0}}
+    cells = "".join(f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>' for name, count in counts.items())
+    notes = [progress.message, pace_text(progress), progress.problem]
+    body = f"<p><b>{html.escape(progress.state.capitalize())}</b>: {html.escape(checked_text(progress))}</p>"
+    body += f"{bar(counts)}<table><tr>{cells}</tr></table>"
+    return notebook(body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note))

@@ -87,5 +87,5 @@ def read_row(row: dict[str, Any]) -> Verification:
 def refusal(event: Deferred) -> BackendError:
     """The exception for an address that the backend put off."""
     if event.why == "quota":
-        return QuotaExceeded("the daily quota does not cover the address", requested=1)
+        return QuotaExceeded("today's quota is used up: the address was not verified", requested=1)
     return RateLimited(f"the backend has not verified the address yet: {event.why}", retry_after=event.retry_after)

@@ -51,7 +51,7 @@ ORDINARY = (
     example("popular@gmail.com", "receives too much mail at the moment: it exists"),
     example("ada@yahoo.com", "the provider accepts every address", CATCH_ALL),
     example("info@fernhollow-studio.com", "a function, not a person", ROLE),
-    example("ada@mailinator.com", "a throw-away provider", Reason.DISPOSABLE, CATCH_ALL),
+    example("ada@mailinator.com", "a provider of disposable addresses", Reason.DISPOSABLE, CATCH_ALL),
     example("ada@ridgeline-surveyors.com", "a small company with one mailbox for all addresses", CATCH_ALL),
     example("ada@boulangerie-du-quai.fr", "greylisted first, accepted on the second attempt"),
     example("gone@boulangerie-du-quai.fr", "refused at once: only existing mailboxes are greylisted", NOT_FOUND),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ..model.words import Reason, ValidationType
+from ..model.words import REASON_LABELS, ValidationType, Verdict, count_of
+from ..theme import LABELS
 
 __all__ = [
     "ACTION_LABELS",
@@ -43,15 +44,7 @@ DEPTHS: dict[str, tuple[str, str, str]] = {
     ),
 }
 # Verdicts, and the states of rows without one.
-VERDICT_LABELS = {
-    "valid": "Valid",
-    "risky": "Risky",
-    "invalid": "Invalid",
-    "unknown": "Unknown",
-    "error": "Check failed",
-    "pending": "Not checked yet",
-    "missing": "Empty",
-}
+VERDICT_LABELS = {name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")}
 # The label, and what it means in a line.
 ACTION_LABELS = {
     "send": ("Send list", "ready to mail"),
@@ -59,30 +52,6 @@ ACTION_LABELS = {
     "retry": ("Ask again", "no clear answer yet; verify these again later"),
     "drop": ("Remove", "cannot or should not be mailed"),
     "unchecked": ("Not checked", "empty, or not verified yet"),
-}
-REASON_LABELS = {
-    Reason.SYNTAX_ERROR: "Not an address",
-    Reason.NO_MX_RECORD: "Domain receives no mail",
-    Reason.MAILBOX_NOT_FOUND: "Mailbox does not exist",
-    Reason.SPAMTRAP: "On your spamtrap list",
-    Reason.DISPOSABLE: "Throw-away address",
-    Reason.GREYLISTED: "Mail server asks to try again later",
-    Reason.SENDER_BLOCKED: "Mail server refuses our sender name",
-    Reason.TIMEOUT: "Mail server did not answer in time",
-    Reason.CONNECTION_DROPPED: "Mail server ended the connection",
-    Reason.PORT_CLOSED: "Mail server could not be reached",
-    Reason.MAILBOX_FULL: "Mailbox is full",
-    Reason.NO_SMTP_DATA: "No mail server answers there",
-    Reason.INCONCLUSIVE: "Mail server gave no clear answer",
-    Reason.PROTECTED: "Mail server refuses this computer",
-    Reason.THROTTLED: "Service was too busy",
-    Reason.RATE_LIMITED: "Service refused so many at once",
-    Reason.CATCH_ALL: "Domain accepts every address",
-    Reason.ROLE: "Shared mailbox such as info@",
-    "REGEX": "Not an address",
-    "DNS": "Domain receives no mail, or gave no answer",
-    "BLACKLIST": "Mail server is on a blacklist",
-    "SMTP": "Mail server gave no clear answer",
 }
 # The safe repairs of `mailverdict.REPAIRS` by name, and what the page itself adds.
 REPAIR_LABELS = {
@@ -102,19 +71,6 @@ REPAIR_LABELS = {
     "case": "Capital letters in the domain",
     "suggestion": "Likely typos that you accepted",
 }
-
-
-def count_of(number: int, noun: str, plural: str | None = None) -> str:
-    """A number with its noun.
-
-    >>> count_of(1, "row"), count_of(1_500, "address"), count_of(0, "entry")
-    ('1 row', '1,500 addresses', '0 entries')
-    """
-    if number == 1:
-        return f"1 {noun}"
-    if plural is None:
-        plural = f"{noun[:-1]}ies" if noun.endswith("try") else f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number:,} {plural}"
 
 
 def percent_text(part: int, whole: int) -> str:

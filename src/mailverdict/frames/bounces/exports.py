@@ -15,7 +15,7 @@ from ...checks.bounces.message import date_of
 from ...checks.bounces.outcome import Judgement, Outcome, judge
 from ...errors import ColumnError, SettingsError
 from ...model.words import Reason
-from ..columns import listed
+from ..columns import did_you_mean, listed
 
 __all__ = ["FIELDS", "LAYOUTS", "ExportLayout", "choose_layout", "conclude_row", "parse_moment", "word_meaning"]
 
@@ -139,7 +139,7 @@ def given_layout(names: Sequence[str], columns: Mapping[str, str]) -> ExportLayo
     if "address" not in columns or {"outcome", "status", "diagnostic"}.isdisjoint(columns):
         raise SettingsError("columns: give 'address' and at least one of 'outcome', 'status' and 'diagnostic'")
     if absent := [name for name in columns.values() if name not in names]:
-        raise ColumnError(f"no column {absent[0]!r}; there are {listed(names)}")
+        raise ColumnError(f"no column {absent[0]!r}{did_you_mean(absent[0], names)}; there are {listed(names)}")
     return ExportLayout("given columns", dict(columns), "the caller")
 
 

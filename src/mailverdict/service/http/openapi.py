@@ -68,7 +68,7 @@ PAYLOAD = record(
     {
         "role": flag("The local part is a role prefix. Absent: never determined."),
         "spamtrap": flag("The domain is a known spamtrap. Absent: never determined."),
-        "disposable": flag("The domain is a throw-away provider. Absent: never determined."),
+        "disposable": flag("The domain is a provider of disposable addresses. Absent: never determined."),
         "free": flag("The domain is a consumer mail provider; never affects the verdict. Absent: never determined."),
         "catch_all": flag("Only for `smtp`: the server accepts any address. Null: not established.", null=True),
         "protected": flag("Only for `smtp`: the server blocks the service. Null: not established.", null=True),
