@@ -142,6 +142,21 @@ class TestParquet:
         with pytest.raises(InputError, match=r"data: b\.parquet: "):
             open_table(folder)
 
+    @pytest.mark.parametrize(
+        ("log", "kind"),
+        [
+            ("_delta_log/0.json", "a Delta table"),
+            (".hoodie/x", "a Hudi table"),
+            ("metadata/v1.metadata.json", "an Iceberg table"),
+        ],
+    )
+    def test_a_folder_with_rows_that_were_deleted_is_refused(self, tmp_path, log, kind):
+        folder = self.folder(tmp_path, a=TABLE)
+        (folder / log).parent.mkdir()
+        (folder / log).touch()
+        with pytest.raises(InputError, match=f"data is {kind}, whose folder also has the files of deleted rows: read"):
+            open_table(folder)
+
     def test_a_folder_without_tables_is_refused(self, tmp_path):
         with pytest.raises(InputError, match="is a directory without Parquet files"):
             open_table(tmp_path)

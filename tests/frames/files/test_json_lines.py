@@ -90,6 +90,9 @@ def test_values_that_json_does_not_have_are_written_as_text_or_null(tmp_path):
         (b'{"a": 1, "a": 2}\n', "line 1: the name 'a' occurs twice"),
         (b'{"a": "\xff"}\n', "line 1: a byte is not UTF-8"),
         (b"[" * 100_000, "line 1"),
+        (b'[{"a": 1}]\n', r"line 1: not a JSON object, but .*jq -c '\.\[\]'"),
+        (b'[\n  {"a": 1}\n]\n', r"line 1: not valid JSON.*jq -c '\.\[\]'"),
+        (b'{\n  "a": 1\n}\n', r"line 1: not valid JSON.*jq -c \."),
         (b"{}\n{}\n", "no columns"),
         (b"\n\n", "no columns"),
     ],
@@ -99,6 +102,11 @@ def test_a_line_that_cannot_be_read_is_named(tmp_path, content, message):
     path.write_bytes(content)
     with pytest.raises(InputError, match=f"in.jsonl.*{message}"):
         open_table(path)
+
+
+def test_lines_are_read_from_a_file_that_ends_in_json(path):
+    renamed = path.rename(path.with_suffix(".json"))
+    assert whole(renamed)["email"].to_pylist() == ["ada@x.example", None, "jürgen@x.example"]
 
 
 def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path):

@@ -317,6 +317,22 @@ class TestStandardInput:
         assert told in fault_of("-")
         assert list(tmp_path.iterdir()) == []
 
+    def test_json_lines_are_read_and_other_json_is_refused(self, monkeypatch):
+        stdin_of(b'\xef\xbb\xbf{"email": "ada@x.example"}\n{"email": null}\n', monkeypatch)
+        with open_table("-") as file:
+            assert file.columns == ("email",)
+        for content in (
+            b'[{"email":"ada@x.example"}]',
+            b'[\n {"email":"ada@x.example"}\n]',
+            b'{\n"email":"a@x.example"\n}',
+        ):
+            stdin_of(content, monkeypatch)
+            assert "convert the file, as with jq -c" in fault_of("-")
+
+    def test_json_in_a_file_named_as_csv_is_refused(self, tmp_path):
+        (tmp_path / "in.csv").write_text('[{"email": "ada@x.example"}]')
+        assert "is not a text table but JSON" in fault_of(tmp_path / "in.csv")
+
 
 class TestPipe:
     def test_a_pipe_is_read_to_its_end_and_its_copy_goes(self, tmp_path):

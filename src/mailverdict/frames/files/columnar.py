@@ -18,6 +18,12 @@ __all__ = ["PARQUET_ENDINGS", "ArrowFile", "ArrowTableWriter", "ParquetFile", "P
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 SHOWN = 3  # names in a message
+# What is in the folder of a table whose log decides which of its files count: the others have old or deleted rows.
+TABLE_LOGS = (
+    ("_delta_log", "a Delta table", "deltalake.DeltaTable(path).to_pyarrow_table()"),
+    (".hoodie", "a Hudi table", "spark.read.format('hudi').load(path)"),
+    ("metadata/*.metadata.json", "an Iceberg table", "pyiceberg's StaticTable.from_metadata(file).scan().to_arrow()"),
+)
 
 
 class TypedFile(TableFile):
@@ -67,6 +73,12 @@ class ParquetFolder(TypedFile):
     """
 
     def __init__(self, path: Path, name: str) -> None:
+        for log, kind, way in TABLE_LOGS:
+            if any(path.glob(log)):
+                raise InputError(
+                    f"{name} is {kind}, whose folder also has the files of deleted rows: read it with {way}, and "
+                    "give mailverdict that frame or a Parquet file of it"
+                )
         found = [each for each in sorted(path.rglob("*")) if each.is_file() and not is_hidden(each.relative_to(path))]
         files = [each for each in found if each.suffix.lower() in PARQUET_ENDINGS]
         if not files:

@@ -21,6 +21,7 @@ import pyarrow as pa
 
 from ...errors import InputError
 from .header import HEAD_ROWS, find_start, is_plain_address
+from .json_lines import is_json
 from .lines import Rows, align, split_rows, unquote
 from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
@@ -162,6 +163,8 @@ def check_is_text(path: Path, name: str) -> None:
     for magic, kind in OTHER_KINDS.items():
         if start.startswith(magic):
             raise InputError(f"{name} is not a text table but {kind}; give a table, with the ending of its kind")
+    if is_json(path):
+        raise InputError(f"{name} is not a text table but JSON; name it with the ending .jsonl")
 
 
 # --- encodings -------------------------------------------------------------------------------------

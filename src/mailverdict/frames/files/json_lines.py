@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import pyarrow as pa
 from ...errors import InputError
 from .table_file import PIECE_ROWS, FileFormat, TableFile
 
-__all__ = ["JsonLinesFile", "JsonLinesWriter", "is_json_object"]
+__all__ = ["JsonLinesFile", "JsonLinesWriter", "is_json"]
 
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column whose text is JSON
@@ -54,9 +55,10 @@ class JsonLinesFile(TableFile):
                     text = line.decode("utf-8-sig" if number == 1 else "utf-8")
                     row = DECODER.decode(text)
                 except (ValueError, RecursionError) as exc:
-                    raise InputError(f"{self.name}, line {number}: {describe_fault(exc)}") from None
+                    raise InputError(f"{self.name}, line {number}: {describe_fault(exc, line)}") from None
                 if not isinstance(row, dict):
-                    raise InputError(f"{self.name}, line {number}: not a JSON object, but {text.strip():.40}")
+                    found = f"not a JSON object, but {text.strip():.40}"
+                    raise InputError(f"{self.name}, line {number}: {found}{way_of(line)}")
                 yield number, row
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
@@ -95,10 +97,17 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 DECODER = json.JSONDecoder(object_pairs_hook=unique_members)
 
 
-def describe_fault(exc: Exception) -> str:
+def describe_fault(exc: Exception, line: bytes) -> str:
     if isinstance(exc, UnicodeDecodeError):
         return "a byte is not UTF-8"
-    return f"not valid JSON: {exc}" if isinstance(exc, json.JSONDecodeError) else str(exc)[:200]
+    return f"not valid JSON: {exc}{way_of(line)}" if isinstance(exc, json.JSONDecodeError) else str(exc)[:200]
+
+
+def way_of(line: bytes) -> str:
+    """How to make JSON lines of an array, or of an object over several lines; empty for any other line."""
+    start = line.decode("utf-8-sig", "replace").strip()[:2]
+    program = "jq -c '.[]'" if start.startswith("[") else "jq -c ." if start == "{" else None
+    return "" if program is None else f"; each line must be an object: convert the file, as with {program}"
 
 
 def kind_of(value: Any) -> str:
@@ -119,14 +128,11 @@ def dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def is_json_object(path: Path) -> bool:
-    """Whether a file begins with a JSON object in a line of its own."""
+def is_json(path: Path) -> bool:
+    """Whether a file begins as JSON of objects does, in lines of their own, in an array, or over several lines."""
     with path.open("rb") as file:
-        line = file.readline(1 << 20)
-    try:
-        return line.startswith(b"{") and isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
+        start = file.read(1 << 12).decode("utf-8-sig", "replace")
+    return re.match(r'\s*(\[\s*)?\{\s*(\}|"(?:[^"\\]|\\.)*"\s*:)', start) is not None
 
 
 class JsonLinesWriter:

@@ -28,7 +28,7 @@ from .columnar import ArrowFile, ParquetFile, ParquetFolder
 from .compression import COMPRESSIONS, describe_members, member_ending, unpack
 from .delimited import Dialect, open_delimited
 from .header import EMAIL_NAME, HEAD_ROWS, find_start
-from .json_lines import JsonLinesFile, is_json_object
+from .json_lines import JsonLinesFile, is_json
 from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
 __all__ = [
@@ -54,9 +54,11 @@ KINDS = {
     ".pq": "parquet",
     ".feather": "arrow",
     ".arrow": "arrow",
+    ".arrows": "arrow",
     ".ipc": "arrow",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
+    ".json": "jsonl",
     ".xlsx": "xlsx",
     ".xlsm": "xlsx",
 }
@@ -172,7 +174,7 @@ def kind_of_content(path: Path) -> str:
     for magic, kind in MAGIC:
         if start.startswith(magic):
             return kind
-    return "jsonl" if is_json_object(path) else "csv"
+    return "jsonl" if is_json(path) else "csv"
 
 
 MAGIC = ((b"PAR1", "parquet"), (b"ARROW1", "arrow"), (b"\xff\xff\xff\xff", "arrow"), (b"PK\x03\x04", "xlsx"))
