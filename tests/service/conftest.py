@@ -10,7 +10,7 @@ from tests.doubles.service import CHANGED
 from tests.service.postgres import Cluster, binaries
 
 # Files about the contract: their tests run on both stores, but for those about the worker in the service's process.
-CONTRACT = ("check_email", "bulk", "quota", "rules", "bad_input", "earlier", "specification")
+CONTRACT = ("check_email", "bulk", "quota", "rules", "bad_input", "earlier", "specification", "idempotency")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, update
+from sqlalchemy.exc import IntegrityError
 
 from mailverdict.errors import SettingsError
 from mailverdict.service.jobs.schema import about
@@ -88,12 +89,15 @@ def test_refused_debit_queues_nothing(store: Store) -> None:
     assert ask(store, FindJob("j1"), CountJobs(), QuotaUsed("a", DAY)) == [None, ([], 0), 0]
 
 
-def test_group_that_fails_leaves_nothing_behind(store: Store) -> None:
+def test_job_that_exists_fails_alone_and_leaves_nothing_behind(store: Store) -> None:
     store.commit([debit("a", 1, "j1")])
-    with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
-        store.commit([debit("a", 1, "j2"), debit("a", 1, "j1")])  # an identifier that is taken
-    assert ask(store, FindJob("j2"), QuotaUsed("a", DAY)) == [None, 1]
-    assert store.commit([debit("a", 1)]) == [DebitResult(granted=True, remaining=98)]  # what it knew was forgotten
+    granted, failed = store.commit([debit("a", 1, "j2"), debit("a", 1, "j1")])  # an identifier that is taken
+    assert granted == DebitResult(granted=True, remaining=98)
+    assert isinstance(failed, IntegrityError)
+    assert ask(store, QuotaUsed("a", DAY)) == [2]
+    with pytest.raises(IntegrityError):
+        store.commit([debit("a", 1, "j1")])
+    assert ask(store, QuotaUsed("a", DAY)) == [2]
 
 
 def test_quota_is_read_from_the_disk_by_the_next_process(url: str) -> None:

@@ -166,11 +166,12 @@ async def submit_all(
             for turn in range(batches):
                 emails = [f"c{number}t{turn}n{n}@d{(n + 7 * number) % domains}.example" for n in range(LINES)]
                 body = {"emails": emails, "validation_type": validation_type}
+                key = {"idempotency-key": f"client-{number:04}-turn-{turn:04}"}
                 for attempt in range(600):
                     api = apis[(number + turn + attempt) % len(apis)]
                     began = time.perf_counter()
                     try:
-                        reply = await client.post(f"{api.url}/api/bulk-check-email", json=body)
+                        reply = await client.post(f"{api.url}/api/bulk-check-email", json=body, headers=key)
                     except httpx.TransportError:
                         await asyncio.sleep(0.1)
                         continue

@@ -214,15 +214,26 @@ def check_operation(revision: Revision) -> Json:
     }
 
 
+IDEMPOTENCY_KEY: Json = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": "A submission repeated with the same key, because its answer was lost, gives the same jobs and "
+    "costs nothing again. A UUID, for example.",
+    "schema": text(pattern="^[!-~]{16,255}$"),
+}
+
+
 def bulk_operation() -> Json:
     emails = {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": BULK_LIMIT}
     results = record({"results": {"type": "array", "items": ref("BulkEntry"), "minItems": 1, "maxItems": BULK_LIMIT}})
-    refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003` in the short envelope."
+    refused = "`INVALID_VALIDATION_TYPE`; or `E1002`, `E1003`, `BAD_IDEMPOTENCY_KEY` in the short envelope."
     found = "$response.body#/data/results/0/job_id"
     submitted = response("Accepted; nothing is verified yet.", envelope(results))
     return {
         "operationId": "submitBulk",
         "summary": "Submit addresses; each becomes a job",
+        "parameters": [IDEMPOTENCY_KEY],
         "requestBody": body(record({"emails": emails, "validation_type": VALIDATION_TYPE})),
         "responses": {
             "202": {
@@ -231,7 +242,11 @@ def bulk_operation() -> Json:
                 "links": {"poll": {"operationId": "pollJob", "parameters": {"job_id": found}}},
             },
             "400": response(refused, EITHER),
-            "422": response("`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`.", STANDARD),
+            "422": response(
+                "`BULK_LIMIT_EXCEEDED`; `details` has `limit` and `received`. Or `IDEMPOTENCY_KEY_REUSED` in the short "
+                "envelope: the key belongs to a submission of other addresses.",
+                EITHER,
+            ),
             "429": NO_ROOM,
             **WITH_BODY,
         },

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,7 +21,7 @@ from ...model.verification import Verification
 from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, saturated_verification
 from ..jobs.store import DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJob
-from ..jobs.submission import MALFORMED, QueueFull, is_job_id, malformed_job, new_job_ids
+from ..jobs.submission import MALFORMED, QueueFull, is_job_id, keyed_job_ids, malformed_job, new_job_ids
 from ..service_state import ServiceState
 from ..settings import ServiceSettings, WhenSaturated
 from .access import RequestTrace
@@ -32,6 +34,7 @@ from .replies import QUEUED, REVISION_FORMATS, JsonReply, short_error, standard_
 
 __all__ = ["Endpoints"]
 
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that nobody guesses the jobs' identifiers
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -139,9 +142,18 @@ class Endpoints:
         bulk = parse_bulk(await self.body(request))
         trace.notes = {"validation_type": bulk.validation_type, "addresses": len(bulk.emails)}
         await self.state.worker.refresh()
-        job_ids = new_job_ids(len(bulk.emails))
+        key = idempotency_key(request)
+        job_ids = keyed_job_ids(trace.client, key, len(bulk.emails)) if key else new_job_ids(len(bulk.emails))
         jobs = self.new_jobs(trace.client, bulk, job_ids)
-        remaining = await self.submit(trace.client, jobs) if jobs else None
+        if key and await self.is_repeated(trace.client, jobs):
+            remaining = None
+        else:
+            try:
+                remaining = await self.submit(trace.client, jobs) if jobs else None
+            except IntegrityError:  # the same submission was written a moment ago
+                if not (key and await self.is_repeated(trace.client, jobs)):
+                    raise
+                remaining = None
         accepted = {each.job_id for each in jobs}
         results = [
             dump_entry(email, JobStatus.QUEUED, QUEUED, job_id)
@@ -151,6 +163,21 @@ class Endpoints:
         ]
         headers = self.rate_fields.headers(trace.client, remaining)
         return success_reply({"results": results}, trace.request_id, 202, headers)
+
+    async def is_repeated(self, client: str, jobs: tuple[NewJob, ...]) -> bool:
+        """Whether the jobs of a submission with an Idempotency-Key exist; an error reply if others have its key."""
+        found: list[StoredJob | None] = await asyncio.gather(
+            *(self.state.reads.run(FindJob(each.job_id)) for each in jobs)
+        )
+        same = [
+            stored is not None
+            and (stored.client, stored.email, stored.validation_type) == (client, new.email, new.validation_type)
+            for stored, new in zip(found, jobs, strict=True)
+        ]
+        if any(stored is not None for stored in found) and not all(same):
+            message = "this Idempotency-Key was used for another submission; give each submission its own"
+            raise short_error("IDEMPOTENCY_KEY_REUSED", message)
+        return bool(jobs) and all(same)
 
     async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> int:
         """Submit jobs, or raise the error reply; return the quota that remains."""
@@ -218,6 +245,17 @@ class Endpoints:
     async def body(self, request: Request) -> Any:
         """The JSON object in the request's body."""
         return await read_object(request, limit=self.settings.body_limit, seconds=self.body_seconds)
+
+
+def idempotency_key(request: Request) -> str | None:
+    """The field ``Idempotency-Key`` (draft-ietf-httpapi-idempotency-key-header), with or without quotes."""
+    given = request.headers.get("idempotency-key")
+    if given is None:
+        return None
+    if not IDEMPOTENCY_KEY.fullmatch(given):
+        message = "Idempotency-Key must be 16 to 255 visible characters, such as a UUID"
+        raise short_error("BAD_IDEMPOTENCY_KEY", message)
+    return given
 
 
 def with_route(path: str, endpoint: Endpoint) -> Endpoint:

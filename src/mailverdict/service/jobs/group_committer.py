@@ -27,7 +27,7 @@ class GroupCommitter(Generic[Item]):
 
     While a call is running the next operations collect, so that the load decides how large a group
     is: one operation when the service is idle, hundreds while a commit takes long. `execute` gets a
-    list of operations and returns their results in the same order.
+    list of operations and returns their results in the same order; an exception as a result is raised for its caller.
 
     >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], name="squares")
     >>> asyncio.run(squares.run(7))
@@ -89,7 +89,8 @@ def resolve(group: Sequence[Pending], results: Sequence[Any] | Exception) -> Non
     for i, (_, future) in enumerate(group):
         if future.done():
             continue
-        if isinstance(results, Exception):
-            future.set_exception(results)
+        result = results if isinstance(results, Exception) else results[i]
+        if isinstance(result, Exception):
+            future.set_exception(result)
         else:
-            future.set_result(results[i])
+            future.set_result(result)

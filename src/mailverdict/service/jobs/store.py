@@ -26,6 +26,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from ...contract.envelope import JobStatus
 from ..shared.schema import prepare
@@ -249,8 +250,28 @@ class Store:
         with self.writer.begin() as connection:
             connection.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, updated_at=now))
 
-    def commit(self, operations: Sequence[Operation]) -> list[DebitResult | int | None]:
-        """Execute operations in one transaction: debits in order, then the others."""
+    def commit(self, operations: Sequence[Operation]) -> list[DebitResult | int | Exception | None]:
+        """Execute operations in one transaction: debits in order, then the others.
+
+        If jobs exist already, because two processes wrote one submission at once, each operation gets a transaction,
+        and the one that failed has the exception as its result.
+        """
+        try:
+            return list(self.commit_together(operations))
+        except IntegrityError:
+            if len(operations) == 1:
+                raise
+            return [self.commit_alone(each) for each in operations]
+
+    def commit_alone(self, operation: Operation) -> DebitResult | int | Exception | None:
+        """The result of one operation, or what it raised."""
+        try:
+            return self.commit_together([operation])[0]
+        except SQLAlchemyError as exc:
+            return exc
+
+    def commit_together(self, operations: Sequence[Operation]) -> list[DebitResult | int | None]:
+        """Execute operations in one transaction."""
         with self.writer.begin() as connection:
             debits = [each for each in operations if isinstance(each, Debit)]
             results = iter(self.debit(connection, debits))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -15,7 +16,7 @@ from .group_committer import GroupCommitter
 from .store import Debit, DebitResult, NewJob, Operation
 from .verifier import dump_verification
 
-__all__ = ["MALFORMED", "JobSubmitter", "QueueFull", "is_job_id", "malformed_job", "new_job_ids"]
+__all__ = ["MALFORMED", "JobSubmitter", "QueueFull", "is_job_id", "keyed_job_ids", "malformed_job", "new_job_ids"]
 
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
@@ -103,6 +104,12 @@ def new_job_ids(count: int) -> list[str]:
     size = 2 * JOB_ID_OCTETS
     digits = secrets.token_hex(JOB_ID_OCTETS * count)
     return [digits[at : at + size] for at in range(0, len(digits), size)]
+
+
+def keyed_job_ids(client: str, key: str, count: int) -> list[str]:
+    """The identifiers of a submission with an Idempotency-Key: the same each time it is repeated."""
+    names = (f"{client}\n{key}\n{number}" for number in range(count))
+    return [hashlib.sha256(name.encode()).hexdigest()[: 2 * JOB_ID_OCTETS] for name in names]
 
 
 def is_job_id(text: str) -> bool:

@@ -109,17 +109,18 @@ class SharedDepth:
 class DatabaseClock:
     """The database's time, so that hosts whose clocks differ agree: the local clock plus a measured offset."""
 
-    def __init__(self) -> None:
+    def __init__(self, local: Callable[[], float] = time.time) -> None:
+        self.local = local
         self.offset = 0.0
 
     def __call__(self) -> float:
-        return time.time() + self.offset
+        return self.local() + self.offset
 
     def measure(self, connection: Connection) -> None:
         """Compare with the database; the answer is taken for the middle of the query."""
-        before = time.time()
+        before = self.local()
         now = float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")) or before)
-        self.offset = now - (before + time.time()) / 2
+        self.offset = now - (before + self.local()) / 2
 
 
 class SharedStore:

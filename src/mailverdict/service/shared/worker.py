@@ -111,8 +111,11 @@ class SharedWorker(JobVerifier):
         return is_running and time.monotonic() - self.seen_at < LOST_AFTER
 
     async def run_tasks(self) -> None:
-        """Run tasks until cancelled, also when the database is away for a while."""
-        while True:
+        """Run tasks until cancelled, also when the database is away for a while.
+
+        An error while Procrastinate's worker stops replaces the cancellation.
+        """
+        while not self.is_stopping:
             self.runner = self.tasks.make_worker(self.abilities.queues, self.abilities.concurrency, self.interrupt)
             try:
                 await self.runner.run()  # when cancelled, it waits for its tasks
