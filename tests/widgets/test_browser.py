@@ -131,7 +131,7 @@ def large(folder: Path) -> Path:
     """40 MB of addresses, each hundredth wrapped in a name."""
     rows = 640_000
     mails = [f"user{n}@example{n % 5000}.org" if n % 100 else f"Ada <ada{n}@example.org>" for n in range(rows)]
-    frame = pd.DataFrame({"id": range(rows), "mail": mails, "note": "x" * 28})
+    frame = pd.DataFrame({"id": range(rows), "mail": mails, "note": "x" * 30})
     file = folder / "large.csv"
     frame.to_csv(file, index=False)
     assert file.stat().st_size > 40_000_000
@@ -234,7 +234,7 @@ def test_nothing_that_comes_from_a_file_is_executed(
     opened.field("Search").fill("<img src=x")
     expect(opened.lines).to_have_count(4)
     opened.button("Details of row 2").click()
-    opened.shown(re.escape(HOSTILE[:40]))
+    expect(opened.audit.locator(".mv-details")).to_contain_text(HOSTILE)
     opened.save("Download Everything", tmp_path)
     assert opened.audit.locator("img, script").count() == 0
     assert opened.page.evaluate("window.hit") is None

@@ -11,7 +11,8 @@ import pytest
 from mailverdict.widgets import Audit
 from mailverdict.widgets import page as page_module
 from mailverdict.widgets.page import ACTIONS, PageWidget
-from mailverdict.widgets.state import SECTIONS, AuditState
+from mailverdict.widgets.shared_state import SECTIONS
+from mailverdict.widgets.state import AuditState
 from tests.widgets.conftest import finished, message, ready, shown
 
 STATIC = Path(page_module.__file__).with_name("static")

@@ -90,6 +90,7 @@ class Listing:
         self.words = ""
         self.is_found: Flags = np.ones(len(rows), np.bool_)  # rows that contain all words
         self.order: Rows | None = None
+        self.counted: dict[str, dict[str, int]] = {}  # by facet, as long as nothing else is chosen
         self.sorted_by: tuple[str, bool] = ("", False)
         self.set_policy(policy)
 
@@ -162,6 +163,7 @@ class Listing:
 
     def set_policy(self, policy: Policy | str) -> None:
         """Decide about each kind of row."""
+        self.counted.clear()
         self.policy = policy
         label = label_of(self.column, None, "action")
         words = self.decide(self.examples)[label].astype(object).tolist()
@@ -201,6 +203,7 @@ class Listing:
     def toggle(self, facet: str, value: str) -> None:
         """Choose a value of a facet, or no longer; rows must match one of the values chosen in each facet."""
         self.chosen[facet] ^= {value}
+        self.counted.clear()
 
     def clear(self) -> None:
         """Choose nothing, and search for nothing."""
@@ -210,6 +213,7 @@ class Listing:
 
     def search(self, text: str) -> None:
         """Find the rows that contain all words, in any case, in what is shown."""
+        self.counted.clear()
         self.words = text
         left = np.arange(len(self.rows))
         for word in text.split():
@@ -261,6 +265,11 @@ class Listing:
 
     def count(self, facet: str) -> dict[str, int]:
         """Rows by value of a facet, of those that match everything else; values without rows are left out."""
+        if facet not in self.counted:
+            self.counted[facet] = self.count_anew(facet)
+        return self.counted[facet]
+
+    def count_anew(self, facet: str) -> dict[str, int]:
         mask = self.mask(without=facet)
         if facet == "repaired":
             counts = np.bincount(self.change[mask], minlength=len(self.changes))

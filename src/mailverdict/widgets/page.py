@@ -18,9 +18,10 @@ import traitlets
 
 from ..errors import InputError, MailVerdictError, SettingsError
 from ..theme import MARK_OF, MARKS, stylesheet
+from .shared_state import SECTIONS
 from .snapshots import take_snapshot
 from .source import short_text
-from .state import SECTIONS, AuditState
+from .state import AuditState
 from .transfer import FileTransfer
 from .wording import VERDICT_LABELS, sentence
 

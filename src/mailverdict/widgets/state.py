@@ -1,496 +1,43 @@
 """The state of an audit and the actions on it, without a browser: list, tidy, check, decide.
 
-Each action changes the state and then calls the listener, which asks `snapshots` for what a page shows. What takes long
-runs on threads of `Background`; an action of the user that comes meanwhile wins, since every change has a number.
+Each action changes the state and then calls the listener, which asks `snapshots` for what a page shows.
 """
 
 from __future__ import annotations
 
-import logging
-import shutil
-import tempfile
-import threading
 import weakref
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 
-from ..errors import ColumnError, InputError, MailVerdictError, SettingsError
-from ..frames.columns import ACTIONS, DUPLICATE_COLUMNS, SUPPRESS_COLUMNS, check_column
-from ..frames.duplicates import SuppressionList, group_rows, read_against
-from ..frames.explode import explode
-from ..frames.kinds import PandasFrame
+from ..errors import SettingsError
+from ..frames.columns import ACTIONS
 from ..frames.options import split_options
-from ..frames.planning import plan_addresses, resolver_notices
-from ..frames.policy import POLICIES, Policy, find_policy
-from ..frames.verify import AddressColumns, prepare
+from ..frames.verify import prepare
 from ..reports.report import report
-from ..runs.journal.recall import RecordedRun
-from ..runs.options import Options, default_journal, parse_validation_type
-from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
-from .checking import Background, Rate, describe_end, follow, is_short
-from .earlier import compare_with, list_runs, open_run, type_of_key
+from .checking import Rate, describe_end, follow
+from .earlier import compare_with, open_run, type_of_key
 from .exports import KINDS, as_written, save_table, to_send_list
+from .inputs import InputState
 from .listing import FACETS, PAGE_ROWS, AuditedRows, Listing
-from .source import Source, read_file, read_frame, read_pasted, readable
-from .tidy import SAFE, Choices, TidyColumn, duplicate_examples
-from .wording import ACTION_LABELS, DEPTHS, count_of, sentence
+from .shared_state import Card
+from .source import Source, read_file, readable
+from .wording import ACTION_LABELS, DEPTHS, count_of
 
-logger = logging.getLogger("mailverdict")
-__all__ = ["SECTIONS", "AuditState", "Card", "Prepared"]
+__all__ = ["AuditState"]
 
-SECTIONS = ("list", "tidy", "check", "decide", "page")
 LONGEST_SEARCH = 200
-NOTHING_LOADED = "load a table and choose its column first"
-Reader = Callable[[str | None, bool | None], Source]  # with an encoding, and whether there is a header line
-Message = tuple[str, str]  # text and kind: plain, done, warned or failed
-NO_MESSAGE: Message = ("", "plain")
 
 
-@dataclass(frozen=True)
-class Prepared:
-    """The list as it is verified: the frame with the choices applied, and what they amount to."""
-
-    frame: pd.DataFrame
-    column: Hashable
-    tidy: TidyColumn
-    read: AddressColumns
-    repeated: int  # rows whose mailbox is in an earlier row
-    repeated_examples: list[tuple[str, str]]
-    suppressed: int  # rows on the suppression list
-
-
-@dataclass(frozen=True)
-class Card:
-    """What a result is of."""
-
-    name: str
-    column: str
-    depth: str
-    backend: str
-    when: datetime
-    setting: Any  # the choices it was made with
-    is_complete: bool  # no row is pending
-
-
-@dataclass
-class Suppression:
-    """The suppression list that was given."""
-
-    name: str
-    listed: SuppressionList
-    notes: list[str] = field(default_factory=list)
-
-
-class AuditState:
+class AuditState(InputState):
     """Everything that an audit page shows, and what can be done on it."""
 
-    def __init__(
-        self,
-        settings: dict[str, Any],
-        validation_type: str = "mx",
-        policy: Policy | str = "balanced",
-        *,
-        folder: str | Path | None = None,
-        allow_paths: bool = True,
-        on_change: Callable[[tuple[str, ...]], None] = lambda names: None,
-        on_file: Callable[[str, Path], None] = lambda name, path: None,
-    ) -> None:
-        self.settings = settings  # of `mailverdict.verify`
-        check_options(validation_type, settings)
-        self.depth = str(parse_validation_type(validation_type))
-        first = find_policy(policy)
-        self.policies, self.policy = {**POLICIES, first.name: first}, first
-        self.allow_paths, self.on_change, self.on_file = allow_paths, on_change, on_file
-        self.lock, self.background = threading.RLock(), Background()
-        self.parent = folder
-        self.messages: dict[str, Message] = dict.fromkeys(SECTIONS, NO_MESSAGE)
-        self.busy: dict[str, str] = dict.fromkeys(SECTIONS, "")
-        self.spoken = ""  # for screen readers: the last thing that happened
-        self.number = 0  # of the last change of what is verified
-        self.list_number = self.suppression_number = 0
-        self.is_pipeline_running = False
-        self.reader: Reader | None = None
-        self.encoding, self.has_header = "", ""
-        self.suppression: Suppression | None = None
-        self.runs: list[RecordedRun] = []
-        self.run: Run[Any] | None = None
-        self.is_running = False
-        self.files = 0
-        self.rates: dict[str, float] = {}  # addresses a second, by depth
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget the list, and what was found in it."""
-        self.list_number += 1
-        self.source: Source | None = None
-        self.at: int | None = None
-        self.guess = ""
-        self.choices = Choices()
-        self.base: TidyColumn | None = None
-        self.base_key = (-1, -1)
-        self.prepared: Prepared | None = None
-        self.plan: Plan | None = None
-        self.notices: list[str] = []
-        self.progress: Progress | None = None
-        self.rate = Rate()
-        self.run_state = ""
-        self.shown_suggestions = 10
-        self.forget_result()
-
-    def forget_result(self) -> None:
-        """Forget the result; with it go the filters."""
-        self.card: Card | None = None
-        self.listing: Listing | None = None
-        self.found = np.empty(0, np.int64)
-        self.page_number = 1
-        self.comparison: dict[str, Any] | None = None
-        self.last_result: Callable[[], pd.DataFrame | None] = lambda: None
-        self.messages["decide"] = NO_MESSAGE
-
-    # --- surroundings ------------------------------------------------------------------------------------------------
-
-    def changed(self, *names: str) -> None:
-        """Show sections anew."""
-        self.on_change((*names, "page"))
-
-    def say(self, section: str, text: str, kind: str = "plain") -> None:
-        """Show a message in a section, or none."""
-        self.messages[section] = (text, kind)
-        if text:
-            self.spoken = text
-
-    def in_background(self, section: str, work: Callable[[], None], busy: str = "") -> None:
-        """Run `work` on a thread; an error becomes a message of the section."""
-        self.busy[section] = busy
-
-        def guarded() -> None:
-            try:
-                work()
-            except MailVerdictError as exc:
-                self.say(section, sentence(str(exc)), "failed")
-            except MemoryError:
-                self.say(section, "There is not enough memory for this.", "failed")
-            except Exception as exc:
-                logger.exception("the audit met an error")
-                self.say(section, f"{type(exc).__name__}: {exc}", "failed")
-            finally:
-                self.busy[section] = ""
-                self.changed(*SECTIONS)
-
-        self.changed(section)
-        self.background.start(guarded)
-
-    def close(self) -> None:
-        """Stop the run and remove temporary files."""
-        if self.run is not None:
-            self.run.cancel()
-        if "folder" in self.__dict__:
-            shutil.rmtree(self.__dict__.pop("folder"), ignore_errors=True)
-
-    @cached_property
-    def folder(self) -> Path:
-        """A private folder for files on their way, which is removed at the end."""
-        made = Path(tempfile.mkdtemp(prefix="mailverdict-", dir=self.parent))
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
-        return made
-
-    # --- 1 list ------------------------------------------------------------------------------------------------------
-
-    def load(self, data: Any, column: Hashable | None = None) -> None:
-        """Load a frame, or a file by its path."""
-        if isinstance(data, str | Path):
-            reader: Reader = partial(read_table, data, None)
-        else:
-            reader = partial(read_in_memory, data)
-        try:
-            self.set_source(self.read(reader), column)
-        finally:
-            self.changed(*SECTIONS)
-
-    def read(self, reader: Reader) -> Source:
-        """Read a list; what was loaded before is forgotten first, so that it cannot be taken for this one."""
-        self.require_idle()
-        with self.lock:
-            self.forget()
-            self.number += 1
-            if reader is not self.reader:  # an encoding chosen for another file could silently give wrong characters
-                self.encoding = self.has_header = ""
-            self.reader = reader
-        header = {"yes": True, "no": False}.get(self.has_header)
-        return reader(self.encoding or None, header)
-
-    def load_file(self, path: str | Path, name: str | None = None) -> None:
-        """Load a file in the background; `name` is what a browser calls it."""
-        self.load_by(partial(read_table, path, name), name or str(path))
-
-    def load_path(self, path: str) -> None:
-        """Load a file of the kernel's machine, if that is allowed."""
-        if not self.allow_paths:
-            raise SettingsError("files cannot be opened by their path here; drop the file on the page")
-        if path.strip():
-            self.load_file(path.strip())
-
-    def load_pasted(self, text: str) -> None:
-        """Load a list that was pasted."""
-        self.load_by(partial(read_paste, text), "the pasted list")
-
-    def load_by(self, reader: Reader, name: str) -> None:
-        self.require_idle()
-        self.say("list", "")
-        self.in_background(
-            "list", lambda: self.set_source(self.read(reader)), f"Reading {readable(name.rpartition('/')[2])}…"
-        )
-
-    def read_again(self, encoding: str, has_header: str) -> None:
-        """Read the same file with another encoding, or with or without a header line."""
-        if self.reader is None:
-            return
-        self.require_idle()
-        self.encoding, self.has_header = encoding, has_header
-        self.load_by(self.reader, "the file again")
-
-    def require_idle(self) -> None:
-        """Raise an error during a run: what it verifies must not be replaced."""
-        if self.is_running:
-            raise SettingsError("a check is running; pause it first")
-
-    def set_source(self, source: Source, column: Hashable | None = None) -> None:
-        """Use a list, with its column chosen or guessed."""
-        names: list[Any] = list(source.frame.columns)
-        if column is not None:
-            check_column(column, names)
-        self.require_idle()
-        with self.lock:
-            self.forget()
-            self.source = source
-            self.at, self.guess = source.guess() if column is None else (names.index(column), "")
-            self.say("list", "")
-            rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
-            if self.at is None:
-                self.say("list", "No column looks like e-mail addresses: choose the one that holds them.", "warned")
-            else:
-                self.spoken = f"{rows}, column {source.labels[self.at]}."
-        self.start_pipeline()
-
-    def choose_column(self, at: int) -> None:
-        """Choose the column that holds the addresses, by its position."""
-        self.require_idle()
-        if self.source is None or not 0 <= at < len(self.source.labels):
-            raise SettingsError(NOTHING_LOADED)
-        with self.lock:
-            if at == self.at:
-                return
-            self.at, self.guess, self.base, self.prepared, self.plan = at, "", None, None, None
-            self.choices = Choices()
-            self.say("list", "")
-        self.start_pipeline()
-
-    def list_runs(self) -> None:
-        """Look up the earlier runs of the journal."""
-        journal = self.journal_path()
-        if journal is None:
-            self.say("list", "No earlier runs: nothing is kept with these settings.", "warned")
-            self.changed("list")
-            return
-
-        def work() -> None:
-            self.runs = list_runs(journal)
-            if not self.runs:
-                self.say("list", "No earlier runs are recorded yet.", "plain")
-
-        self.in_background("list", work, "Looking for earlier runs…")
-
-    def journal_path(self) -> Path | None:
-        """The journal whose runs are listed."""
-        given = self.settings.get("journal", "auto")
-        if given is None:
-            return None
-        return default_journal() if given == "auto" else Path(given).expanduser()
-
-    def open_earlier(self, number: int) -> None:
-        """Show the result of an earlier run; nothing is asked."""
-        self.require_idle()
-        journal = self.journal_path()
-        if journal is None or not 0 <= number < len(self.runs):
-            raise SettingsError("this run is not listed; list the runs again")
-        recorded = self.runs[number]
-
-        def work() -> None:
-            rows = open_run(journal, recorded)
-            listing = Listing(rows, self.policy)
-            when = datetime.fromtimestamp(recorded.last, UTC)
-            self.set_source(Source("earlier run", rows.frame), "email")
-            with self.lock:
-                self.depth = type_of_key(recorded.key)
-                self.number += 1
-                where = (
-                    "this computer" if recorded.key.startswith("local:") else readable(recorded.key.partition(" ")[2])
-                )
-                card = Card("Earlier run", "email", self.depth, where, when, self.setting(), is_complete=True)
-                self.show_listing(listing, card)
-            self.start_pipeline()
-
-        self.in_background("list", work, "Opening the run…")
-
-    # --- 2 tidy ------------------------------------------------------------------------------------------------------
-
-    def set_repair(self, name: str, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
-        """Turn a repair on or off; also `split`, `merge` and `suppress`."""
-        self.require_idle()
-        if name in ("split", "merge", "suppress"):
-            setattr(self.choices, name, is_on)
-        elif name in SAFE:
-            (self.choices.off.discard if is_on else self.choices.off.add)(name)
-        else:
-            raise SettingsError(
-                f"{name!r} is not a repair; there are {', '.join((*SAFE, 'split', 'merge', 'suppress'))}"
-            )
-        self.start_pipeline()
-
-    def accept_suggestion(self, number: int | None = None) -> None:
-        """Accept the likely typo with this number on the page, or all of them."""
-        self.require_idle()
-        tidy = self.current_tidy()
-        if tidy is None:
-            raise SettingsError(NOTHING_LOADED)
-        chosen = tidy.suggestions if number is None else [tidy.suggestions[number]]
-        self.choices.accept((each.written, each.meant) for each in chosen)
-        self.spoken = f"{count_of(sum(each.rows for each in chosen), 'row')} corrected."
-        self.start_pipeline()
-
-    def undo(self) -> None:
-        """Undo the last acceptance of likely typos."""
-        self.require_idle()
-        self.choices.undo()
-        self.spoken = "Undone."
-        self.start_pipeline()
-
-    def show_more(self) -> None:
-        """Show more likely typos."""
-        self.shown_suggestions = min(self.shown_suggestions + 20, 50)
-        self.changed("tidy")
-
-    def suppress_file(self, path: Path, name: str) -> None:
-        """Use a suppression list from a file."""
-        self.use_suppression(lambda: path, readable(name))
-
-    def suppress_pasted(self, text: str) -> None:
-        """Use a suppression list that was pasted."""
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        if not lines:
-            raise InputError("nothing was pasted; paste addresses or domains, one per line")
-        self.use_suppression(lambda: lines, "pasted suppression list")
-
-    def use_suppression(self, find: Callable[[], Any], name: str) -> None:
-        self.require_idle()
-
-        def work() -> None:
-            listed = SuppressionList()
-            for cells in read_against(find(), None):
-                listed.add(cells)
-            refused = sum(listed.refused.values())
-            notes = [f"{count_of(refused, 'entry')} in it are neither an address nor a domain."] if refused else []
-            with self.lock:
-                self.suppression = Suppression(name, listed, notes)
-                self.suppression_number += 1
-                self.choices.suppress = True
-            self.say("tidy", "")
-            self.start_pipeline()
-
-        self.in_background("tidy", work, f"Reading {name}…")
-
-    def drop_suppression(self) -> None:
-        """Use no suppression list."""
-        self.require_idle()
-        self.suppression = None
-        self.start_pipeline()
-
-    def current_tidy(self) -> TidyColumn | None:
-        """What was found in the list as it is verified."""
-        return self.prepared.tidy if self.prepared is not None else self.base
-
-    def setting(self) -> Any:
-        """All that decides about a result, to compare."""
-        chosen = self.choices
-        return (
-            self.list_number,
-            self.at,
-            self.depth,
-            frozenset(chosen.off),
-            *(chosen.split, chosen.merge),
-            self.suppression_number if self.suppression and chosen.suppress else 0,
-            frozenset(chosen.accepted),
-        )
-
-    def prepare(self) -> Prepared:
-        """Apply the choices to the list."""
-        source, at, choices = self.source, self.at, self.choices
-        if source is None or at is None:
-            raise SettingsError(NOTHING_LOADED)
-        frame, column = source.frame, source.frame.columns[at]
-        check_column(column, list(frame.columns))
-        tidy = self.find_base(frame, column, (self.list_number, at))
-        if choices.split and len(tidy.several_rows):
-            frame = explode(frame, column)
-            tidy = TidyColumn(PandasFrame(frame, column).values())
-        read = tidy.addresses(choices)
-        identities = tidy.identities(read)
-        groups = group_rows(identities.identities)
-        first = groups["duplicate_of"].combine_chunks()
-        examples = duplicate_examples(first, frame.iloc[:, list(frame.columns).index(column)])
-        if choices.merge:
-            data = PandasFrame(frame, column)
-            frame = data.attach(groups, data.names(None, DUPLICATE_COLUMNS), DUPLICATE_COLUMNS, {})
-        suppressed = 0
-        if self.suppression is not None:
-            flags = self.suppression.listed.find(identities)
-            suppressed = flags.true_count
-            if choices.suppress:
-                data = PandasFrame(frame, column)
-                table = pa.table({"suppressed": flags})
-                frame = data.attach(table, data.names(None, SUPPRESS_COLUMNS), SUPPRESS_COLUMNS, {})
-        return Prepared(frame, column, tidy, read, len(first) - first.null_count, examples, suppressed)
-
-    def find_base(self, frame: pd.DataFrame, column: Hashable, key: tuple[int, int]) -> TidyColumn:
-        """What was found in a column of the list, which is looked at once."""
-        if self.base is not None and self.base_key == key:
-            return self.base
-        base = TidyColumn(PandasFrame(frame, column).values())
-        with self.lock:
-            if key == (self.list_number, self.at):
-                self.base, self.base_key = base, key
-        return base
-
-    # --- 3 check -----------------------------------------------------------------------------------------------------
-
-    def options(self, depth: str | None = None) -> Options:
-        """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
-        options = check_options(depth or self.depth, self.settings)
-        if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
-            options = check_options(depth or self.depth, {**self.settings, "journal": self.session_journal()})
-        return options
-
-    def session_journal(self) -> Path:
-        """A journal that ends with this audit."""
-        return Path(self.folder, "journal.db")
-
-    def backend_label(self) -> str:
-        """Who checks, in words."""
-        backend = self.settings.get("backend")
-        if backend is None:
-            return "this computer"
-        url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
-        return readable(str(url), 80) if url else "this computer"
+    # --- 3 check ------------------------------------------------------------------------------------------------------
 
     def set_depth(self, depth: str) -> None:
         """Choose how deep each address is checked."""
@@ -499,67 +46,6 @@ class AuditState:
             raise SettingsError(f"{depth!r} is not a check; there are {', '.join(DEPTHS)}")
         self.depth = depth
         self.start_pipeline()
-
-    def start_pipeline(self) -> None:
-        """Prepare the list and work out the cost on a thread, again until nothing has changed meanwhile."""
-        with self.lock:
-            self.number += 1
-            self.plan = None
-            self.say("check", "")
-            must_start = not self.is_pipeline_running and self.source is not None and self.at is not None
-            self.is_pipeline_running = self.is_pipeline_running or must_start
-        if must_start:
-            self.in_background("tidy", self.run_pipeline, "Looking through the list…")
-        self.changed(*SECTIONS)
-
-    def run_pipeline(self) -> None:
-        """Prepare and plan for the last change."""
-        done = -1
-        while self.has_changed_since(done):
-            done = self.number
-            try:
-                self.prepare_and_plan(done)
-            except MailVerdictError as exc:
-                self.say("list" if isinstance(exc, ColumnError) else "tidy", sentence(str(exc)), "failed")
-            except BaseException:
-                self.is_pipeline_running = False
-                raise
-            finally:
-                self.busy["check"] = ""
-
-    def has_changed_since(self, number: int) -> bool:
-        """Whether the list is to be prepared again; else the pipeline has ended."""
-        with self.lock:
-            self.is_pipeline_running = self.number != number and self.source is not None and self.at is not None
-            return self.is_pipeline_running
-
-    def prepare_and_plan(self, number: int) -> None:
-        """Prepare the list for a change, and plan unless there is a later change."""
-        prepared = self.prepare()
-        with self.lock:
-            if number != self.number:
-                return
-            self.prepared = prepared
-        self.busy["tidy"], self.busy["check"] = "", "Working out the cost…"
-        self.changed("tidy", "check")
-        self.make_plan(prepared, number)
-
-    def make_plan(self, prepared: Prepared, number: int) -> None:
-        """Work out the cost; a service that cannot be reached is a message of this step."""
-        try:
-            options = self.options()
-            found = plan_addresses([prepared.read], options)
-        except MailVerdictError as exc:
-            if number == self.number:
-                self.say("check", sentence(str(exc)), "failed")
-            return
-        with self.lock:
-            if number != self.number:
-                return
-            self.plan, self.notices = found, []
-        self.changed("check")
-        if found.unique > found.known and options.backend.source == "local":
-            self.notices = resolver_notices(self.options())
 
     def make_plan_again(self) -> None:
         """Work out the cost again: the quota may be another, the service may be back."""
@@ -649,15 +135,32 @@ class AuditState:
             sent = self.listing.count_actions()["send"]
             self.spoken = f"Done. {count_of(sent, 'row')} of {len(self.listing.rows):,} on the send list. {text}"
 
-    def can_resume(self) -> bool:
-        """Whether the next run can go on where this one stopped."""
-        return self.options().journal is not None
+    # --- 4 decide -----------------------------------------------------------------------------------------------------
 
-    def is_out_of_quota(self) -> bool:
-        """Whether nothing can be checked today."""
-        return self.plan is not None and is_short(self.plan)
+    def open_earlier(self, number: int) -> None:
+        """Show the result of an earlier run; nothing is asked."""
+        self.require_idle()
+        journal = self.journal_path()
+        if journal is None or not 0 <= number < len(self.runs):
+            raise SettingsError("this run is not listed; list the runs again")
+        recorded = self.runs[number]
 
-    # --- 4 decide ----------------------------------------------------------------------------------------------------
+        def work() -> None:
+            rows = open_run(journal, recorded)
+            listing = Listing(rows, self.policy)
+            when = datetime.fromtimestamp(recorded.last, UTC)
+            self.set_source(Source("earlier run", rows.frame), "email")
+            with self.lock:
+                self.depth = type_of_key(recorded.key)
+                self.number += 1
+                where = (
+                    "this computer" if recorded.key.startswith("local:") else readable(recorded.key.partition(" ")[2])
+                )
+                card = Card("Earlier run", "email", self.depth, where, when, self.setting(), is_complete=True)
+                self.show_listing(listing, card)
+            self.start_pipeline()
+
+        self.in_background("list", work, "Opening the run…")
 
     def show_listing(self, listing: Listing, card: Card) -> None:
         """Show a result; filters of the result before it are kept only for the same list and column."""
@@ -783,21 +286,3 @@ class AuditState:
             out = self.listing.rows.to_frame()
             self.last_result = weakref.ref(out)
         return out
-
-
-def read_table(path: str | Path, name: str | None, encoding: str | None, has_header: bool | None) -> Source:  # noqa: FBT001
-    return read_file(path, name, encoding, has_header=has_header)
-
-
-def read_paste(text: str, encoding: str | None, has_header: bool | None) -> Source:  # noqa: FBT001
-    return read_pasted(text, has_header=has_header)
-
-
-def read_in_memory(data: Any, encoding: str | None, has_header: bool | None) -> Source:  # noqa: FBT001
-    return read_frame(data)
-
-
-def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
-    """The checked arguments of `verify`, with its defaults for those that are not among the settings."""
-    arguments = {"validation_type": validation_type, **settings}
-    return Options.check(**split_options("Audit", arguments)[0])

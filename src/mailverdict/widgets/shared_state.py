@@ -1,0 +1,358 @@
+"""What all steps of an audit share: its data, its surroundings, and the list as it is prepared for a check.
+
+What takes long runs on threads of `Background`. Each change of what is verified has a number, and a change of the user
+that comes meanwhile wins.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from ..errors import ColumnError, MailVerdictError, SettingsError
+from ..frames.columns import DUPLICATE_COLUMNS, SUPPRESS_COLUMNS, check_column
+from ..frames.duplicates import SuppressionList, group_rows
+from ..frames.explode import explode
+from ..frames.kinds import PandasFrame
+from ..frames.options import split_options
+from ..frames.planning import plan_addresses, resolver_notices
+from ..frames.policy import POLICIES, Policy, find_policy
+from ..frames.verify import AddressColumns
+from ..runs.journal.recall import RecordedRun
+from ..runs.options import Options, parse_validation_type
+from ..runs.plan import Plan
+from ..runs.progress import Progress
+from ..runs.run import Run
+from .checking import Background, Rate, is_short
+from .listing import Listing
+from .source import Source, readable
+from .tidy import Choices, TidyColumn, duplicate_examples
+from .wording import sentence
+
+__all__ = ["NOTHING_LOADED", "SECTIONS", "Card", "Prepared", "SharedState", "Suppression", "check_options"]
+
+logger = logging.getLogger("mailverdict")
+SECTIONS = ("list", "tidy", "check", "decide", "page")
+NOTHING_LOADED = "load a table and choose its column first"
+Reader = Callable[[str | None, bool | None], Source]  # with an encoding, and whether there is a header line
+Message = tuple[str, str]  # text and kind: plain, done, warned or failed
+NO_MESSAGE: Message = ("", "plain")
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The list as it is verified: the frame with the choices applied, and what they amount to."""
+
+    frame: pd.DataFrame
+    column: Hashable
+    tidy: TidyColumn
+    read: AddressColumns
+    repeated: int  # rows whose mailbox is in an earlier row
+    repeated_examples: list[tuple[str, str]]
+    suppressed: int  # rows on the suppression list
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a result is of."""
+
+    name: str
+    column: str
+    depth: str
+    backend: str
+    when: datetime
+    setting: Any  # the choices it was made with
+    is_complete: bool  # no row is pending
+
+
+@dataclass
+class Suppression:
+    """The suppression list that was given."""
+
+    name: str
+    listed: SuppressionList
+    notes: list[str] = field(default_factory=list)
+
+
+class SharedState:
+    """The data of an audit, and what its steps do in common."""
+
+    def __init__(
+        self,
+        settings: dict[str, Any],
+        validation_type: str = "mx",
+        policy: Policy | str = "balanced",
+        *,
+        folder: str | Path | None = None,
+        allow_paths: bool = True,
+        on_change: Callable[[tuple[str, ...]], None] = lambda names: None,
+        on_file: Callable[[str, Path], None] = lambda name, path: None,
+    ) -> None:
+        self.settings = settings  # of `mailverdict.verify`
+        check_options(validation_type, settings)
+        self.depth = str(parse_validation_type(validation_type))
+        first = find_policy(policy)
+        self.policies, self.policy = {**POLICIES, first.name: first}, first
+        self.allow_paths, self.on_change, self.on_file = allow_paths, on_change, on_file
+        self.lock, self.background = threading.RLock(), Background()
+        self.parent = folder
+        self.messages: dict[str, Message] = dict.fromkeys(SECTIONS, NO_MESSAGE)
+        self.busy: dict[str, str] = dict.fromkeys(SECTIONS, "")
+        self.spoken = ""  # for screen readers: the last thing that happened
+        self.number = 0  # of the last change of what is verified
+        self.list_number = self.suppression_number = 0
+        self.is_pipeline_running = False
+        self.reader: Reader | None = None
+        self.encoding, self.has_header = "", ""
+        self.suppression: Suppression | None = None
+        self.runs: list[RecordedRun] = []
+        self.run: Run[Any] | None = None
+        self.is_running = False
+        self.files = 0
+        self.rates: dict[str, float] = {}  # addresses a second, by depth
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the list, and what was found in it."""
+        self.list_number += 1
+        self.source: Source | None = None
+        self.at: int | None = None
+        self.guess = ""
+        self.choices = Choices()
+        self.base: TidyColumn | None = None
+        self.base_key = (-1, -1)
+        self.prepared: Prepared | None = None
+        self.plan: Plan | None = None
+        self.notices: list[str] = []
+        self.progress: Progress | None = None
+        self.rate = Rate()
+        self.run_state = ""
+        self.shown_suggestions = 10
+        self.forget_result()
+
+    def forget_result(self) -> None:
+        """Forget the result; with it go the filters."""
+        self.card: Card | None = None
+        self.listing: Listing | None = None
+        self.found = np.empty(0, np.int64)
+        self.page_number = 1
+        self.comparison: dict[str, Any] | None = None
+        self.last_result: Callable[[], pd.DataFrame | None] = lambda: None
+        self.messages["decide"] = NO_MESSAGE
+
+    def changed(self, *names: str) -> None:
+        """Show sections anew."""
+        self.on_change((*names, "page"))
+
+    def say(self, section: str, text: str, kind: str = "plain") -> None:
+        """Show a message in a section, or none."""
+        self.messages[section] = (text, kind)
+        if text:
+            self.spoken = text
+
+    def in_background(self, section: str, work: Callable[[], None], busy: str = "") -> None:
+        """Run `work` on a thread; an error becomes a message of the section."""
+        self.busy[section] = busy
+
+        def guarded() -> None:
+            try:
+                work()
+            except MailVerdictError as exc:
+                self.say(section, sentence(str(exc)), "failed")
+            except MemoryError:
+                self.say(section, "There is not enough memory for this.", "failed")
+            except Exception as exc:
+                logger.exception("the audit met an error")
+                self.say(section, f"{type(exc).__name__}: {exc}", "failed")
+            finally:
+                self.busy[section] = ""
+                self.changed(*SECTIONS)
+
+        self.changed(section)
+        self.background.start(guarded)
+
+    def require_idle(self) -> None:
+        """Raise an error during a run: what it verifies must not be replaced."""
+        if self.is_running:
+            raise SettingsError("a check is running; pause it first")
+
+    def close(self) -> None:
+        """Stop the run and remove temporary files."""
+        if self.run is not None:
+            self.run.cancel()
+        if "folder" in self.__dict__:
+            shutil.rmtree(self.__dict__.pop("folder"), ignore_errors=True)
+
+    @cached_property
+    def folder(self) -> Path:
+        """A private folder for files on their way, which is removed at the end."""
+        made = Path(tempfile.mkdtemp(prefix="mailverdict-", dir=self.parent))
+        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        return made
+
+    # --- the list as it is verified -----------------------------------------------------------------------------------
+
+    def current_tidy(self) -> TidyColumn | None:
+        """What was found in the list as it is verified."""
+        return self.prepared.tidy if self.prepared is not None else self.base
+
+    def setting(self) -> Any:
+        """All that decides about a result, to compare."""
+        chosen = self.choices
+        return (
+            self.list_number,
+            self.at,
+            self.depth,
+            frozenset(chosen.off),
+            *(chosen.split, chosen.merge),
+            self.suppression_number if self.suppression and chosen.suppress else 0,
+            frozenset(chosen.accepted),
+        )
+
+    def prepare(self) -> Prepared:
+        """Apply the choices to the list."""
+        source, at, choices = self.source, self.at, self.choices
+        if source is None or at is None:
+            raise SettingsError(NOTHING_LOADED)
+        frame, column = source.frame, source.frame.columns[at]
+        check_column(column, list(frame.columns))
+        tidy = self.find_base(frame, column, (self.list_number, at))
+        if choices.split and len(tidy.several_rows):
+            frame = explode(frame, column)
+            tidy = TidyColumn(PandasFrame(frame, column).values())
+        read = tidy.addresses(choices)
+        identities = tidy.identities(read)
+        groups = group_rows(identities.identities)
+        first = groups["duplicate_of"].combine_chunks()
+        examples = duplicate_examples(first, frame.iloc[:, list(frame.columns).index(column)])
+        if choices.merge:
+            data = PandasFrame(frame, column)
+            frame = data.attach(groups, data.names(None, DUPLICATE_COLUMNS), DUPLICATE_COLUMNS, {})
+        suppressed = 0
+        if self.suppression is not None:
+            flags = self.suppression.listed.find(identities)
+            suppressed = flags.true_count
+            if choices.suppress:
+                data = PandasFrame(frame, column)
+                table = pa.table({"suppressed": flags})
+                frame = data.attach(table, data.names(None, SUPPRESS_COLUMNS), SUPPRESS_COLUMNS, {})
+        return Prepared(frame, column, tidy, read, len(first) - first.null_count, examples, suppressed)
+
+    def find_base(self, frame: pd.DataFrame, column: Hashable, key: tuple[int, int]) -> TidyColumn:
+        """What was found in a column of the list, which is looked at once."""
+        if self.base is not None and self.base_key == key:
+            return self.base
+        base = TidyColumn(PandasFrame(frame, column).values())
+        with self.lock:
+            if key == (self.list_number, self.at):
+                self.base, self.base_key = base, key
+        return base
+
+    # --- who checks, and what it costs --------------------------------------------------------------------------------
+
+    def options(self, depth: str | None = None) -> Options:
+        """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
+        options = check_options(depth or self.depth, self.settings)
+        if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
+            options = check_options(depth or self.depth, {**self.settings, "journal": self.session_journal()})
+        return options
+
+    def session_journal(self) -> Path:
+        """A journal that ends with this audit."""
+        return Path(self.folder, "journal.db")
+
+    def backend_label(self) -> str:
+        """Who checks, in words."""
+        backend = self.settings.get("backend")
+        if backend is None:
+            return "this computer"
+        url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
+        return readable(str(url), 80) if url else "this computer"
+
+    def can_resume(self) -> bool:
+        """Whether the next run can go on where this one stopped."""
+        return self.options().journal is not None
+
+    def is_out_of_quota(self) -> bool:
+        """Whether nothing can be checked today."""
+        return self.plan is not None and is_short(self.plan)
+
+    def start_pipeline(self) -> None:
+        """Prepare the list and work out the cost on a thread, again until nothing has changed meanwhile."""
+        with self.lock:
+            self.number += 1
+            self.plan = None
+            self.say("check", "")
+            must_start = not self.is_pipeline_running and self.source is not None and self.at is not None
+            self.is_pipeline_running = self.is_pipeline_running or must_start
+        if must_start:
+            self.in_background("tidy", self.run_pipeline, "Looking through the list…")
+        self.changed(*SECTIONS)
+
+    def run_pipeline(self) -> None:
+        """Prepare and plan for the last change."""
+        done = -1
+        while self.has_changed_since(done):
+            done = self.number
+            try:
+                self.prepare_and_plan(done)
+            except MailVerdictError as exc:
+                self.say("list" if isinstance(exc, ColumnError) else "tidy", sentence(str(exc)), "failed")
+            except BaseException:
+                self.is_pipeline_running = False
+                raise
+            finally:
+                self.busy["check"] = ""
+
+    def has_changed_since(self, number: int) -> bool:
+        """Whether the list is to be prepared again; else the pipeline has ended."""
+        with self.lock:
+            self.is_pipeline_running = self.number != number and self.source is not None and self.at is not None
+            return self.is_pipeline_running
+
+    def prepare_and_plan(self, number: int) -> None:
+        """Prepare the list for a change, and plan unless there is a later change."""
+        prepared = self.prepare()
+        with self.lock:
+            if number != self.number:
+                return
+            self.prepared = prepared
+        self.busy["tidy"], self.busy["check"] = "", "Working out the cost…"
+        self.changed("tidy", "check")
+        self.make_plan(prepared, number)
+
+    def make_plan(self, prepared: Prepared, number: int) -> None:
+        """Work out the cost; a service that cannot be reached is a message of this step."""
+        try:
+            options = self.options()
+            found = plan_addresses([prepared.read], options)
+        except MailVerdictError as exc:
+            if number == self.number:
+                self.say("check", sentence(str(exc)), "failed")
+            return
+        with self.lock:
+            if number != self.number:
+                return
+            self.plan, self.notices = found, []
+        self.changed("check")
+        if found.unique > found.known and options.backend.source == "local":
+            self.notices = resolver_notices(self.options())
+
+
+def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
+    """The checked arguments of `verify`, with its defaults for those that are not among the settings."""
+    arguments = {"validation_type": validation_type, **settings}
+    return Options.check(**split_options("Audit", arguments)[0])
