@@ -78,7 +78,8 @@ def test_rows_are_found(small, facets, words, rows):
 def test_counts_of_a_facet_follow_the_other_facets(small):
     small.toggle("verdict", "valid")
     assert small.count("verdict") == {"valid": 3, "invalid": 1, "missing": 1}, "its own values can be added"
-    assert small.count("action") == {"send": 1, "review": 1, "drop": 1}
+    assert small.count("action") == {"send": 1, "review": 1, "drop": 1, "unchecked": 0}, "no value goes away"
+    assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
     small.toggle("action", "drop")
     assert small.count("verdict")["valid"] == 1
     small.clear()

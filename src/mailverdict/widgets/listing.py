@@ -35,6 +35,7 @@ __all__ = ["FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
+MOST_DOMAINS = 200
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 Rows = npt.NDArray[np.int64]
@@ -229,15 +230,18 @@ class Listing:
         if names:
             found |= np.isin(self.reason[rows], [self.reasons.index(name) for name in names])
         for texts in (self.rows.table["clean"], self.rows.table["suggestion"], *self.own_texts(rows, whole=whole)):
-            part = texts if whole or len(texts) == len(rows) else texts.take(pa.array(rows))
-            found |= pc.match_substring(part, word, ignore_case=True).fill_null(False).to_numpy(zero_copy_only=False)
+            part = texts if len(texts) == len(rows) else texts.take(pa.array(rows))
+            matches = pc.match_substring(part, word, ignore_case=True).fill_null(False)
+            found |= np.asarray(matches)
         return found
 
-    def own_texts(self, rows: Rows, *, whole: bool) -> Iterable[pa.Array]:
+    def own_texts(self, rows: Rows, *, whole: bool) -> Iterable[pa.Array | pa.ChunkedArray]:
         """The user's columns that are shown, as text."""
         for at in (self.address_at, *self.other_columns):
             cells = self.rows.frame.iloc[:, at]
-            yield cell_texts(cells if whole else cells.take(rows), None)
+            part = cells if whole else cells.take(rows)
+            is_text = isinstance(part.dtype, pd.StringDtype)
+            yield pa.array(part, from_pandas=True) if is_text else cell_texts(part, None)
 
     def mask(self, *, without: str = "") -> Flags:
         """Rows that match the words and the facets, but for one of these."""
@@ -264,7 +268,11 @@ class Listing:
         }[facet]
 
     def count(self, facet: str) -> dict[str, int]:
-        """Rows by value of a facet, of those that match everything else; values without rows are left out."""
+        """Rows by value of a facet, of those that match everything else.
+
+        The values are those of all rows, so that they stay where they are while others are chosen; of domains the most
+        frequent ones that match.
+        """
         if facet not in self.counted:
             self.counted[facet] = self.count_anew(facet)
         return self.counted[facet]
@@ -274,19 +282,20 @@ class Listing:
         if facet == "repaired":
             counts = np.bincount(self.change[mask], minlength=len(self.changes))
             names = [set(each.split(";")) for each in self.changes]
-            found = {
+            return {
                 name: sum(int(n) for n, each in zip(counts, names, strict=True) if name in each)
                 for name in REPAIR_LABELS
+                if any(name in each for each in names)
             }
-            return {name: count for name, count in found.items() if count}
         codes, values = self.coded(facet)
         part = codes[mask]
         counts = np.bincount(part[part >= 0], minlength=len(values))
-        order = (
-            range(len(values)) if facet in ("verdict", "action") else np.argsort(-counts, kind="stable")[:200].tolist()
-        )
-        kept = [at for at in order if counts[at] or values[at] in self.chosen[facet]]
-        return {values[at]: int(counts[at]) for at in kept}
+        if facet == "domain":
+            order = np.argsort(-counts, kind="stable")[:MOST_DOMAINS].tolist()
+            return {values[at]: int(counts[at]) for at in order if counts[at]}
+        whole = np.bincount(codes[codes >= 0], minlength=len(values))
+        order = np.argsort(-whole, kind="stable").tolist() if facet == "reason" else list(range(len(values)))
+        return {values[at]: int(counts[at]) for at in order if whole[at]}
 
     def sort(self, key: str) -> None:
         """Sort by a column; the same column again reverses the order, and a third time restores that of the frame."""

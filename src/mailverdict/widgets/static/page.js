@@ -123,13 +123,13 @@ function render({ model, el }) {
     shown[name] = wanted;
   }
 
-  // Scroll so that the step with the focus or the pointer stays where it is on the screen.
+  // Scroll so that what has the focus, or the step under the pointer, stays where it is on the screen.
   function keepInPlace(change) {
-    const active = document.activeElement?.closest(".mv-step");
-    const step = active && root.contains(active) ? active : root.querySelector(".mv-step:hover");
-    const before = step?.getBoundingClientRect().top;
+    const active = document.activeElement;
+    const anchor = active !== root && root.contains(active) ? active : root.querySelector(".mv-step:hover");
+    const before = anchor?.getBoundingClientRect().top;
     change();
-    const moved = step?.isConnected ? step.getBoundingClientRect().top - before : 0;
+    const moved = anchor?.isConnected ? anchor.getBoundingClientRect().top - before : 0;
     if (Math.abs(moved) < 1) return;
     let box = root.parentElement;
     while (box && !(/auto|scroll/.test(getComputedStyle(box).overflowY) && box.scrollHeight > box.clientHeight)) box = box.parentElement;
