@@ -5,11 +5,13 @@ JupyterLab runs a small notebook in Debian's chromium, with the helpers of ``tes
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 
 import nbformat
-from tests.widgets.browser import audit_page, chromium, open_in_lab
+from playwright.sync_api import expect
+from tests.widgets.browser import AuditPage, audit_page, chromium, open_in_lab
 from tests.widgets.jupyter import jupyter_lab
 
 from .report_pictures import take_report_pictures
@@ -18,47 +20,70 @@ from .run_notebooks import METADATA
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "notebooks" / "pictures"
 REPORTS = ROOT / "docs" / "pictures"
-CODE = f"""
-import pandas as pd
-import mailverdict as mv
-from mailverdict.widgets import Audit
-
+CODE = """
 from contextlib import ExitStack
-world = ExitStack().enter_context(mv.sandbox.World(daily_limit=100))
-as_text = {{"dtype": "string", "keep_default_na": False, "na_values": [""]}}
-contacts = pd.read_csv({str(ROOT / "data" / "samples" / "crm_export.csv")!r}, **as_text).head(200)
-audit = Audit(contacts, world.url)
+import mailverdict as mv
+
+world = ExitStack().enter_context(mv.sandbox.World(daily_limit=2000))
+audit = mv.widgets.Audit(backend=world.url, validation_type="smtp", journal="journal.db")
 audit
 """
 HIDE = """
-.jp-Cell-inputWrapper, .jp-OutputPrompt, .jp-Toolbar, .jp-Notebook-footer { display: none !important }
+.jp-Cell-inputWrapper, .jp-OutputPrompt, .jp-OutputArea-promptOverlay, .jp-Toolbar,
+.jp-Notebook-footer { display: none !important }
 """
+SAMPLE = ROOT / "data" / "samples" / "crm_export.csv"
+UNSUBSCRIBED = ROOT / "data" / "samples" / "unsubscribed.txt"
+WIDTH, HEIGHT, TALLEST = 1240, 2600, 1400
 
 
 def main() -> None:
-    """One picture for each theme."""
+    """A picture of each state, for each theme."""
     PICTURES.mkdir(exist_ok=True)
     with chromium() as browser:
         REPORTS.mkdir(exist_ok=True)
         take_report_pictures(browser, REPORTS)
         for is_dark in (False, True):
-            take_picture(browser, PICTURES / f"audit-{'dark' if is_dark else 'light'}.png", is_dark=is_dark)
+            take_pictures(browser, "dark" if is_dark else "light", is_dark=is_dark)
 
 
-def take_picture(browser: object, path: Path, *, is_dark: bool) -> None:
-    """Run the audit to its end and save a screenshot."""
+def take_pictures(browser: object, theme: str, *, is_dark: bool) -> None:
+    """Go through an audit, and save a screenshot of each step; that of the result is called ``audit-light.png``."""
     with tempfile.TemporaryDirectory() as name, audit_page(browser) as opened:
         folder = Path(name)
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA)
         nbformat.write(notebook, folder / "audit.ipynb")
         with jupyter_lab(folder, is_dark=is_dark) as url:
-            opened.page.set_viewport_size({"width": 1500, "height": 1700})
+            opened.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
             open_in_lab(opened, url, "audit.ipynb")
-            opened.button("Verify").click()
-            opened.audit.get_by_text("Download", exact=True).wait_for()
             opened.page.add_style_tag(content=HIDE)
-            opened.page.wait_for_timeout(1000)
-            opened.audit.screenshot(path=path)
+            opened.page.keyboard.press("Control+b")  # folds JupyterLab's list of files
+            take(opened, f"audit-list-{theme}")
+            opened.upload(SAMPLE)
+            opened.upload(UNSUBSCRIBED, "Choose a list")
+            opened.shown("On your suppression list")
+            opened.shown("Costs")
+            take(opened, f"audit-tidy-{theme}")
+            opened.button(re.compile("^Accept all")).click()
+            opened.field("Several addresses in a cell").click()
+            expect(opened.button("Verify")).to_be_enabled()
+            opened.button("Verify").click()
+            opened.shown(r"[1-9]\d\d of 1,\d+ different entries checked")
+            take(opened, f"audit-verify-{theme}")
+            opened.shown("ready to mail")
+            opened.value("Verdict", "Risky").click()
+            opened.shown("of 2,0.. rows")
+            opened.step(3).click()
+            take(opened, f"audit-{theme}")
+
+
+def take(opened: AuditPage, name: str) -> None:
+    """Save a screenshot of the audit without the pointer on it."""
+    opened.page.mouse.move(0, 0)
+    opened.page.wait_for_timeout(700)
+    box = opened.audit.bounding_box()
+    box["height"] = min(box["height"], TALLEST)
+    opened.page.screenshot(path=PICTURES / f"{name}.png", clip=box)
 
 
 if __name__ == "__main__":

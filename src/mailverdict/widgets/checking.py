@@ -85,11 +85,11 @@ class Rate:
         return (after - before) / (end - start) if end - start >= 1 and after > before else None
 
     def seconds_left(self, progress: Progress) -> float | None:
-        """The time that is left: what the run says itself, or by the rate."""
-        if progress.seconds_left is not None:
-            return progress.seconds_left
+        """The time that is left: by the rate, and not less than the run itself says; None if neither is known."""
         rate = self.per_second()
-        return None if rate is None else (progress.total - progress.settled) / rate
+        known = [] if progress.seconds_left is None else [progress.seconds_left]
+        known += [] if rate is None else [(progress.total - progress.settled) / rate]
+        return max(known, default=None)
 
 
 def describe_plan(plan: Plan, backend: str, rate: float | None, depth: str) -> dict[str, Any]:

@@ -209,7 +209,7 @@ function tidyStep(app) {
 function tidyItem(app, item, off) {
   const id = `${app.id}-switch-${item.id}`;
   const isOpen = app.ui.examples[item.id];
-  return h("li", { key: item.id, class: item.on ? "mv-item" : "mv-item mv-off" },
+  return h("li", { key: item.id, class: item.on || item.why ? "mv-item" : "mv-item mv-off" },
     h("label", { class: "mv-switch", for: id },
       h("input", { id, type: "checkbox", role: "switch", checked: item.on, disabled: off,
         onChange: (event) => app.act("set_repair", { name: item.id, is_on: event.target.checked }) }),
@@ -219,15 +219,17 @@ function tidyItem(app, item, off) {
     h("div", { class: "mv-pairs" },
       item.why && h("p", { class: "mv-soft" }, item.why),
       (isOpen ? item.examples : item.examples.slice(0, 1)).map((pair, at) =>
-        h("div", { key: at, class: "mv-pair-row" }, pairLine(pair),
+        h("div", { key: at, class: "mv-pair-row" }, pairLine(pair, item.id === "merge" ? ["=", "is the same mailbox as"] : undefined),
           at === 0 && item.examples.length > 1 && h("button", { type: "button", class: "mv-button mv-small mv-quiet mv-examples-button", "aria-expanded": isOpen ? "true" : "false",
             "aria-label": `More examples: ${item.label}`, onClick: () => app.set({ examples: { ...app.ui.examples, [item.id]: !isOpen } }) }, isOpen ? "less" : "more")))),
   );
 }
 
-function pairLine(pair) {
+function pairLine(pair, [sign, words] = ["→", "becomes"]) {
   return h("div", { class: "mv-pair" },
-    h("code", { class: "mv-one-line", title: pair.before }, pair.before), h("span", { class: "mv-arrow", "aria-label": "becomes" , role: "img" }, "→"), h("code", { class: "mv-one-line", title: pair.after }, pair.after));
+    h("code", { class: "mv-one-line", title: pair.before }, pair.before),
+    h("span", { class: "mv-arrow", "aria-label": words, role: "img" }, sign),
+    h("code", { class: "mv-one-line", title: pair.after }, pair.after));
 }
 
 function suggestionPart(app, off) {

@@ -1,0 +1,98 @@
+"""Rates, times and endings in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from mailverdict import Quota
+from mailverdict.runs.plan import plan_run
+from mailverdict.runs.progress import Progress
+from mailverdict.widgets.checking import Rate, describe_end, describe_plan, describe_progress, next_day
+
+
+class Ticks:
+    """A clock that is set by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def rate_after(*readings: tuple[float, int], from_journal: int = 0) -> Rate:
+    clock = Ticks()
+    rate = Rate(clock)
+    for clock.now, settled in readings:
+        rate.add(Progress(total=1_000, settled=settled, from_journal=from_journal))
+    return rate
+
+
+def test_the_rate_is_that_of_the_last_part_and_without_the_journal():
+    assert rate_after((0, 0), (10, 100)).per_second() == 10
+    assert rate_after((0, 500), (10, 600), from_journal=500).per_second() == 10
+    assert rate_after((0, 0), (10, 900), (40, 930), (45, 935)).per_second() == 1
+    assert rate_after((0, 0)).per_second() is None
+    assert rate_after((0, 0), (0.5, 100)).per_second() is None
+
+
+def test_the_time_left_is_not_less_than_the_run_says():
+    rate = rate_after((0, 0), (10, 100))
+    assert rate.seconds_left(Progress(total=1_000, settled=100)) == 90
+    assert rate.seconds_left(Progress(total=1_000, settled=100, seconds_left=5)) == 90
+    assert rate.seconds_left(Progress(total=1_000, settled=100, seconds_left=500)) == 500
+    assert Rate().seconds_left(Progress(total=1_000)) is None
+
+
+def test_progress_has_percent_rate_and_time_left():
+    shown = describe_progress(
+        Progress(total=1_000, settled=100, quota=Quota(1_000, 1, 999)), rate_after((0, 0), (10, 100))
+    )
+    assert (shown["percent"], shown["label"]) == ("10 %", "100 of 1,000 different entries checked")
+    assert (shown["rate"], shown["left"]) == ("10 a second", "about 2 minutes left")
+    assert shown["quota"] == "999 of 1,000 addresses of quota left today"
+
+
+@pytest.mark.parametrize(
+    ("counts", "rate", "cost"),
+    [
+        ({"quota": None}, None, "Costs nothing: this computer asks."),
+        ({"quota": Quota(100, 0, 100)}, 1.0, "on 3 days: come back after 00:00 UTC each day and press Resume."),
+        ({"quota": Quota(0, 0, 0)}, None, "This service allows no addresses."),
+        (
+            {"quota": Quota(100, 0, 100), "known": 250},
+            None,
+            "Costs nothing more. Quota: 100 of 100 addresses left today.",
+        ),
+    ],
+)
+def test_the_cost_is_said_in_addresses_and_days(counts, rate, cost):
+    plan = plan_run(rows=260, missing=5, malformed=5, unique=250, **counts)
+    described = describe_plan(plan, "this computer", rate, "mx")
+    assert described["cost"].endswith(cost)
+    assert described["time"] == ("Takes about 2 minutes today." if rate else "")
+
+
+@pytest.mark.parametrize(
+    ("progress", "can_resume", "text", "kind"),
+    [
+        (Progress(state="done", total=1, settled=1), True, "", "done"),
+        (
+            Progress(state="cancelled", total=2, settled=1),
+            False,
+            "Press Start again to check the whole list.",
+            "warned",
+        ),
+        (Progress(state="stopped", total=2, settled=1), True, "Stopped as planned. 1 address left to check.", "warned"),
+        (Progress(state="failed", message="it broke"), True, "It broke. What is checked so far is kept.", "failed"),
+    ],
+)
+def test_the_end_of_a_run_says_what_to_do_next(progress, can_resume, text, kind):
+    said, found = describe_end(progress, [], can_resume=can_resume)
+    assert text in said
+    assert found == kind
+
+
+def test_the_next_day_begins_at_midnight_utc():
+    assert next_day(datetime(2026, 12, 31, 23, 59, tzinfo=UTC)) == datetime(2027, 1, 1, tzinfo=UTC)
