@@ -322,3 +322,59 @@ def test_clocks_of_hosts_that_differ_agree_by_the_database(cluster: Cluster, url
     engine.dispose()
     for clock in clocks:
         assert clock() == pytest.approx(database, abs=60)
+
+
+@asynchronous
+async def test_old_results_are_purged_and_waiting_jobs_are_not(tmp_path: Path, url: str) -> None:
+    clock = Clock()
+    settings = settings_for(tmp_path, store=url, result_retention="1h")
+    app = create_app(settings, AnsweringBackend(), clock=clock)
+    async with app.router.lifespan_context(app), working(settings, AnsweringBackend(), clock, types=("mx",)) as worker:
+        world = RunningService(app, AnsweringBackend(), clock)
+        [ended] = await world.submitted("ada@a.org", validation_type="mx")
+        [waiting] = await world.submitted("bob@b.org", validation_type="smtp")
+        await world.ended(ended)
+        clock.now += 3601
+        await worker.purge()
+        assert (await world.get(f"/api/verification-result/{ended}")).status_code == 404
+        assert (await world.poll(waiting))["status"] == "queued"
+
+
+@asynchronous
+async def test_task_whose_end_could_not_be_written_is_ended_by_its_own_worker(tmp_path: Path, url: str) -> None:
+    settings = settings_for(tmp_path, store=url)
+    async with working(settings, AnsweringBackend(), Clock()) as worker:
+        await until(lambda: worker.runner is not None and worker.runner.worker_id is not None)
+        rows(
+            url,
+            "INSERT INTO procrastinate_jobs (queue_name, task_name, lock, status, worker_id)"
+            " VALUES ('smtp', 'ask', 'a.org', 'doing', :worker)",
+            worker=worker.runner.worker_id,
+        )
+        held = "SELECT count(*) FROM procrastinate_jobs WHERE lock = 'a.org'"
+        worker.orphans = set()
+        await worker.end_orphans()
+        assert rows(url, held) == [(1,)], "it may have begun since the last look"
+        await worker.end_orphans()
+        assert rows(url, held) == [(0,)]
+
+
+@asynchronous
+async def test_interrupted_verification_leaves_its_jobs_to_the_next_task(tmp_path: Path, url: str) -> None:
+    gate = asyncio.Event()
+    backend = CountingBackend(gate=gate)
+    clock = Clock()
+    settings = settings_for(tmp_path, store=url)
+    app = create_app(settings, backend, clock=clock)
+    async with app.router.lifespan_context(app), working(settings, backend, clock) as worker:
+        world = RunningService(app, backend, clock)
+        [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
+        await until(lambda: backend.batches)
+        worker.interrupt()  # as when the database was lost for too long
+        await until(lambda: not worker.batches)
+        gate.set()
+        async with asyncio.timeout(20):
+            while (await world.poll(job_id))["status"] != "done":
+                await worker.recover()
+                await asyncio.sleep(0.02)
+    assert backend.asked == Counter({"ada@a.org": 2})

@@ -1,6 +1,7 @@
 """The schema of a store on PostgreSQL: its versions, and how one becomes the next.
 
-A migration is an SQL file in `migrations/`, named by the version that it leads to. Procrastinate's own tables have
+Version 1 are the tables of `jobs.schema`. A migration is an SQL file in `migrations/`, named by the version that it
+leads to; it only adds, so that processes of the version before can go on. Procrastinate's own tables have
 their own migrations, which its package brings; the last one that was applied is in the table `about`, too.
 """
 
