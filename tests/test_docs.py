@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import doctest
 import re
+from types import SimpleNamespace
 
 import pytest
 from tools.check_site import errors, main
-from tools.docs_hooks import MARK, TABLES, on_page_markdown, on_post_page
+from tools.docs_hooks import BOOSTS, MARK, TABLES, on_page_content, on_page_markdown, on_post_page
 
 import mailverdict as mv
 from tests import ROOT
@@ -82,6 +83,39 @@ def test_links_within_the_site_are_accepted(tmp_path, page, why):
     (tmp_path / "page.html").write_text(page)
     assert list(errors(tmp_path)) == []
     assert main(tmp_path) == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("catch-all", "explanation/smtp.md"),
+        ("greylist", "explanation/smtp.md"),
+        ("bounce", "how-to/outcomes.md"),
+    ],
+)
+def test_the_search_lists_the_page_that_explains_a_word_first(word, page):
+    """The search ranks a word in a heading, times the boost of the page, above all else."""
+    rank = {path: BOOSTS.get(path.relative_to(DOCS).parts[0], 1.0) for path in PAGES if word in headings(path)}
+    assert max(rank, key=lambda path: (rank[path], path == DOCS / page)) == DOCS / page
+    assert list(rank.values()).count(max(rank.values())) == 1
+
+
+def headings(page):
+    return " ".join(re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)).lower()
+
+
+def test_a_page_is_boosted_by_its_folder():
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="how-to/clean.md"), meta={})
+    assert on_page_content("<p>", page) == "<p>"
+    assert page.meta == {"search": {"boost": BOOSTS["how-to"]}}
+
+
+def test_the_landing_page_fits_without_scrolling_sideways():
+    blocks = re.findall(
+        r"^```\w+\n(.*?)^```", (DOCS / "index.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
+    assert max(len(line) for block in blocks for line in block.splitlines()) <= 80
+    assert len(blocks[0].splitlines()) <= 11
 
 
 def test_a_site_without_pages_is_an_error(tmp_path):
