@@ -1,0 +1,161 @@
+"""A Dask frame of millions of rows by ``mx``, on a LocalCluster of two worker processes.
+
+The rows are made on the workers: one address in two rows is new, and each hundred rows bring one new domain. The
+sandbox's DNS server, a process of its own, knows them all. For each size are printed: seconds of wall clock and of the
+processors for a million rows (of workers and calling process), the highest resident memory of the calling process and
+of a worker, the distinct domains and the questions that the server received. ``--smtp`` compares one worker with two on
+a column whose mail servers answer slowly. It needs ``dask[distributed]`` (``make test-clusters`` installs it):
+``python -m benchmarks.scale --rows 1 10 50``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+import mailverdict as mv
+from mailverdict.loop import run_sync
+from mailverdict.sandbox.dns import DnsServer
+from mailverdict.sandbox.dns_table import DomainRecords
+
+MILLION, MIB = 1_000_000, 1 << 20
+PART_ROWS = 500_000
+ROWS_PER_DOMAIN = 100
+COMMON = 50  # domains that have half of the rows
+EXCHANGES, SLOW_ADDRESSES, DELAY = 32, 60, 0.1  # of --smtp: mail servers, addresses at each, seconds of a round trip
+
+
+def make_part(number: int) -> pd.DataFrame:
+    """Rows of one partition: half at common domains, half at rare ones."""
+    rows = np.arange(number * PART_ROWS, (number + 1) * PART_ROWS)
+    domain = np.where(rows % 2, (rows // 2) % COMMON, COMMON + rows // ROWS_PER_DOMAIN)
+    local = pc.binary_join_element_wise("user", pa.array(rows // 2).cast(pa.string()), "")
+    names = pc.binary_join_element_wise("d", pa.array(domain).cast(pa.string()), ".scale.example", "")
+    emails = pc.binary_join_element_wise(local, names, "@")
+    return pd.DataFrame({"row": rows, "email": pd.array(emails, dtype=pd.StringDtype("pyarrow"))})
+
+
+def serve(pipe: Connection) -> None:
+    """Run the DNS server until told otherwise; each message is answered with the number of questions so far."""
+    records = DomainRecords({"MX": ("10 mx.scale.example",)}, ttl=86_400)
+    server = DnsServer({"*.scale.example": records, "scale.example": records})
+    run_sync(server.start())
+    pipe.send(server.endpoint)
+    while pipe.recv():
+        pipe.send(server.count())
+    run_sync(server.stop())
+
+
+@contextmanager
+def dns_server() -> Iterator[tuple[str, Connection]]:
+    """The server in a process of its own."""
+    here, there = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=serve, args=(there,), daemon=True)
+    process.start()
+    yield here.recv(), here
+    here.send(False)
+    process.join()
+
+
+@contextmanager
+def cluster(workers: int, memory: str = "2GiB") -> Iterator[Any]:
+    """A client of a LocalCluster of single-threaded worker processes."""
+    from distributed import Client, LocalCluster
+
+    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(n_workers=workers, memory_limit=memory, **options) as made, Client(made) as client:
+        yield client
+
+
+def used() -> tuple[float, int]:
+    """Seconds of the processor, and the highest resident octets of this process."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def measure(millions: int) -> str:
+    """One line of the table."""
+    import dask.dataframe as dd
+
+    import mailverdict.dask
+
+    rows = millions * MILLION
+    with dns_server() as (endpoint, pipe), cluster(2) as client, tempfile.TemporaryDirectory() as scratch:
+        backend = mv.LocalBackend(resolver=endpoint, resolver_check=False)
+        frame = dd.from_map(make_part, range(rows // PART_ROWS), meta=make_part(0).iloc[:0])
+        before = sum(seconds for seconds, _ in client.run(used).values()) + used()[0]
+        begin = time.perf_counter()
+        out = mailverdict.dask.verify(frame, "email", backend=backend, scratch=scratch, progress=False)
+        asked = time.perf_counter() - begin
+        counts = out["email_verdict"].value_counts().compute()
+        wall = time.perf_counter() - begin
+        workers = client.run(used).values()
+        pipe.send(True)
+        questions = pipe.recv()
+        if counts["valid"] != rows:
+            raise SystemExit(f"{rows - counts['valid']:,} of {rows:,} rows are not valid")
+        cpu = sum(seconds for seconds, _ in workers) + used()[0] - before
+        domains = COMMON + rows // ROWS_PER_DOMAIN
+        return (
+            f"{rows:>12,} {wall:8.0f} {asked:8.0f} {wall / millions:10.2f} {cpu / millions:10.2f} "
+            f"{used()[1] / MIB:10,.0f} {max(size for _, size in workers) / MIB:10,.0f} {domains:>10,} {questions:>10,}"
+        )
+
+
+def measure_workers() -> str:
+    """Seconds of a slow SMTP column with one worker and with two."""
+    import dask.dataframe as dd
+
+    import mailverdict.dask
+    from mailverdict.sandbox.smtp_script import Exchange
+
+    hosts = [f"mx.firm{at}.example" for at in range(EXCHANGES)]
+    exchanges = [Exchange(host, "slow", mailboxes=None, delay=DELAY, extensions=()) for host in hosts]
+    zones = {f"firm{at}.example": DomainRecords({"MX": (f"10 {host}",)}) for at, host in enumerate(hosts)}
+    emails = [f"user{number}@firm{at}.example" for number in range(SLOW_ADDRESSES) for at in range(EXCHANGES)]
+    seconds = {}
+    for workers in (1, 2):
+        world = mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False, deadline=600.0)
+        with world, cluster(workers), tempfile.TemporaryDirectory() as scratch:
+            frame = dd.from_pandas(pd.DataFrame({"email": emails}), npartitions=4)
+            options: dict[str, Any] = {"validation_type": "smtp", "scratch": scratch, "progress": False}
+            backend = world.make_backend(deadline=600.0, session_deadline=600.0)
+            begin = time.perf_counter()
+            out = mailverdict.dask.verify(frame, "email", backend=backend, **options)
+            counts = out["email_verdict"].value_counts().compute()
+            seconds[workers] = time.perf_counter() - begin
+            if counts["valid"] != len(emails):
+                raise SystemExit(f"not all rows are valid: {counts.to_dict()}")
+    return f"smtp, {len(emails):,} addresses: {seconds[1]:.1f} s with one worker, {seconds[2]:.1f} s with two: " + (
+        f"{seconds[1] / seconds[2]:.2f} times"
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="*", default=[1, 4], help="millions of rows")
+    parser.add_argument("--smtp", action="store_true", help="compare one worker with two on a slow SMTP column")
+    given = parser.parse_args(arguments)
+    print("        rows  seconds   asking s/million  cpu/million MiB caller MiB worker    domains  questions")
+    for millions in given.rows:
+        print(measure(millions), flush=True)
+    if given.smtp:
+        print(measure_workers(), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
