@@ -115,6 +115,15 @@ class TestDomains:
         job.scratch.write(DOMAINS, 0, evidence_table([("one.example", known, None)], at))
         assert json.loads(ask_domains(observe(PART, job), 0, job))["asked"] == asked
 
+    @pytest.mark.parametrize(("refresh", "asked"), [({"invalid"}, 3), ({"valid"}, 2), ({"unknown"}, 2)])
+    def test_verdicts_to_refresh_are_asked_again(self, job, refresh, asked):
+        known = DomainEvidence("one.example", DnsOutcome.NXDOMAIN, message="known")
+        job.scratch.write(
+            DOMAINS, 0, evidence_table([("one.example", known, None)], job.began_at - timedelta(seconds=60))
+        )
+        report = ask_domains(observe(PART, job), 0, replace(job, refresh=frozenset(refresh)))
+        assert json.loads(report)["asked"] == asked
+
     def test_a_resolver_that_cannot_be_used_is_in_the_report(self, job):
         silent = replace(job, backend=pickle.dumps(mv.LocalBackend(resolver="127.0.0.1:9", dns_timeout=0.1)))
         report = json.loads(ask_domains(observe(PART, silent), 0, silent))

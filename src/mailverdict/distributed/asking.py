@@ -82,7 +82,7 @@ def ask_domains(observed: pa.Table, shard: int, job: StageJob) -> str:
     rows = keys.group_by("domain").aggregate([("rows", "sum")])
     domains = rows["domain"].combine_chunks()
     job.scratch.note_keys(DOMAINS, shard, len(domains))
-    known = fresh(job.scratch.read(DOMAINS, shard, EVIDENCE), job, is_temporary)
+    known = fresh(job.scratch.read(DOMAINS, shard, EVIDENCE), job, lambda rows: temporary_domains(rows, job))
     left = domains.filter(pc.invert(pc.is_in(domains, value_set=known["domain"].combine_chunks())))
     report: dict[str, Any] = {"keys": len(domains), "asked": len(left), "counts": sum_notes([])}
     report["counts"] = sum_notes(observed["note"].drop_null().to_pylist())
@@ -98,11 +98,24 @@ def ask_domains(observed: pa.Table, shard: int, job: StageJob) -> str:
     return dump_json({**report, **describe_domains(evidence.take(at), rows["rows_sum"].to_pylist(), job)})
 
 
+def temporary_domains(known: pa.Table, job: StageJob) -> pa.BooleanArray:
+    """Which domains an earlier call asked about and this one asks again: nothing was established, or by `refresh`."""
+    if not job.refresh:
+        return is_temporary(known)
+    results = settle_domains(known, domain_type(job))["result"].cast(pa.string())
+    return pc.or_(is_temporary(known), pc.is_in(results, value_set=pa.array(sorted(job.refresh), pa.string())))
+
+
+def domain_type(job: StageJob) -> ValidationType:
+    """The type by which domains are judged before mailboxes are."""
+    return ValidationType.MX if job.key == "address" else job.validation_type
+
+
 async def write_domains(domains: pa.StringArray, shard: int, job: StageJob) -> list[str]:
     """Ask about the domains and write the evidence; returns the notices."""
     assert job.scratch is not None
     backend, names = backend_of(job), domains.to_pylist()
-    kind = ValidationType.MX if job.key == "address" else job.validation_type
+    kind = domain_type(job)
     await backend.domains.require_resolver()
     groups = gather_groups(backend.domains.observe(names, kind))
     async with PieceWriter(job.scratch, DOMAINS, shard) as writer, aclosing(groups):  # type: ignore[type-var]
@@ -125,8 +138,7 @@ def fresh(known: pa.Table, job: StageJob, are_temporary: Any) -> pa.Table:
 
 def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> dict[str, Any]:
     """The causes of missing verdicts, by rows; organisations that share a domain; the largest owners."""
-    kind = ValidationType.MX if job.key == "address" else job.validation_type
-    answers = settle_domains(evidence, kind).select(["result", "reasons", "error"]).to_pydict()
+    answers = settle_domains(evidence, domain_type(job)).select(["result", "reasons", "error"]).to_pydict()
     causes: Counter[str] = Counter()
     for result, reasons, error, count in zip(*answers.values(), rows, strict=True):
         causes[cause_of(Status.DONE, result or "", reasons or "", error or "")] += count
