@@ -178,6 +178,7 @@ class SharedState:
                 logger.exception("the audit met an error")
                 self.say(section, f"{type(exc).__name__}: {exc}", "failed")
             finally:
+                pa.default_memory_pool().release_unused()  # what preparing a large list needed for a moment
                 self.busy[section] = ""
                 self.changed(*SECTIONS)
 
