@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
+from mailverdict.checks.smtp.providers import organisation
 from mailverdict.distributed.stages import (
     EVIDENCE,
     OBSERVED,
@@ -23,7 +24,6 @@ from mailverdict.distributed.stages import (
     evidence_of,
     evidence_table,
     observe,
-    organisation,
     pack,
     settle_domains,
     shard_of,

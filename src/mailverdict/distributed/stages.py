@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.flags import load_lists
+from ..checks.smtp.providers import organisation
 from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import octets_of, offsets_of
 from ..frames.clean import count_repairable
@@ -44,7 +45,6 @@ __all__ = [
     "evidence_of",
     "evidence_table",
     "observe",
-    "organisation",
     "pack",
     "settle_domains",
     "shard_of",
@@ -324,19 +324,6 @@ def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: s
     arrays = [evidence["domain"].combine_chunks()]
     arrays += [made[name] if name in made else evidence[name].combine_chunks() for name in ANSWERS.names[1:]]
     return pa.table(arrays, schema=ANSWERS)
-
-
-def organisation(host: str) -> str:
-    """The domain that a mail server's name belongs to, as a rule: what it shares with the servers beside it.
-
-    A coarse rule is enough: all names of one exchange are one owner, and too large an owner only costs time.
-
-    >>> organisation("alt1.aspmx.l.google.com"), organisation("mx.firm.co.uk"), organisation("mx")
-    ('google.com', 'firm.co.uk', 'mx')
-    """
-    labels = host.rsplit(".", 3)[-3:]
-    is_country = len(labels) == 3 and len(labels[2]) == 2 and len(labels[1]) <= 3
-    return ".".join(labels if is_country else labels[-2:])
 
 
 def organisations_of(exchanges: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from importlib.resources import files
 
 from ...errors import SettingsError
 
-__all__ = ["Provider", "find_provider", "load_providers", "parse_providers"]
+__all__ = ["Provider", "find_provider", "load_providers", "organisation", "parse_providers"]
 
 TABLE = "providers.toml"
 
@@ -56,3 +56,16 @@ def find_provider(host: str, providers: Mapping[str, Provider]) -> Provider | No
     labels = host.split(".")
     suffixes = (".".join(labels[start:]) for start in range(len(labels)))
     return next((providers[suffix] for suffix in suffixes if suffix in providers), None)
+
+
+def organisation(host: str) -> str:
+    """The domain that a mail server's name belongs to, as a rule: what it shares with the servers beside it.
+
+    A coarse rule is enough: all names of one exchange are one owner, and too large an owner only costs time.
+
+    >>> organisation("alt1.aspmx.l.google.com"), organisation("mx.firm.co.uk"), organisation("mx")
+    ('google.com', 'firm.co.uk', 'mx')
+    """
+    labels = host.rsplit(".", 3)[-3:]
+    is_country = len(labels) == 3 and len(labels[2]) == 2 and len(labels[1]) <= 3
+    return ".".join(labels if is_country else labels[-2:])

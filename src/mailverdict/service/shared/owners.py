@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...backend import Backend
+from ...checks.smtp.providers import organisation
 from ...checks.syntax.address import observe_syntax
 from ...local.backend import LocalBackend
 
-__all__ = ["find_owners", "organisation"]
-
-
-def organisation(host: str) -> str:
-    """The domain that a mail server's name belongs to, as a rule: what it shares with the servers beside it.
-
-    A coarse rule is enough: all names of one exchange are one owner, and too large an owner only costs time.
-
-    >>> organisation("alt1.aspmx.l.google.com"), organisation("mx.firm.co.uk"), organisation("mx")
-    ('google.com', 'firm.co.uk', 'mx')
-    """
-    labels = host.rsplit(".", 3)[-3:]
-    is_country = len(labels) == 3 and len(labels[2]) == 2 and len(labels[1]) <= 3
-    return ".".join(labels if is_country else labels[-2:])
+__all__ = ["find_owners"]
 
 
 async def find_owners(backend: Backend, emails: Iterable[str]) -> dict[str, str | None]:
