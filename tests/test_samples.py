@@ -253,7 +253,7 @@ class TestDemo:
 
     def test_it_verifies_mailboxes(self, finished: subprocess.CompletedProcess[str]) -> None:
         deep = finished.stdout.partition("does the mailbox exist?")[2]
-        assert "mailbox not found" in deep
+        assert "Mailbox does not exist" in deep
         assert "the mailbox exists and no problem was found" in deep
         assert "can be mailed" in demo.REPORT.read_text(encoding="utf-8")
 

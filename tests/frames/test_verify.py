@@ -240,7 +240,7 @@ class TestFailure:
 
     def test_quota_with_raise_is_an_error_with_the_partial_frame(self):
         backend = ScriptedBackend([Settled(rows_of(["a@example.org"])), Deferred(("b@example.org",), "quota")])
-        with pytest.raises(QuotaExceeded, match="1 addresses are left") as caught:
+        with pytest.raises(QuotaExceeded, match="1 address is left") as caught:
             mv.verify(["a@example.org", "b@example.org"], backend=backend, journal=None, on_quota="raise")
         assert caught.value.partial["status"].tolist() == ["done", "pending"]
         assert caught.value.requested == 1
