@@ -7,6 +7,7 @@ set of result columns.
 
 from __future__ import annotations
 
+import numbers
 import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import Any
@@ -32,6 +33,7 @@ from .columns import (
     label_of,
 )
 from .repair import REPAIRS
+from .text_column import decode, is_text
 from .verified import to_series
 
 __all__ = ["check_overwritten", "earlier_columns"]
@@ -51,6 +53,7 @@ NAME_SETS = (
 )
 WORD = r"[^\s;=]+"  # a service may have reasons and codes of its own
 MOMENT = r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?( ?(Z|UTC|[+-]\d\d:?\d\d))?"
+FIRST_EPOCH = 1e9  # seconds: 2001, before any result
 TRUTH = ("true", "false", "1", "0", "1.0", "0.0")  # SQLite makes numbers of truth values
 
 
@@ -178,17 +181,40 @@ def foreign_value(cells: Any, column: Column) -> str | None:
     """The first value that is never in this column, as text for a message; None if there is none."""
     if column.kind == "row":
         return None  # labels of the index, of any type
-    values = [value for value in distinct(cells) if value != ""]
     is_ours = CHECKS.get(column.kind)
-    if is_ours is not None:
-        foreign = [value for value in values if not is_ours(value)]
-    else:
-        foreign = [value for value in values if not isinstance(value, str)]
-        if not foreign and column.name in PATTERNS:
-            texts = pa.array(values, pa.string())
-            is_foreign = pc.invert(pc.match_substring_regex(texts, f"(?s)^(?:{PATTERNS[column.name]})$"))
-            foreign = texts.filter(is_foreign).to_pylist()
-    return f"{plain(foreign[0])!r:.80}" if foreign else None
+    texts = None if is_ours else text_values(cells)
+    if texts is None:
+        if column.kind == "moment" and is_moments(cells):
+            return None
+        values = [value for value in distinct(cells) if value != ""]
+        foreign = [value for value in values if not (is_ours(value) if is_ours else isinstance(value, str))]
+        if foreign or is_ours:
+            return f"{plain(foreign[0])!r:.80}" if foreign else None
+        texts = pa.array(values, pa.string())
+    if column.name not in PATTERNS:
+        return None
+    is_known = pc.match_substring_regex(texts, f"(?s)^(?:(?:{PATTERNS[column.name]})|)$")
+    found = pc.index(is_known, False).as_py()
+    return None if found < 0 else f"{texts[found].as_py()!r:.80}"
+
+
+def text_values(cells: Any) -> pa.Array | pa.ChunkedArray | None:
+    """The cells of a typed text column as Arrow text; None for any other column."""
+    if isinstance(cells, pd.Series):
+        if not isinstance(cells.dtype, pd.StringDtype | pd.ArrowDtype):
+            return None
+        cells = pa.array(cells, from_pandas=True)
+    if not isinstance(cells, pa.Array | pa.ChunkedArray) or pa.types.is_dictionary(cells.type):
+        return None
+    plain_cells = decode(cells)
+    return plain_cells if is_text(plain_cells.type) else None
+
+
+def is_moments(cells: Any) -> bool:
+    """Whether the type of a column has times only."""
+    if isinstance(cells, pd.Series):
+        return pd.api.types.is_datetime64_any_dtype(cells.dtype)
+    return isinstance(cells, pa.Array | pa.ChunkedArray) and pa.types.is_timestamp(cells.type)
 
 
 def plain(value: Any) -> Any:
@@ -196,8 +222,13 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def is_epoch(value: Any) -> bool:
+    """Whether a number can be a time since 1970 in seconds or a smaller unit, as pandas writes times to JSON."""
+    return isinstance(value, numbers.Real) and float(value) >= FIRST_EPOCH
+
+
 CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "bool": lambda value: str(value).lower() in TRUTH,
     "count": lambda value: re.fullmatch(r"\d+(\.0)?", str(value)) is not None,
-    "moment": lambda value: hasattr(value, "year") or re.fullmatch(MOMENT, str(value)) is not None,
+    "moment": lambda value: hasattr(value, "year") or is_epoch(value) or re.fullmatch(MOMENT, str(value)) is not None,
 }

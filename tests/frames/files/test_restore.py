@@ -48,3 +48,12 @@ def test_what_verify_never_writes_is_refused(column, cell):
 def test_a_table_that_was_not_verified_is_refused():
     with pytest.raises(mv.ColumnError):
         restore_frame(pa.table({"email": ["a@b.example"]}), "email")
+
+
+@pytest.mark.parametrize("factor", [1, 1_000, 1_000_000, 1_000_000_000])
+def test_numbers_are_times_in_the_unit_that_their_size_shows(factor):
+    moment = pd.Timestamp("2026-11-22T10:30:00Z")
+    table = mv.verify(pa.table({"email": ["a@b.example", None]}), "email", validation_type="regex")
+    cells = pa.array([int(moment.timestamp()) * factor, None], pa.int64())
+    back = restore_frame(table.append_column("email_checked_at", cells), "email")
+    assert back["email_checked_at"].tolist() == [moment, pd.NaT]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import numbers
 from collections.abc import Hashable
 from typing import Any
 
@@ -61,10 +63,23 @@ def as_text(texts: pd.Series[Any]) -> pd.Series[Any]:
     return texts.map(lambda text: None if text in (None, "") else str(text)).astype(pd.StringDtype("pyarrow"))
 
 
+def as_moment(texts: pd.Series[Any]) -> pd.Series[Any]:
+    """Times in UTC; a number, as pandas writes it to JSON, counts seconds or a smaller unit by its size."""
+    return pd.to_datetime(texts.map(read_moment), utc=True)
+
+
+def read_moment(value: Any) -> Any:
+    if not isinstance(value, numbers.Real):
+        return value or None
+    number: Any = value
+    return pd.Timestamp(number, unit=next(unit for least, unit in EPOCH_UNITS if number >= least), tz="UTC")
+
+
+EPOCH_UNITS: tuple[tuple[float, Any], ...] = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (-math.inf, "s"))
 RESTORE: dict[str, Any] = {
     "verdict": lambda texts: as_category(texts, VERDICT_DTYPE),
     "status": lambda texts: as_category(texts, STATUS_DTYPE),
     "bool": as_boolean,
     "text": as_text,
-    "moment": lambda texts: pd.to_datetime(texts.map(lambda text: text or None), utc=True),
+    "moment": as_moment,
 }
