@@ -256,7 +256,12 @@ WRONG = [
     ("x.csv", ..., (), "x.csv is a directory without Parquet files; give a file"),
     ("x.csv", b"", (), "x.csv is empty"),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
-    ("x.csv", b"id,mail\n1,a\n", ("-c", "email"), "x.csv: no column 'email'; there are 'id', 'mail'"),
+    (
+        "x.csv",
+        b"id,mail\n1,a\n",
+        ("-c", "email"),
+        "x.csv: no column 'email' (did you mean 'mail'?); there are 'id', 'mail'",
+    ),
     ("x.csv", b"email,email\n1,2\n", ("-c", "email"), "x.csv: the column name 'email' occurs 2 times"),
     ("x.csv", b"id,name\n1,Ada\n", (), "no column looks like e-mail addresses; name one of 'id', 'name'"),
     ("x.csv", b"id,email\n1,a@b.org\n2\n", ("-c", "email", "--strict"), "x.csv, line 3: 1 cell where the header has 2"),
@@ -362,6 +367,20 @@ class TestService:
         assert said.splitlines()[-1].endswith(
             "the next run begins at the first row, unless --journal keeps the answers"
         )
+
+    def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(self, run, tmp_path, monkeypatch):
+        rows = [
+            {"email": f"ada{n}@gmail.com", "email_verdict": verdict, "email_source": "local"}
+            for n, verdict in enumerate(["valid", "risky", "ask Ada"])
+        ]
+        path = tmp_path / "in.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        monkeypatch.setattr("mailverdict.frames.files.json_lines.ROWS", 1)
+        backend = ScriptedBackend()
+        monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
+        status, _, said = run("verify", path, "-c", "email", "-o", tmp_path / "out.csv")
+        assert (status, backend.asked) == (2, [])
+        assert "(it holds 'ask Ada', which mailverdict never writes there)" in said
 
     def test_a_service_that_is_not_there_is_status_4_and_no_file(self, run, contacts, tmp_path):
         out = tmp_path / "out.csv"

@@ -150,11 +150,13 @@ def verify(
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
-        if validation_type != ValidationType.REGEX:
-            source.check_rows()
         is_logged = not quiet and (STATUS.get().is_json or not sys.stderr.isatty())
         listener = ProgressLog(STATUS.get()) if is_logged else None
         stream = PieceStream(name, stopper, backend=asked, listener=listener, **options)
+        if validation_type != ValidationType.REGEX:
+            source.check_rows()
+            if named := [each for each in source.columns if each.endswith(RESULT_NAMES)]:
+                stream.check_columns(source.pieces([name, *named]))
         added = [
             *(("part",) if explode else ()),
             *(("clean", "change") if clean else ()),

@@ -24,8 +24,10 @@ from ...runs.endings import describe_ending
 from ...runs.options import parse_validation_type
 from ...runs.progress import Listener, Progress
 from ...runs.run import Run
+from ..columns import choose_columns
+from ..kinds import kind_of_data
 from ..options import split_options
-from ..verify import ResultBuilder, prepare, repairable_rows, settled_table
+from ..verify import ResultBuilder, prepare, repairable_rows, settled_table, shown_columns
 
 __all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
 
@@ -112,6 +114,12 @@ class PieceStream:
         self.began_at = time.time()
         self.repairable = 0  # malformed rows that hold an address
         self.all_counted = True  # whether all rows were looked at for that
+
+    def check_columns(self, pieces: Iterable[pa.Table]) -> None:
+        """Raise `SettingsError` if a piece has a column that must not be replaced, so that nothing is spent before."""
+        columns = shown_columns(choose_columns(self.options["columns"]), clean=self.options["clean"])
+        for piece in pieces:
+            kind_of_data(piece, self.column).names(self.options["prefix"], columns)
 
     def repair_notices(self) -> list[str]:
         """How many malformed rows hold an address that was not verified, and which options verify it."""
