@@ -31,11 +31,12 @@ def pytest_collection_modifyitems(items):
 def check_counts(world: World, names: list[str], *, repeated: int = 0) -> None:
     """Each domain was asked about once, but for `repeated` questions; no exchange had more sessions than allowed.
 
-    Where the machine is slow, an answer comes after its time-out, and its question is sent again: one in twenty may be.
+    Where the machine is busy, an answer comes after its time-out, and its question is sent again: one in four may be.
+    If two tasks asked about a domain, as one for each partition would, there were twice as many questions or more.
     """
     counts = {name: world.dns.count(name, "MX") for name in names if name not in PROBES}
     assert min(counts.values(), default=1) >= 1
-    assert sum(counts.values()) - len(counts) <= repeated + len(counts) // 20
+    assert sum(counts.values()) - len(counts) <= repeated + len(counts) // 4
     limit = world.backend.settings.max_sessions_per_exchange
     assert {host: world.smtp.stats(host).most_open for host in world.smtp.exchanges if over(world, host, limit)} == {}
 
@@ -59,6 +60,7 @@ def slow_world() -> Iterator[tuple[World, pd.DataFrame]]:
     emails = [f"user{row}@d{row % DOMAINS}.example" for row in range(3 * DOMAINS)]
     # Without the fast answers to the resolver's test: after those a slow one would be asked for again.
     settings = {"dns_concurrency": CONCURRENCY, "resolver_check": False, "catch_all_probe": False}
-    settings |= {"deadline": 600.0, "session_deadline": 600.0}
+    # And with time-outs that a busy machine keeps: after one of them a recipient would be asked about again.
+    settings |= {"deadline": 600.0, "session_deadline": 600.0, "connect_timeout": 30.0, "command_timeout": 60.0}
     with World(zones, exchanges=exchanges, dns_timeout=5.0, **settings) as world:
         yield world, pd.DataFrame({"row": range(len(emails)), "email": emails})
