@@ -208,7 +208,8 @@ SHOWN = {
     "Report": (mv.report(OUT, "email"), "save to_html"),
     "df.mailverdict": (
         OUT.mailverdict,
-        "by_domain clean contradicted decide diff duplicates explode outcomes plan report split start summary suppress verify",
+        "by_domain clean contradicted decide diff domains duplicates explode outcomes plan report split start summary suppress"
+        " verify",
     ),
     "s.mailverdict": (
         OUT["email"].mailverdict,

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from .frames.policy import Policy, Split, decide, split
     from .frames.repair import REPAIRS
     from .frames.schema import schema
-    from .frames.verify import averify, check, start, verify
+    from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
     from .model.verification import Fault, Verification
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from .runs.plan import Plan
     from .runs.progress import Progress
     from .runs.run import Run
+    from .runs.single import check
 
 __version__ = "0.1.0"
 
@@ -118,7 +119,7 @@ _MODULES = {
     "audit_host": "reports.host_audit",
     "averify": "frames.verify",
     "by_domain": "reports.summary",
-    "check": "frames.verify",
+    "check": "runs.single",
     "clean": "frames.clean",
     "contradicted": "reports.outcomes",
     "decide": "frames.policy",

@@ -174,9 +174,9 @@ def test_a_subclass_of_a_frame_stays_one():
 @pytest.mark.parametrize(
     ("data", "column", "told"),
     [
-        (pd.DataFrame({"mail": CELLS}), "email", "no column 'email'; there are 'mail'"),
+        (pd.DataFrame({"mail": CELLS}), "email", "no column 'email'.*; there are 'mail'"),
         (pd.DataFrame({"mail": CELLS}), None, "give a column: one of 'mail'"),
-        (pd.DataFrame({"mail": CELLS}), ["mail", "email"], "no column 'email'; there are 'mail'"),
+        (pd.DataFrame({"mail": CELLS}), ["mail", "email"], "no column 'email'.*; there are 'mail'"),
         (pd.DataFrame(), "email", "no column 'email'; there are no columns"),
         (pd.DataFrame([[1, 2]], columns=["email"] * 2), "email", "'email' occurs 2 times"),
         (
@@ -185,9 +185,9 @@ def test_a_subclass_of_a_frame_stays_one():
             r"no column 'a'; there are \('a', 'email'\)",
         ),
         (pd.DataFrame([[1] * 50]), "email", "and 30 more"),
-        (pa.table({"mail": CELLS}), "email", "no column 'email'; there are 'mail'"),
+        (pa.table({"mail": CELLS}), "email", "no column 'email'.*; there are 'mail'"),
         (pa.table([[1], [2]], names=["email"] * 2), "email", "occurs 2 times"),
-        (pl.DataFrame({"mail": CELLS}), "email", "no column 'email'; there are 'mail'"),
+        (pl.DataFrame({"mail": CELLS}), "email", "no column 'email'.*; there are 'mail'"),
         (pl.DataFrame({"mail": CELLS}), None, "give a column"),
     ],
     ids=lambda v: str(v)[:20] if isinstance(v, str) else type(v).__name__,

@@ -51,8 +51,8 @@ class FrameAccessor(AccessorBase):
     ['valid', 'invalid']
     >>> df.mailverdict
     <mailverdict of a DataFrame of 2 rows, column 'email': by_domain, clean, contradicted,
-      decide, diff, duplicates, explode, outcomes, plan, report, split, start, summary,
-      suppress, verify>
+      decide, diff, domains, duplicates, explode, outcomes, plan, report, split, start,
+      summary, suppress, verify>
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -144,6 +144,13 @@ class FrameAccessor(AccessorBase):
         """Count a verified column; see `mailverdict.summary`."""
         summary: Callable[..., pd.DataFrame] = load_report("summary")
         return summary(self._frame, column, prefix=prefix)
+
+    def domains(self, column: Hashable | list[Any], *, backend: Any = None, clean: bool = False) -> pd.DataFrame:
+        """Look each distinct domain up in the DNS; see `mailverdict.domains`."""
+        from .domains import domains  # noqa: PLC0415 - loads when first used
+
+        out: pd.DataFrame = domains(self._frame, column, backend=backend, clean=clean)
+        return out
 
     def outcomes(
         self, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None

@@ -20,19 +20,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..backend import Backend
 from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..errors import ColumnError, SettingsError
-from ..local.backend import CheckRecord, LocalBackend
+from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
-from ..loop import run_sync
-from ..model.verification import Verification
-from ..model.words import Status, ValidationType, ValidationTypeWord, Verdict
+from ..model.words import Status, ValidationType, Verdict
 from ..runs.execution import unique_addresses
-from ..runs.options import Options, open_execution, parse_validation_type
+from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
-from ..runs.single import check_address, open_backend
 from .clean import count_repairable, repair_column, row_index
 from .columns import REPAIR_COLUMNS, Column, choose_columns, package_version
 from .kinds import ArrowData, DataKind, kind_of_data
@@ -45,7 +41,6 @@ __all__ = [
     "FrameReading",
     "ResultBuilder",
     "averify",
-    "check",
     "prepare",
     "read_addresses",
     "read_frame",
@@ -663,57 +658,3 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
         return result
     finally:
         show_warnings(run)
-
-
-def check(
-    email: str,
-    *,
-    validation_type: ValidationType | ValidationTypeWord = "smtp",
-    backend: Backend | str | None = None,
-) -> Verification:
-    """Verify one address now; nothing is journalled.
-
-    Parameters
-    ----------
-    email : str
-        The address.
-    validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
-        As in `verify`.
-    backend : backend, str or None
-        As in `verify`; a service may count a check against the daily quota.
-
-    Returns
-    -------
-    Verification
-        Its `to_dict` is the contract's payload. A malformed address is ``invalid``, never sent.
-
-    Raises
-    ------
-    SettingsError
-        If `email` is not text or empty, or another argument cannot work.
-    BackendError
-        If the backend could not answer.
-
-    Examples
-    --------
-    >>> import mailverdict as mv
-    >>> mv.check("ada@example", validation_type="regex").result
-    'invalid'
-    """
-    address, kind, record = parse_email(email), parse_validation_type(validation_type), CheckRecord()
-
-    async def check_once() -> Verification:
-        async with open_backend(backend) as opened:
-            return await check_address(address, kind, opened, record)
-
-    found = run_sync(check_once())
-    for notice in record.notices:
-        warnings.warn(notice, UserWarning, stacklevel=2)
-    return found
-
-
-def parse_email(email: str) -> str:
-    """The address of a call for one address: stripped, of bounded length."""
-    if not isinstance(email, str) or not email.strip():
-        raise SettingsError(f"email={email!r:.80}: give one address as text")
-    return email.strip()[:LONGEST_TEXT]

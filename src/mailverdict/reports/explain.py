@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from ..backend import Backend
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.smtp.transport.driver import Transcript
-from ..frames.verify import parse_email
 from ..local.backend import CheckRecord, LocalBackend
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Flags, MailboxEvidence, SyntaxEvidence
 from ..model.verification import Verification, printable
 from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord
 from ..runs.options import parse_validation_type
-from ..runs.single import check_address, open_backend
+from ..runs.single import check_address, open_backend, parse_email
 from ..theme import MARKS, badge, notebook
 
 __all__ = ["Explanation", "Step", "explain"]

@@ -1,8 +1,9 @@
-"""One address: which backend checks it, and how, for `mailverdict.check`, `explain` and the service's single check."""
+"""One address: `check`, and which backend checks it and how, also for `explain` and the service's single check."""
 
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
@@ -13,15 +14,72 @@ import pyarrow as pa
 from ..backend import Backend, Batch, Deferred, Noticed, Settled
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import observe_syntax
-from ..errors import BackendError, ContractError, QuotaExceeded, RateLimited
+from ..errors import BackendError, ContractError, QuotaExceeded, RateLimited, SettingsError
 from ..local.backend import CheckRecord, LocalBackend
+from ..loop import run_sync
 from ..model.evidence import SyntaxEvidence
 from ..model.table import verification_of
 from ..model.verification import Verification, parse_errors
-from ..model.words import Status, ValidationType, Verdict
-from .options import pick_backend
+from ..model.words import Status, ValidationType, ValidationTypeWord, Verdict
+from .options import parse_validation_type, pick_backend
 
-__all__ = ["check_address", "open_backend"]
+__all__ = ["check", "check_address", "open_backend", "parse_email"]
+
+LONGEST_EMAIL = 1_000  # characters; no address is longer than 254 octets (RFC 5321 section 4.5.3.1.3)
+
+
+def check(
+    email: str,
+    *,
+    validation_type: ValidationType | ValidationTypeWord = "smtp",
+    backend: Backend | str | None = None,
+) -> Verification:
+    """Verify one address now; nothing is journalled.
+
+    Parameters
+    ----------
+    email : str
+        The address.
+    validation_type : {"smtp", "mx", "mx_blacklist", "regex"}, default "smtp"
+        As in `verify`.
+    backend : backend, str or None
+        As in `verify`; a service may count a check against the daily quota.
+
+    Returns
+    -------
+    Verification
+        Its `to_dict` is the contract's payload. A malformed address is ``invalid``, never sent.
+
+    Raises
+    ------
+    SettingsError
+        If `email` is not text or empty, or another argument cannot work.
+    BackendError
+        If the backend could not answer.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> mv.check("ada@example", validation_type="regex").result
+    'invalid'
+    """
+    address, kind, record = parse_email(email), parse_validation_type(validation_type), CheckRecord()
+
+    async def check_once() -> Verification:
+        async with open_backend(backend) as opened:
+            return await check_address(address, kind, opened, record)
+
+    found = run_sync(check_once())
+    for notice in record.notices:
+        warnings.warn(notice, UserWarning, stacklevel=2)
+    return found
+
+
+def parse_email(email: str) -> str:
+    """The address of a call for one address: stripped, of bounded length."""
+    if not isinstance(email, str) or not email.strip():
+        raise SettingsError(f"email={email!r:.80}: give one address as text")
+    return email.strip()[:LONGEST_EMAIL]
 
 
 @asynccontextmanager
