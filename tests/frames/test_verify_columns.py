@@ -93,7 +93,11 @@ class TestSeveralColumns:
         ("column", "error", "message"),
         [
             (["email", "email"], mv.ColumnError, "column 'email' is given twice"),
-            (["email", "mail"], mv.ColumnError, "no column 'mail'; there are 'email', 'billing'"),
+            (
+                ["email", "mail"],
+                mv.ColumnError,
+                "no column 'mail' \\(did you mean 'email'\\?\\); there are 'email', 'billing'",
+            ),
             ([], mv.ColumnError, "give a column: one of 'email', 'billing'"),
         ],
     )

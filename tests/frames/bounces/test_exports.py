@@ -121,7 +121,12 @@ def test_rows_without_an_address_are_named():
         ({"address": "email"}, None, mv.SettingsError, "at least one of 'outcome'"),
         ({"outcome": "Type"}, None, mv.SettingsError, "give 'address'"),
         ({"address": "email", "kind": "Type"}, None, mv.SettingsError, "'kind' is not one of"),
-        ({"address": "mail", "outcome": "Type"}, None, mv.ColumnError, "no column 'mail'; there are 'email', 'Type'"),
+        (
+            {"address": "mail", "outcome": "Type"},
+            None,
+            mv.ColumnError,
+            "no column 'mail' \\(did you mean 'email'\\?\\); there are 'email', 'Type'",
+        ),
         (None, None, mv.ColumnError, "name the columns"),
         (None, {"x": "dead"}, mv.SettingsError, "one of delivered"),
     ],
