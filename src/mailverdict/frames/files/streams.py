@@ -201,9 +201,9 @@ class PieceStream:
         return out, run.progress
 
     def count_cost(self, run: Run[Any]) -> None:
-        """Add up what was submitted to a service, verified newly, and reused from the journal."""
+        """Add up what was submitted to a service, settled in this run, and reused from the journal."""
         progress = run.progress
         self.submitted += progress.submitted
-        self.newly_verified += run._execution.newly_verified
+        self.newly_verified += progress.settled - progress.from_journal
         self.from_journal += progress.from_journal
         self.quota = progress.quota or self.quota
