@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import pydoc
 import re
 from types import SimpleNamespace
 
@@ -61,6 +62,12 @@ def test_every_mark_has_its_table(page):
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_is_used_once(name):
     assert sum(f"<!-- table: {name} -->" in page.read_text(encoding="utf-8") for page in PAGES) == 1
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=lambda path: path.stem)
+def test_every_name_in_the_reference_exists(page):
+    for name in re.findall(r"^::: ([\w.]+)$", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert pydoc.locate(name) is not None, name
 
 
 def test_every_public_name_is_in_the_reference():
