@@ -174,7 +174,7 @@ def draw_lines(axes: Any, figures: list[Figure], colours: dict[str, str]) -> Non
     axes.margins(x=0.04)
     right = max(each.size for each in figures)
     axes.set_xlim(right=right * (right / min(each.size for each in figures)) ** 0.45)
-    formatter = importlib.import_module("matplotlib.ticker").FuncFormatter(lambda value, _: f"{value:,g}")
+    formatter = importlib.import_module("matplotlib.ticker").FuncFormatter(lambda value, _: f"{value:,.10g}")
     axes.xaxis.set_major_formatter(formatter)
     axes.yaxis.set_major_formatter(formatter)
 
