@@ -31,6 +31,7 @@ from mailverdict.service.jobs.store import (
     StoredJob,
     run_queries,
 )
+from mailverdict.service.shared import schema
 from tests.service.postgres import Cluster
 
 DAY = "2027-01-15"
@@ -258,11 +259,16 @@ def test_file_that_is_not_a_database_is_left_as_it_is(tmp_path: Path) -> None:
     assert file.read_bytes() == before
 
 
-def test_database_that_does_not_answer_is_one_clear_error_without_its_password() -> None:
+def test_database_that_does_not_answer_is_one_clear_error_without_its_password(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(schema, "START_WAIT", 0.1)
+    monkeypatch.setattr(schema, "START_PAUSE", 0.02)
     with pytest.raises(SettingsError) as caught:
         Store("postgresql://someone:secret@127.0.0.1:1/nothing")
     assert "cannot be opened" in str(caught.value)
-    assert "secret" not in str(caught.value)
+    assert len(caplog.records) == 1
+    assert "secret" not in str(caught.value) + caplog.text
 
 
 def test_error_of_a_statement_does_not_show_addresses(store: Store) -> None:

@@ -35,7 +35,6 @@ def disturb(running: Hosts, cluster: Cluster) -> None:
     wait_for(running, "status = 'done'", JOBS // 8)
     worker.kill()
     api.start()
-    time.sleep(1)
     cluster.restart()
     worker.start()
     wait_for(running, "status = 'done'", JOBS // 4)

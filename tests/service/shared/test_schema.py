@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, insert, text, update
+from sqlalchemy import Engine, create_engine, insert, text, update
 
 from mailverdict.cli import main
 from mailverdict.errors import SettingsError
@@ -73,6 +73,30 @@ def test_upgrade_is_a_command(url: str, capsys: pytest.CaptureFixture[str]) -> N
     assert status_of(["store", "upgrade", "--store", url]) == 0
     assert capsys.readouterr().err == "schema 2\n"
     Store(url).close()
+
+
+def test_database_that_starts_later_is_awaited(
+    cluster: Cluster, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempts = []
+
+    def start_database_after_two_attempts(engine: Engine) -> bool:
+        attempts.append(accepts_connections(engine))
+        if len(attempts) == 2:
+            cluster.start_server()
+        return attempts[-1]
+
+    accepts_connections = schema.accepts_connections
+    monkeypatch.setattr(schema, "accepts_connections", start_database_after_two_attempts)
+    cluster.stop()
+    Store(url).close()
+    assert attempts == [False, False]
+    assert "the store cannot be reached; trying again" in caplog.text
+
+
+def test_database_that_refuses_is_not_awaited(url: str) -> None:
+    with pytest.raises(SettingsError, match="nowhere-test"):
+        Store(url.replace("/test", "/nowhere-test"))
 
 
 def test_newer_store_is_refused(url: str) -> None:

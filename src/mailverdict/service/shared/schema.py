@@ -7,19 +7,24 @@ their own migrations, which its package brings; the last one that was applied is
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
 from ..jobs.schema import METADATA, about
 
 __all__ = ["SHARED_VERSION", "prepare", "upgrade"]
 
+LOG = logging.getLogger(__name__)
+START_WAIT = 60.0  # seconds that a program waits for a database which does not accept connections yet
+START_PAUSE = 0.5  # seconds between two attempts
 FIRST_VERSION = 1  # the tables of `jobs.schema`
 SHARED_VERSION = 2
 MIGRATION_LOCK = 0x6D61696C7665  # advisory lock of one who creates or changes tables
@@ -27,17 +32,26 @@ PROCRASTINATE = "procrastinate"  # the row of `about` with the name of its last 
 
 
 def prepare(engine: Engine) -> None:
-    """Create the tables of an empty database; `SettingsError` if the database has another version."""
-    try:
-        with engine.begin() as connection:
-            found = locked_version(connection)
-            if found is None:
-                create_first(connection)
-                migrate(connection, FIRST_VERSION)
-                found = SHARED_VERSION
-            last = last_procrastinate(connection)
-    except SQLAlchemyError as exc:
-        raise unusable(engine, exc) from exc
+    """Create the tables of an empty database; `SettingsError` if the database has another version.
+
+    Waits up to `START_WAIT` for a database that does not accept connections yet, as after a reboot of all hosts.
+    """
+    until = time.monotonic() + START_WAIT
+    accepts = is_announced = False
+    while True:
+        try:
+            found, last = create_or_read_versions(engine)
+            break
+        except OperationalError as exc:
+            accepted, accepts = accepts, accepts_connections(engine)
+            if (accepted and accepts) or time.monotonic() >= until:  # it refuses this program, or is away
+                raise unusable(engine, exc) from exc
+            if not is_announced:
+                LOG.warning("the store cannot be reached; trying again for %.0f s: %s", START_WAIT, exc.__cause__)
+                is_announced = True
+            time.sleep(START_PAUSE)
+        except SQLAlchemyError as exc:
+            raise unusable(engine, exc) from exc
     if found < SHARED_VERSION or last != newest_procrastinate():
         have = f"schema {found}" if found < SHARED_VERSION else f"tables of Procrastinate {last}"
         raise SettingsError(f"the store has {have}, this version needs newer ones: run 'mailverdict store upgrade'")
@@ -45,6 +59,28 @@ def prepare(engine: Engine) -> None:
         raise SettingsError(
             f"the store has schema {found}, this version knows {SHARED_VERSION}: update mailverdict here"
         )
+
+
+def create_or_read_versions(engine: Engine) -> tuple[int, str | None]:
+    """The versions of the schema and of Procrastinate's tables, which are created in an empty database."""
+    with engine.begin() as connection:
+        found = locked_version(connection)
+        if found is None:
+            create_first(connection)
+            migrate(connection, FIRST_VERSION)
+            found = SHARED_VERSION
+        return found, last_procrastinate(connection)
+
+
+def accepts_connections(engine: Engine) -> bool:
+    """Whether the server accepts connections at all, whatever the user, the password and the database."""
+    from psycopg import pq  # noqa: PLC0415 - an extra
+    from psycopg.conninfo import make_conninfo  # noqa: PLC0415 - an extra
+
+    _, options = engine.dialect.create_connect_args(engine.url)
+    known = {option.keyword.decode() for option in pq.Conninfo.get_defaults()}  # the others are of the driver
+    target = make_conninfo("", **{name: value for name, value in options.items() if name in known})
+    return pq.PGconn.ping(target.encode()) == pq.Ping.OK
 
 
 def upgrade(engine: Engine) -> tuple[int, int]:
