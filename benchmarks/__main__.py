@@ -24,6 +24,7 @@ NAMES = (
     "polling",
     "journal",
     "service",
+    "cluster",
     "imports",
     "congestion",
     "pace",
