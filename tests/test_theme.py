@@ -165,7 +165,12 @@ def test_a_badge_has_word_and_shape_and_escapes_its_label():
 LITERAL = re.compile(
     r"(?<![&\w])#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})\b|\b(?:rgb|hsl|oklch|lab)a?\(|:\s*(?:white|black|gr[ae]y|red)\b"
 )
-PAGES = ("src/mailverdict/service/http/page.html", "docs/site.css", "src/mailverdict/reports/page.css")
+PAGES = (
+    *("src/mailverdict/service/http/page.html", "docs/site.css", "src/mailverdict/reports/page.css"),
+    "src/mailverdict/widgets/static/page.css",
+)
+CODE = ("reports/page.py", "reports/page.js", "service/http/page.py", "widgets/page.py", "widgets/page_server.py")
+SCRIPTS = ("dom.js", "page.js", "steps.js", "transfer.js")
 
 
 @pytest.mark.parametrize("path", PAGES)
@@ -178,9 +183,14 @@ def test_pages_have_no_colours_of_their_own(path):
     )
 
 
-@pytest.mark.parametrize("path", ["reports/page.py", "reports/page.js", "service/http/page.py"])
+@pytest.mark.parametrize("path", [*CODE, *(f"widgets/static/{name}" for name in SCRIPTS)])
 def test_code_of_pages_has_no_colours_of_its_own(path):
     assert LITERAL.findall((ROOT / "src/mailverdict" / path).read_text(encoding="utf-8")) == []
+
+
+def test_each_script_and_style_sheet_of_the_audit_is_looked_at():
+    looked_at = {*SCRIPTS, *(Path(path).name for path in PAGES)}
+    assert {path.name for path in (ROOT / "src/mailverdict/widgets/static").iterdir()} <= looked_at
 
 
 @pytest.mark.parametrize("text", ["color: #fff;", "border:1px solid #1a7f37", "background: rgb(0 0 0)", "color: white"])

@@ -13,8 +13,10 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.cli import main, tables
+from mailverdict.cli.maintenance import render_entry
 from mailverdict.cli.terminal import app
 from mailverdict.frames.options import DEFAULTS
+from mailverdict.runs.journal.recall import JournalSummary
 from mailverdict.sandbox import World
 
 EMAILS = "email,name\nada@gmail.com,Ada\nbob@gmial.com,Bob\nbad,\n,Nobody\n"
@@ -132,6 +134,42 @@ def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):
     assert (status, "earlier: " in err) == (2, True)
 
 
+@pytest.mark.parametrize("ending", ["html", "xlsx"])
+def test_verify_compares_its_report_with_an_earlier_file_that_it_replaces(run, contacts, tmp_path, ending):
+    out, page = tmp_path / "out.csv", tmp_path / f"page.{ending}"
+    assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out)[0] == 0
+    contacts.write_text(f"{EMAILS}cy@firm.example,Cy\n", encoding="utf-8")
+    options = ("-c", "email", "-t", "regex", "-o", out, "--report", page, "--earlier", out)
+    status, _, err = run("verify", contacts, *options)
+    assert status == 0, err
+    assert "cy@firm.example" in out.read_text()
+    if ending == "html":
+        assert "1 address is new, 0 left the list" in page.read_text()
+        assert "E-mail audit of contacts.csv" in page.read_text()
+        assert "Format only" in page.read_text()
+    else:
+        texts = [str(cell) for row in openpyxl.load_workbook(page).worksheets[0].values for cell in row]
+        assert any("earlier audit" in text.lower() for text in texts), texts
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--earlier", "{csv}"], "--earlier is for the report: add --report"),
+        (["--report", "page.html", "--earlier", "{csv}"], "earlier: "),
+        (["--report", "page.html", "--earlier", "nowhere.csv"], "earlier: nowhere.csv"),
+    ],
+)
+def test_an_earlier_file_that_cannot_be_compared_ends_verify_before_anything_is_asked(
+    run, contacts, tmp_path, monkeypatch, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    given = [each.format(csv=contacts) for each in options]
+    status, _, err = run("verify", contacts, "-c", "email", "-t", "regex", "-o", "out.csv", *given)
+    assert (status, message in err) == (2, True), err
+    assert not (tmp_path / "out.csv").exists()
+
+
 @pytest.mark.parametrize(("policy", "sheets"), [([], 1), (["--policy", "balanced"], 7)])
 def test_a_workbook_has_a_sheet_for_each_action_of_a_policy(run, contacts, tmp_path, policy, sheets):
     out = tmp_path / "out.xlsx"
@@ -176,8 +214,25 @@ def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
     journal, export = tmp_path / "j.db", tmp_path / "all.parquet"
     assert run("verify", contacts, "-c", "email", "--backend", world.url, "--journal", journal, "-q")[0] == 0
     status, out, _ = run("runs", "--journal", journal, "--export", export)
-    assert (status, "3 settled" in out, export.exists()) == (0, True, True)
+    assert (status, f"Domain can receive mail, by {world.url}: 3 addresses checked (" in out) == (0, True)
+    assert export.exists()
     assert json.loads(run("runs", "--journal", journal, "--json")[1])[0]["settled"] == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "verdicts", "paid", "lost", "line"),
+    [
+        ("local:smtp#1f", {"valid": 1}, 0, 0, "Mailbox exists, by this computer: 1 address checked (valid 1)"),
+        ("sandbox:mx", {}, 0, 0, "sandbox:mx: 0 addresses checked"),
+        (
+            *("smtp https://v.example.org", {"valid": 1200, "error": 3}, 12, 7),
+            "Mailbox exists, by https://v.example.org: 1,203 addresses checked (valid 1,200, error 3); "
+            "12 paid for, without an answer yet; 7 perhaps paid for: the reply to their submission was lost",
+        ),
+    ],
+)
+def test_a_line_of_runs_names_check_service_and_units(key, verdicts, paid, lost, line):
+    assert render_entry(JournalSummary(key, sum(verdicts.values()), verdicts, paid, lost, None, None)) == line
 
 
 def test_lists_shows_each_list_with_its_licence(run):

@@ -406,7 +406,7 @@ class TestService:
         rows = rows_of(tmp_path / "out.partial.csv")
         assert [row["email_status"] for row in rows] == ["done"] * 3 + ["pending"] * 3
         assert said.splitlines()[-3:] == [
-            f"the run failed: {out} is not changed; what is settled is in {tmp_path / 'out.partial.csv'}",
+            f"the run failed: {out} is not changed; what is checked so far is in {tmp_path / 'out.partial.csv'}",
             "3 rows are not verified yet; the next run begins at the first row, unless --journal keeps the answers",
             "mailverdict: the service is down",
         ]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pandas as pd
-import pytest
 
 import mailverdict as mv
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.widgets import Audit
-from mailverdict.widgets.earlier import compare_with, find_verified, type_of_key
+from mailverdict.widgets.earlier import compare_with, find_verified
 from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
 from tests.widgets.paced import paid
 
@@ -62,20 +61,6 @@ def test_without_a_journal_there_are_no_runs(contacts, tmp_path):
     audit.wait(30)
     assert message(audit, "list") == "No earlier runs are recorded yet."
     assert not (tmp_path / "none.db").exists()
-
-
-@pytest.mark.parametrize(
-    ("key", "kind"),
-    [
-        ("local:smtp", "smtp"),
-        ("local:mx#12ab", "mx"),
-        ("smtp https://v.example.org", "smtp"),
-        ("other:x", ""),
-        ("", ""),
-    ],
-)
-def test_the_type_of_a_key_is_found(key, kind):
-    assert type_of_key(key) == kind
 
 
 def verified(*mails: str, column: str = "mail") -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..model.words import ValidationType, count_of
 from .status import exit_with_error, print_status
 from .terminal import USAGE, Json, app
 
@@ -23,12 +24,12 @@ app.add_typer(lists_app, name="lists")
 @app.command()
 def runs(
     journal: Annotated[str, typer.Option(help="The journal file; 'auto': the default one.")] = "auto",
-    export: Annotated[Path | None, typer.Option(help="Parquet file to write all settled answers to.")] = None,
+    export: Annotated[Path | None, typer.Option(help="Parquet file to write all answers to.")] = None,
     as_json: Json = False,
 ) -> None:
     """List the contents of a journal.
 
-    Settled answers and jobs in flight, by type and service.
+    How many addresses were checked, and what a service still owes, by check and service.
     """
     from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite
     from ..runs.options import default_journal  # noqa: PLC0415 - as above
@@ -50,11 +51,19 @@ def runs(
 
 def render_entry(entry: Any) -> str:
     """One line for one key of a journal."""
+    from ..reports.page import CHECKS  # noqa: PLC0415 - only this command needs it
+    from ..runs.journal.recall import parse_key  # noqa: PLC0415 - brings SQLite
+
+    validation_type, service = parse_key(entry.key)
+    place = service or "this computer"
+    name = f"{CHECKS[ValidationType(validation_type)]}, by {place}" if validation_type else entry.key
     verdicts = ", ".join(f"{verdict} {count:,}" for verdict, count in entry.verdicts.items() if count)
-    open_jobs = ""
-    if entry.in_flight or entry.uncertain:
-        open_jobs = f"; {entry.in_flight:,} in flight, {entry.uncertain:,} uncertain"
-    return f"{entry.key}: {entry.settled:,} settled ({verdicts or 'none'}){open_jobs}"
+    parts = [f"{count_of(entry.settled, 'address')} checked{f' ({verdicts})' if verdicts else ''}"]
+    if entry.in_flight:
+        parts.append(f"{entry.in_flight:,} paid for, without an answer yet")
+    if entry.uncertain:
+        parts.append(f"{entry.uncertain:,} perhaps paid for: the reply to their submission was lost")
+    return f"{name}: {'; '.join(parts)}"
 
 
 @lists_app.callback()

@@ -33,7 +33,7 @@ from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
 from ..model.words import ValidationType
 from ..reports.facts import FactsCounter
-from ..reports.report import Report, check_path
+from ..reports.report import Report, check_path, read_earlier
 from ..reports.summary import RunningCounts
 from .outcome import FileOutcome, parse_limits
 from .status import STATUS, ProgressLog, print_status, printed_warnings
@@ -42,6 +42,7 @@ from .terminal import (
     Clean,
     ColumnName,
     Delimiter,
+    Earlier,
     Encoding,
     EscapeFormulas,
     FailAbove,
@@ -91,6 +92,7 @@ def verify(
     report: Annotated[
         str | None, typer.Option(help="Report to write: .html, or .xlsx, for which all rows are held in memory.")
     ] = None,
+    earlier: Earlier = None,
     clean: Clean = True,
     explode: Annotated[bool, typer.Option("--explode", help="First give each address of a cell its own row.")] = False,
     suppress: Annotated[
@@ -121,8 +123,7 @@ def verify(
     """
     began_at = time.perf_counter()
     limits = parse_limits(fail_above)
-    if report is not None:
-        check_path(report)
+    check_report(report, earlier)
     output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
@@ -162,7 +163,7 @@ def verify(
             *(("clean", "change") if clean else ()),
             *(() if listed is None else ("suppressed",)),
         ]
-        rows = VerifiedRows(source, name, prefix, [*written, *added], policy, report=report)
+        rows = VerifiedRows(source, name, prefix, [*written, *added], policy, report=report, earlier=earlier)
         by_action = None if policy is None else rows.label("action")
         table_output = TableOutput(
             output, source, FormulaColumns(name, prefix, in_all=escape_formulas), by_action=by_action
@@ -186,8 +187,16 @@ def verify(
         rows.report(report, validation_type, list_name(file))
         print_written(report, quiet=quiet)
     if stream.failure is not None and output is not None and table_output.written != output:
-        print_status(f"the run failed: {output} is not changed; what is settled is in {table_output.written}")
+        print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
     outcome.exit_early()
+
+
+def check_report(report: str | None, earlier: str | None) -> None:
+    """Refuse options that name no report, or one that cannot be written."""
+    if report is not None:
+        check_path(report)
+    elif earlier is not None:
+        raise mv.SettingsError("--earlier is for the report: add --report audit.html")
 
 
 def pick_screen(screen: str | None, resolver: str | None, *, resolver_check: bool) -> mv.LocalBackend | str | None:
@@ -215,6 +224,7 @@ class VerifiedRows:
         policy: str | None,
         *,
         report: str | None,
+        earlier: str | None = None,
     ) -> None:
         self.own_columns, self.column, self.prefix = len(source.columns), column, prefix
         self.policy = None if policy is None else find_policy(policy)
@@ -222,7 +232,10 @@ class VerifiedRows:
         self.counts = RunningCounts()
         self.facts = FactsCounter(column, self.policy or find_policy("balanced"))
         self.report_path = report
-        self.reported: list[pa.Table] = []  # of a workbook, which has all rows
+        # Read now: the output may replace the file.
+        self.earlier = None if earlier is None else read_earlier(earlier, column, prefix).data.frame
+        self.is_counted = report is not None and is_page(report) and earlier is None
+        self.reported: list[pa.Table] = []  # for a workbook, which has all rows, and for a comparison
 
     def label(self, name: str) -> str:
         return str(label_of(self.column, self.prefix, name))
@@ -233,7 +246,7 @@ class VerifiedRows:
         judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
         results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
         if self.report_path is not None:
-            if is_page(self.report_path):
+            if self.is_counted:
                 self.facts.add(read_decided(self.frame(results), self.column, self.prefix))
             else:
                 self.reported.append(results)
@@ -255,14 +268,14 @@ class VerifiedRows:
 
     def report(self, path: str, validation_type: str, name: str) -> None:
         """Write the report of all pieces."""
-        if is_page(path):
+        if self.is_counted:
             self.facts.validation_types[str(validation_type)] = None
             save_counted(self.facts, path, name, self.prefix)
             return
         tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
         frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
         frame.attrs["mailverdict"] = {self.column: {"validation_type": str(validation_type)}}
-        mv.report(frame, self.column, path, policy=self.policy, prefix=self.prefix, name=name)
+        mv.report(frame, self.column, path, policy=self.policy, prefix=self.prefix, earlier=self.earlier, name=name)
 
 
 def is_page(path: str) -> bool:
@@ -396,9 +409,7 @@ def report(
         str | None, typer.Option("--bounces", help="Mailbox or export with what became of the mails, to compare with.")
     ] = None,
     bounce_columns: BounceColumns = None,
-    earlier: Annotated[
-        str | None, typer.Option("--earlier", help="An earlier verified file of the list, to show what changed.")
-    ] = None,
+    earlier: Earlier = None,
     encoding: Encoding = None,
     delimiter: Delimiter = None,
     sheet: Sheet = None,

@@ -96,6 +96,12 @@ Prefix = Annotated[
     str | None, typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given.")
 ]
 PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
+Earlier = Annotated[
+    str | None,
+    typer.Option(
+        "--earlier", help="An earlier verified file of the list: the report shows what changed; its rows are in memory."
+    ),
+]
 Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
 MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
 Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]

@@ -26,7 +26,7 @@ from .page import render_page, render_section
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Report", "check_path", "report"]
+__all__ = ["Report", "check_path", "read_earlier", "report"]
 
 
 class Report:

@@ -55,7 +55,7 @@ class Audit:
     ----------
     result : DataFrame or None
         The rows of the last run as pandas frame with all result columns, `clean` and `change`
-        included; rows that are not settled are ``pending``. What was chosen in the step "Tidy" is
+        included; rows that are not checked yet are ``pending``. What was chosen in the step "Tidy" is
         applied: rows may be split, and there may be columns such as `suppressed`.
     plan : Plan or None
         The estimate that is shown.
@@ -109,7 +109,7 @@ class Audit:
 
     @property
     def result(self) -> pd.DataFrame | None:
-        """The rows of the last run with all result columns; rows that are not settled are ``pending``."""
+        """The rows of the last run with all result columns; rows that are not checked yet are ``pending``."""
         return self._state.result
 
     @property
@@ -150,7 +150,7 @@ class Audit:
         self._state.verify()
 
     def cancel(self) -> None:
-        """Stop the run, as the button "Pause" does; what is settled is kept."""
+        """Stop the run, as the button "Pause" does; what is checked so far is kept."""
         self._state.pause()
 
     def wait(self, timeout: float | None = None) -> None:

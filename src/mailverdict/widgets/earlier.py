@@ -17,13 +17,13 @@ from ..frames.verify import ResultBuilder
 from ..model.words import ValidationType
 from ..reports.summary import diff
 from ..runs.journal.journal import Journal
-from ..runs.journal.recall import RecordedRun
+from ..runs.journal.recall import RecordedRun, parse_key
 from .listing import AuditedRows
 from .source import TYPES, readable
 from .tidy import Choices, TidyColumn
 from .wording import DEPTHS, VERDICT_LABELS, count_of, date_text
 
-__all__ = ["compare_with", "describe_run", "list_runs", "open_run", "type_of_key"]
+__all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run"]
 
 MOST_RUNS = 20
 MOST_SHOWN = 50  # addresses that changed
@@ -35,23 +35,21 @@ def list_runs(journal: Path) -> list[RecordedRun]:
     if not journal.exists():
         return []
     with Journal(journal) as opened:
-        return [run for run in opened.runs(MOST_RUNS) if type_of_key(run.key)]
-
-
-def type_of_key(key: str) -> str:
-    """The validation type in the key of a journal; empty if there is none."""
-    word = key.removeprefix("local:").partition(" ")[0].partition("#")[0]
-    return word if word in tuple(ValidationType) else ""
+        return [run for run in opened.runs(MOST_RUNS) if parse_key(run.key)[0]]
 
 
 def describe_run(run: RecordedRun) -> dict[str, str]:
     """A run for the page."""
-    service = "this computer" if run.key.startswith("local:") else readable(run.key.partition(" ")[2])
     return {
         "when": date_text(datetime.fromtimestamp(run.last, UTC)),
-        "what": f"{count_of(run.settled, 'entry')}, {DEPTHS[type_of_key(run.key)][0]}",
-        "where": service,
+        "what": f"{count_of(run.settled, 'entry')}, {DEPTHS[parse_key(run.key)[0]][0]}",
+        "where": place_of_run(run),
     }
+
+
+def place_of_run(run: RecordedRun) -> str:
+    """Who checked."""
+    return readable(parse_key(run.key)[1]) or "this computer"
 
 
 def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
@@ -70,7 +68,7 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
         columns=COLUMNS,
         cells=read.cells[0],
         codes=np.arange(len(texts), dtype=np.int32),
-        validation_type=ValidationType(type_of_key(run.key)),
+        validation_type=ValidationType(parse_key(run.key)[0]),
         source="journal",
         repaired=read.repaired,
     )

@@ -18,10 +18,11 @@ from ..frames.columns import ACTIONS
 from ..frames.options import split_options
 from ..frames.verify import prepare
 from ..reports.report import report
+from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
 from .checking import Rate, describe_end, follow
-from .earlier import compare_with, open_run, type_of_key
+from .earlier import compare_with, open_run, place_of_run
 from .exports import KINDS, as_written, save_table, to_send_list
 from .inputs import InputState
 from .listing import FACETS, PAGE_ROWS, AuditedRows, Listing
@@ -151,11 +152,9 @@ class AuditState(InputState):
             when = datetime.fromtimestamp(recorded.last, UTC)
             self.set_source(Source("earlier run", rows.frame), "email")
             with self.lock:
-                self.depth = type_of_key(recorded.key)
+                self.depth = parse_key(recorded.key)[0]
                 self.number += 1
-                where = (
-                    "this computer" if recorded.key.startswith("local:") else readable(recorded.key.partition(" ")[2])
-                )
+                where = place_of_run(recorded)
                 card = Card("Earlier run", "email", self.depth, where, when, self.setting(), is_complete=True)
                 self.show_listing(listing, card)
             self.start_pipeline()

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from ...atomic_write import atomic_write
 from ...model.address import identities
 from ...model.table import SCHEMA, SOURCE_JOURNAL, complete_table, dump_json
+from ...model.words import ValidationType
 from . import sql
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "find_known",
     "load_asked",
     "pack",
+    "parse_key",
     "summarize",
     "unpack",
 ]
@@ -184,6 +186,17 @@ class JournalSummary:
     uncertain: int  # addresses whose submission was lost
     first: float | None  # seconds since the epoch when the oldest answer was settled
     last: float | None  # the same of the newest
+
+
+def parse_key(key: str) -> tuple[str, str]:
+    """The validation type and the service in a key; the type is empty if there is none, the service for this machine.
+
+    >>> parse_key("local:mx#0123"), parse_key("smtp https://verify.example.org")
+    (('mx', ''), ('smtp', 'https://verify.example.org'))
+    """
+    head, _, service = key.removeprefix("local:").partition(" ")
+    word = head.partition("#")[0]
+    return word if word in tuple(ValidationType) else "", "" if key.startswith("local:") else service
 
 
 def summarize(connection: sqlite3.Connection) -> Iterator[JournalSummary]:
