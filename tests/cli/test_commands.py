@@ -12,7 +12,7 @@ import openpyxl
 import pytest
 
 import mailverdict as mv
-from mailverdict.cli import main, tables
+from mailverdict.cli import tables
 from mailverdict.cli.maintenance import render_entry
 from mailverdict.cli.terminal import app
 from mailverdict.frames.options import DEFAULTS
@@ -33,19 +33,6 @@ def contacts(tmp_path):
     path = tmp_path / "contacts.csv"
     path.write_text(EMAILS, encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def run(capsys):
-    """Run a command line: exit status, standard output, standard error."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(a) for a in arguments])
-        seen = capsys.readouterr()
-        return left.value.code or 0, seen.out, seen.err
-
-    return run
 
 
 def test_every_command_is_in_the_readme_or_the_help():

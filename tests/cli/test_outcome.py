@@ -7,7 +7,6 @@ from datetime import datetime
 import pytest
 
 import mailverdict as mv
-from mailverdict.cli import main
 from mailverdict.cli.outcome import FailLimit, parse_limits
 from mailverdict.cli.status import LogFormat, ProgressLog, StatusLog
 from mailverdict.errors import SettingsError
@@ -27,19 +26,6 @@ def contacts(tmp_path):
     path = tmp_path / "contacts.csv"
     path.write_text("email,n\nada@gmail.com,1\nbob@gmial.com,2\nnobody,3\n,4\n")
     return path
-
-
-@pytest.fixture
-def run(capfd):
-    """Run a command line: exit status, standard output, standard error."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(a) for a in arguments])
-        seen = capfd.readouterr()
-        return left.value.code or 0, seen.out, seen.err
-
-    return run
 
 
 class TestLimits:

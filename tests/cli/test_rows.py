@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 
 import mailverdict as mv
-from mailverdict.cli import main
 
 CELLS = [
     "ada@firm.example; Bob <bob@firm.example>",
@@ -20,19 +19,6 @@ CELLS = [
     "",
     "nobody",
 ]
-
-
-@pytest.fixture
-def run(capfd):
-    """Run a command line: exit status, standard output, standard error."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(a) for a in arguments])
-        seen = capfd.readouterr()
-        return left.value.code or 0, seen.out, seen.err
-
-    return run
 
 
 @pytest.fixture

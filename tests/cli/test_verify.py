@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 
 from mailverdict.backend import Settled
-from mailverdict.cli import main, tables
+from mailverdict.cli import tables
 from mailverdict.errors import BackendError
 from mailverdict.frames.files.delimited import DelimitedFile
 from mailverdict.model.words import count_of
@@ -33,19 +33,6 @@ ADDED = [
     "verdict", "details", "reasons", "role", "spamtrap", "disposable", "free", "catch_all", "protected", "status",
     "suggestion", "error_message", "clean", "change",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def run(capfd):
-    """Run a command line: exit status, standard output, standard error."""
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(a) for a in arguments])
-        seen = capfd.readouterr()
-        return left.value.code or 0, seen.out, seen.err
-
-    return run
 
 
 @pytest.fixture

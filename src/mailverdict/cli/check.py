@@ -15,6 +15,7 @@ from ..reports.summary import MEANING_OF_VALID
 from .status import printed_warnings
 from .terminal import (
     Email,
+    HeloName,
     Json,
     Kind,
     ResolverAt,
@@ -79,7 +80,7 @@ def quota(backend: Service = None, sandbox: Sandbox = False, as_json: Json = Fal
 def audit_host(
     resolver: ResolverAt = None,
     resolver_check: ResolverCheck = True,
-    helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
+    helo_name: HeloName = None,
     address: Annotated[str | None, typer.Option(help="IP address of this host as mail servers see it.")] = None,
     port: Annotated[int | None, typer.Option(help="SMTP port; 25 when not given.")] = None,
     sandbox: Sandbox = False,

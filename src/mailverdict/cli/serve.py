@@ -13,7 +13,7 @@ from ..backend import Backend
 from ..errors import SettingsError
 from .settings import service_environment
 from .status import print_status
-from .terminal import Json, ResolverAt, app
+from .terminal import AllowNetwork, HeloName, Json, ResolverAt, ServiceResolverCheck, SmtpPort, app
 
 if TYPE_CHECKING:
     from ..sandbox import World
@@ -32,16 +32,10 @@ def serve(
     ] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
     resolver: ResolverAt = None,
-    resolver_check: Annotated[
-        bool | None,
-        typer.Option(
-            "--resolver-check/--no-resolver-check",
-            help="Test the DNS resolver; turn it off on a private network whose resolver knows only its own names.",
-        ),
-    ] = None,
-    smtp_port: Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")] = None,
-    helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
-    allow_network: Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")] = None,
+    resolver_check: ServiceResolverCheck = None,
+    smtp_port: SmtpPort = None,
+    helo_name: HeloName = None,
+    allow_network: AllowNetwork = None,
     trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")] = None,
     key_file: Annotated[
         str | None, typer.Option(help="File of client keys (mailverdict keys add); requests then need a key.")

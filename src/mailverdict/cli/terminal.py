@@ -47,13 +47,15 @@ Output = Annotated[
 Service = Annotated[str | None, typer.Option("--backend", help="URL of a verification service.")]
 Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones.")]
 ResolverAt = Annotated[str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.")]
-ResolverCheck = Annotated[
-    bool,
-    typer.Option(
-        "--resolver-check/--no-resolver-check",
-        help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
-    ),
-]
+RESOLVER_CHECK = typer.Option(
+    "--resolver-check/--no-resolver-check",
+    help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
+)
+ResolverCheck = Annotated[bool, RESOLVER_CHECK]
+ServiceResolverCheck = Annotated[bool | None, RESOLVER_CHECK]  # None: as the service's settings say
+SmtpPort = Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")]
+HeloName = Annotated[str | None, typer.Option(help="Name of this host in EHLO.")]
+AllowNetwork = Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")]
 Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
 Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
 Sheet = Annotated[

@@ -12,7 +12,7 @@ from ..local.backend import LocalBackend
 from ..model.words import ValidationType
 from .settings import service_environment
 from .status import print_status
-from .terminal import ResolverAt, app, split_list
+from .terminal import AllowNetwork, HeloName, ResolverAt, ServiceResolverCheck, SmtpPort, app, split_list
 
 if TYPE_CHECKING:
     from ..service import ServiceSettings
@@ -38,16 +38,10 @@ def worker(
         bool, typer.Option("--check-port/--no-check-port", help="Test first whether port 25 is open, for smtp.")
     ] = True,
     resolver: ResolverAt = None,
-    resolver_check: Annotated[
-        bool | None,
-        typer.Option(
-            "--resolver-check/--no-resolver-check",
-            help="Test the DNS resolver; turn it off on a private network whose resolver knows only its own names.",
-        ),
-    ] = None,
-    smtp_port: Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")] = None,
-    helo_name: Annotated[str | None, typer.Option(help="Name of this host in EHLO.")] = None,
-    allow_network: Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")] = None,
+    resolver_check: ServiceResolverCheck = None,
+    smtp_port: SmtpPort = None,
+    helo_name: HeloName = None,
+    allow_network: AllowNetwork = None,
 ) -> None:
     """Verify the jobs of a service on PostgreSQL. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
