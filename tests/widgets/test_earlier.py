@@ -59,7 +59,7 @@ def test_without_a_journal_there_are_no_runs(contacts, tmp_path):
     audit = Audit(journal=tmp_path / "none.db")
     audit._state.list_runs()
     audit.wait(30)
-    assert message(audit, "list") == "No earlier runs are recorded yet."
+    assert message(audit, "list") == "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are."
     assert not (tmp_path / "none.db").exists()
 
 

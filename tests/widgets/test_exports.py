@@ -32,6 +32,32 @@ def download(audit: Audit, which: str, kind: str = "csv") -> pd.DataFrame:
     return pd.read_excel(file, engine="calamine")
 
 
+def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_path):
+    file = tmp_path / "spring.csv"
+    mails = ["a@example.org", "A@example.org", "b@mailinator.com", "c@example.org", "d@gmial.com", "e@example.org"]
+    pd.DataFrame({"mail": [*mails, "a@example.org"]}).to_csv(file, index=False)
+    audit = ready(file, validation_type="regex")
+    audit._state.suppress_pasted("e@example.org")
+    audit.wait(30)
+    audit._state.set_repair("merge", is_on=True)
+    finished(audit)
+    assert audit._state.listing.count("reason") == {"duplicate": 2, "suppressed": 1, "disposable": 1, "typo": 1}
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("report", "html")
+    audit._state.download("report", "xlsx")
+    audit.wait(30)
+    page = next(each for each in files if each.suffix == ".html").read_text()
+    sent = audit._state.listing.count_actions()["send"]
+    assert sent == 2
+    assert "E-mail audit of spring.csv" in page
+    assert "2 of 7 rows with an address" in page
+    for reason in ("Duplicate of an earlier row", "On your suppression list", "Disposable address", "Likely typo"):
+        assert reason in page
+    book = CalamineWorkbook.from_path(next(each for each in files if each.suffix == ".xlsx"))
+    assert len(book.get_sheet_by_name("Send").to_python()) == 1 + sent
+
+
 @pytest.fixture
 def audit() -> Audit:
     frame = pd.DataFrame({"id": range(5), "mail": MAILS, "note": ["=1+1", "b", "c", "d", "e"]})

@@ -33,7 +33,7 @@ def test_counts_are_complete_and_in_order(small):
     assert tuple(actions) == ACTIONS
     assert {name: count for name, count in verdicts.items() if count} == {"valid": 3, "invalid": 1, "missing": 1}
     assert actions == {"send": 1, "review": 1, "retry": 0, "drop": 2, "unchecked": 1}
-    assert small.count("reason") == {"REGEX": 1}
+    assert small.count("reason") == {"REGEX": 1, "typo": 1, "disposable": 1}
     assert small.count("domain") == {"example.org": 1, "gmial.com": 1, "mailinator.com": 1}
 
 
@@ -53,6 +53,8 @@ def test_actions_are_those_of_decide(policy):
         ({"verdict": ["valid"]}, "", [0, 1, 4]),
         ({"verdict": ["missing", "invalid"]}, "", [2, 3]),
         ({"reason": ["REGEX"]}, "", [2]),
+        ({"reason": ["disposable"], "action": ["drop"]}, "", [4]),  # valid, and removed by the policy
+        ({}, "likely", [1]),
         ({"action": ["drop"]}, "", [2, 4]),
         ({"verdict": ["valid"], "action": ["drop"]}, "", [4]),
         ({"domain": ["gmial.com"]}, "", [1]),
@@ -132,7 +134,7 @@ def test_a_page_shows_the_address_first_then_what_was_found(small):
     }
     assert page[0]["why"] == "probably mistyped: did you mean info@gmail.com?"
     assert (page[1]["verdict"], page[1]["reason"], page[1]["action"]) == ("invalid", "Not an address", "drop")
-    assert page[2]["reason"] == "No problem found"
+    assert page[2]["reason"] == "Disposable address"
 
 
 def test_of_300_columns_a_few_are_shown_and_all_are_kept():

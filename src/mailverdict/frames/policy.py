@@ -26,9 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTION_MEANING",
+    "DROPS_DUPLICATES",
     "POLICIES",
     "Policy",
     "Split",
+    "cause_of",
     "decide",
     "decide_rows",
     "find_policy",
@@ -38,6 +40,10 @@ __all__ = [
 
 FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
+DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
+# Beginnings of `action_why`, or the whole, where something besides the verdict decides.
+FLAGGED, MISTYPED = "flagged ", "probably mistyped: "
+SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
 
 
 @dataclass(frozen=True)
@@ -257,17 +263,31 @@ def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], p
     why = pd.Series([row_reason(*pair) for pair in distinct], dtype=object).take(codes).reset_index(drop=True)
     for flag, action in reversed(list(policy._flag_actions())):
         hit = rows[flag].fillna(value=False).astype(bool) & is_done & (actions != "drop")
-        actions, why = actions.mask(hit, action), why.mask(hit, f"flagged {flag.replace('_', '-')}")
+        actions, why = actions.mask(hit, action), why.mask(hit, FLAGGED + flag.replace("_", "-"))
     if policy.review_suggestions:
         hit = rows["suggestion"].notna() & is_done
         actions = actions.mask(hit, "review")
-        why = why.mask(hit, "probably mistyped: did you mean " + rows["suggestion"].astype(object) + "?")
+        why = why.mask(hit, f"{MISTYPED}did you mean " + rows["suggestion"].astype(object) + "?")
     advice = advise_rows(rows, is_done & (verdict == Verdict.INVALID))
     actions, why = actions.mask(advice.notna(), "review"), why.mask(advice.notna(), advice)
+    if rows.data.notes().get(DROPS_DUPLICATES) and "duplicate_of" in rows:
+        hit = rows["duplicate_of"].notna()
+        actions, why = actions.mask(hit, "drop"), why.mask(hit, REPEATED)
     if "suppressed" in rows:
         hit = rows["suppressed"].astype("string").str.lower().eq("true").fillna(value=False)  # also as read from a CSV
-        actions, why = actions.mask(hit, "drop"), why.mask(hit, "on your suppression list")
+        actions, why = actions.mask(hit, "drop"), why.mask(hit, SUPPRESSED)
     return actions, why
+
+
+def cause_of(why: str) -> str:
+    """What decided about an action besides the verdict: a flag, a typo, or a list; empty for the verdict alone.
+
+    >>> cause_of("flagged catch-all"), cause_of("probably mistyped: did you mean a@b.org?"), cause_of("risky: full")
+    ('catch_all', 'typo', '')
+    """
+    if why.startswith(FLAGGED):
+        return why.removeprefix(FLAGGED).replace("-", "_")
+    return "typo" if why.startswith(MISTYPED) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
 
 
 def factorize_pairs(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[Any, list[tuple[Any, Any]]]:

@@ -6,9 +6,11 @@ from enum import StrEnum
 from typing import Literal
 
 __all__ = [
+    "CAUSE_MEANING",
     "ERROR_MEANING",
     "REASON_LABELS",
     "REASON_MEANING",
+    "REPAIR_LABELS",
     "STATE_MEANING",
     "ColumnSet",
     "OnQuota",
@@ -21,6 +23,7 @@ __all__ = [
     "Verdict",
     "VerdictWord",
     "count_of",
+    "reason_within",
 ]
 
 # Texts that users give as arguments; a test holds them equal to the enumerations below.
@@ -158,13 +161,48 @@ REASON_LABELS: dict[str, str] = {
     Reason.ROLE: "Shared mailbox such as info@",
     "REGEX": "Not an address",
     "DNS": "Domain receives no mail, or no answer from the DNS",
+    "DNS:invalid": "Domain receives no mail",
+    "DNS:unknown": "No answer from the DNS",
     "BLACKLIST": "Mail server on a blacklist, or no answer from it",
+    "BLACKLIST:invalid": "Mail server on a blacklist",
+    "BLACKLIST:unknown": "No answer from the blacklist",
     "SMTP": "No clear answer",
+    "suppressed": "On your suppression list",
+    "duplicate": "Duplicate of an earlier row",
+    "typo": "Likely typo",
+}
+# The safe repairs of `mailverdict.REPAIRS` by name, and the typos that were accepted on the audit page.
+REPAIR_LABELS = {
+    "blanks": "Blanks and invisible characters",
+    "html": "HTML around the address",
+    "width": "Full-width characters",
+    "at_sign": "“[at]” and “(dot)” written out",
+    "percent": "Percent codes such as %40",
+    "escape": "Escape codes such as \\u003c",
+    "link": "mailto: links",
+    "label": "Labels such as “E-Mail:”",
+    "unwrapped": "Names, quotes and brackets",
+    "words": "Other words and numbers in the cell",
+    "repeated": "The same address several times",
+    "punctuation": "Commas, bullets and other punctuation",
+    "unicode": "Accents in another form",
+    "case": "Capital letters in the domain",
+    "suggestion": "Likely typos that you accepted",
+}
+# What decides about the action of a row besides its verdict.
+CAUSE_MEANING = {
+    "suppressed": "on the list of people who must not be mailed",
+    "duplicate": "the same mailbox is in an earlier row",
+    "typo": "probably mistyped; a person should look at it",
 }
 ERROR_MEANING = {
     "REGEX": "not a well-formed address",
     "DNS": "the domain receives no mail, or the DNS gave no answer",
+    "DNS:invalid": "the domain does not exist or accepts no mail",
+    "DNS:unknown": "the DNS gave no answer",
     "BLACKLIST": "a mail server of the domain is on a blacklist, or the blacklist gave no answer",
+    "BLACKLIST:invalid": "a mail server of the domain is on a blacklist",
+    "BLACKLIST:unknown": "the blacklist gave no answer",
 }
 # Why a row without a reason has its verdict, or why it has none.
 STATE_MEANING = {
@@ -175,6 +213,16 @@ STATE_MEANING = {
     "error": "the verification failed for a technical reason",
     "missing": "the cell holds no address",
 }
+
+
+def reason_within(reason: str, bucket: str) -> str:
+    """A reason, or an error code with the verdict that shows which of its two meanings it has.
+
+    >>> reason_within("DNS", "unknown"), reason_within("role", "risky")
+    ('DNS:unknown', 'role')
+    """
+    whole = f"{reason}:{bucket}"
+    return whole if whole in ERROR_MEANING else reason
 
 
 def count_of(count: int, noun: str, plural: str | None = None) -> str:

@@ -16,12 +16,12 @@ from ..checks.syntax.column import observe_column
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
 from ..frames.columns import ACTIONS
 from ..frames.planning import SeenAddresses
-from ..frames.policy import Policy, decide_rows
+from ..frames.policy import Policy, cause_of, decide_rows
 from ..frames.repair import REPAIRS
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import ERROR_MEANING, REASON_MEANING, STATE_MEANING, Reason, Verdict
+from ..model.words import CAUSE_MEANING, ERROR_MEANING, REASON_MEANING, STATE_MEANING, Reason, Verdict, reason_within
 from ..runs.retry import ASK_AGAIN
 from .summary import (
     BUCKETS,
@@ -110,7 +110,7 @@ class ReportFacts:
     buckets: dict[str, int]  # rows by verdict, or by status where there is none; always all seven
     policy: str
     actions: dict[str, int]  # rows by action; always all five
-    reasons: list[tuple[str, str, str, int]]  # of rows not valid: verdict or status, reason, its meaning, rows
+    reasons: list[tuple[str, str, str, int]]  # of rows not valid or not sent: verdict or status, reason, meaning, rows
     retries: list[tuple[str, str, int]]  # unknowns that another verification may decide: reason, when, rows
     typos: list[tuple[str, str, int]]  # mistyped domain (or address), what was probably meant, rows
     cleaning: CleaningFacts | None  # None: no cell was cleaned
@@ -188,6 +188,9 @@ class FactsCounter:
         self.buckets.update(counts_of(bucket))
         self.actions.update(counts_of(action))
         self.reasons.update(reasons_not_valid(piece, bucket))
+        is_kept_back = (bucket == Verdict.VALID).to_numpy() & (action != "send").to_numpy()
+        causes = why[is_kept_back].map(cause_of)
+        self.reasons.update({(str(Verdict.VALID), cause): count for cause, count in counts_of(causes).items() if cause})
         self.retries.update(counts_of(piece["details"][(bucket == Verdict.UNKNOWN).to_numpy()]))
         self.typos.update(count_typos(piece))
         if len(advised):
@@ -329,14 +332,14 @@ def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> dict[tuple
     others = pd.DataFrame({"bucket": bucket.astype(object), "why": why})[bucket != Verdict.VALID]
     others["why"] = others["why"].where(others["why"].notna(), others["bucket"])
     counted = others.value_counts().reset_index(name="rows").itertuples(index=False, name=None)
-    return {(str(name), str(reason)): int(count) for name, reason, count in counted}
+    return {(str(name), reason_within(str(reason), str(name))): int(count) for name, reason, count in counted}
 
 
 def meaning_of(reason: str) -> str:
     """The meaning of a reason, error code or bucket; empty for a reason that only the service knows."""
     if reason in tuple(Reason):
         return REASON_MEANING[Reason(reason)]
-    return ERROR_MEANING.get(reason) or STATE_MEANING.get(reason, "")
+    return ERROR_MEANING.get(reason) or CAUSE_MEANING.get(reason) or STATE_MEANING.get(reason, "")
 
 
 def count_typos(out: VerifiedColumn) -> dict[tuple[str, str], int]:

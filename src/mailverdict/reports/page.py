@@ -15,7 +15,7 @@ from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
-from ..model.words import REASON_LABELS, ValidationType, count_of
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, count_of
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts
 
@@ -27,6 +27,7 @@ __all__ = [
     "reason_label",
     "render_page",
     "render_section",
+    "repair_label",
     "sentence",
     "title_of",
 ]
@@ -71,6 +72,10 @@ def reason_label(reason: str) -> str:
     """
     known = REASON_LABELS.get(reason) or LABELS.get(reason)
     return known or sentence(reason.replace("_", " "))
+
+
+def repair_label(name: str) -> str:
+    return REPAIR_LABELS.get(name) or sentence(name.replace("_", " "))
 
 
 def sentence(words: str) -> str:
@@ -375,7 +380,7 @@ def cleaning(facts: ReportFacts) -> str:
         f"{count_of(found.rows, 'cell was', 'cells were')} cleaned before the check. "
         f"{found.rescued:,} of them held no well-formed address as they stood."
     )
-    repairs = [(text(reason_label(name)), text(example), number(count)) for name, example, count in found.repairs]
+    repairs = [(text(repair_label(name)), text(example), number(count)) for name, example, count in found.repairs]
     heads = [TableHead("Repair"), TableHead("Example", "code"), TableHead("Cells", "number")]
     by_repair = table("Repairs", heads, repairs, printed=PRINTED)
     picture = f"<p>{text(said)}</p>{table('Before and after', columns, rows)}"

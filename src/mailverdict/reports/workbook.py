@@ -16,7 +16,7 @@ from ..frames.policy import ACTION_MEANING
 from ..model.words import ValidationType
 from ..theme import LABELS, MARK_OF, MARKS
 from .facts import ReportFacts, share
-from .page import CHECKS, days_of, outcome_label, reason_label, sentence, title_of
+from .page import CHECKS, days_of, outcome_label, reason_label, repair_label, sentence, title_of
 
 __all__ = ["write_workbook"]
 
@@ -161,7 +161,7 @@ def compared(facts: ReportFacts) -> Iterator[Section]:
             ("After cleaning", sent, share(sent, facts.rows)),
         ]
         yield Section("Before and after cleaning", ("Can be mailed", "Rows", ALL_ROWS), rows)
-        repairs = [(reason_label(name), example, count) for name, example, count in facts.cleaning.repairs]
+        repairs = [(repair_label(name), example, count) for name, example, count in facts.cleaning.repairs]
         yield Section("Cells cleaned", ("Repair", "Example", "Cells"), repairs)
     if facts.trend is not None:
         old = facts.trend

@@ -120,7 +120,7 @@ class InputState(SharedState):
         def work() -> None:
             self.runs = list_runs(journal)
             if not self.runs:
-                self.say("list", "No earlier runs are recorded yet.", "plain")
+                self.say("list", "No earlier runs are recorded. Checks of mailboxes, and checks by a service, are.")
 
         self.in_background("list", work, "Looking for earlier runs…")
 

@@ -19,16 +19,16 @@ import pyarrow.compute as pc
 
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
-from ..frames.policy import Policy, advise_rows, decide
+from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, decide
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
-from ..model.words import Status, Verdict
+from ..model.words import Status, Verdict, reason_within
 from ..reports.summary import BUCKETS
 from ..runs.retry import ASK_AGAIN
 from .source import label_of as printable_label
 from .source import short_text
-from .wording import REASON_LABELS, REPAIR_LABELS
+from .wording import REPAIR_LABELS, why_label
 
 __all__ = ["FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 
@@ -59,7 +59,10 @@ class AuditedRows:
         table = builder.with_repairs(builder.rows(unique.select(fields), fields))
         data = builder.data
         assert isinstance(data, PandasFrame)
-        return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), builder.note())
+        note = builder.note()
+        if label_of(data.column, None, "duplicate_of") in data.frame.columns:
+            note[DROPS_DUPLICATES] = True
+        return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), note)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -167,19 +170,26 @@ class Listing:
         self.counted.clear()
         self.policy = policy
         label = label_of(self.column, None, "action")
-        words = self.decide(self.examples)[label].astype(object).tolist()
-        by_kind = np.array([ACTIONS.index(word) for word in words], np.int8)
+        decided = self.decide(self.examples)
+        by_kind = np.array([ACTIONS.index(word) for word in decided[label].astype(object)], np.int8)
         self.action = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int8)
+        self.find_whys(decided[label_of(self.column, None, "action_why")].astype(object).tolist())
+
+    def find_whys(self, said: list[str]) -> None:
+        """Why each row has its action, from what the policy said about each kind: its reason, or what decided else."""
+        names = []
+        for row, why in zip(self.examples.tolist(), said, strict=True):
+            reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
+            cause = cause_of(why)
+            is_cause = cause and (not reason or cause in ("suppressed", "duplicate"))
+            names.append(cause if is_cause else reason_within(reason, BUCKETS[self.bucket[row]]))
+        self.whys = list(dict.fromkeys(filter(None, names)))
+        by_kind = np.array([self.whys.index(name) if name else -1 for name in names], np.int16)
+        self.why = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int16)
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
         """Rows with result columns and with the action of each."""
-        out = decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
-        is_repeated = self.is_duplicate if rows is None else self.is_duplicate[rows]
-        if is_repeated.any():
-            action, why = (label_of(self.column, None, name) for name in ("action", "action_why"))
-            out.loc[is_repeated, action] = "drop"
-            out.loc[is_repeated, why] = "the same mailbox is in an earlier row"
-        return out
+        return decide(self.rows.to_frame(rows, columns), self.column, policy=self.policy)
 
     def count_actions(self) -> dict[str, int]:
         """Rows by action, always all five."""
@@ -226,9 +236,9 @@ class Listing:
         """Which of some rows contain a word."""
         whole = len(rows) == len(self.rows)
         found = np.zeros(len(rows), np.bool_)
-        names = [name for name in self.reasons if word.casefold() in REASON_LABELS.get(name, name).casefold()]
+        names = [at for at, name in enumerate(self.whys) if word.casefold() in why_label(name).casefold()]
         if names:
-            found |= np.isin(self.reason[rows], [self.reasons.index(name) for name in names])
+            found |= np.isin(self.why[rows], names)
         for texts in (self.rows.table["clean"], self.rows.table["suggestion"], *self.own_texts(rows, whole=whole)):
             part = texts if len(texts) == len(rows) else texts.take(pa.array(rows))
             matches = pc.match_substring(part, word, ignore_case=True).fill_null(False)
@@ -263,7 +273,7 @@ class Listing:
         return {
             "verdict": (self.bucket, BUCKETS),
             "action": (self.action, ACTIONS),
-            "reason": (self.reason, self.reasons),
+            "reason": (self.why, self.whys),
             "domain": (self.domain, self.domains),
         }[facet]
 
@@ -311,9 +321,9 @@ class Listing:
         """All rows in the order of a column; rows without a value come last."""
         codes = {"verdict": self.bucket, "action": self.action}.get(key)
         if key == "reason":
-            labels = [REASON_LABELS.get(name, name) for name in self.reasons]
+            labels = [why_label(name) for name in self.whys]
             rank = np.array([*np.argsort(np.argsort(labels)), len(labels)])
-            codes = rank[self.reason]
+            codes = rank[self.why]
         if codes is not None:
             return np.argsort(codes, kind="stable")
         values = (
@@ -380,9 +390,8 @@ class Listing:
         why, said = self.result_texts(out, "action_why"), self.result_texts(out, "error_message")
         shown = []
         for at, row in enumerate(rows.tolist()):
-            reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
+            label = why_label(self.whys[self.why[row]]) if self.why[row] >= 0 else ""
             texts = {key: values[at] or "" for key, values in cells.items()}
-            label = REASON_LABELS.get(reason, reason.replace("_", " "))
             shown.append(
                 {
                     "row": f"{row + 1:,}",

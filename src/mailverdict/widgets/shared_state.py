@@ -280,6 +280,8 @@ class SharedState:
         backend = self.settings.get("backend")
         if backend is None:
             return "this computer"
+        if label := getattr(backend, "label", ""):
+            return str(label)
         url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
         return readable(str(url), 80) if url else "this computer"
 

@@ -20,13 +20,13 @@ from .tidy import SAFE, TidyColumn
 from .wording import (
     ACTION_LABELS,
     DEPTHS,
-    REASON_LABELS,
     REPAIR_LABELS,
     VERDICT_LABELS,
     count_of,
     date_text,
     duration_words,
     percent_text,
+    why_label,
 )
 
 __all__ = ["primary_of", "take_snapshot"]
@@ -340,7 +340,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "check": f"{DEPTHS[card.depth][0]}, by {card.backend}, {date_text(card.when)}",
         "outdated": "From the earlier setting: verify again to apply what you changed." if is_old else "",
         "headline": f"{actions['send']:,}",
-        "headline_text": f"of {count_of(rows, 'row')} ready to mail ({percent_text(actions['send'], rows)})",
+        "headline_text": headline_text(listing, actions["send"]),
         "means": DEPTHS[card.depth][2],
         "amber": amber_text(again, wait, listing),
         "picture": picture(listing),
@@ -363,6 +363,13 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "formats": list(KINDS),
         "comparison": state.comparison,
     }
+
+
+def headline_text(listing: Listing, sent: int) -> str:
+    """What the large figure is of; the share is that of the report."""
+    rows, empty = len(listing.rows), listing.count_verdicts()["missing"]
+    share = percent_text(sent, rows - empty)
+    return f"of {count_of(rows, 'row')} ready to mail ({share}{' of those with an address' if empty else ''})"
 
 
 def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
@@ -443,7 +450,7 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
 LABELERS: dict[str, Callable[[str], str]] = {
     "verdict": lambda value: VERDICT_LABELS[value],
     "action": lambda value: ACTION_LABELS[value][0] if value in ACTIONS else value,
-    "reason": lambda value: REASON_LABELS.get(value, value.replace("_", " ")),
+    "reason": why_label,
     "repaired": lambda value: REPAIR_LABELS.get(value, value),
 }
 SNAPSHOTS: dict[str, Callable[[AuditState], dict[str, Any]]] = {

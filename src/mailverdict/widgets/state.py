@@ -247,7 +247,7 @@ class AuditState(InputState):
         def work() -> None:
             path.parent.mkdir()
             if which == "report":
-                report(listing.rows.to_frame(), listing.column, path, policy=self.policy)
+                report(listing.rows.to_frame(), listing.column, path, policy=self.policy, name=card.name)
             else:
                 save_table(self.rows_to_save(listing, which), path)
             self.on_file(path.name, path)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ..model.words import REASON_LABELS, ValidationType, Verdict, count_of
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict, count_of
 from ..theme import LABELS
 
 __all__ = [
     "ACTION_LABELS",
     "DEPTHS",
-    "REASON_LABELS",
     "REPAIR_LABELS",
     "VERDICT_LABELS",
     "count_of",
@@ -18,6 +17,7 @@ __all__ = [
     "duration_words",
     "percent_text",
     "sentence",
+    "why_label",
 ]
 
 # How deep, in the order of the page: the label, what is done, and what "valid" then means.
@@ -53,24 +53,11 @@ ACTION_LABELS = {
     "drop": ("Remove", "cannot or should not be mailed"),
     "unchecked": ("Not checked", "empty, or not verified yet"),
 }
-# The safe repairs of `mailverdict.REPAIRS` by name, and what the page itself adds.
-REPAIR_LABELS = {
-    "blanks": "Blanks and invisible characters",
-    "html": "HTML around the address",
-    "width": "Full-width characters",
-    "at_sign": "“[at]” and “(dot)” written out",
-    "percent": "Percent codes such as %40",
-    "escape": "Escape codes such as \\u003c",
-    "link": "mailto: links",
-    "label": "Labels such as “E-Mail:”",
-    "unwrapped": "Names, quotes and brackets",
-    "words": "Other words and numbers in the cell",
-    "repeated": "The same address several times",
-    "punctuation": "Commas, bullets and other punctuation",
-    "unicode": "Accents in another form",
-    "case": "Capital letters in the domain",
-    "suggestion": "Likely typos that you accepted",
-}
+
+
+def why_label(name: str) -> str:
+    """A reason, or what else decided about a row, in words; one that only a service knows loses its underscores."""
+    return REASON_LABELS.get(name) or name.replace("_", " ")
 
 
 def percent_text(part: int, whole: int) -> str:

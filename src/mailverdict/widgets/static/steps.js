@@ -1,6 +1,7 @@
 // The four steps as descriptions of elements. `app` has the sections that the kernel sent, the state of the page itself
 // (`ui`), and the functions that send events.
 
+const ALWAYS_SHOWN = 4; // columns of the table besides the row: address, verdict, why, what to do
 const FORMAT_NAMES = { csv: "CSV", xlsx: "Excel (XLSX)", parquet: "Parquet" };
 
 // --- parts that steps share ------------------------------------------------------------------------------------------
@@ -133,9 +134,9 @@ function listStep(app) {
       : h("div", { key: "loaded" }, loadedList(app, off), choose),
     pasteBox(app, "list", "Paste addresses, one per line, or cells copied from a spreadsheet", "ada@example.org", (text) => app.act("load_pasted", { text })),
     transferLine(app, "list"),
-    isEmpty && list.allow_paths && pathField(app),
-    isEmpty && (list.is_text || list.can_read_again) && list.kind === "failed" && readAgain(app, off),
     notices(list),
+    isEmpty && (list.is_text || list.can_read_again) && list.kind === "failed" && readAgain(app, off),
+    isEmpty && list.allow_paths && pathField(app),
     list.runs.length > 0 && runTable(app, off),
   ];
 }
@@ -427,7 +428,9 @@ function tablePart(app) {
 }
 
 function columnClass(key, at) {
-  return at === 0 ? "mv-col-address" : key.startsWith("column ") ? "mv-col-own" : `mv-col-${key}`;
+  // Of the user's own columns a wide page shows those among the first 7 columns, a wider one those among the first 9.
+  const room = at < 7 ? " mv-own-wide" : at < 9 ? " mv-own-wider" : "";
+  return at === 0 ? "mv-col-address" : key.startsWith("column ") ? `mv-col-own${room}` : `mv-col-${key}`;
 }
 
 function tableRow(app, row) {
@@ -440,9 +443,10 @@ function tableRow(app, row) {
   };
   const details = () =>
     h("tr", { key: `${row.row} details`, class: "mv-details" },
-      h("td", { colspan: heads.length + 1 },
+      h("td", { colspan: ALWAYS_SHOWN + 1 },
         h("dl", {}, h("div", {}, h("dt", {}, "Why"), h("dd", {}, row.why || row.reason)),
-          heads.filter((head) => row.cells[head.key]).map((head) => h("div", { key: head.key }, h("dt", {}, head.label), h("dd", {}, row.cells[head.key]))))));
+          heads.filter((head) => row.cells[head.key]).map((head) => h("div", { key: head.key }, h("dt", {}, head.label), h("dd", {}, row.cells[head.key]))))),
+      heads.slice(ALWAYS_SHOWN).map((head, at) => h("td", { key: head.key, class: columnClass(head.key, at + ALWAYS_SHOWN) })));
   const main = h("tr", { key: row.row },
     h("td", { class: "mv-col-row" },
       h("button", { type: "button", class: "mv-more", "aria-expanded": isOpen ? "true" : "false", "aria-label": `Details of row ${row.row}`, onClick: () => app.set({ open_row: isOpen ? null : row.row }) }, row.row)),
