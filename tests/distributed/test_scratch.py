@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 
 import pyarrow as pa
 import pytest
 
 from mailverdict.distributed.scratch import PieceWriter, Scratch
-from mailverdict.errors import SettingsError
+from mailverdict.errors import BackendError, SettingsError
 
 SCHEMA = pa.schema(
     [("key", pa.string()), ("kind", pa.dictionary(pa.int32(), pa.string())), ("checked_at", pa.timestamp("us", "UTC"))]
@@ -71,6 +72,14 @@ def test_small_values_survive(scratch):
     assert scratch.below("").read_json("routing.json") == {"first": 2}
 
 
+def test_a_table_that_was_deleted_is_an_error(scratch):
+    scratch.write_table("answers/0.parquet", rows("a"))
+    scratch.write_table("answers/0.parquet", rows("b"))  # by a task that runs again
+    assert scratch.read_table("answers/0.parquet")["key"].to_pylist() == ["b"]
+    with pytest.raises(BackendError, match=r"answers/1\.parquet is missing: was the scratch folder deleted"):
+        scratch.read_table("answers/1.parquet")
+
+
 @pytest.mark.parametrize("place", ["nowhere://bucket/folder", "/dev/null/folder"])
 def test_a_place_that_cannot_be_written_is_named(place):
     with pytest.raises(SettingsError, match=place):
@@ -114,3 +123,44 @@ class TestWriter:
                 assert len(scratch.names("domains", 1)) == 1
 
         asyncio.run(work())
+
+    def test_a_file_that_is_being_written_at_the_end_is_waited_for(self, scratch):
+        begun, may_end = threading.Event(), threading.Event()
+
+        class SlowScratch(Scratch):
+            def write(self, *given):
+                begun.set()
+                may_end.wait(30)
+                return super().write(*given)
+
+        async def work():
+            async with PieceWriter(SlowScratch(scratch.url), "domains", 1, seconds=0.01) as writer:
+                await writer.add(rows("a"))
+                await asyncio.to_thread(begun.wait, 30)
+                asyncio.get_running_loop().call_later(0.05, may_end.set)
+            return scratch.names("domains", 1)
+
+        assert len(asyncio.run(work())) == 1
+
+    def test_rows_that_could_not_be_written_are_tried_again(self, scratch):
+        asyncio.run(self.write_with(scratch, failures=1))
+        assert scratch.read("domains", 1, SCHEMA)["key"].to_pylist() == ["a"]
+
+    def test_rows_that_can_never_be_written_raise(self, scratch):
+        with pytest.raises(OSError, match="no space left"):
+            asyncio.run(self.write_with(scratch, failures=10**9))
+
+    async def write_with(self, scratch, failures):
+        left = [failures]
+
+        class FailingScratch(Scratch):
+            def write(self, *given):
+                left[0] -= 1
+                if left[0] >= 0:
+                    raise OSError("no space left")
+                return super().write(*given)
+
+        async with PieceWriter(FailingScratch(scratch.url), "domains", 1, seconds=0.01) as writer:
+            await writer.add(rows("a"))
+            while left[0] == failures:
+                await asyncio.sleep(0.01)

@@ -12,6 +12,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -20,7 +21,7 @@ import pyarrow as pa
 import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
-from ..errors import SettingsError
+from ..errors import BackendError, SettingsError
 
 __all__ = ["PieceWriter", "Scratch"]
 
@@ -84,12 +85,30 @@ class Scratch:
     def write(self, stage: str, shard: int, table: pa.Table) -> str:
         """Write settled rows of a shard; returns the name of the file."""
         name = f"rows-{len(table)}-{secrets.token_hex(8)}.parquet"
-        system, path = self._place(stage, f"{shard}", name)
+        self.write_table(f"{stage}/{shard}/{name}", table)
+        return name
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        """Write a file of a name that is known before; one that is there is replaced."""
+        system, path = self._place(name)
         system.create_dir(path.rpartition("/")[0], recursive=True)
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
         self._write(system, path, sink.getvalue())
-        return name
+
+    def read_table(self, name: str) -> pa.Table:
+        """Read one; a `BackendError` if it is not there."""
+        system, path = self._place(name)
+        try:
+            with system.open_input_file(path) as file:
+                return pq.read_table(file)
+        except FileNotFoundError:
+            raise BackendError(f"{path} is missing: was the scratch folder deleted? Verify the frame again") from None
+
+    def require(self) -> None:
+        """Raise a `BackendError` if the folder was deleted since the call."""
+        if self.read_json("shards.json") is None:
+            raise BackendError(f"{self.url} is missing: was the scratch folder deleted? Verify the frame again")
 
     def note_keys(self, stage: str, shard: int, keys: int) -> None:
         """Note how many keys a shard has, for the progress."""
@@ -179,7 +198,7 @@ class PieceWriter:
         self.scratch, self.stage, self.shard = scratch, stage, shard
         self.seconds, self.most_rows = seconds, most_rows
         self.waiting: list[pa.Table] = []
-        self._lock = asyncio.Lock()
+        self._lock, self._over = asyncio.Lock(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -187,10 +206,10 @@ class PieceWriter:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Write the rest, also after an error."""
+        """Write the rest, also after an error; a file that is being written is waited for."""
         assert self._task is not None
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        self._over.set()
+        await self._task
         await self.flush()
 
     async def add(self, table: pa.Table) -> None:
@@ -200,17 +219,19 @@ class PieceWriter:
             await self.flush()
 
     async def flush(self) -> None:
-        """Write what waits."""
+        """Write what waits; it still waits if that fails."""
         async with self._lock:
-            tables, self.waiting = self.waiting, []
-            if tables:
-                whole = concat(tables)
-                await asyncio.to_thread(self.scratch.write, self.stage, self.shard, whole)
+            if tables := list(self.waiting):
+                await asyncio.to_thread(self.scratch.write, self.stage, self.shard, concat(tables))
+                del self.waiting[: len(tables)]
 
     async def _write_often(self) -> None:
-        while True:
-            await asyncio.sleep(self.seconds)
-            await self.flush()
+        """Write once in a while until the end; a write that fails is tried again, and at the end raises."""
+        while not self._over.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._over.wait(), self.seconds)
+            with suppress(OSError):
+                await self.flush()
 
 
 def concat(tables: Iterable[pa.Table]) -> pa.Table:
