@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 
 import dask
 import dask.dataframe as dd
@@ -92,15 +93,36 @@ def test_answers_travel_to_other_processes(ddf):
     assert_frame_equal(there, out.compute(scheduler="sync"))
 
 
-def test_regex_reads_nothing_before_it_is_computed():
-    read = []
+def recorded(read):
+    """A frame of two partitions that notes which of them are read."""
 
     def partition(number):
         read.append(number)
         return pd.DataFrame({"email": ["info@one.example"]})
 
-    meta = pd.DataFrame({"email": pd.Series([], dtype="str")})
-    ddf = dd.from_map(partition, [1, 2], meta=meta)
+    return dd.from_map(partition, [1, 2], meta=pd.DataFrame({"email": pd.Series([], dtype="str")}))
+
+
+def test_one_partition_of_the_result_reads_one_partition_of_the_frame():
+    read = []  # so that no partition stays in memory until others have been read
+    with mv.sandbox.World() as world, dask.config.set(scheduler="sync"):
+        out = mailverdict.dask.verify(recorded(read), "email", backend=world.backend, progress=False)
+    read.clear()
+    assert len(out.partitions[1].compute(scheduler="sync")) == 1
+    assert read == [2]
+
+
+def test_a_deleted_folder_is_an_error_and_not_a_pending_row(ddf, tmp_path):
+    with mv.sandbox.World() as world:
+        out = mailverdict.dask.verify(ddf, "email", backend=world.backend, scratch=tmp_path, progress=False)
+    shutil.rmtree(tmp_path)
+    with pytest.raises(BackendError, match="was the scratch folder deleted"):
+        out.compute()
+
+
+def test_regex_reads_nothing_before_it_is_computed():
+    read = []
+    ddf = recorded(read)
     own = mv.LocalBackend(lists=mv.Lists(role_allow=["info"]))
     out = mailverdict.dask.verify(ddf, "email", validation_type="regex", backend=own)
     assert read == []

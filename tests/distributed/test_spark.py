@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pandas as pd
@@ -26,7 +27,7 @@ from mailverdict.distributed.spark import (
     text_batches,
 )
 from mailverdict.distributed.stages import Key, StageJob
-from mailverdict.errors import InputError, SettingsError
+from mailverdict.errors import BackendError, InputError, SettingsError
 from mailverdict.frames.columns import COLUMNS
 from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
@@ -101,7 +102,11 @@ class TestBatches:
             pairs = list(observe_batches(batches(), job=wanted, to=[0, 1]))
             reports = whole(ask_batches(pairs, ask=ask_domains, job=wanted))["report"].to_pylist()
         assert sum(json.loads(report)["keys"] for report in reports) == 2
-        answers = whole(read_batches([pa.record_batch({"id": [0, 1]})], job=wanted)).to_pylist()
+        shards = pa.record_batch({"id": [0, 1]})
+        with pytest.raises(BackendError, match="was the scratch folder deleted"):
+            whole(read_batches([shards], job=replace(wanted, scratch=Scratch(f"{tmp_path}/gone"))))
+        wanted.scratch.write_json("shards.json", 2)
+        answers = whole(read_batches([shards], job=wanted)).to_pylist()
         assert {each["key"]: (each["verdict"], each["status"]) for each in answers} == {
             "gmail.com": ("valid", "done"),
             "gone.example": ("invalid", "done"),

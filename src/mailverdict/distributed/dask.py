@@ -1,14 +1,17 @@
 """The Dask driver: partitions are observed where they are, and the engine's own shuffle brings keys to the tasks.
 
-A pair of a partition and a key goes to the task that asks about the key, and with its answer back to the partition. So
-partitions, divisions, index and order of the caller's frame stay, and the calling process has counts only.
+A pair of a partition and a key goes to the task that asks about the key, and with its answer back to the partition,
+whose answers become a file of the scratch folder. So partitions, divisions, index and order of the caller's frame stay,
+the calling process has counts only, and no task of the returned frame waits for another while it holds rows.
 """
 
 from __future__ import annotations
 
 import inspect
 import ipaddress
+import json
 import os
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
@@ -36,7 +39,7 @@ from .stages import EVIDENCE, StageJob, add_owners, attach, observe, pack, sum_n
 try:
     from dask import config
     from dask.base import compute
-    from dask.dataframe import DataFrame, Series, from_pandas
+    from dask.dataframe import DataFrame, Series, from_map, from_pandas
     from dask.delayed import delayed
 except ImportError as exc:
     raise MissingExtraError("verifying Dask frames", "dask") from exc
@@ -59,6 +62,7 @@ PAIRS_META = pd.DataFrame(
 )
 OWNED_META = PAIRS_META.assign(**{name: pd.Series([], dtype=TEXT) for name in ("outcome", "exchanges", "message")})
 REPORT_META = pd.DataFrame({"report": pd.Series([], dtype=TEXT)})
+Ask = Callable[[pa.Table, int, StageJob], str]  # asks about the keys of a shard and returns a report
 COUNTED_META = pd.DataFrame(
     {
         "addresses": pd.Series([], dtype="int64"),
@@ -143,8 +147,7 @@ def verify(
         return data.map_partitions(attach_part, job, delayed(answers), meta=meta)
     tasks = DaskTasks(data)
     job = ask_workers(call, tasks)
-    answers = tasks.answers(job)
-    return data.map_partitions(attach_packed, answers, job=job, meta=meta, align_dataframes=False)
+    return tasks.attached(job, meta)
 
 
 @show_options()
@@ -293,6 +296,8 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 
 def observed_pairs(data: Any, job: StageJob) -> Any:
     """What each partition has to ask, with the shard that asks and the number of the partition."""
+    if job.column is not None and isinstance(data, DataFrame):  # a file of columns is not read whole
+        data = data[job.column if isinstance(job.column, list) else [job.column]]
     return data.map_partitions(observe_part, job=job, to=targets(job.shards).tolist(), meta=PAIRS_META)
 
 
@@ -306,10 +311,10 @@ def observe_part(part: Any, *, job: StageJob, to: list[int], partition_info: Any
 
 
 class DaskTasks:
-    """Runs the tasks that ask, for one frame."""
+    """Runs the tasks that ask, for one frame; those of the last stage bring the answers to the partitions."""
 
     def __init__(self, data: Any) -> None:
-        self.data = data
+        self.data, self.folder = data, f"answers-{secrets.token_hex(8)}"
 
     def by_shard(self, job: StageJob) -> Any:
         """The pairs, in the partitions of their domains."""
@@ -323,37 +328,90 @@ class DaskTasks:
         return shuffled(owned, job.routing.shards)
 
     def ask_domains(self, job: StageJob) -> list[str]:
-        """Ask the DNS."""
-        return self._ask(self.by_shard(job), ask_domains, job)
+        """Ask the DNS; where nothing else is asked, write the answers of each partition."""
+        if job.key == "domain":
+            return self._ask_and_answer(self.by_shard(job), ask_domains, job)
+        reports = self.by_shard(job).map_partitions(ask_part, ask=ask_domains, job=job, meta=REPORT_META)
+        return texts_of(reports.compute())
 
     def ask_mailboxes(self, job: StageJob) -> list[str]:
-        """Ask the mail servers."""
-        return self._ask(self.by_owner(job), ask_mailboxes, job)
+        """Ask the mail servers, and write the answers of each partition."""
+        return self._ask_and_answer(self.by_owner(job), ask_mailboxes, job)
 
-    def _ask(self, pairs: Any, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> list[str]:
-        reports = pairs.map_partitions(ask_part, ask=ask, job=job, meta=REPORT_META).compute()
-        return [str(text) for text in reports["report"]]
-
-    def answers(self, job: StageJob) -> Any:
-        """The answers of each partition, lazily: read from the scratch folder and brought there."""
-        pairs = self.by_owner(job) if job.key == "address" else self.by_shard(job)
+    def _ask_and_answer(self, pairs: Any, ask: Ask, job: StageJob) -> list[str]:
         to = targets(self.data.npartitions).tolist()
-        meta = pd.DataFrame(
-            {
-                TO: pd.Series([], dtype="int64"),
-                PART: pd.Series([], dtype="int64"),
-                **{name: pd.Series([], dtype=TEXT) for name in ("key", *job.answer_fields())},
-            }
+        texts = {name: pd.Series([], dtype=TEXT) for name in ("report", "key", *job.answer_fields())}
+        meta = PAIRS_META[[TO, PART]].assign(**texts)
+        answers = pairs.map_partitions(answer_part, ask=ask, job=job, to=to, meta=meta)
+        parts = shuffled(answers, self.data.npartitions)
+        reports = parts.map_partitions(write_part, job=job, folder=self.folder, meta=REPORT_META)
+        return texts_of(reports.compute())
+
+    def attached(self, job: StageJob, meta: pd.DataFrame) -> Any:
+        """The caller's frame with its result columns, lazily: each partition reads the file of its answers."""
+        kept = from_map(number_part, range(self.data.npartitions), meta=number_part(0).iloc[:0])
+        return self.data.map_partitions(
+            attach_kept, kept, job=job, folder=self.folder, meta=meta, align_dataframes=False
         )
-        return shuffled(pairs.map_partitions(answer_part, job=job, to=to, meta=meta), self.data.npartitions)
 
 
-def ask_part(pairs: pd.DataFrame, *, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> pd.DataFrame:
+def texts_of(reports: pd.DataFrame) -> list[str]:
+    """The reports as they were written."""
+    return [str(text) for text in reports["report"]]
+
+
+def ask_part(pairs: pd.DataFrame, *, ask: Ask, job: StageJob) -> pd.DataFrame:
     """Ask about the keys of a partition, usually of one shard; a row for each report."""
     table = to_arrow(pairs)
     shards = pc.unique(table["shard"]).to_pylist()
     reports = [ask(table.filter(pc.equal(table["shard"], shard)), shard, job) for shard in shards]
     return pd.DataFrame({"report": pd.Series(reports, dtype=TEXT)})
+
+
+def answer_part(pairs: pd.DataFrame, *, ask: Ask, job: StageJob, to: list[int]) -> pd.DataFrame:
+    """Ask; the answers for the pairs, with the partition of the caller's frame that each is for.
+
+    The reports go to the first partition. After an error of a task there are no answers: the call raises it.
+    """
+    reports = ask_part(pairs, ask=ask, job=job).assign(**{TO: to[0], PART: 0})
+    if any("error" in json.loads(text) for text in reports["report"]):
+        return reports.reindex(columns=[TO, PART, "report", "key", *job.answer_fields()])
+    table = to_arrow(pairs.loc[pairs["domain"].notna(), [PART, "shard", "address", "domain"]])
+    shards = pc.unique(table["shard"]).to_pylist() or [0]
+    is_address = job.key == "address"
+    answers = pack((read_mailboxes if is_address else read_domains)(shards, job).select(["key", *job.answer_fields()]))
+    keys = table["address" if is_address else "domain"].combine_chunks()
+    at = pc.index_in(keys, value_set=answers["key"].combine_chunks())
+    frame = to_frame(answers.take(at.drop_null()))
+    parts = table[PART].filter(at.is_valid()).to_numpy()
+    frame.insert(0, "report", pd.Series([None] * len(frame), dtype=TEXT))
+    frame.insert(0, PART, parts)
+    frame.insert(0, TO, np.array(to, np.int64)[parts])
+    return pd.concat([frame, reports.reindex(columns=frame.columns)], ignore_index=True).astype(frame.dtypes)
+
+
+def write_part(answers: pd.DataFrame, *, job: StageJob, folder: str, partition_info: Any = None) -> pd.DataFrame:
+    """Write the answers that were brought to a partition; returns the reports."""
+    number = partition_info["number"]
+    if not (answers[PART] == number).all():
+        raise RuntimeError("Dask brought answers to another partition than theirs; report this with Dask's version")
+    assert job.scratch is not None
+    is_report = answers["report"].notna()
+    kept = answers.loc[~is_report, ["key", *job.answer_fields()]]
+    job.scratch.write_table(f"{folder}/{number}.parquet", to_arrow(kept))
+    return answers.loc[is_report, ["report"]]
+
+
+def number_part(number: int) -> pd.DataFrame:
+    """A partition with its number: the file that the partition of the caller's frame beside it reads."""
+    return pd.DataFrame({PART: pd.Series([number], dtype="int64")})
+
+
+def attach_kept(part: Any, number: pd.DataFrame, *, job: StageJob, folder: str) -> Any:
+    """A partition with its result columns, from the file of its answers."""
+    assert job.scratch is not None
+    answers = job.scratch.read_table(f"{folder}/{number[PART].iloc[0]}.parquet")
+    return attach(without_notes(part), job, unpack(answers))
 
 
 def own_part(pairs: pd.DataFrame, *, job: StageJob, to: list[int]) -> pd.DataFrame:
@@ -366,28 +424,6 @@ def own_part(pairs: pd.DataFrame, *, job: StageJob, to: list[int]) -> pd.DataFra
     frame = to_frame(owned)[list(OWNED_META.columns)]
     frame[TO] = np.array(to, np.int64)[owned["shard"].to_numpy()]
     return frame
-
-
-def answer_part(pairs: pd.DataFrame, *, job: StageJob, to: list[int]) -> pd.DataFrame:
-    """The answers for the pairs of a partition, with the partition of the caller's frame that each is for."""
-    table = to_arrow(pairs.loc[pairs["domain"].notna(), [PART, "shard", "address", "domain"]])
-    shards = pc.unique(table["shard"]).to_pylist() or [0]
-    is_address = job.key == "address"
-    answers = pack((read_mailboxes if is_address else read_domains)(shards, job).select(["key", *job.answer_fields()]))
-    keys = table["address" if is_address else "domain"].combine_chunks()
-    at = pc.index_in(keys, value_set=answers["key"].combine_chunks())
-    frame = to_frame(answers.take(at.drop_null()))
-    parts = table[PART].filter(at.is_valid()).to_numpy()
-    frame.insert(0, PART, parts)
-    frame.insert(0, TO, np.array(to, np.int64)[parts])
-    return frame
-
-
-def attach_packed(part: Any, answers: pd.DataFrame, *, job: StageJob, partition_info: Any = None) -> Any:
-    """A partition with its result columns, from the answers that were brought to it."""
-    if partition_info is not None and not (answers[PART] == partition_info["number"]).all():
-        raise RuntimeError("Dask brought answers to another partition than theirs; report this with Dask's version")
-    return attach(without_notes(part), job, unpack(to_arrow(answers.drop(columns=[TO, PART]))))
 
 
 def attach_part(part: Any, job: StageJob, answers: pa.Table | None) -> Any:

@@ -305,6 +305,8 @@ def own_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob, to: list[in
 
 def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
     """The answers of some shards from the scratch folder."""
+    assert job.scratch is not None
+    job.scratch.require()
     for batch in batches:
         for shard in batch.column(0).to_pylist():
             rows = (read_mailboxes if job.key == "address" else read_domains)([shard], job)
