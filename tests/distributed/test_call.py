@@ -143,28 +143,37 @@ class TestOwners:
         assert len({owners[name] for name in "abcd"}) == 1
         assert owners["e"] == owners["f"] != owners["a"]
 
-    def test_large_owners_have_tasks_of_their_own_that_start_first(self, tmp_path):
-        job = call(scratch=tmp_path, validation_type="smtp", slots=2).job
-        sizes = Counter(
-            {"google.com": 500, "outlook.com": 300, "outlook.de": 100, **{f"s{i}.de": 1 for i in range(90)}}
-        )
-        routing = decide_routing(job, {"shared": [["outlook.com", "outlook.de"]], "owners": sizes})
-        names = pa.array(["google.com", "outlook.com", "outlook.de", *(f"s{number}.de" for number in range(90))])
-        shards = routing.shard_of(names).tolist()
-        assert shards[:3] == [0, 1, 1]
-        assert min(shards[3:]) >= 2
-        assert max(shards) < routing.shards
+    def test_each_task_gets_about_as_many_rows_as_the_others(self, tmp_path):
+        job = call(scratch=tmp_path, validation_type="smtp", slots=3).job
+        sizes = {"google.com": 500, "outlook.com": 300, "outlook.de": 100, **{f"s{at}.de": 1 for at in range(300)}}
+        shared = [["outlook.com", "outlook.de"]]
+        routing = decide_routing(job, {"shared": shared, "owners": sizes, "counts": counts(texts=1200)})
+        shards = dict(zip(sizes, routing.shard_of(pa.array(sizes)).tolist(), strict=True))
+        rows = Counter()
+        for name, shard in shards.items():
+            rows[shard] += sizes[name]
+        assert rows == {0: 500, 1: 400, 2: 300}
+        assert shards["outlook.com"] == shards["outlook.de"]
+        assert set(routing.shard_of(pa.array([f"not-reported-{at}.de" for at in range(99)]))) == {1, 2}
+
+    @pytest.mark.parametrize(("texts", "shards"), [(10, 3), (150_001, 4), (10**9, 4096)])
+    def test_the_number_of_tasks_bounds_their_memory(self, tmp_path, texts, shards):
+        job = call(scratch=tmp_path, validation_type="smtp", slots=3).job
+        found = {"shared": [], "owners": {"a.de": 5}, "counts": counts(texts=texts)}
+        assert decide_routing(job, found).shards == shards
 
     def test_a_later_call_on_the_folder_keeps_what_was_decided(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        first = decide_routing(job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}})
-        later = decide_routing(job, {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}})
+        first = decide_routing(job, {"shared": [["a.de", "b.de"]], "owners": {"a.de": 100}, "counts": counts()})
+        found = {"shared": [["b.de", "c.de"]], "owners": {"z.de": 900}, "counts": counts(texts=10**6)}
+        later = decide_routing(job, found)
         names = pa.array(["a.de", "b.de", "c.de"])
         assert first.shard_of(names.slice(0, 2)).tolist() == [0, 0]
         assert later.shard_of(names).tolist() == [0, 0, 0]
-        assert (later.first, later.large) == (first.first, first.large)
+        assert (later.shards, later.placed, later.others) == (first.shards, first.placed, first.others)
 
     def test_the_folder_keeps_it_as_json(self, tmp_path):
         job = call(scratch=tmp_path, validation_type="smtp").job
-        decide_routing(job, {"shared": [], "owners": {}})
-        assert Scratch(job.scratch.url).read_json("routing.json") == {"owners": {}, "large": {}, "first": 0}
+        decide_routing(job, {"shared": [], "owners": {}, "counts": counts()})
+        kept = Scratch(job.scratch.url).read_json("routing.json")
+        assert kept == {"owners": {}, "placed": {}, "shards": 2, "others": [0, 1]}

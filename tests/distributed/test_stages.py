@@ -161,7 +161,8 @@ class TestOwners:
         part = pd.DataFrame({"email": ["a@one.example", "b@three.example", "c@bare.example", "d@gone.example"]})
         observed = observe(part, job("smtp", shards=9))
         pairs = observed.filter(observed["domain"].is_valid())
-        routing = Routing(9, 1, {"one.example": "one.example", "two.example": "one.example"}, {"one.example": 0})
+        owners = {"one.example": "one.example", "two.example": "one.example"}
+        routing = Routing(9, owners, {"one.example": 0}, others=range(1, 9))
         owned = add_owners(pairs, evidence, routing)
         assert owned["shard"].to_pylist()[:2] == [0, 0]
         assert owned["shard"][2].as_py() >= 1

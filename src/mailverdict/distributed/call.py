@@ -7,6 +7,7 @@ have to be verified from here: by a service, under a limit, or from a journal.
 from __future__ import annotations
 
 import atexit
+import heapq
 import logging
 import pickle
 import shutil
@@ -45,8 +46,11 @@ from .stages import Key, Routing, StageJob, read_part
 __all__ = ["Call", "Engine", "ask_workers", "open_call", "plan_texts", "verify_texts"]
 
 logger = logging.getLogger("mailverdict")
-TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
-MOST_SHARDS = 512
+DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
+MOST_DOMAIN_TASKS = 512
+ROWS_PER_MAILBOX_TASK = 50_000  # bounds its memory: a task asks all its mail servers at the same time
+MOST_MAILBOX_TASKS = 4096
+MOST_PLACED = 1000  # owners that are placed by their rows; all others are hashed
 POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
 
 
@@ -142,12 +146,12 @@ def open_scratch(scratch: str | PathLike[str] | None, *, is_local: bool, backend
 
 
 def decide_shards(job: StageJob) -> int:
-    """How many tasks a stage has; a folder of an earlier call has its number."""
+    """How many tasks ask the DNS; a folder of an earlier call has its number."""
     assert job.scratch is not None
     known = job.scratch.read_json("shards.json")
     if known is not None:
         return int(known)
-    shards = min(MOST_SHARDS, TASKS_PER_SLOT * job.slots)
+    shards = min(MOST_DOMAIN_TASKS, DOMAIN_TASKS_PER_SLOT * job.slots)
     job.scratch.write_json("shards.json", shards)
     return shards
 
@@ -208,21 +212,29 @@ def raise_errors(found: Mapping[str, Any]) -> None:
 def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
     """Give every owner of exchanges one task; owners that share a domain are asked by the same one.
 
-    Large owners get tasks of their own, which start first. What an earlier call on the folder decided stays.
+    Asking mail servers is waiting, and one task waits for all its mail servers at once. So there are only as many
+    tasks as run at once, as long as their memory allows. Each owner, from the largest, goes to the task with the
+    fewest rows; so large owners start first. What an earlier call on the folder decided stays.
     """
     assert job.scratch is not None
-    known = job.scratch.read_json("routing.json") or {"owners": {}, "large": {}, "first": None}
-    owners = join_organisations(known["owners"], found["shared"])
-    sizes: Counter[str] = Counter()
-    for name, rows in found["owners"].items():
-        sizes[owners.get(name, name)] += rows
-    if known["first"] is None:
-        whole = max(1, sum(sizes.values()))
-        large = [name for name, rows in sizes.most_common(job.shards // 2) if rows * 2 * job.shards >= whole]
-        known |= {"large": {name: at for at, name in enumerate(large)}, "first": len(large)}
-    known["owners"] = owners
+    known = job.scratch.read_json("routing.json") or {"owners": {}}
+    owners = known["owners"] = join_organisations(known["owners"], found["shared"])
+    if "shards" not in known:
+        sizes: Counter[str] = Counter()
+        for name, rows in found["owners"].items():
+            sizes[owners.get(name, name)] += rows
+        counts = found["counts"]
+        whole = max(sizes.total(), counts["texts"] - counts["malformed"])
+        shards = max(job.slots, min(MOST_MAILBOX_TASKS, -(-whole // ROWS_PER_MAILBOX_TASK)))
+        load, placed = [(0, at) for at in range(shards)], {}
+        for name, rows in sizes.most_common(MOST_PLACED):
+            least, at = heapq.heappop(load)
+            heapq.heappush(load, (least + rows, at))
+            placed[name] = at
+        others = sorted(at for rows, at in load if rows * shards <= whole)  # at least one has not more than the mean
+        known |= {"shards": shards, "placed": placed, "others": others}
     job.scratch.write_json("routing.json", known)
-    return Routing(max(job.shards, known["first"] + 1), known["first"], owners, known["large"])
+    return Routing(known["shards"], owners, known["placed"], known["others"])
 
 
 def join_organisations(known: Mapping[str, str], shared: Sequence[Sequence[str]]) -> dict[str, str]:

@@ -88,15 +88,15 @@ class Routing:
     """Which task asks the exchanges of which owner; decided once the exchanges are known."""
 
     shards: int = 1
-    first: int = 0  # shards below are each for one large owner
     owners: Mapping[str, str] = field(default_factory=dict)  # organisations asked together with another: its name
-    large: Mapping[str, int] = field(default_factory=dict)  # shards of large owners
+    placed: Mapping[str, int] = field(default_factory=dict)  # shards of the owners with the most rows
+    others: Sequence[int] = (0,)  # shards among which all other owners are hashed
 
     def shard_of(self, owners: pa.StringArray) -> Shards:
         """The shard of each organisation, by its distinct names."""
         names = [self.owners.get(name, name) for name in owners.to_pylist()]
-        hashed = self.first + shard_of(pa.array(names, pa.string()), self.shards - self.first)
-        return np.array([self.large.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)], np.int64)
+        hashed = np.array(self.others, np.int64)[shard_of(pa.array(names, pa.string()), len(self.others))]
+        return np.array([self.placed.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)], np.int64)
 
 
 # What an answer belongs to: a row, which each partition verifies where it is; a text, about which the calling process
