@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pandas as pd
+import psutil
 import pytest
 
+from mailverdict import Progress
 from mailverdict.checks.dns.self_test import load_probes
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DomainRecords
@@ -15,10 +19,14 @@ from mailverdict.sandbox.smtp_script import Exchange
 
 pytestmark = pytest.mark.clusters
 PROBES = frozenset(load_probes().known)  # asked by the resolver's test in each worker, too
-DELAY = 0.4  # seconds of a DNS answer
+DELAY = 0.4  # seconds of a DNS answer while workers are killed
+ROUND_TRIP = 0.1  # seconds of a reply of a mail server then
 DOMAINS = 240
 CONCURRENCY = 16  # DNS questions at once, in the whole cluster
 OWNERS = 6  # mail servers that take a while for each reply
+UNWRITTEN = 2.0  # seconds of work that a lost task may repeat
+REPEATED_QUESTIONS = int(UNWRITTEN * CONCURRENCY / 2 / DELAY)  # by one of two tasks
+REPEATED_RCPTS = int(UNWRITTEN * 2 * OWNERS / ROUND_TRIP)  # two sessions with each mail server
 
 
 def pytest_collection_modifyitems(items):
@@ -26,6 +34,7 @@ def pytest_collection_modifyitems(items):
         if "clusters" in item.path.parts:
             item.add_marker(pytest.mark.clusters)
             item.add_marker(pytest.mark.filterwarnings("default"))
+            item.add_marker(pytest.mark.timeout(900))  # a busy machine needs minutes to start an engine
 
 
 def check_counts(world: World, names: list[str], *, repeated: int = 0) -> None:
@@ -45,18 +54,51 @@ def over(world: World, host: str, limit: int) -> bool:
     return world.smtp.stats(host).most_open > limit
 
 
+def rcpts_of(world: World) -> list[int]:
+    """How often each recipient was asked about."""
+    return [count for host in world.smtp.exchanges for count in world.smtp.stats(host).rcpts.values()]
+
+
+def is_asking(process: psutil.Process, world: World) -> bool:
+    """Whether a process, or one of its children, has a session with a mail server."""
+    port = world.backend.settings.smtp_port
+    try:
+        every = [process, *process.children(recursive=True)]
+        return any(each.raddr and each.raddr.port == port for one in every for each in one.net_connections("tcp"))
+    except psutil.NoSuchProcess:
+        return False
+
+
+class Killer:
+    """A listener that kills a worker process once the stage has settled keys, as a machine that is lost."""
+
+    def __init__(self, stage: str, world: World, pids: Callable[[], list[int]]) -> None:
+        self.stage, self.world, self.pids = stage, world, pids
+        self.killed: list[int] = []
+
+    def __call__(self, progress: Progress) -> None:
+        if self.killed or progress.message != f"stage {self.stage}" or not 100 <= progress.settled < progress.total:
+            return
+        for pid in sorted(self.pids()):
+            if self.stage == "domains" or is_asking(psutil.Process(pid), self.world):
+                os.kill(pid, signal.SIGKILL)
+                self.killed.append(pid)
+                return
+
+
 @contextmanager
-def slow_world() -> Iterator[tuple[World, pd.DataFrame]]:
+def slow_world(*, dns_delay: float = 0.02, round_trip: float = 0.02) -> Iterator[tuple[World, pd.DataFrame]]:
     """A world in which a column takes seconds: domains with slow answers, and mail servers with a round trip.
 
     Every second domain has a second exchange, of the owner of the next: so that all owners share domains in a ring.
     """
-    exchanges = [Exchange(f"mx.owner{at}.example", "slow", mailboxes=None, delay=0.05) for at in range(OWNERS)]
+    names = [f"mx.owner{at}.example" for at in range(OWNERS)]
+    exchanges = [Exchange(name, "slow", mailboxes=None, delay=round_trip, extensions=()) for name in names]
     zones = {}
     for at in range(DOMAINS):
         second = f"20 mx.owner{(at + 1) % OWNERS}.example" if at % 2 else f"20 mx.owner{at % OWNERS}.example"
         records = (f"10 mx.owner{at % OWNERS}.example", second)
-        zones[f"d{at}.example"] = DomainRecords({"MX": tuple(dict.fromkeys(records))}, delay=DELAY)
+        zones[f"d{at}.example"] = DomainRecords({"MX": tuple(dict.fromkeys(records))}, delay=dns_delay)
     emails = [f"user{row}@d{row % DOMAINS}.example" for row in range(3 * DOMAINS)]
     # Without the fast answers to the resolver's test: after those a slow one would be asked for again.
     settings = {"dns_concurrency": CONCURRENCY, "resolver_check": False, "catch_all_probe": False}

@@ -11,14 +11,23 @@ from pandas.testing import assert_frame_equal
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from tests.clusters.conftest import CONCURRENCY, DELAY, DOMAINS, check_counts, slow_world
+from tests.clusters.conftest import (
+    DELAY,
+    DOMAINS,
+    REPEATED_QUESTIONS,
+    REPEATED_RCPTS,
+    ROUND_TRIP,
+    Killer,
+    check_counts,
+    rcpts_of,
+    slow_world,
+)
 
 distributed = pytest.importorskip("distributed", reason="needs dask[distributed]: see `make test-clusters`")
 dd = pytest.importorskip("dask.dataframe")
 mailverdict_dask = pytest.importorskip("mailverdict.dask")
 
 PARTS = 5
-UNWRITTEN = 2.0  # seconds of work that a lost task may repeat
 
 
 @pytest.fixture(scope="module")
@@ -31,12 +40,6 @@ def client():
 def verified(frame, world, **options):
     ddf = dd.from_pandas(frame, npartitions=PARTS)
     return mailverdict_dask.verify(ddf, "email", backend=world.backend, **{"progress": False, **options})
-
-
-def kill_one(client):
-    """Kill a worker process, as a machine that is lost."""
-    pids = client.run(os.getpid)
-    os.kill(pids[min(pids)], signal.SIGKILL)
 
 
 @pytest.mark.parametrize("kind", ["regex", "mx", "mx_blacklist"])
@@ -53,39 +56,50 @@ def test_each_owner_is_asked_by_one_task(client):
     with slow_world() as (world, frame):
         out = verified(frame, world, validation_type="smtp").compute()
         check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
-        rcpts = [count for host in world.smtp.exchanges for count in world.smtp.stats(host).rcpts.values()]
+        assert max(rcpts_of(world)) == 1
     assert out["email_verdict"].value_counts()["valid"] == len(frame)
     assert out["row"].tolist() == frame["row"].tolist()
-    assert max(rcpts) == 1
 
 
-@pytest.mark.parametrize("stage", ["domains", "mailboxes"])
-def test_a_killed_worker_repeats_only_what_was_not_written(client, stage):
-    killed = []
-
-    def kill(progress):
-        if f"stage {stage}" == progress.message and progress.settled >= 40 and not killed:
-            killed.append(progress.settled)
-            kill_one(client)
-
-    with slow_world() as (world, frame):
-        out = verified(frame, world, validation_type="smtp", progress=kill).compute()
-        per_second = CONCURRENCY / 2 / DELAY  # questions of one of two tasks
-        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=int(UNWRITTEN * per_second))
-        rcpts = [count for host in world.smtp.exchanges for count in world.smtp.stats(host).rcpts.values()]
-    assert killed
+def test_a_worker_killed_while_it_asks_the_dns_repeats_only_what_was_not_written(client):
+    with slow_world(dns_delay=DELAY) as (world, frame):
+        killer = Killer("domains", world, lambda: list(client.run(os.getpid).values()))
+        out = verified(frame, world, progress=killer).compute()
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS)
+    assert killer.killed
     assert out["email_verdict"].value_counts()["valid"] == len(frame)
-    assert sum(rcpts) - len(frame) <= UNWRITTEN * 2 * 50 / 0.05  # two sessions of 50 recipients each round trip
 
 
-def test_a_worker_killed_while_rows_are_joined_asks_nothing(client):
+def test_a_worker_killed_while_it_asks_mail_servers_repeats_only_what_was_not_written(client):
+    with slow_world(round_trip=ROUND_TRIP) as (world, frame):
+        killer = Killer("mailboxes", world, lambda: list(client.run(os.getpid).values()))
+        out = verified(frame, world, validation_type="smtp", progress=killer).compute()
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
+        assert sum(rcpts_of(world)) - len(frame) <= REPEATED_RCPTS
+    assert killer.killed
+    assert out["email_verdict"].value_counts()["valid"] == len(frame)
+
+
+@pytest.mark.parametrize("reading", [1, 2, 3], ids=["before domains", "before mailboxes", "to attach the answers"])
+def test_a_worker_killed_while_it_reads_rows_asks_nothing_twice(client, tmp_path, reading):
     with slow_world() as (world, frame):
-        out = verified(frame, world)
-        asked = world.dns.count()
-        future = client.compute(out)
-        kill_one(client)
-        assert future.result()["email_verdict"].value_counts()["valid"] == len(frame)
-        assert world.dns.count() == asked
+        size = len(frame) // PARTS
+
+        def partition(number):
+            if number == PARTS - 1:
+                times = len(list(tmp_path.iterdir())) + 1
+                (tmp_path / str(times)).touch()
+                if times == reading:
+                    os.kill(os.getpid(), signal.SIGKILL)
+            return frame[number * size : (number + 1) * size]
+
+        ddf = dd.from_map(partition, range(PARTS), meta=frame[:0])
+        options = {"backend": world.backend, "validation_type": "smtp", "progress": False}
+        out = mailverdict_dask.verify(ddf, "email", **options).compute()
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
+        assert max(rcpts_of(world)) == 1
+    assert len(list(tmp_path.iterdir())) > reading
+    assert out["email_verdict"].value_counts()["valid"] == len(frame)
 
 
 def test_a_remote_service_pays_once_for_each_address(client):

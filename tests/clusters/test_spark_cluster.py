@@ -14,7 +14,17 @@ import pytest
 import mailverdict as mv
 import mailverdict.spark
 from mailverdict.errors import ColumnError, InputError, SettingsError
-from tests.clusters.conftest import CONCURRENCY, DELAY, DOMAINS, check_counts, slow_world
+from tests.clusters.conftest import (
+    DELAY,
+    DOMAINS,
+    REPEATED_QUESTIONS,
+    REPEATED_RCPTS,
+    ROUND_TRIP,
+    Killer,
+    check_counts,
+    rcpts_of,
+    slow_world,
+)
 
 if shutil.which("java") is None:
     pytest.skip("needs Java 17: see `make test-clusters`", allow_module_level=True)
@@ -30,7 +40,6 @@ EMAILS = [
     "ada@gmail.com",
     "bo@gone.example",
 ]
-UNWRITTEN = 2.0  # seconds of work that a lost task may repeat
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +49,8 @@ def spark():
 
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.sql.shuffle.partitions", "4").config("spark.driver.host", "127.0.0.1")
+    # The files of a killed executor are gone: do not try for 15 seconds to fetch each of them.
+    builder = builder.config("spark.shuffle.io.maxRetries", "1").config("spark.shuffle.io.retryWait", "500ms")
     session = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     yield session
@@ -67,11 +78,10 @@ def in_memory(table: pd.DataFrame, column, **options) -> dict[str, list[object]]
     return found
 
 
-def kill_one(spark):
-    """Kill an executor, as a machine that is lost."""
-    whole = psutil.Process().children(recursive=True)
-    executors = [each for each in whole if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]
-    min(executors, key=lambda each: each.pid).kill()
+def executors() -> list[int]:
+    """The process ids of the executors."""
+    whole = [each for each in psutil.Process().children(recursive=True) if each.name() == "java"]
+    return [each.pid for each in whole if "CoarseGrainedExecutorBackend" in " ".join(each.cmdline())]
 
 
 @pytest.mark.parametrize(
@@ -118,28 +128,49 @@ def test_each_owner_is_asked_by_one_task(spark):
         )
         found = collected(out)
         check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
-        rcpts = [count for host in world.smtp.exchanges for count in world.smtp.stats(host).rcpts.values()]
+        assert max(rcpts_of(world)) == 1
     assert found["email_verdict"] == ["valid"] * len(table)
-    assert max(rcpts) == 1
 
 
-@pytest.mark.parametrize("stage", ["domains", "mailboxes"])
-def test_a_killed_executor_repeats_only_what_was_not_written(spark, stage):
-    killed = []
+def test_an_executor_killed_while_it_asks_the_dns_repeats_only_what_was_not_written(spark):
+    with slow_world(dns_delay=DELAY) as (world, table):
+        killer = Killer("domains", world, executors)
+        out = mailverdict.spark.verify(frame_of(spark, table), "email", backend=world.backend, progress=killer)
+        found = collected(out)
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=REPEATED_QUESTIONS)
+    assert killer.killed
+    assert found["email_verdict"] == ["valid"] * len(table)
 
-    def kill(progress):
-        if f"stage {stage}" == progress.message and progress.settled >= 40 and not killed:
-            killed.append(progress.settled)
-            kill_one(spark)
+
+def test_an_executor_killed_while_it_asks_mail_servers_repeats_only_what_was_not_written(spark):
+    with slow_world(round_trip=ROUND_TRIP) as (world, table):
+        killer = Killer("mailboxes", world, executors)
+        options = {"backend": world.backend, "validation_type": "smtp", "progress": killer}
+        found = collected(mailverdict.spark.verify(frame_of(spark, table), "email", **options))
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
+        assert sum(rcpts_of(world)) - len(table) <= REPEATED_RCPTS
+    assert killer.killed
+    assert found["email_verdict"] == ["valid"] * len(table)
+
+
+def test_an_executor_killed_while_it_reads_rows_asks_nothing_twice(spark, tmp_path):
+    flag = tmp_path / "killed"
+
+    def read(batches):
+        for batch in batches:
+            if 0 in batch["row"].to_pylist() and not flag.exists():
+                flag.touch()
+                executor = next(each for each in psutil.Process().parents() if each.name() == "java")
+                executor.kill()
+            yield batch
 
     with slow_world() as (world, table):
-        out = mailverdict.spark.verify(
-            frame_of(spark, table), "email", validation_type="smtp", backend=world.backend, progress=kill
-        )
-        found = collected(out)
-        per_second = CONCURRENCY / 2 / DELAY  # questions of one of two tasks
-        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)], repeated=int(UNWRITTEN * per_second))
-    assert killed
+        frame = frame_of(spark, table).mapInArrow(read, "row long, email string")
+        options = {"backend": world.backend, "validation_type": "smtp", "progress": False}
+        found = collected(mailverdict.spark.verify(frame, "email", **options))
+        check_counts(world, [f"d{at}.example" for at in range(DOMAINS)])
+        assert max(rcpts_of(world)) == 1
+    assert flag.exists()
     assert found["email_verdict"] == ["valid"] * len(table)
 
 
