@@ -4,7 +4,8 @@ The rows are made on the workers: one address in two rows is new, and each hundr
 sandbox's DNS server, a process of its own, knows them all. For each size are printed: seconds of wall clock and of the
 processors for a million rows (of workers and calling process), the highest resident memory of the calling process and
 of a worker, the distinct domains and the questions that the server received. ``--smtp`` compares one worker with two on
-a column whose mail servers answer slowly. It needs ``dask[distributed]`` (``make test-clusters`` installs it):
+a column whose mail servers answer slowly. ``--equal dask spark`` compares every cell of a million rows of every kind
+with those of ``mailverdict.verify``. It needs ``dask[distributed]`` (``make test-clusters`` installs it):
 ``python -m benchmarks.scale --rows 1 10 50``.
 """
 
@@ -25,6 +26,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 import mailverdict as mv
 from mailverdict.loop import run_sync
@@ -35,7 +37,9 @@ MILLION, MIB = 1_000_000, 1 << 20
 PART_ROWS = 500_000
 ROWS_PER_DOMAIN = 100
 COMMON = 50  # domains that have half of the rows
-EXCHANGES, SLOW_ADDRESSES, DELAY = 32, 60, 0.1  # of --smtp: mail servers, addresses at each, seconds of a round trip
+# Of --smtp: mail servers, addresses at each, seconds of a round trip, sessions of each worker
+EXCHANGES, SLOW_ADDRESSES, DELAY, SESSIONS = 64, 40, 0.5, 16
+SAMPLE = ["ada@gmail.com", "bo@gone.example"]
 
 
 def make_part(number: int) -> pd.DataFrame:
@@ -75,7 +79,7 @@ def cluster(workers: int, memory: str = "2GiB") -> Iterator[Any]:
     """A client of a LocalCluster of single-threaded worker processes."""
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with LocalCluster(n_workers=workers, memory_limit=memory, **options) as made, Client(made) as client:
         yield client
 
@@ -116,7 +120,7 @@ def measure(millions: int) -> str:
 
 
 def measure_workers() -> str:
-    """Seconds of a slow SMTP column with one worker and with two."""
+    """Seconds of a slow SMTP column with one worker and with two, each with the same number of sessions."""
     import dask.dataframe as dd
 
     import mailverdict.dask
@@ -126,34 +130,126 @@ def measure_workers() -> str:
     exchanges = [Exchange(host, "slow", mailboxes=None, delay=DELAY, extensions=()) for host in hosts]
     zones = {f"firm{at}.example": DomainRecords({"MX": (f"10 {host}",)}) for at, host in enumerate(hosts)}
     emails = [f"user{number}@firm{at}.example" for number in range(SLOW_ADDRESSES) for at in range(EXCHANGES)]
-    seconds = {}
+    options: dict[str, Any] = {"validation_type": "smtp", "progress": False}
+    seconds, cpu = {}, {}
     for workers in (1, 2):
-        world = mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False, deadline=600.0)
-        with world, cluster(workers), tempfile.TemporaryDirectory() as scratch:
-            frame = dd.from_pandas(pd.DataFrame({"email": emails}), npartitions=4)
-            options: dict[str, Any] = {"validation_type": "smtp", "scratch": scratch, "progress": False}
-            backend = world.make_backend(deadline=600.0, session_deadline=600.0)
+        with mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False) as world, cluster(workers) as client:
+            deadlines = {"deadline": 900.0, "session_deadline": 900.0, "command_timeout": 60.0}
+            backend = world.make_backend(max_sessions=SESSIONS * workers, **deadlines)
+            frames = [dd.from_pandas(pd.DataFrame({"email": given}), npartitions=4) for given in (SAMPLE, emails)]
+            mailverdict.dask.verify(frames[0], "email", backend=backend, **options).compute()  # imports the package
+            before = sum(each for each, _ in client.run(used).values())
             begin = time.perf_counter()
-            out = mailverdict.dask.verify(frame, "email", backend=backend, **options)
+            out = mailverdict.dask.verify(frames[1], "email", backend=backend, **options)
             counts = out["email_verdict"].value_counts().compute()
             seconds[workers] = time.perf_counter() - begin
-            if counts["valid"] != len(emails):
-                raise SystemExit(f"not all rows are valid: {counts.to_dict()}")
-    return f"smtp, {len(emails):,} addresses: {seconds[1]:.1f} s with one worker, {seconds[2]:.1f} s with two: " + (
-        f"{seconds[1] / seconds[2]:.2f} times"
+            cpu[workers] = sum(each for each, _ in client.run(used).values()) - before
+            most = max(world.smtp.stats(host).most_open for host in hosts)
+            if counts["valid"] != len(emails) or most > backend.settings.max_sessions_per_exchange:
+                raise SystemExit(f"not all rows are valid, or too many sessions ({most}): {counts.to_dict()}")
+    return (
+        f"smtp, {len(emails):,} addresses, {SESSIONS} sessions for each worker: {seconds[1]:.1f} s with one worker, "
+        f"{seconds[2]:.1f} s with two: {seconds[1] / seconds[2]:.2f} times; "
+        f"processor seconds of the workers: {cpu[1]:.1f} and {cpu[2]:.1f}"
     )
+
+
+# --- equal results --------------------------------------------------------------------------------------------------
+
+
+def make_cells(rows: int, addresses: Sequence[str]) -> pa.Table:
+    """Rows of every kind: the sandbox's addresses, other domains, malformed and missing cells."""
+    samples = [
+        *addresses,
+        None,
+        "",
+        "nobody",
+        "a@b@c.example",
+        "Ada <ada@gmail.com>",
+        "ada@gmial.com",
+        "info@gmail.com",
+    ]
+    number = np.arange(rows)
+    names = [f"d{at}.scale.example" for at in range(max(1, rows // ROWS_PER_DOMAIN))]
+    local = pc.binary_join_element_wise("User", pa.array(number).cast(pa.string()), ".")
+    made = pc.binary_join_element_wise(local, pa.array(names).take(pa.array(number % len(names))), "@")
+    cells = pc.if_else(pa.array(number % 2 == 0), pa.array(samples).take(pa.array(number // 2 % len(samples))), made)
+    return pa.table({"row": number, "email": cells})
+
+
+def compare_dask(table: pa.Table, backend: mv.LocalBackend) -> pa.Table:
+    """The rows as two Dask workers verify them."""
+    import dask.dataframe as dd
+
+    import mailverdict.dask
+
+    types = {pa.string(): pd.StringDtype("pyarrow")}
+    with cluster(2):
+        frame = dd.from_pandas(table.to_pandas(types_mapper=types.get), npartitions=8)
+        out = mailverdict.dask.verify(frame, "email", backend=backend, columns="all", progress=False).compute()
+    return pa.Table.from_pandas(out, preserve_index=False)
+
+
+def compare_spark(table: pa.Table, backend: mv.LocalBackend) -> pa.Table:
+    """The rows as two Spark executors verify them, in the order of `row`."""
+    from pyspark.sql import SparkSession
+
+    import mailverdict.spark
+
+    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
+    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    with tempfile.TemporaryDirectory() as folder:
+        pq.write_table(table, f"{folder}/rows.parquet", row_group_size=100_000)
+        frame = session.read.parquet(f"{folder}/rows.parquet").repartition(8)
+        out = mailverdict.spark.verify(frame, "email", backend=backend, columns="all", progress=False)
+        out.write.parquet(f"{folder}/out")
+        found = pq.read_table(f"{folder}/out").sort_by("row")
+    session.stop()
+    return found
+
+
+def compare(engine: str, rows: int) -> str:
+    """Verify rows of every kind by an engine and in memory; raises if a cell differs."""
+    zones = {"*.scale.example": DomainRecords({"MX": ("10 mx.scale.example",)})}
+    with mv.sandbox.World(zones) as world:
+        table = make_cells(rows, [each.address for each in world.addresses])
+        there = mv.verify(table, "email", backend=world.backend, columns="all", progress=False)
+        found = {"dask": compare_dask, "spark": compare_spark}[engine](table, world.backend)
+    if found.column_names != there.column_names or len(found) != rows:
+        raise SystemExit(f"{engine}: other columns or rows: {found.column_names}, {len(found):,}")
+    for name in there.column_names:
+        ours, theirs = (plain(each[name]) for each in (found, there))
+        if name.endswith("_checked_at"):  # the time of the look-up: compared as present or missing
+            ours, theirs = ours.is_valid(), theirs.is_valid()
+        if not ours.equals(theirs):
+            raise SystemExit(f"{engine}: column {name!r} differs from that of mailverdict.verify")
+    verdicts = {each["values"]: each["counts"] for each in pc.value_counts(plain(there["email_verdict"])).to_pylist()}
+    return f"{engine}: all {len(there.column_names)} columns of {rows:,} rows are equal: {verdicts}"
+
+
+def plain(column: pa.ChunkedArray) -> pa.Array:
+    """A column without dictionary and chunks."""
+    whole = column.combine_chunks()
+    whole = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    return whole.cast(pa.string()) if pa.types.is_large_string(whole.type) else whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, nargs="*", default=[1, 4], help="millions of rows")
     parser.add_argument("--smtp", action="store_true", help="compare one worker with two on a slow SMTP column")
+    parser.add_argument("--equal", nargs="+", default=[], choices=["dask", "spark"], help="compare with mv.verify")
+    parser.add_argument("--equal-rows", type=int, default=MILLION, help="rows of --equal")
     given = parser.parse_args(arguments)
-    print("        rows  seconds   asking s/million  cpu/million MiB caller MiB worker    domains  questions")
+    if given.rows:
+        print("        rows  seconds   asking s/million  cpu/million MiB caller MiB worker    domains  questions")
     for millions in given.rows:
         print(measure(millions), flush=True)
     if given.smtp:
         print(measure_workers(), flush=True)
+    for engine in given.equal:
+        print(compare(engine, given.equal_rows), flush=True)
     return 0
 
 
