@@ -18,7 +18,7 @@ import pyarrow.feather
 import pyarrow.parquet
 import pytest
 
-from mailverdict.backend import Settled
+from mailverdict.backend import Deferred, Settled
 from mailverdict.cli import tables
 from mailverdict.errors import BackendError
 from mailverdict.frames.files.delimited import DelimitedFile
@@ -368,6 +368,20 @@ class TestService:
         status, _, said = run("verify", path, "-c", "email", "-o", tmp_path / "out.csv")
         assert (status, backend.asked) == (2, [])
         assert "(it holds 'ask Ada', which mailverdict never writes there)" in said
+
+    @pytest.mark.parametrize("why", ["gave_up", "uncertain", "refused"])
+    def test_rows_that_the_service_left_pending_are_status_4(self, run, tmp_path, monkeypatch, why):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\n" + "".join(f"ada{n}@example.org\n" for n in range(5)))
+        emails = [f"ada{n}@example.org" for n in range(5)]
+        backend = ScriptedBackend([Settled(settled_rows(emails[:3])), Deferred(tuple(emails[3:]), why)])
+        monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
+        status, printed, said = run("verify", path, "-c", "email", "-o", out, "--json", "--fail-above", "pending=0")
+        assert (status, json.loads(printed)["exit_status"]) == (4, 4)
+        assert [row["email_status"] for row in rows_of(out)] == ["done"] * 3 + ["pending"] * 2
+        assert said.splitlines()[-1].startswith(
+            "mailverdict: the service has not answered for all rows: 2 rows are not verified yet"
+        )
 
     def test_a_service_that_is_not_there_is_status_4_and_no_file(self, run, contacts, tmp_path):
         out = tmp_path / "out.csv"

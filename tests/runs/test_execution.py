@@ -18,6 +18,7 @@ from mailverdict.local.screen import Screener
 from mailverdict.model.table import complete_table
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import MIN_QUOTA_INTERVAL, QUOTA_INTERVAL, Execution, RunSettings, unique_addresses
+from mailverdict.runs.journal.journal import Unclaimed
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
 EMAILS = [f"{letter}@example.org" for letter in "abcde"]
@@ -43,8 +44,11 @@ class Notes:
     def settled(self, key, emails, *, newer_than, refresh, answered_since=None, costs_quota=True):
         return rows_of([e for e in emails.to_pylist() if e in self.known])
 
-    def in_flight(self, key, emails):
+    def adopt(self, key, emails):
         return [job for job in self.jobs if job.email in emails.to_pylist()]
+
+    def unclaimed(self, key, emails):
+        return Unclaimed(emails[:0], None, emails[:0])
 
     def claim(self, key, emails, *, limit=None):
         return emails.to_pylist()[:limit]

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -11,13 +10,13 @@ import pytest
 from mailverdict.backend import Deferred, Job, Settled, Submitted, Submitting
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.execution import Execution, RunSettings, find_unclaimed
+from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.runs.retry import GRACE, HOLD
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import URL, RemoteWorld, addresses
 from tests.doubles.scripted_backend import ScriptedBackend
-from tests.doubles.scripted_service import FAULTS
+from tests.doubles.scripted_service import FAULTS, payload
 from tests.doubles.tables import rows_to_table
 
 KEY = f"smtp {URL}"
@@ -127,14 +126,69 @@ def test_a_run_cancelled_while_its_submission_was_on_the_way_is_resumed(tmp_path
     run_virtual(main)
 
 
-def test_two_runs_at_once_share_the_work_and_both_know_everything_in_the_end(tmp_path: Path) -> None:
+def test_runs_at_once_on_overlapping_lists_share_the_work_and_all_are_complete(tmp_path: Path) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop)
-        both = await asyncio.gather(*(run(world, tmp_path / "j.db", addresses(40)) for _ in range(2)))
-        assert both[0][0] == ["done"] * 40
-        assert sorted(world.service.paid.values()) == [1] * 40
-        statuses, notices = await run(world, tmp_path / "j.db", addresses(40))
-        assert (statuses, notices) == (["done"] * 40, [])
+        emails = addresses(60)
+        lists = (emails[:40], emails[20:], emails[10:50][::-1])
+        ended = await asyncio.gather(*(run(world, tmp_path / "j.db", each) for each in lists))
+        assert ended == [(["done"] * 40, [])] * 3
+        assert sorted(world.service.paid.values()) == [1] * 60
+        assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_a_run_waits_while_another_waits_for_the_answer_to_its_submission(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.wire.latency = 1.0
+        first = asyncio.create_task(run(world, tmp_path / "j.db", addresses(5)))
+        await asyncio.sleep(1.5)
+        assert world.service.under_way == 1, "the submission is on its way"
+        assert await run(world, tmp_path / "j.db", addresses(5)) == (["done"] * 5, [])
+        assert await first == (["done"] * 5, [])
+        assert sorted(world.service.paid.values()) == [1] * 5
+
+    run_virtual(main)
+
+
+def test_a_waiting_run_uses_what_the_other_has_paid_for_also_if_the_answer_is_temporary(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.backend.ask_again = False
+        world.service.verdict = lambda *job: payload(*job, "unknown", reasons=["rate_limited"])
+        both = [execution(world, tmp_path / "j.db", addresses(5)) for _ in range(2)]
+        await asyncio.gather(*(each.run() for each in both))
+        found = [each.results.table("smtp")["reasons"].to_pylist() for each in both]
+        assert found == [["rate_limited"] * 5] * 2
+        assert sorted(world.service.paid.values()) == [1] * 5
+
+    run_virtual(main)
+
+
+def test_a_waiting_run_goes_on_where_the_other_was_cancelled(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        world.service.duration = lambda _: 100.0
+        first = asyncio.create_task(execution(world, tmp_path / "j.db", addresses(5)).run())
+        await asyncio.sleep(20)
+        second = asyncio.create_task(run(world, tmp_path / "j.db", addresses(8)))
+        await asyncio.sleep(20)
+        first.cancel()
+        await asyncio.gather(first, return_exceptions=True)
+        assert await second == (["done"] * 8, [])
+        assert sorted(world.service.paid.values()) == [1] * 8
+
+    run_virtual(main)
+
+
+def test_a_limit_counts_what_this_run_submits_and_not_what_it_waits_for(tmp_path: Path) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop)
+        both = await asyncio.gather(*(run(world, tmp_path / "j.db", addresses(12), limit=5) for _ in range(2)))
+        assert sorted(statuses.count("done") for statuses, _ in both) == [5, 10]
+        assert sorted(world.service.paid.values()) == [1] * 10
 
     run_virtual(main)
 
@@ -178,16 +232,18 @@ def test_the_reasons_why_addresses_were_not_claimed(journal: Journal, tmp_path: 
         other.record(KEY, Submitting("t", ("held@x.org", "job@x.org"), 0))
         other.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),), "t"))
         other.record(KEY, Deferred(("held@x.org",), "uncertain", token="t"))
-        wanted = pa.array(["leased@x.org", "held@X.org", "job@x.org"])
-        assert journal.claim(KEY, wanted) == []
-        unclaimed = find_unclaimed(journal, KEY, wanted)
-        assert [job.job_id for job in unclaimed.jobs] == ["j"]
-        assert (unclaimed.held, unclaimed.elsewhere, unclaimed.free_at) == (1, 1, EPOCH + HOLD)
-        told: list[Any] = list(unclaimed.notices())
-        assert told[1] == "1 addresses are being verified by another process on this journal"
+        wanted = pa.array(["leased@x.org", "held@X.org", "job@x.org", "free@x.org"])
+        assert journal.claim(KEY, wanted) == ["free@x.org"]
+        assert journal.adopt(KEY, wanted) == [], "the other process polls its job"
+        unclaimed = journal.unclaimed(KEY, wanted)
+        assert (unclaimed.held.to_pylist(), unclaimed.free_at) == (["held@x.org"], EPOCH + HOLD)
+        assert sorted(unclaimed.elsewhere.to_pylist()) == ["job@x.org", "leased@x.org"]
+        assert unclaimed.notice().startswith("1 address stays pending: their submission was lost")
+    assert [job.job_id for job in journal.adopt(KEY, wanted)] == ["j"], "the other process has ended"
+    assert len(journal.unclaimed(KEY, wanted).elsewhere) == 0
 
 
 def test_there_is_no_notice_if_all_is_settled_or_polled(journal: Journal) -> None:
     journal.record(KEY, Submitted((Job("j", "job@x.org", "smtp", EPOCH),)))
     settle(journal, "known@x.org")
-    assert list(find_unclaimed(journal, KEY, pa.array(["job@x.org"])).notices()) == []
+    assert journal.unclaimed(KEY, pa.array(["job@x.org", "known@x.org"])).notice() == ""

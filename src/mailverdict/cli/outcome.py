@@ -94,6 +94,8 @@ class FileOutcome:
             return QUOTA if isinstance(self.stream.failure, QuotaExceeded) else SERVICE
         if self.stream.is_short_of_quota:
             return QUOTA
+        if self.stream.is_unanswered:
+            return SERVICE
         return ABOVE_LIMIT if self.exceeded() else DONE
 
     def to_dict(self) -> dict[str, Any]:
@@ -158,6 +160,8 @@ class FileOutcome:
             raise stream.failure
         if stream.is_short_of_quota:
             exit_with_error(f"today's quota is used up: {hint}", QUOTA)
+        if stream.is_unanswered:
+            exit_with_error(f"the service has not answered for all rows: {hint}", SERVICE)
         if exceeded := self.exceeded():
             for each in exceeded[:-1]:
                 print_error(each, ABOVE_LIMIT)

@@ -1,8 +1,8 @@
 """One run over unique addresses: the journal, screening, the backend, and the events in between.
 
 In order: reuse what the journal knows, screen, resolve submissions that an earlier run lost, poll
-its jobs, claim the rest and give it to the backend. Each event is written to the journal before it
-takes effect and before the next event is requested.
+its jobs, claim the rest and give it to the backend, wait for what other processes are verifying.
+Each event is written to the journal before it takes effect and before the next event is requested.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..backend import (
     Backend,
@@ -36,7 +36,7 @@ from ..backend import (
     Submitted,
     Waiting,
 )
-from ..errors import QuotaExceeded
+from ..errors import JournalError, QuotaExceeded
 from ..model.address import identities
 from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
@@ -57,6 +57,8 @@ logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
 QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
+OTHERS_INTERVAL = 1.0  # seconds between two looks at what other processes on the journal have settled
+RENEWAL_INTERVAL = 60.0  # seconds between two renewals of the leases of a run; much less than a lease lasts
 OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run itself needs at its end
 Positions = npt.NDArray[np.int64]
 
@@ -110,6 +112,8 @@ class Execution:
         self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
         self.causes: Counter[str] = Counter()  # why settled addresses have no verdict; counted at the end
         self.newly_verified = 0  # addresses given to the backend; `limit` is about these
+        self.unanswered = 0  # addresses that stay pending though neither quota nor `limit` nor `offline` is the reason
+        self.began_at = clock()
 
     @property
     def key(self) -> str:
@@ -118,6 +122,7 @@ class Execution:
 
     async def run(self) -> None:
         """Run to the end; the last progress shows how it ended, also after an error."""
+        renewing = None if self.journal is None else asyncio.create_task(self.renew_leases(self.journal))
         try:
             await self.run_stages()
         except asyncio.CancelledError:
@@ -129,10 +134,19 @@ class Execution:
             self.emit_progress(state="failed", message=str(exc)[:300])
             raise
         finally:
+            if renewing is not None:
+                renewing.cancel()
             if self.journal is not None:
                 self.journal.close()
             if self.owns_backend:
                 await self.backend.aclose()
+
+    async def renew_leases(self, journal: Journal) -> None:
+        """Show other processes that this one still runs, however long it waits."""
+        while True:
+            await asyncio.sleep(RENEWAL_INTERVAL)
+            with suppress(JournalError):  # if it lasts, the next event raises it
+                journal.renew()
 
     async def run_stages(self) -> None:
         """Run, then report whether everything is settled."""
@@ -166,31 +180,28 @@ class Execution:
         await self.run_screen()
         if self.settings.offline:
             return
-        await self.resolve_lost_submissions()
-        jobs, todo = self.split_in_flight(self.results.unsettled())
-        todo = todo if self.within_limit(len(todo)) else todo[:0]
-        while len(todo) or jobs:
-            self.short_of_quota = []
-            claimed, jobs_of_others = self.claim(todo)
-            self.newly_verified = self.newly_verified or len(claimed)
-            await self.run_backend(claimed, [*jobs, *jobs_of_others])
-            jobs = []
-            if not self.short_of_quota or self.settings.on_quota != "wait":
-                break
-            todo = await self.wait_for_quota()
+        todo = self.results.unsettled()
+        while len(todo):
+            await self.resolve_lost_submissions()
+            jobs, todo = self.adopt_jobs(todo)
+            claimed, others = self.claim(todo)
+            if len(claimed) or jobs:
+                await self.run_backend(claimed, jobs)
+            todo = np.union1d(await self.wait_for_quota(), await self.wait_for_others(others))
         self.raise_if_short()
 
-    def reuse_known(self, addresses: pa.StringArray) -> None:
-        """Settle what the journal knows."""
+    def reuse_known(self, addresses: pa.StringArray, answered_since: float | None = None) -> None:
+        """Settle what the journal knows; answers settled at or after `answered_since` are as good as own ones."""
         if self.journal is None:
             return
+        since = answered_since if self.settings.answered_since is None else self.settings.answered_since
         newer_than = self.clock() - self.settings.max_age
         known = self.journal.settled(
             self.key,
             addresses,
-            newer_than=newer_than,
+            newer_than=newer_than if since is None else min(newer_than, since),
             refresh=self.settings.refresh,
-            answered_since=self.settings.answered_since,
+            answered_since=since,
             costs_quota=self.backend.source != SOURCE_LOCAL,
         )
         if len(known):
@@ -210,7 +221,7 @@ class Execution:
     async def resolve_lost_submissions(self) -> None:
         """Find out by the quota whether submissions that ended runs left were counted; if not, they are free again.
 
-        Done before this run submits anything: from then on the quota's `used` includes its own.
+        Best done before this run submits anything: from then on the quota's `used` includes its own.
         """
         if self.journal is None or not isinstance(self.backend, Metered):
             return
@@ -219,39 +230,57 @@ class Execution:
             await self.sleep(wait)
             self.record(QuotaSeen(await self.backend.quota()))
 
-    def split_in_flight(self, todo: Positions) -> tuple[list[Job], Positions]:
-        """Jobs that an earlier run has paid for, which are polled, and the addresses left to submit."""
-        if self.journal is None or not len(todo):
+    def adopt_jobs(self, todo: Positions) -> tuple[list[Job], Positions]:
+        """Jobs that are paid for and that no other process polls, and the addresses left to submit."""
+        if self.journal is None:
             return [], todo
-        jobs = self.journal.in_flight(self.key, self.addresses.take(pa.array(todo)))
+        jobs = self.journal.adopt(self.key, self.addresses.take(pa.array(todo)))
         if not jobs:
             return [], todo
         in_flight = self.results.positions_of(pa.array([job.email for job in jobs], pa.string()))
         return jobs, np.setdiff1d(todo, in_flight, assume_unique=True)
 
-    def claim(self, todo: Positions) -> tuple[Positions, list[Job]]:
-        """What this run may submit, and jobs that another process has submitted since.
+    def claim(self, todo: Positions) -> tuple[Positions, Positions]:
+        """What this run may submit, and what is to be looked at again, since other processes are verifying it.
 
         The limit counts what is claimed: held addresses do not use it up.
         """
-        room = self.within_limit(len(todo))
-        if self.journal is None or not room:
-            return todo[:room], []
+        limit = self.settings.limit
+        room = len(todo) if limit is None else min(len(todo), limit - self.newly_verified)
+        if self.journal is None:
+            self.newly_verified += room
+            return todo[:room], todo[:0]
         claimed = self.journal.claim(self.key, self.addresses.take(pa.array(todo)), limit=room)
         own = np.sort(self.results.positions_of(pa.array(claimed, pa.string()))) if claimed else todo[:0]
-        considered = todo if len(own) < room else todo[: np.searchsorted(todo, own[-1]) + 1]
+        self.newly_verified += len(own)
+        is_full = 0 < room == len(own)
+        considered = todo[: np.searchsorted(todo, own[-1]) + 1] if is_full else todo
         left = np.setdiff1d(considered, own, assume_unique=True)
-        return own, self.reuse_unclaimed(left) if len(left) else []
+        return own, self.find_others(self.journal, left, may_claim=len(own) < room) if len(left) else left
 
-    def reuse_unclaimed(self, left: Positions) -> list[Job]:
-        """Use what other processes have settled or submitted since; add a notice about the rest."""
-        assert self.journal is not None
-        self.reuse_known(self.addresses.take(pa.array(left)))
-        still = np.intersect1d(left, self.results.unsettled(), assume_unique=True)
-        unclaimed = find_unclaimed(self.journal, self.key, self.addresses.take(pa.array(still)))
-        for notice in unclaimed.notices():
+    def find_others(self, journal: Journal, left: Positions, *, may_claim: bool) -> Positions:
+        """Of addresses that were not claimed, those that another process is verifying or has just released.
+
+        What others have settled since this run began is used, and held addresses are reported.
+        """
+        addresses = self.addresses.take(pa.array(left))
+        unclaimed = journal.unclaimed(self.key, addresses)
+        is_elsewhere = pc.is_in(identities(addresses), value_set=unclaimed.elsewhere).to_numpy(zero_copy_only=False)
+        self.reuse_known(addresses.filter(pa.array(~is_elsewhere)), self.began_at)
+        if notice := unclaimed.notice():
+            self.unanswered += len(unclaimed.held)
             self.add_notice(notice)
-        return unclaimed.jobs
+        is_held = pc.is_in(identities(addresses), value_set=unclaimed.held).to_numpy(zero_copy_only=False)
+        again = left[~is_held] if may_claim else left[is_elsewhere]
+        return np.intersect1d(again, self.results.unsettled(), assume_unique=True)
+
+    async def wait_for_others(self, others: Positions) -> Positions:
+        """Sleep before another look at what other processes are verifying; returns these addresses."""
+        if len(others):
+            count = count_of(len(others), "address is", "addresses are")
+            self.emit_progress(message=f"{count} being verified by another process on this journal; waiting")
+            await self.sleep(OTHERS_INTERVAL)
+        return others
 
     async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
         """Give addresses and jobs to the backend and process its events."""
@@ -304,6 +333,8 @@ class Execution:
                 self.emit_progress(pace=event.per_second, seconds_left=event.seconds_left)
             case Deferred(why="quota"):
                 self.short_of_quota.append(event)
+            case Deferred():
+                self.unanswered += len(event.emails)
             case QuotaSeen():
                 self.emit_progress(quota=event.quota)
             case Waiting():
@@ -312,11 +343,15 @@ class Execution:
                 self.add_notice(event.message)
 
     async def wait_for_quota(self) -> Positions:
-        """Sleep until the quota may have changed; returns the addresses that are still to be submitted."""
+        """With ``on_quota="wait"``, sleep until the quota may have changed; returns what is to be submitted then."""
+        if not self.short_of_quota or self.settings.on_quota != "wait":
+            return np.zeros(0, np.int64)
         hints = [d.retry_after for d in self.short_of_quota if d.retry_after is not None]
         self.emit_progress(message="today's quota is used up; waiting until there is quota again")
         await self.sleep(max(min(hints, default=QUOTA_INTERVAL), MIN_QUOTA_INTERVAL))
         emails = [email for each in self.short_of_quota for email in each.emails]
+        self.short_of_quota = []
+        self.newly_verified -= len(emails)  # they are claimed again
         return np.sort(self.results.positions_of(pa.array(emails, pa.string())))
 
     def raise_if_short(self) -> None:
@@ -399,40 +434,6 @@ class Execution:
         except Exception:
             logger.exception("a progress listener failed and was dropped")
             self.listeners.remove(listener)
-
-
-@dataclass(frozen=True, slots=True)
-class Unclaimed:
-    """Addresses that this run may not submit, and the reasons."""
-
-    jobs: list[Job]  # submitted by another process since; polled by this run as well
-    held: int  # addresses whose submission was lost; they may have been paid for
-    free_at: float | None  # seconds since the epoch when the first of those may be sent again
-    elsewhere: int  # addresses that another process is about to submit
-
-    def notices(self) -> Iterator[str]:
-        """Messages for the user."""
-        if self.held and self.free_at is not None:
-            when = datetime.fromtimestamp(self.free_at, UTC)
-            yield (
-                f"{self.held:,} addresses stay pending: their submission was lost and may have been paid for; "
-                f"they are sent again from {when:%Y-%m-%d %H:%M} UTC"
-            )
-        if self.elsewhere:
-            yield f"{self.elsewhere:,} addresses are being verified by another process on this journal"
-
-
-def find_unclaimed(journal: Journal, key: str, emails: pa.StringArray) -> Unclaimed:
-    """Find out why `Journal.claim` left these addresses out."""
-    wanted = frozenset(identities(emails).to_pylist())
-    jobs = journal.in_flight(key, emails)
-    attempts = [each for each in journal.uncertain(key) if each.address in wanted]
-    return Unclaimed(
-        jobs=jobs,
-        held=len(attempts),
-        free_at=min((each.free_at for each in attempts), default=None),
-        elsewhere=max(0, len(wanted) - len(jobs) - len(attempts)),
-    )
 
 
 def unique_addresses(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:

@@ -109,6 +109,7 @@ class PieceStream:
         self.has_temporary_journal = False
         self.is_resumable = False  # a journal keeps the answers for a later run
         self.is_short_of_quota = False  # the daily quota left rows pending
+        self.is_unanswered = False  # the service left rows pending
         self.submitted = self.newly_verified = self.from_journal = 0  # addresses, over all pieces
         self.quota: Quota | None = None  # the last reading
         self.began_at = time.time()
@@ -192,6 +193,7 @@ class PieceStream:
         self.count_cost(run)
         self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
+        self.is_unanswered |= bool(run._execution.unanswered)
         if isinstance(run._finish, ResultBuilder):
             count, is_exact = run._finish.count_repairable(settled_table(run))
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact

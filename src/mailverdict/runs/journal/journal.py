@@ -2,7 +2,7 @@
 
 Each event is written before the next step begins, so a run that dies at any time loses nothing
 and pays for nothing twice; calling again resumes. Several processes may use one file: an address
-is leased to the process that is about to submit it, and a lease ends with its owner.
+is leased to the process that submits it and polls its job, and a lease ends with its owner.
 
 The states of an address, for one key (a validation type, and the service that was asked)::
 
@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -32,6 +33,7 @@ import pyarrow.compute as pc
 from ...backend import Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
+from ...model.words import count_of
 from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
@@ -46,9 +48,9 @@ from .recall import (
     summarize,
 )
 
-__all__ = ["Attempt", "Journal"]
+__all__ = ["Attempt", "Journal", "Unclaimed"]
 
-LEASE = 3_600.0  # seconds after which a lease ends without a renewal, where a process cannot be looked up
+LEASE = 600.0  # seconds after which a lease ends without a renewal; a run renews its leases every minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,25 @@ class Attempt:
     sent_at: float  # seconds since the epoch
     used_before: int | None  # the quota's `used` just before
     free_at: float  # when it may be sent again if nothing is found out until then
+
+
+@dataclass(frozen=True, slots=True)
+class Unclaimed:
+    """Addresses that this process may not submit now, as the journal stores them."""
+
+    held: pa.StringArray  # their submission was lost; they may have been paid for
+    free_at: float | None  # seconds since the epoch when the first of those may be sent again
+    elsewhere: pa.StringArray  # another running process submits them or polls their jobs
+
+    def notice(self) -> str:
+        """A message about the held addresses; empty if there are none."""
+        if self.free_at is None:
+            return ""
+        when = datetime.fromtimestamp(self.free_at, UTC)
+        return (
+            f"{count_of(len(self.held), 'address stays', 'addresses stay')} pending: their submission was lost and may "
+            f"have been paid for; they are sent again from {when:%Y-%m-%d %H:%M} UTC"
+        )
 
 
 class Journal:
@@ -143,6 +164,41 @@ class Journal:
         addresses = pa.array([row[4] for row in rows], pa.string())
         is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
         return [Job(*row[:4]) for row, wanted in zip(rows, is_asked, strict=True) if wanted]
+
+    def adopt(self, key: str, emails: pa.StringArray) -> list[Job]:
+        """Lease the paid-for jobs of these addresses that no other running process polls; oldest first."""
+        with self.transaction():
+            self.expire_owners()
+            self.renew_leases()
+            place = {"key": self.key_id(key), "owner": self.owner}
+            rows = self.connection.execute(sql.SELECT_FREE_JOBS, place).fetchall()
+            addresses = pa.array([row[4] for row in rows], pa.string())
+            is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
+            adopted = [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
+            leases = ((place["key"], address, self.owner) for *_, address in adopted)
+            self.connection.executemany(sql.REPLACE_LEASE, leases)
+        return [Job(*row[:4]) for row in adopted]
+
+    def unclaimed(self, key: str, emails: pa.StringArray) -> Unclaimed:
+        """Why `claim` left these addresses out; what is in neither group is free or settled by now."""
+        wanted = identities(emails)
+        with self.transaction("DEFERRED"):
+            running, now = self.running_owners(), self.clock()
+            leased = self.connection.execute(sql.SELECT_LEASES, (self.key_id(key),)).fetchall()
+            attempts = self.connection.execute(sql.SELECT_UNCERTAIN, (self.key_id(key), now)).fetchall()
+        elsewhere = {address for address, owner in leased if owner != self.owner and owner in running}
+        free_at = {address: until for _, address, _, _, until in attempts if address not in elsewhere}
+        held = wanted.filter(pc.is_in(wanted, value_set=pa.array(free_at, pa.string())))
+        return Unclaimed(
+            held=held,
+            free_at=min((free_at[each] for each in held.to_pylist()), default=None),
+            elsewhere=wanted.filter(pc.is_in(wanted, value_set=pa.array(elsewhere, pa.string()))),
+        )
+
+    def renew(self) -> None:
+        """Extend the leases of this process."""
+        with self.transaction():
+            self.renew_leases()
 
     def uncertain(self, key: str) -> list[Attempt]:
         """Addresses whose submission was lost and that are still held, oldest first."""
@@ -323,12 +379,11 @@ class JournalTransaction:
             raise JournalError("another process on this journal has taken over an address; call again to go on")
 
     def record_submitted(self, event: Submitted) -> None:
-        """Paid for: from here on the jobs are polled, also by later runs."""
+        """Paid for: from here on the jobs are polled, by this process while it runs and then by later ones."""
         rows = [
             (job.job_id, identity(job.email), job.email, job.validation_type, job.submitted_at) for job in event.jobs
         ]
         self.execute_each(sql.REPLACE_JOB, rows)
-        self.release([address for _, address, *_ in rows])
         self.execute_each(sql.DELETE_ATTEMPT, [(address,) for _, address, *_ in rows])
 
     def record_settled(self, event: Settled) -> None:

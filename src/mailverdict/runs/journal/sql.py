@@ -109,6 +109,7 @@ DELETE_REPEATED = "DELETE FROM asked WHERE position NOT IN (SELECT min(position)
 DELETE_BEYOND_LIMIT = "DELETE FROM asked WHERE position NOT IN (SELECT position FROM asked ORDER BY position LIMIT ?)"
 LEASE_ASKED = "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked"
 SELECT_ASKED = "SELECT position FROM asked ORDER BY position"
+SELECT_LEASES = "SELECT address, owner FROM leases WHERE key = ?"
 DELETE_LEASE = "DELETE FROM leases WHERE key = ? AND address = ? AND owner = ?"
 IS_TAKEN = """
 SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
@@ -134,6 +135,11 @@ SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ?
 REPLACE_JOB = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_JOB = "DELETE FROM jobs WHERE key = ? AND job_id = ?"
 SELECT_JOBS = "SELECT job_id, email, validation_type, submitted_at, address FROM jobs WHERE key = ? ORDER BY 4, 1"
+SELECT_FREE_JOBS = """
+SELECT job_id, email, validation_type, submitted_at, address FROM jobs WHERE key = :key AND NOT EXISTS (
+    SELECT 1 FROM leases x WHERE x.key = :key AND x.address = jobs.address AND x.owner != :owner
+) ORDER BY submitted_at, job_id
+"""
 
 # Settled rows.
 SELECT_CHANGE = "SELECT number FROM changes"
