@@ -14,6 +14,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, SettingsError
+from mailverdict.frames.text_column import one_array
 from mailverdict.widgets import Audit
 from tests.doubles.answering_backend import AnsweringBackend, unknown
 from tests.doubles.clock import FastClock
@@ -392,3 +393,21 @@ def test_without_the_extra_it_says_what_to_install():
 def test_only_what_is_documented_is_offered_to_completion():
     offered = {name for name in dir(Audit()) if not name.startswith("_")}
     assert offered == {"cancel", "load", "plan", "result", "run", "verify", "wait"}
+
+
+def test_the_rows_of_a_run_are_kept_once():
+    mails = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "ada@gmial.com"]
+    audit = finished(ready(pd.DataFrame({"mail": mails}), validation_type="regex"))
+    state = audit._state
+    assert audit.run.result().equals(audit.result)
+    assert not len(audit.run._execution.addresses)
+    table = state.listing.rows.table
+    characters = {one_array(each).buffers()[2].address for each in (table["clean"], table["normalized"])}
+    assert (
+        characters == {state.prepared.read.texts.buffers()[2].address} == {state.base.cells.texts.buffers()[2].address}
+    )
+    assert table["clean"].to_pylist() == ["ada@example.org", "bob@example.org", None, None, "ada@gmial.com"]
+    prepared = state.prepared
+    audit._state.set_depth("regex")
+    audit.wait(30)
+    assert state.prepared is prepared, "the depth changes nothing about the list"

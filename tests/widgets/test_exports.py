@@ -6,13 +6,14 @@ import datetime
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from python_calamine import CalamineWorkbook
 
 from mailverdict.errors import InputError
 from mailverdict.widgets import Audit
-from mailverdict.widgets.exports import save_table, to_send_list
+from mailverdict.widgets.exports import rows_to_save, save_table, to_send_list, types_of_objects
 from tests.widgets.conftest import finished, message, ready
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
@@ -122,18 +123,18 @@ def test_a_column_named_like_the_one_for_what_was_written_stays():
 
 
 def as_csv(frame: pd.DataFrame, folder: Path) -> pd.DataFrame:
-    save_table(frame, folder / "x.csv")
+    save_table([frame], folder / "x.csv")
     return pd.read_csv(folder / "x.csv", dtype=str, keep_default_na=False)
 
 
 def test_cells_are_written_as_they_are(tmp_path):
     frame = pd.DataFrame({"id": pd.array([1, None], "Int64"), "mail": ["ada@example.org", 'ü,"x"\n']})
-    save_table(frame, tmp_path / "list.csv")
+    save_table([frame], tmp_path / "list.csv")
     assert (tmp_path / "list.csv").read_text() == 'id,mail\n1,ada@example.org\n,"ü,""x""\n"\n'
 
 
 def test_a_workbook_holds_the_same(tmp_path):
-    save_table(pd.DataFrame({"n": [1.5], "ok": [True], "mail": ["=1+1"]}), tmp_path / "list.xlsx")
+    save_table([pd.DataFrame({"n": [1.5], "ok": [True], "mail": ["=1+1"]})], tmp_path / "list.xlsx")
     book = CalamineWorkbook.from_path(str(tmp_path / "list.xlsx"))
     assert book.get_sheet_by_index(0).to_python() == [["n", "ok", "mail"], [1.5, True, "=1+1"]]
 
@@ -147,7 +148,7 @@ def test_a_message_that_a_spreadsheet_would_run_is_neutralised_and_the_caller_s_
 
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     with pytest.raises(InputError, match="cannot be written"):
-        save_table(pd.DataFrame({"mail": ["ada@example.org"]}), tmp_path / "nowhere" / "x.csv")
+        save_table([pd.DataFrame({"mail": ["ada@example.org"]})], tmp_path / "nowhere" / "x.csv")
 
 
 ODD = {
@@ -170,11 +171,27 @@ ODD = {
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 @pytest.mark.parametrize("name", ODD)
 def test_columns_of_any_dtype_can_be_written(tmp_path, name, kind):
-    save_table(pd.DataFrame({name: ODD[name], "mail": ["x"] * 3}), tmp_path / f"odd.{kind}")
+    save_table([pd.DataFrame({name: ODD[name], "mail": ["x"] * 3})], tmp_path / f"odd.{kind}")
     readers = {"csv": pd.read_csv, "parquet": pd.read_parquet, "xlsx": partial(pd.read_excel, engine="calamine")}
     assert len(readers[kind](tmp_path / f"odd.{kind}")) == 3
 
 
 def test_names_may_occur_twice_and_be_no_text(tmp_path):
-    save_table(pd.DataFrame([["a", "b", "c"]], columns=["x", "x", ("u", 1)]), tmp_path / "x.csv")
+    save_table([pd.DataFrame([["a", "b", "c"]], columns=["x", "x", ("u", 1)])], tmp_path / "x.csv")
     assert (tmp_path / "x.csv").read_text().splitlines()[0] == "x,x,u_1"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
+    """The first piece alone would have whole numbers, and no address that differs from what was written."""
+    frame = pd.DataFrame(
+        {"mail": ["a@b.org", "c@b.org", "D <d@b.org>"], "n": [1, 2, "three"], "m": [True, None, False]}
+    )
+    listing = finished(ready(frame, validation_type="regex"))._state.listing
+    pieces = rows_to_save(listing, np.arange(3), is_send_list=True, size=1)
+    save_table(pieces, tmp_path / f"list.{kind}", types_of_objects(frame))
+    found = pd.read_csv(tmp_path / "list.csv") if kind == "csv" else pd.read_parquet(tmp_path / "list.parquet")
+    assert found["mail"].tolist() == ["a@b.org", "c@b.org", "d@b.org"]
+    assert found["mail_as_written"].dropna().tolist() == ["D <d@b.org>"]
+    assert found["n"].tolist() == ["1", "2", "three"]
+    assert found["m"].dropna().tolist() == [True, False]

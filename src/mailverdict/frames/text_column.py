@@ -23,7 +23,17 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 
-__all__ = ["LONGEST_TEXT", "TextColumn", "read_values", "strip_texts", "to_string_array"]
+__all__ = [
+    "LONGEST_TEXT",
+    "TextColumn",
+    "is_text",
+    "one_array",
+    "read_values",
+    "show_where",
+    "spread_texts",
+    "strip_texts",
+    "to_string_array",
+]
 
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
@@ -216,6 +226,49 @@ def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
             raise InputError("the column holds more than 2 GiB of text; verify it in pieces, as df.iloc[:10_000_000]")
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return whole.cast(pa.string())
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece; a column that is in one piece is not copied, as `combine_chunks` does."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def show_where(texts: pa.StringArray, mask: pa.BooleanArray) -> pa.StringArray:
+    """The texts where the mask is true, and null elsewhere; the characters are shared.
+
+    >>> show_where(pa.array(["ada", "ben"]), pa.array([False, True])).to_pylist()
+    [None, 'ben']
+    """
+    if texts.offset:
+        return pc.if_else(mask, texts, None)
+    mask = pc.and_(mask, texts.is_valid())
+    _, offsets, characters = texts.buffers()
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [mask.buffers()[1], offsets, characters], null_count=mask.false_count
+    )
+
+
+def spread_texts(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.StringArray:
+    """The texts in their rows, which ascend, with null in all other rows; the characters are shared.
+
+    >>> spread_texts(pa.array(["ada", None]), np.array([1, 2]), 4).to_pylist()
+    [None, 'ada', None, None]
+    """
+    if rows is None:
+        return texts
+    is_row = np.zeros(size, np.bool_)
+    is_row[rows] = True
+    before = np.zeros(size + 1, np.int64)
+    np.cumsum(is_row, out=before[1:])
+    is_row[rows] = texts.is_valid().to_numpy(zero_copy_only=False)
+    _, offsets, characters = texts.buffers()
+    starts = np.frombuffer(offsets, np.int32)[texts.offset :][before] if len(texts) else np.zeros(size + 1, np.int32)
+    validity = pa.array(is_row)
+    return pa.Array.from_buffers(
+        pa.string(), size, [validity.buffers()[1], pa.py_buffer(starts), characters], null_count=validity.false_count
+    )
 
 
 def octets_of(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:

@@ -34,7 +34,7 @@ from .columns import REPAIR_COLUMNS, Column, choose_columns, package_version
 from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
 from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, TextColumn, read_values, to_string_array
+from .text_column import LONGEST_TEXT, TextColumn, one_array, read_values, spread_texts, to_string_array
 
 __all__ = [
     "AddressColumns",
@@ -147,9 +147,11 @@ class ResultBuilder:
     def with_repairs(self, rows: pa.Table) -> pa.Table:
         """Add what was repaired, and suggestions for the cells that could not be repaired."""
         assert self.repaired is not None
-        repaired = self.repaired
-        if self.cells.rows is not None:
-            repaired = repaired.take(row_index(pa.array(np.arange(len(repaired), dtype=np.int32)), self.cells))
+        repaired, cells = self.repaired, self.cells
+        if cells.rows is not None:
+            clean = spread_texts(one_array(repaired["clean"]), cells.rows, cells.size)
+            repaired = repaired.take(row_index(pa.array(np.arange(len(repaired), dtype=np.int32)), cells))
+            repaired = repaired.set_column(repaired.schema.get_field_index("clean"), "clean", clean)
         if "suggestion" in rows.column_names and repaired["suggestion"].null_count < len(repaired):
             at = rows.schema.get_field_index("suggestion")
             suggestion = pc.coalesce(rows["suggestion"].cast(pa.string()), repaired["suggestion"])

@@ -170,6 +170,11 @@ class Execution:
             batch = Batch(self.addresses.slice(start, size), self.settings.validation_type, syntax)
             await self.process_events(self.backend.verify(batch), start + np.arange(size))
 
+    def drop_rows(self) -> None:
+        """Give the memory of the rows back after the run; its progress stays."""
+        self.addresses, self.syntax = pa.array([], pa.string()), None
+        self.results = SettledRows(self.addresses, self.results.fields)
+
     def within_limit(self, count: int) -> int:
         """How many of `count` addresses may be verified newly."""
         return count if self.settings.limit is None else min(count, self.settings.limit)

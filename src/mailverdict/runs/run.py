@@ -202,6 +202,11 @@ class Run(Generic[T]):
             raise
         return await asyncio.to_thread(self.result)
 
+    def _replace_result(self, make: Callable[[], T]) -> None:
+        """Make the result by `make` from now on; the rows that the run has kept are dropped."""
+        self._finish = lambda unique: make()
+        self._execution.drop_rows()
+
     def _interrupt(self) -> None:
         """Cancel and wait until sockets are closed."""
         self.cancel()

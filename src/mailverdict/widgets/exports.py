@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
@@ -13,11 +15,15 @@ from ..errors import InputError
 from ..frames.columns import ADDRESS_NAMES, COLUMNS, label_of
 from ..frames.files.writers import create_table
 from ..frames.kinds import read_notes
+from ..frames.text_column import is_text, one_array
+from .listing import Listing
 from .source import encodable
 
-__all__ = ["KINDS", "as_written", "save_table", "to_send_list"]
+__all__ = ["KINDS", "rows_to_save", "save_table", "to_send_list", "types_of_objects"]
 
 KINDS = ("csv", "xlsx", "parquet")
+PIECE_ROWS = 50_000  # made at once: bounds memory
+NO_TYPES: Mapping[Any, pa.DataType] = {}
 DROPPED = tuple(c.name for c in COLUMNS if not c.in_core)  # of the result columns; the frame in the notebook has them
 
 
@@ -27,13 +33,17 @@ def as_written(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:
     return out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]]
 
 
+def differs_from_clean(out: pd.DataFrame, column: Hashable) -> npt.NDArray[np.bool_]:
+    """The rows whose cell is not the repaired address."""
+    clean = out[label_of(column, None, "clean")]
+    differs: npt.NDArray[np.bool_] = (clean.notna() & (clean != out[column].astype("string").fillna(""))).to_numpy(bool)
+    return differs
+
+
 def to_send_list(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:
     """The same rows with the repaired address in the column itself; what was written there goes to another column."""
-    clean = out[label_of(column, None, "clean")]
-    cells = out[column]
-    differs = (clean.notna() & (clean != cells.astype("string").fillna(""))).to_numpy(bool)
-    if not differs.any():
-        return out
+    clean, cells = out[label_of(column, None, "clean")], out[column]
+    differs = differs_from_clean(out, column)
     out = out.copy(deep=False)
     written, number = label_of(column, None, "as_written"), 1
     while written in out.columns:
@@ -44,30 +54,61 @@ def to_send_list(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:
     return out
 
 
-def save_table(frame: pd.DataFrame, path: Path) -> None:
-    """Write a frame to a file; messages that a spreadsheet would execute as a formula are escaped in a CSV."""
-    noted = {name for note in read_notes(frame.attrs).values() for name in note.get("columns", ())}
+def rows_to_save(
+    listing: Listing, rows: npt.NDArray[Any], *, is_send_list: bool, size: int = PIECE_ROWS
+) -> Iterator[pd.DataFrame]:
+    """The rows of a file in pieces; on the send list the repaired address is in the column itself."""
+    parts = [rows[start : start + size] for start in range(0, max(len(rows), 1), size)]
+    column = listing.column
+    is_repaired = is_send_list and any(
+        differs_from_clean(listing.rows.to_frame(part, ()), column).any() for part in parts
+    )
+    for part in parts:
+        out = as_written(listing.decide(part), column)
+        yield to_send_list(out, column) if is_repaired else out
+
+
+def save_table(pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES) -> None:
+    """Write frames one after another to a file; text that a spreadsheet would run as a formula is escaped in a CSV.
+
+    `types` are those of the columns whose pieces could have different ones.
+    """
+    noted: set[str] = set()  # filled before the first row is written
     try:
         with create_table(path, is_escaped=lambda name: name in noted and not name.endswith(ADDRESS_NAMES)) as table:
-            table.write(to_arrow(frame))
+            for piece in pieces:
+                noted.update(*(note.get("columns", ()) for note in read_notes(piece.attrs).values()))
+                table.write(to_arrow(piece, types))
     except OSError as exc:
         raise InputError(f"{path.name} cannot be written: {exc.strerror}") from exc
 
 
-def to_arrow(frame: pd.DataFrame) -> pa.Table:
+def types_of_objects(frame: pd.DataFrame) -> dict[Any, pa.DataType]:
+    """The Arrow types of the columns that hold Python objects or categories, by label."""
+    found: dict[Any, pa.DataType] = {}
+    for at, name in enumerate(frame.columns):
+        cells = frame.iloc[:, at]
+        if cells.dtype == object or isinstance(cells.dtype, pd.CategoricalDtype):
+            kind = column_to_arrow(cells).type
+            found[name] = kind if found.get(name, kind) == kind else pa.large_string()
+    return found
+
+
+def to_arrow(frame: pd.DataFrame, types: Mapping[Any, pa.DataType]) -> pa.Table:
     """A frame of any dtypes as a table that all file formats can store; names may occur twice."""
-    arrays = [column_to_arrow(frame.iloc[:, at]) for at in range(frame.shape[1])]
+    arrays = [column_to_arrow(frame.iloc[:, at], types.get(name)) for at, name in enumerate(frame.columns)]
     return pa.table(arrays, names=[name_of(name) for name in frame.columns])
 
 
-def column_to_arrow(cells: pd.Series[Any]) -> pa.Array:
-    """The column in its Arrow type where file formats support it, otherwise as text."""
+def column_to_arrow(cells: pd.Series[Any], kind: pa.DataType | None = None) -> pa.Array:
+    """The column in its Arrow type, or in the one given, where file formats support it, otherwise as text."""
     try:
-        array = pa.array(cells, from_pandas=True)
+        array = one_array(pa.array(cells, from_pandas=True))
+        if kind is not None and array.type != kind:
+            array = as_texts(cells) if is_text(kind) and not is_text(array.type) else array.cast(kind)
     except (pa.ArrowException, UnicodeEncodeError, TypeError, ValueError, OverflowError):
         return as_texts(cells)
-    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return whole if is_plain(whole.type) else as_texts(cells)
+    return array if is_plain(array.type) else as_texts(cells)
 
 
 def is_plain(kind: pa.DataType) -> bool:

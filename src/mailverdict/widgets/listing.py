@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
 from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, decide
-from ..frames.text_column import read_values
+from ..frames.text_column import one_array, read_values, show_where
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.words import Status, Verdict, reason_within
@@ -28,6 +28,7 @@ from ..reports.summary import BUCKETS
 from ..runs.retry import ASK_AGAIN
 from .source import label_of as printable_label
 from .source import short_text
+from .tidy import narrow
 from .wording import REPAIR_LABELS, why_label
 
 __all__ = ["FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
@@ -36,9 +37,11 @@ PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
 MOST_DOMAINS = 200
+MOST_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
-Rows = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.signedinteger[Any]]
+Codes = npt.NDArray[np.signedinteger[Any]]  # of the smallest type that can hold them
 Flags = npt.NDArray[np.bool_]
 CORE = tuple(column for column in COLUMNS if column.in_core)
 
@@ -62,7 +65,7 @@ class AuditedRows:
         note = builder.note()
         if label_of(data.column, None, "duplicate_of") in data.frame.columns:
             note[DROPS_DUPLICATES] = True
-        return cls(data.frame, data.column, table.unify_dictionaries().combine_chunks(), note)
+        return cls(data.frame, data.column, compact(table.unify_dictionaries().combine_chunks()), note)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -88,7 +91,7 @@ class Listing:
         self.bucket = self.find_buckets()
         self.reason, self.reasons = self.find_reasons()
         self.domain, self.domains = self.find_domains()
-        self.change, self.changes = codes_of(pc.fill_null(rows.table["change"].cast(pa.string()), ""))
+        self.change, self.changes = self.find_changes()
         self.kind, self.examples = self.group_rows()
         self.chosen: dict[str, set[str]] = {name: set() for name in FACETS}
         self.words = ""
@@ -109,26 +112,32 @@ class Listing:
         is_done = np.array([*(name == Status.DONE for name in names), False], np.bool_)
         return np.where(is_done[status], by_verdict[verdict], by_status[status])
 
-    def find_reasons(self) -> tuple[npt.NDArray[np.int32], list[str]]:
+    def find_reasons(self) -> tuple[Codes, list[str]]:
         """The dominant reason of each row that is not valid, else its error code; -1 for none."""
         details, error = self.rows.texts("details"), self.rows.texts("error")
         codes, names = codes_of(pc.coalesce(details, error))
-        return np.where(self.bucket == BUCKETS.index(Verdict.VALID), -1, codes).astype(np.int32), names
+        return narrow(np.where(self.bucket == BUCKETS.index(Verdict.VALID), -1, codes), len(names)), names
 
-    def find_domains(self) -> tuple[npt.NDArray[np.int32], list[str]]:
+    def find_domains(self) -> tuple[Codes, list[str]]:
         """The domain of the address of each row; -1 for none."""
         return codes_of(pc.utf8_lower(pc.replace_substring_regex(self.rows.table["clean"], "^.*@", "")))
 
-    def group_rows(self) -> tuple[npt.NDArray[np.int64], Rows]:
+    def find_changes(self) -> tuple[Codes, list[str]]:
+        """The repairs of each row, joined by ``;``; an empty cell has none."""
+        codes, names = codes_of(self.rows.table["change"])
+        none = names.index("") if "" in names else len(names)
+        return narrow(np.where(codes < 0, none, codes), none + 1), names if none < len(names) else [*names, ""]
+
+    def group_rows(self) -> tuple[Codes, Rows]:
         """For each row the number of its kind, of which all rows get the same action; and a row of each kind."""
         kind = self.bucket.astype(np.int64) * (len(self.reasons) + 1) + self.reason + 1
         for name in FLAGS:
-            flags = self.rows.table[name].combine_chunks().fill_null(False)
+            flags = one_array(self.rows.table[name]).fill_null(False)
             kind = kind * 2 + flags.to_numpy(zero_copy_only=False)
         for mask in (self.has_suggestion, self.find_advice(), self.is_suppressed(), self.is_duplicate):
             kind = kind * 2 + mask
         _, examples, numbers = np.unique(kind, return_index=True, return_inverse=True)
-        return numbers, examples
+        return narrow(numbers, len(examples)), examples
 
     @cached_property
     def has_suggestion(self) -> Flags:
@@ -174,6 +183,9 @@ class Listing:
         by_kind = np.array([ACTIONS.index(word) for word in decided[label].astype(object)], np.int8)
         self.action = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int8)
         self.find_whys(decided[label_of(self.column, None, "action_why")].astype(object).tolist())
+        if self.words:  # they may be in other reasons now
+            words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
+            self.search(words)
 
     def find_whys(self, said: list[str]) -> None:
         """Why each row has its action, from what the policy said about each kind: its reason, or what decided else."""
@@ -225,8 +237,10 @@ class Listing:
     def search(self, text: str) -> None:
         """Find the rows that contain all words, in any case, in what is shown."""
         self.counted.clear()
+        # Whoever types on looks for a part of what was found before.
+        is_longer = all(any(word in each for each in text.split()) for word in self.words.split())
+        left = np.flatnonzero(self.is_found) if is_longer else np.arange(len(self.rows))
         self.words = text
-        left = np.arange(len(self.rows))
         for word in text.split():
             left = left[self.holding(word, left)]
         self.is_found = np.zeros(len(self.rows), np.bool_)
@@ -314,8 +328,10 @@ class Listing:
             self.sorted_by, self.order = ("", False), None
             return
         self.sorted_by = (key, key == by)
-        order = self.sorted_rows(key)
-        self.order = order[::-1] if key == by else order
+        if key == by and self.order is not None:
+            self.order = self.order[::-1]
+        else:
+            self.order = narrow(self.sorted_rows(key), len(self.rows))
 
     def sorted_rows(self, key: str) -> Rows:
         """All rows in the order of a column; rows without a value come last."""
@@ -347,7 +363,7 @@ class Listing:
         """The rows that match everything, in their order."""
         mask = self.mask()
         if self.order is None:
-            return np.flatnonzero(mask)
+            return narrow(np.flatnonzero(mask), len(self.rows))
         return self.order[mask[self.order]]
 
     # --- what is shown -----------------------------------------------------------------------------------------------
@@ -419,12 +435,34 @@ class Listing:
         ]
 
 
-def codes_of(column: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], list[str]]:
+def compact(table: pa.Table) -> pa.Table:
+    """The table with the smallest codes, and with the characters of `clean` in `normalized` if they are equal."""
+    clean = one_array(table["clean"])
+    for at, name in enumerate(table.column_names):
+        column = one_array(table[name])
+        if name == "checked_at":
+            moments = column.dictionary_encode()
+            column = moments if len(moments.dictionary) < MOST_MOMENTS else column
+        if pa.types.is_dictionary(column.type):
+            kind = pa.from_numpy_dtype(np.min_scalar_type(-max(len(column.dictionary), 1)))
+            column = pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
+        elif name == "normalized" and is_within(column, clean):
+            column = show_where(clean, column.is_valid())
+        table = table.set_column(at, name, column)
+    return table
+
+
+def is_within(texts: pa.StringArray, others: pa.StringArray) -> bool:
+    """Whether each text that is not null is that of the same row in another column."""
+    return bool(pc.all(pc.or_(texts.is_null(), pc.equal(texts, others).fill_null(False))).as_py())
+
+
+def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
     """The codes of a column of text and what they stand for; -1 for null."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    whole = one_array(column)
     coded = whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
     codes = coded.indices.cast(pa.int32()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return codes, coded.dictionary.to_pylist()
+    return narrow(codes, len(coded.dictionary)), coded.dictionary.to_pylist()
 
 
 def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
@@ -440,7 +478,7 @@ def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
     else:
         try:
             values = pa.array(cells, from_pandas=True)
-            texts = (values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values).cast(pa.string())
+            texts = one_array(values).cast(pa.string())
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
             texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
     return texts if longest is None else pc.utf8_slice_codeunits(texts, 0, longest)

@@ -30,6 +30,7 @@ from ..frames.kinds import PandasFrame
 from ..frames.options import split_options
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
+from ..frames.text_column import one_array
 from ..frames.verify import AddressColumns
 from ..runs.journal.recall import RecordedRun
 from ..runs.options import Options, parse_validation_type
@@ -50,12 +51,16 @@ NOTHING_LOADED = "load a table and choose its column first"
 Reader = Callable[[str | None, bool | None], Source]  # with an encoding, and whether there is a header line
 Message = tuple[str, str]  # text and kind: plain, done, warned or failed
 NO_MESSAGE: Message = ("", "plain")
+# The identity of a mailbox is not for people, and as large as the addresses.
+COPY_COLUMNS = tuple(column for column in DUPLICATE_COLUMNS if column.name != "identity")
 
 
 @dataclass(frozen=True)
 class Prepared:
     """The list as it is verified: the frame with the choices applied, and what they amount to."""
 
+    choices: Any  # all that decides about it, to compare
+    rows: pd.DataFrame  # with a row for each of several addresses in a cell, if that was chosen
     frame: pd.DataFrame
     column: Hashable
     tidy: TidyColumn
@@ -223,25 +228,36 @@ class SharedState:
             frozenset(chosen.accepted),
         )
 
+    def input_choices(self) -> Any:
+        """All that decides about the list as it is verified, to compare."""
+        return (*self.setting()[:2], *self.setting()[3:], self.suppression_number if self.suppression else 0)
+
     def prepare(self) -> Prepared:
-        """Apply the choices to the list."""
-        source, at, choices = self.source, self.at, self.choices
+        """Apply the choices to the list, unless that was done for the same choices."""
+        source, at, choices, chosen = self.source, self.at, self.choices, self.input_choices()
         if source is None or at is None:
             raise SettingsError(NOTHING_LOADED)
+        earlier = self.prepared
+        if earlier is not None and earlier.choices == chosen:
+            return earlier
         frame, column = source.frame, source.frame.columns[at]
         check_column(column, list(frame.columns))
         tidy = self.find_base(frame, column, (self.list_number, at))
         if choices.split and len(tidy.several_rows):
-            frame = explode(frame, column)
-            tidy = TidyColumn(PandasFrame(frame, column).values())
+            if earlier is not None and earlier.choices[:2] == chosen[:2] and earlier.tidy is not tidy:
+                frame, tidy = earlier.rows, earlier.tidy
+            else:
+                frame = explode(frame, column)
+                tidy = TidyColumn(column_of(frame, column))
+        rows = frame
         read = tidy.addresses(choices)
         identities = tidy.identities(read)
         groups = group_rows(identities.identities)
-        first = groups["duplicate_of"].combine_chunks()
-        examples = duplicate_examples(first, frame.iloc[:, list(frame.columns).index(column)])
+        first = one_array(groups["duplicate_of"])
+        examples = duplicate_examples(first, column_of(frame, column))
         if choices.merge:
             data = PandasFrame(frame, column)
-            frame = data.attach(groups, data.names(None, DUPLICATE_COLUMNS), DUPLICATE_COLUMNS, {})
+            frame = data.attach(groups, data.names(None, COPY_COLUMNS), COPY_COLUMNS, {})
         suppressed = 0
         if self.suppression is not None:
             flags = self.suppression.listed.find(identities)
@@ -250,13 +266,14 @@ class SharedState:
                 data = PandasFrame(frame, column)
                 table = pa.table({"suppressed": flags})
                 frame = data.attach(table, data.names(None, SUPPRESS_COLUMNS), SUPPRESS_COLUMNS, {})
-        return Prepared(frame, column, tidy, read, len(first) - first.null_count, examples, suppressed)
+        repeated = len(first) - first.null_count
+        return Prepared(chosen, rows, frame, column, tidy, read, repeated, examples, suppressed)
 
     def find_base(self, frame: pd.DataFrame, column: Hashable, key: tuple[int, int]) -> TidyColumn:
         """What was found in a column of the list, which is looked at once."""
         if self.base is not None and self.base_key == key:
             return self.base
-        base = TidyColumn(PandasFrame(frame, column).values())
+        base = TidyColumn(column_of(frame, column))
         with self.lock:
             if key == (self.list_number, self.at):
                 self.base, self.base_key = base, key
@@ -353,6 +370,13 @@ class SharedState:
         self.changed("check")
         if found.unique > found.known and options.backend.source == "local":
             self.notices = resolver_notices(self.options())
+
+
+def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:
+    """A column, without a copy."""
+    names: list[Any] = list(frame.columns)
+    cells: pd.Series[Any] = frame.iloc[:, names.index(column)]
+    return cells
 
 
 def check_options(validation_type: str, settings: dict[str, Any]) -> Options:

@@ -193,7 +193,7 @@ def repair_item(state: AuditState, tidy: TidyColumn, name: str) -> dict[str, Any
     rows = tidy.repaired_rows(name)
     if not rows:
         return None
-    return item(name, REPAIR_LABELS[name], rows, "cell", tidy.examples(name), is_on=name not in state.choices.off)
+    return item(name, REPAIR_LABELS[name], rows, "cell", tidy.examples[name], is_on=name not in state.choices.off)
 
 
 def item(
@@ -210,7 +210,7 @@ def split_item(state: AuditState, tidy: TidyColumn) -> list[dict[str, Any]]:
     why = (
         f"Gives each address a row of its own: {count_of(tidy.added_rows, 'row')} more. Without it, these are reviewed."
     )
-    label, examples = "Several addresses in a cell", tidy.several_examples()
+    label, examples = "Several addresses in a cell", tidy.several_examples
     return [item("split", label, rows, "cell", examples, is_on=state.choices.split, why=why)] if rows else []
 
 

@@ -23,7 +23,7 @@ from ..runs.progress import Progress
 from ..runs.run import Run
 from .checking import Rate, describe_end, follow
 from .earlier import compare_with, open_run, place_of_run
-from .exports import KINDS, as_written, save_table, to_send_list
+from .exports import KINDS, rows_to_save, save_table, types_of_objects
 from .inputs import InputState
 from .listing import FACETS, PAGE_ROWS, AuditedRows, Listing
 from .shared_state import Card
@@ -94,6 +94,7 @@ class AuditState(InputState):
             self.busy["decide"] = "Putting the result together…"
             self.changed("decide")
             rows = AuditedRows.of_run(run._finish, run._execution.results.table(card[2]))  # type: ignore[arg-type]
+            run._replace_result(rows.to_frame)
             listing = Listing(rows, self.policy)
             is_complete = run.progress.state == "done"
             with self.lock:
@@ -243,25 +244,21 @@ class AuditState(InputState):
         label = ACTION_LABELS[which][0].lower().replace(" ", "-") if which in ACTION_LABELS else which
         self.files += 1
         path = Path(self.folder, f"{self.files}", f"{stem}-{label}.{kind}")
+        rows = self.found if which == "shown" else np.arange(len(listing.rows))
+        if which in ACTIONS:
+            rows = np.flatnonzero(listing.action == ACTIONS.index(which))
 
         def work() -> None:
             path.parent.mkdir()
             if which == "report":
                 report(listing.rows.to_frame(), listing.column, path, policy=self.policy, name=card.name)
             else:
-                save_table(self.rows_to_save(listing, which), path)
+                pieces = rows_to_save(listing, rows, is_send_list=which == "send")
+                save_table(pieces, path, types_of_objects(listing.rows.frame))
             self.on_file(path.name, path)
             self.spoken = f"{path.name} is being downloaded."
 
         self.in_background("decide", work, f"Writing {stem}-{label}.{kind}…")
-
-    def rows_to_save(self, listing: Listing, which: str) -> pd.DataFrame:
-        """The rows of a file; on the send list the repaired address is in the column itself."""
-        rows = None if which == "everything" else self.found if which == "shown" else None
-        if which in ACTIONS:
-            rows = np.flatnonzero(listing.action == ACTIONS.index(which))
-        out = as_written(listing.decide(rows), listing.column)
-        return to_send_list(out, listing.column) if which == "send" else out
 
     def compare(self, path: Path, name: str) -> None:
         """Compare the result with that of an earlier audit, from a file."""

@@ -7,7 +7,7 @@ applies the choices, in the form that a run reads.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,11 @@ from ..checks.syntax.column import observe_column
 from ..frames.clean import repair_column, row_index
 from ..frames.duplicates import IdentityColumn
 from ..frames.repair import MAX_CELL, REPAIRS, repair_cell
-from ..frames.text_column import LONGEST_TEXT, read_values
+from ..frames.text_column import LONGEST_TEXT, TextColumn, one_array, read_values, show_where
 from ..frames.verify import AddressColumns
 from .source import short_text
 
-__all__ = ["ACCEPTED", "SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples"]
+__all__ = ["ACCEPTED", "SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]
 
 SAFE = tuple(repair.name for repair in REPAIRS if repair.is_safe)
 ACCEPTED = "suggestion"  # in `change`: the address is a suggestion that the user accepted
@@ -71,14 +71,18 @@ class TidyColumn:
     """What was found in the cells of a column; rows are those of the texts in it."""
 
     def __init__(self, values: Any) -> None:
-        self.cells = read_values(values, keep_blanks=True, longest=MAX_CELL)
-        texts, stripped = self.cells.texts, self.cells.stripped
-        seen = observe_column(stripped)
-        found = repair_column(texts, stripped, seen)
-        self.address, self.suggestion = found.address, found.suggestion
+        self.values = values
+        written = read_values(values, keep_blanks=True, longest=MAX_CELL)
+        seen = observe_column(written.stripped)
+        found = repair_column(written.texts, written.stripped, seen)
+        texts = cut(pc.coalesce(found.address, written.stripped))
+        # The texts as they are written would be a second copy of the column: they are read again where needed.
+        self.cells = replace(written, texts=texts, stripped=texts)
+        self.address, self.suggestion = show_where(texts, found.address.is_valid()), found.suggestion
         self.is_formed: pa.BooleanArray = seen.ok
+        del seen
         changes = found.change.dictionary_encode()
-        self.change_codes = changes.indices.to_numpy(zero_copy_only=False)
+        self.change_codes = narrow(changes.indices.to_numpy(zero_copy_only=False), len(changes.dictionary))
         self.change_sets: list[tuple[str, ...]] = [
             tuple(each.split(";")) if each else () for each in changes.dictionary.to_pylist()
         ]
@@ -90,12 +94,17 @@ class TidyColumn:
             np.count_nonzero((several == 0) & self.suggestion.is_null().to_numpy(zero_copy_only=False))
         ) + len(self.cells.nontext_rows)
         self.find_suggestions()
+        self.several_examples = [
+            (self.shown(text), self.shown("\n".join(repair_cell(text).addresses)))
+            for text in (written.texts[row].as_py() for row in self.several_rows[:EXAMPLES].tolist())
+        ]
+        self.examples = {name: self.find_examples(name, written) for name in SAFE}
 
     def find_suggestions(self) -> None:
         """Group the suggestions by what is written and what was meant."""
         mask = self.suggestion.is_valid()
         self.suggested_rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-        written = pc.coalesce(self.address.filter(mask), self.cells.stripped.filter(mask))
+        written = self.cells.texts.filter(mask)
         joined = pc.binary_join_element_wise(written, self.suggestion.filter(mask), "\n").dictionary_encode()
         self.suggestion_codes = joined.indices.to_numpy(zero_copy_only=False)
         counts = np.bincount(self.suggestion_codes, minlength=len(joined.dictionary))
@@ -112,21 +121,16 @@ class TidyColumn:
         """How many rows a repair changes."""
         return int(sum(n for names, n in zip(self.change_sets, self.change_counts, strict=True) if name in names))
 
-    def examples(self, name: str) -> list[Pair]:
+    def find_examples(self, name: str, written: TextColumn) -> list[Pair]:
         """A few different cells that a repair changes, before and after; those that need no other repair first."""
         sets = [at for at, names in enumerate(self.change_sets) if name in names]
         pairs: dict[Pair, None] = {}
         for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
             for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
-                pairs[(self.shown(self.cells.texts[row].as_py()), self.shown(self.address[row].as_py()))] = None
+                pairs[(self.shown(written.texts[row].as_py()), self.shown(self.address[row].as_py()))] = None
             if len(pairs) >= EXAMPLES:
                 break
         return list(pairs)[:EXAMPLES]
-
-    def several_examples(self) -> list[Pair]:
-        """A few cells with several addresses, and these."""
-        texts = [self.cells.texts[row].as_py() for row in self.several_rows[:EXAMPLES].tolist()]
-        return [(self.shown(text), self.shown("\n".join(repair_cell(text).addresses))) for text in texts]
 
     @staticmethod
     def shown(text: str) -> str:
@@ -154,42 +158,52 @@ class TidyColumn:
 
         A cell whose repair is off stays as it is, and an accepted suggestion takes the place of its cell.
         """
-        stripped = self.cells.stripped
-        clean, change = self.address, self.change_texts()
-        if choices.off:
-            applied = pa.array(self.applied(choices))
-            clean = pc.if_else(applied, clean, pc.if_else(self.is_formed, stripped, None))
-            change = pc.if_else(applied, change, "")
-        suggestion = self.suggestion
+        texts, clean, suggestion = self.cells.texts, self.address, self.suggestion
+        applied = pa.array(self.applied(choices))
+        if applied.false_count:
+            stripped = read_values(self.values, keep_blanks=True, longest=MAX_CELL).stripped
+            texts = cut(pc.if_else(applied, texts, stripped))
+            clean = show_where(texts, pc.if_else(applied, clean.is_valid(), self.is_formed))
         rows = self.accepted_rows(choices)
         if len(rows):
-            mask = np.zeros(len(stripped), np.bool_)
+            mask = np.zeros(len(texts), np.bool_)
             mask[rows] = True
-            meant = suggestion.take(pa.array(rows))
-            names = pc.replace_substring_regex(
-                pc.binary_join_element_wise(change.take(pa.array(rows)), ACCEPTED, ";"), "^;", ""
-            )
-            clean = pc.replace_with_mask(clean, pa.array(mask), meant)
-            change = pc.replace_with_mask(change, pa.array(mask), names)
-            suggestion = pc.if_else(pa.array(mask), None, suggestion)
-        texts = pc.coalesce(clean, stripped) if clean.null_count else clean
-        if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
-            texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
-        repaired = pa.table({"clean": clean, "suggestion": suggestion, "change": change})
+            is_accepted = pa.array(mask)
+            texts = pc.replace_with_mask(texts, is_accepted, suggestion.take(pa.array(rows)))
+            clean = show_where(texts, pc.or_(clean.is_valid(), is_accepted))
+            suggestion = pc.if_else(is_accepted, None, suggestion)
+        repaired = pa.table({"clean": clean, "suggestion": suggestion, "change": self.changes(applied, rows)})
         return AddressColumns([self.cells], texts, repaired, None)
 
-    def change_texts(self) -> pa.StringArray:
+    def changes(self, applied: pa.BooleanArray, accepted: npt.NDArray[np.int64]) -> pa.DictionaryArray:
         """The names of the repairs of each row, joined by ``;``."""
-        names = pa.array([";".join(names) for names in self.change_sets], pa.string())
-        return pa.DictionaryArray.from_arrays(pa.array(self.change_codes), names).cast(pa.string())
+        names = ["", *(";".join(names) for names in self.change_sets)]
+        codes = np.where(applied.to_numpy(zero_copy_only=False), self.change_codes.astype(np.int32) + 1, 0)
+        if len(accepted):
+            codes[accepted] += len(names)
+            names += [";".join(filter(None, (each, ACCEPTED))) for each in names]
+        distinct = pa.array(names).dictionary_encode()  # a repair that is off gives the same text as none
+        codes = distinct.indices.to_numpy()[codes]
+        return pa.DictionaryArray.from_arrays(narrow(codes, len(distinct.dictionary)), distinct.dictionary)
 
     def identities(self, read: AddressColumns) -> IdentityColumn:
         """The mailbox of each row of the frame, after the repairs that were chosen."""
         assert read.repaired is not None
-        distinct = read.repaired["clean"].combine_chunks().fill_null("").dictionary_encode()
+        distinct = one_array(read.repaired["clean"]).fill_null("").dictionary_encode()
         seen = observe_column(distinct.dictionary)
         index = row_index(distinct.indices, self.cells)
         return IdentityColumn(mailbox_identities(seen).take(index), seen.domains.take(seen.domain_codes).take(index))
+
+
+def cut(texts: pa.StringArray) -> pa.StringArray:
+    """The texts without what is beyond the longest that is verified."""
+    is_long = (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT
+    return pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT) if is_long else texts
+
+
+def narrow(codes: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    """Codes below `count` in the smallest type that can hold them and -1."""
+    return codes.astype(np.min_scalar_type(-max(count, 1)), copy=False)
 
 
 def duplicate_examples(first: pa.Int64Array, cells: pd.Series[Any]) -> list[Pair]:
