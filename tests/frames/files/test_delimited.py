@@ -112,6 +112,16 @@ def test_rows_are_those_of_pythons_csv_module(monkeypatch_module, text, part):
         assert [list(map(bytes.decode, row)) for row in zip(*columns, strict=True)] == wanted
 
 
+@given(text=st.text(st.sampled_from("aé€😀")), damage=st.binary(max_size=2), block=st.integers(1, 9))
+def test_utf8_is_recognized_across_blocks(tmp_path_factory, text, damage, block):
+    path = tmp_path_factory.mktemp("scan") / "x.csv"
+    data = text.encode() + damage + text.encode()
+    path.write_bytes(data)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(delimited, "BLOCK", block)
+        assert delimited.scan_bytes(path).is_utf8 == delimited.decodes(data, "utf-8")
+
+
 @pytest.fixture(scope="module")
 def monkeypatch_module():
     with pytest.MonkeyPatch.context() as patch:

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
+from mailverdict.frames.files import writers
 from mailverdict.frames.files.workbook import XLSX_ROWS
 from mailverdict.frames.files.writers import (
     CSV_ROWS,
@@ -70,6 +71,28 @@ def written(path, *pieces, **options):
 @pytest.mark.parametrize(("text", "harmless"), FORMULAS)
 def test_formulas_are_neutralised_and_numbers_left(text, harmless):
     assert neutralize(pa.array(["x", text, None, ""], pa.large_string()).slice(1)).to_pylist() == [harmless, None, ""]
+
+
+@pytest.mark.parametrize("limit", [1, 40, 1 << 40], ids=["no groups", "small groups", "one group"])
+def test_cells_are_the_same_where_columns_repeat_few_values(tmp_path, monkeypatch, limit):
+    monkeypatch.setattr(writers, "MAX_COMBINATIONS", limit)
+    rows = 3_000
+    notes = ["", None, "a,b", 'say "hi"', "=1+1", "two\nlines"]
+    columns = {
+        "id": [f"x{n}" for n in range(rows)],
+        "ok": [(True, False, None)[n % 3] for n in range(rows)],
+        "none": pa.nulls(rows, pa.string()),
+        "note": [notes[n % 5 - n % 2] for n in range(rows)],
+        "verdict": pa.array([("valid", None, "risky")[n % 3] for n in range(rows)]).dictionary_encode(),
+        "late": [None if n < 2_000 else f"y{n}" for n in range(rows)],  # few values in its first rows only
+        "empty": pa.nulls(rows, pa.bool_()),
+    }
+    with create_table(tmp_path / "x.csv", is_escaped=lambda name: name == "note") as writer:
+        writer.write(pa.table(columns))
+    texts = {None: "", True: "true", False: "false", "=1+1": "'=1+1"}
+    expected = [[texts.get(v, v) for v in row.values()] for row in pa.table(columns).to_pylist()]
+    with (tmp_path / "x.csv").open(newline="") as file:
+        assert list(csv.reader(file))[1:] == expected
 
 
 class TestCsv:

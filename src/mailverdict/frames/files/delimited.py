@@ -13,6 +13,7 @@ import re
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ import pyarrow as pa
 from ...errors import InputError
 from .header import HEAD_ROWS, find_start, is_plain_address
 from .json_lines import is_json
-from .lines import Rows, align, split_rows, unquote
+from .lines import QUOTE, Rows, align, split_rows, unquote
 from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
 __all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
@@ -110,8 +111,9 @@ def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
 def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> DelimitedFile:
     """Open a file in which bytes below 128 are ASCII."""
     scan = scan_bytes(path)
-    if given.encoding is None and encoding.wide is None and not scan.is_utf8 and encoding.name == "utf-8":
-        guessed = guess_encoding(scan.sample)
+    is_open = given.encoding is None and encoding.wide is None and encoding.name == "utf-8"
+    if is_open and scan.first_damaged is not None:
+        guessed = guess_encoding(sample_lines(path, scan.first_damaged))
         encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
         if needs_copy(encoding.name, given.delimiter):
             raise InputError(f"{name} seems to be {encoding.name}; give --encoding {encoding.name} and its --delimiter")
@@ -259,35 +261,59 @@ class ByteScan:
     quotes: int = 0
     has_escaped_quotes: bool = False  # a backslash before a quote, which may mean nothing
     is_ascii: bool = True
-    is_utf8: bool = True
-    sample: bytes = b""  # lines with bytes beyond ASCII
+    first_damaged: int | None = None  # the first block that is not UTF-8
+
+    @property
+    def is_utf8(self) -> bool:
+        return self.first_damaged is None
 
 
 def scan_bytes(path: Path) -> ByteScan:
     found = ByteScan()
-    decoder = codecs.getincrementaldecoder("utf-8")("strict")
-    room = SAMPLE
+    rest = b""  # the beginning of a character whose end is in the next block
+    number = 0
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            found.quotes += block.count(b'"')
-            found.has_escaped_quotes = found.has_escaped_quotes or b'\\"' in block
-            if block.isascii() and not decoder.getstate()[0]:
+        for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
+            found.quotes += int(np.count_nonzero(np.frombuffer(block, np.uint8) == QUOTE))
+            found.has_escaped_quotes |= b"\\" in block and b'\\"' in block
+            if block.isascii() and not rest:
                 continue
             found.is_ascii = False
             if found.is_utf8:
-                try:
-                    decoder.decode(block)
-                except UnicodeDecodeError:
-                    found.is_utf8, room = False, len(found.sample) + SAMPLE
-            if len(found.sample) < room:
-                beyond = (line for line in re.split(rb"[\r\n]+", block) if not line.isascii())
-                for line in beyond:
-                    found.sample += line[:SAMPLE] + b"\n"
-                    if len(found.sample) >= room:
-                        break
-    if found.is_utf8 and decoder.getstate()[0]:
-        found.is_utf8 = False
+                data = rest + block
+                match = re.search(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", data[-3:])
+                rest = match[0] if match else b""
+                found.first_damaged = None if is_utf8(data[: len(data) - len(rest)]) else number
+    if found.is_utf8 and not is_utf8(rest):
+        found.first_damaged = number
     return found
+
+
+def is_utf8(data: bytes) -> bool:
+    """Whether bytes are valid UTF-8; Arrow finds it thirty times as fast as `bytes.decode`."""
+    text = pa.LargeStringArray.from_buffers(1, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data))
+    try:
+        text.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def sample_lines(path: Path, first_damaged: int) -> bytes:
+    """Lines with bytes beyond ASCII: the first ones of the file, and of the first block that is not UTF-8."""
+    sample, room = b"", SAMPLE
+    with path.open("rb") as file:
+        for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
+            if number == first_damaged:
+                room = len(sample) + SAMPLE
+            if block.isascii() or len(sample) >= room:
+                continue
+            for line in re.split(rb"[\r\n]+", block):
+                if not line.isascii():
+                    sample += line[:SAMPLE] + b"\n"
+                    if len(sample) >= room:
+                        break
+    return sample
 
 
 def guess_encoding(sample: bytes) -> str:
@@ -429,7 +455,7 @@ def find_delimiter(data: bytes, likely: str | None, *, is_last: bool) -> bytes:
 
 
 def count_lines(data: bytes) -> int:
-    return data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n")
+    return data.count(b"\n") + (data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0)
 
 
 # --- all rows --------------------------------------------------------------------------------------

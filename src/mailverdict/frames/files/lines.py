@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Rows", "align", "join_cells", "split_rows", "strip_line_ends", "unquote"]
+__all__ = ["QUOTE", "Rows", "align", "join_cells", "split_rows", "strip_line_ends", "unquote"]
 
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -103,7 +103,11 @@ class Rows:
             return take_spans(self.data, starts, ends)
         is_closed = is_quoted & self.has_regular_quotes
         cells = take_spans(self.data, starts + is_closed, ends - is_closed)
-        cells = pc.if_else(pa.array(is_closed), pc.replace_substring(cells, b'""', b'"'), cells)
+        has_doubled = np.zeros(len(cells), np.bool_)
+        has_doubled[is_closed] = pc.match_substring(cells.filter(pa.array(is_closed)), b'""')
+        if has_doubled.any():
+            fixed = pc.replace_substring(cells.filter(pa.array(has_doubled)), b'""', b'"')
+            cells = pc.replace_with_mask(cells, pa.array(has_doubled), fixed)
         odd = np.flatnonzero(is_quoted & ~is_closed)
         if len(odd):
             mask = np.zeros(len(cells), np.bool_)
@@ -152,7 +156,7 @@ def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
         is_quote = kinds == QUOTE
         if not are_quotes_regular(buffer, at[is_quote], mark):
             return None
-        inside = np.cumsum(is_quote) & 1
+        inside = np.cumsum(is_quote, dtype=np.uint8) & 1  # odd: within quotes; an overflow does not matter
         is_open = bool(len(inside) and inside[-1])
         kept = ~is_quote & (inside == 0)
         at, kinds = at[kept], kinds[kept]

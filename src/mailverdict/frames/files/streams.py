@@ -114,7 +114,7 @@ class PieceStream:
         self.quota: Quota | None = None  # the last reading
         self.began_at = time.time()
         self.repairable = 0  # malformed rows that hold an address
-        self.all_counted = True  # whether all rows were looked at for that
+        self.all_counted = True  # whether all rows were looked at for that; it ends at the first piece with too many
 
     def check_columns(self, pieces: Iterable[pa.Table]) -> None:
         """Raise `SettingsError` if a piece has a column that must not be replaced, so that nothing is spent before."""
@@ -194,7 +194,7 @@ class PieceStream:
         self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         self.is_unanswered |= bool(run._execution.unanswered)
-        if isinstance(run._finish, ResultBuilder):
+        if self.all_counted and isinstance(run._finish, ResultBuilder):  # otherwise as slow as the verification
             count, is_exact = run._finish.count_repairable(settled_table(run))
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.causes += run._execution.causes

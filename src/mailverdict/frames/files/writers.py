@@ -41,6 +41,8 @@ FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 FORMULA_BYTES = np.isin(np.arange(256), np.frombuffer(b"=+-@\t\r", np.uint8))
 CSV_ROWS = 65_536  # lines made at once: bounds memory
+FEW = 1_000  # distinct values of a column that is joined by combination of values
+MAX_COMBINATIONS = 1 << 40  # of values of neighbouring columns: a code is an int64
 
 
 class TableWriter(Protocol):
@@ -177,7 +179,7 @@ class CsvTableWriter:
             self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
             self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
-            *cells, last = (self.cell_texts(*each) for each in zip(piece.column_names, batch.columns, strict=True))
+            *cells, last = self.joined_cells(piece.column_names, batch.columns)
             self.file.write(bytes_of(join(*cells, join(last, "\n"), between=self.delimiter)))
 
     def copy_rows(self, piece: pa.Table, like: FileFormat) -> None:
@@ -201,8 +203,7 @@ class CsvTableWriter:
                 is_inner = np.arange(len(ends)) < len(ends) - 1
                 ends = pc.if_else(pc.and_(is_open, pa.array(is_inner)), line_end, ends)
             cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
-            for name, column in zip(names[own:], batch.columns[own + 1 :], strict=True):
-                cells.append(self.encode(self.cell_texts(name, column), like))
+            cells += [self.encode(each, like) for each in self.joined_cells(names[own:], batch.columns[own + 1 :])]
             self.put(bytes_of(join(join(*cells, between=self.delimiter), ends)), like)
 
     def is_changed(self, piece: pa.Table, at: int) -> bool:
@@ -246,6 +247,37 @@ class CsvTableWriter:
             data = bytes(data).decode("utf-8", errors).encode(like.wide, errors)
         self.file.write(data)
 
+    def joined_cells(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.LargeStringArray]:
+        """Cells by column; neighbours with few distinct values are one column, joined once for each combination."""
+        joined: list[pa.LargeStringArray] = []
+        group: list[tuple[str, pa.DictionaryArray]] = []
+        combinations = 1
+        for name, column in zip(names, columns, strict=True):
+            encoded = encode_few(column)
+            if group and (encoded is None or combinations * len(encoded.dictionary) > MAX_COMBINATIONS):
+                joined.append(self.join_group(group))
+                group, combinations = [], 1
+            if encoded is None:
+                joined.append(self.cell_texts(name, column))
+            else:
+                group.append((name, encoded))
+                combinations *= len(encoded.dictionary)
+        return [*joined, self.join_group(group)] if group else joined
+
+    def join_group(self, group: Sequence[tuple[str, pa.DictionaryArray]]) -> pa.LargeStringArray:
+        """Columns with few distinct values joined to one."""
+        codes = np.zeros(len(group[0][1]), np.int64)
+        for _, column in group:
+            if len(column.dictionary) > 1:
+                codes = codes * len(column.dictionary) + column.indices.to_numpy()
+        used = pa.array(codes).dictionary_encode()
+        left = used.dictionary.to_numpy()
+        cells = []
+        for name, column in reversed(group):
+            left, at = np.divmod(left, len(column.dictionary))
+            cells.append(self.cell_texts(name, column.dictionary.take(pa.array(at))))
+        return join(*reversed(cells), between=self.delimiter).take(used.indices)
+
     def cell_texts(self, name: str, column: pa.Array) -> pa.LargeStringArray:
         """Cells as they are in the file; a missing one is empty."""
         plain = to_plain(column)
@@ -258,6 +290,22 @@ class CsvTableWriter:
         if self.is_copying and self.like is not None:
             self.file.write(self.like.tail)
         self.file.close()
+
+
+def encode_few(column: pa.Array) -> pa.DictionaryArray | None:
+    """A column of text or booleans as codes and its distinct values, null among them; None if there are many."""
+    if column.null_count == len(column):
+        return pa.DictionaryArray.from_arrays(np.zeros(len(column), np.int8), pa.nulls(1, column.type))
+    if pa.types.is_dictionary(column.type):
+        values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.type.value_type)])
+        encoded = pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()).fill_null(len(values) - 1), values)
+    elif pa.types.is_boolean(column.type) or pa.types.is_string(column.type):
+        if len(column.slice(0, FEW).unique()) > FEW // 10:
+            return None
+        encoded = column.dictionary_encode(null_encoding="encode")
+    else:
+        return None
+    return encoded if len(encoded.dictionary) <= FEW else None
 
 
 def is_risky(value: bytes) -> bool:
