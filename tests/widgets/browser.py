@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+import nbformat
 
 CHROMIUM = Path("/usr/bin/chromium")
 AXE = Path(__file__).parents[2] / "build" / "axe" / "axe.min.js"  # `make test-rest` gets it from the npm registry
@@ -16,6 +18,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
+NOTEBOOK = "page.ipynb"
 PATIENCE = 30_000  # milliseconds for one step on a busy machine
 LOCAL = {"127.0.0.1", "localhost"}
 # Voila's own template links an icon font, whatever the notebook; without it only icons are missing, and we use none.
@@ -53,6 +56,11 @@ class AuditPage:
             self.strangers.append(route.request.url)
             route.abort()
 
+    def go_to(self, url: str) -> None:
+        """Open a page that shows the audit."""
+        self.page.goto(url)
+        self.audit.wait_for()
+
     @property
     def audit(self) -> Any:
         """The whole audit."""
@@ -89,14 +97,26 @@ class AuditPage:
             self.button(re.compile(button)).click()
         chooser.value.set_files(file)
 
-    def drop(self, name: str, content: str) -> None:
-        """Drop a file on the audit."""
+    def drop(self, file: Path) -> None:
+        """Drop a file on the audit. The browser reads it for an input that is not on the page."""
+        chosen = self.page.evaluate_handle("() => Object.assign(document.createElement('input'), {type: 'file'})")
+        chosen.as_element().set_input_files(file)
         data = self.page.evaluate_handle(
-            "([name, content]) => { const data = new DataTransfer(); data.items.add(new File([content], name)); return data }",
-            [name, content],
+            "(input) => { const data = new DataTransfer(); data.items.add(input.files[0]); return data }", chosen
         )
         self.audit.dispatch_event("dragover", {"dataTransfer": data})
         self.audit.dispatch_event("drop", {"dataTransfer": data})
+
+    def paste(self, text: str) -> None:
+        """Paste a text on the audit, outside of any field."""
+        self.audit.evaluate(
+            """(node, text) => {
+              const data = new DataTransfer();
+              data.setData("text/plain", text);
+              node.dispatchEvent(new ClipboardEvent("paste", {clipboardData: data, bubbles: true, cancelable: true}));
+            }""",
+            text,
+        )
 
     def figure(self, what: str) -> str:
         """A figure of the estimate, with its unit."""
@@ -137,6 +157,31 @@ class AuditPage:
             for each in found["violations"]
             for node in each["nodes"][:3]
         ]
+
+
+@dataclass
+class Place:
+    """Where a widget is shown: how it is opened, and which hosts its surroundings ask by themselves."""
+
+    folder: Path
+    open: Callable[[AuditPage], None]
+    own_strangers: re.Pattern[str] | None = None
+
+    def is_clean(self, opened: AuditPage) -> bool:
+        """Whether no script failed and no other host was asked."""
+        ours = [url for url in opened.strangers if self.own_strangers is None or not self.own_strangers.fullmatch(url)]
+        assert ours == []
+        assert opened.errors == []
+        return True
+
+
+def folder_with_notebook(factory: Any, name: str, code: str) -> Path:
+    """A new folder with a notebook of one cell."""
+    folder: Path = factory.mktemp(name)
+    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)], metadata=kernel)
+    nbformat.write(notebook, folder / NOTEBOOK)
+    return folder
 
 
 @contextmanager

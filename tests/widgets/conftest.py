@@ -13,11 +13,58 @@ import mailverdict as mv
 from mailverdict.sandbox.serving import ServiceThread
 from mailverdict.widgets import Audit
 from mailverdict.widgets.snapshots import take_snapshot
+from tests.widgets.browser import (
+    NOTEBOOK,
+    VOILA_ICONS,
+    AuditPage,
+    Place,
+    audit_page,
+    chromium,
+    folder_with_notebook,
+    open_in_lab,
+)
+from tests.widgets.jupyter import jupyter_lab, voila
 from tests.widgets.paced import paced_service
 
 KINDS = ("ada", "gone", "info", "full")
 QUICK = mv.PollSchedule(steps=((600, 0.05),))
 SLOW = mv.PollSchedule(steps=((600, 1.5),))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's chromium."""
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[AuditPage]:
+    """An empty page."""
+    with audit_page(browser) as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """JupyterLab with a notebook of the module's `CODE`."""
+    folder = folder_with_notebook(tmp_path_factory, "lab", request.module.CODE)
+    with jupyter_lab(folder) as url:
+        yield Place(folder, lambda opened: open_in_lab(opened, url, NOTEBOOK))
+
+
+@pytest.fixture(scope="module")
+def voila_page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """The same notebook as a page."""
+    folder = folder_with_notebook(tmp_path_factory, "voila", request.module.CODE)
+    with voila(folder, NOTEBOOK) as url:
+        yield Place(folder, lambda opened: opened.go_to(url), VOILA_ICONS)
+
+
+@pytest.fixture(params=["lab", "voila_page"])
+def place(request: pytest.FixtureRequest) -> Place:
+    """JupyterLab, then Voila."""
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
 from mailverdict.sandbox.serving import ServiceThread
 from mailverdict.widgets import Audit
-from tests.widgets.browser import AXE, CHROMIUM, VOILA_ICONS, AuditPage, audit_page, chromium, open_in_lab, run_all
+from tests.widgets.browser import (
+    AXE,
+    CHROMIUM,
+    NOTEBOOK,
+    VOILA_ICONS,
+    AuditPage,
+    Place,
+    audit_page,
+    folder_with_notebook,
+    open_in_lab,
+    run_all,
+)
 from tests.widgets.conftest import finished
 from tests.widgets.jupyter import jupyter_lab, voila
 from tests.widgets.paced import paced_service, paid
@@ -26,7 +35,6 @@ pytestmark = [
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
 ]
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason=f"{AXE} is missing: `make axe` gets it from the npm registry")
-NOTEBOOK = "audit.ipynb"
 CODE = """
 from pathlib import Path
 import mailverdict as mv
@@ -43,71 +51,10 @@ FOUND = {"ada": "valid", "gone": "invalid", "info": "risky", "full": "unknown"}
 HOSTILE = "<img src=x onerror=\"window.hit='cell'\"><script>window.hit='script'</script>"
 
 
-@dataclass
-class Place:
-    """Where an audit is shown: how it is opened, and which hosts its surroundings ask by themselves."""
-
-    folder: Path
-    open: Callable[[AuditPage], None]
-    own_strangers: re.Pattern[str] | None = None
-
-    def is_clean(self, opened: AuditPage) -> bool:
-        """Whether no script failed and no other host was asked."""
-        ours = [url for url in opened.strangers if self.own_strangers is None or not self.own_strangers.fullmatch(url)]
-        assert ours == []
-        assert opened.errors == []
-        return True
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = folder_with_notebook(tmp_path_factory, "lab")
-    with jupyter_lab(folder) as url:
-        yield Place(folder, lambda opened: open_in_lab(opened, url, NOTEBOOK))
-
-
-@pytest.fixture(scope="module")
-def voila_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = folder_with_notebook(tmp_path_factory, "voila")
-    with voila(folder, NOTEBOOK) as url:
-        yield Place(folder, lambda opened: open_page(opened, url), VOILA_ICONS)
-
-
-@pytest.fixture(params=["lab", "voila_page"])
-def place(request: pytest.FixtureRequest) -> Place:
-    """JupyterLab, then Voila."""
-    return request.getfixturevalue(request.param)
-
-
 @pytest.fixture
 def service() -> Iterator[ServiceThread]:
     with paced_service(0.08) as running:
         yield running
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[AuditPage]:
-    with audit_page(browser) as page:
-        yield page
-
-
-def folder_with_notebook(factory: pytest.TempPathFactory, name: str) -> Path:
-    folder = factory.mktemp(name)
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    cells = [nbformat.v4.new_code_cell(CODE)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / NOTEBOOK)
-    return folder
-
-
-def open_page(opened: AuditPage, url: str) -> None:
-    opened.page.goto(url)
-    opened.audit.wait_for()
 
 
 def show_audit(place: Place, opened: AuditPage, service: ServiceThread | None) -> None:
@@ -141,7 +88,7 @@ def large(folder: Path) -> Path:
 def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path) -> None:
     source = contacts(tmp_path)
     show_audit(place, opened, service)
-    opened.drop("contacts.csv", source.read_text())
+    opened.drop(source)
     opened.shown(r"Costs 61 addresses")
     assert "contacts.csv · 63 rows · column E-Mail" in opened.step(1).inner_text()
     assert [opened.figure(each) for each in ("in the list", "different ones", "to check now")] == [
@@ -201,7 +148,7 @@ def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_p
     source = large(tmp_path)
     show_audit(place, opened, None)
     opened.page.set_default_timeout(90_000)
-    opened.upload(source)
+    opened.drop(source)
     opened.shown("6,400 cells")
     expect(opened.button("Verify")).to_be_enabled(timeout=90_000)
     opened.button("Verify").click()
@@ -345,6 +292,117 @@ def test_100_000_rows_are_paged_in_python(voila_page: Place, opened: AuditPage, 
     assert voila_page.is_clean(opened)
 
 
+def test_a_pasted_list_is_verified(voila_page: Place, opened: AuditPage, tmp_path: Path) -> None:
+    show_audit(voila_page, opened, None)
+    opened.button("Paste addresses").click()
+    field = opened.field("Paste addresses, one per line, or cells copied from a spreadsheet")
+    expect(field).to_be_focused()
+    field.fill("ada@example.org\nBob <bob@example.org>\nnobody\n")
+    opened.button("Use these").click()
+    expect(opened.button("Verify")).to_be_enabled()
+    assert "pasted list · 3 rows" in opened.step(1).inner_text()
+    opened.button("Verify").click()
+    expect(opened.lines).to_have_count(3)
+    sent = pd.read_csv(opened.save("Download Send list", tmp_path))
+    assert sent.iloc[:, 0].tolist() == ["ada@example.org", "bob@example.org"]
+
+    show_audit(voila_page, opened, None)
+    opened.paste("name\tmail\nCy\tcy@example.org\nDi\tdi@example.org\n")  # cells of a spreadsheet, on the empty page
+    expect(opened.button("Verify")).to_be_enabled()
+    assert "pasted list · 2 rows · column mail" in opened.step(1).inner_text()
+    opened.paste("eve@example.org\n")  # a list that is there is not replaced by accident
+    opened.open_step(1)
+    opened.button("Paste addresses").click()
+    field.fill("  \n")
+    opened.button("Use these").click()
+    expect(field).to_be_focused()
+    opened.button("Close").click()
+    expect(field).to_have_count(0)
+    opened.shown("2 rows, 2 columns")
+    assert voila_page.is_clean(opened)
+
+
+def test_a_suppression_list_holds_contacts_back(place: Place, opened: AuditPage, tmp_path: Path) -> None:
+    mails = ["ada@example.org", "bob@firm.example", "cy@example.org", "di@other.example"]
+    pd.DataFrame({"mail": mails}).to_csv(tmp_path / "list.csv", index=False)
+    (tmp_path / "unsubscribed.txt").write_text("CY@example.org\nfirm.example\nnot an entry\n")
+    show_audit(place, opened, None)
+    opened.upload(tmp_path / "list.csv")
+    expect(opened.button("Verify")).to_be_enabled()
+    opened.upload(tmp_path / "unsubscribed.txt", "Choose a list")
+    opened.shown("1 entry in it is neither an address nor a domain")
+    expect(opened.field("On your suppression list")).to_be_checked()
+    opened.shown("2 rows suppressed|Takes the addresses and domains of unsubscribed.txt off the send list")
+    opened.button("Verify").click()
+    expect(opened.lines).to_have_count(4)
+    opened.value("Why", "On your suppression list").click()
+    expect(opened.lines).to_have_count(2)
+    assert opened.addresses() == ["bob@firm.example", "cy@example.org"]
+    opened.button(re.compile("^Details of row 2")).click()
+    expect(opened.audit.locator(".mv-details")).to_contain_text("on your suppression list")
+    sent = pd.read_csv(opened.save("Download Send list", tmp_path))
+    assert sent["mail"].tolist() == ["ada@example.org", "di@other.example"]
+
+    opened.open_step(2)
+    opened.button("Paste a list").click()
+    opened.field("Paste addresses or domains, one per line").fill("ada@example.org")
+    opened.button("Use these").click()
+    opened.shown("Takes the addresses and domains of pasted suppression list off the send list")
+    opened.shown("From the earlier setting: verify again")
+    opened.open_step(3)
+    opened.button("Verify again").click()
+    expect(opened.button(re.compile(r"^Download Send list\s+3 rows"))).to_be_enabled()
+    opened.open_step(2)
+    opened.button("Use none").click()
+    expect(opened.field("On your suppression list")).to_have_count(0)
+    assert place.is_clean(opened)
+
+
+def test_a_result_is_compared_with_an_earlier_audit(place: Place, opened: AuditPage, tmp_path: Path) -> None:
+    then, now = tmp_path / "then.csv", tmp_path / "now.csv"
+    pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "cy example.org"]}).to_csv(then, index=False)
+    pd.DataFrame({"mail": ["ada@example.org", "di@example.org", "eve@example.org"]}).to_csv(now, index=False)
+    show_audit(place, opened, None)
+    opened.upload(then)
+    expect(opened.button("Verify")).to_be_enabled()
+    opened.button("Verify").click()
+    expect(opened.lines).to_have_count(3)
+    earlier = opened.save("Download Everything", tmp_path)
+    opened.upload(earlier, "Choose the earlier file")
+    opened.shown("Nothing changed since then-everything.csv")
+    opened.upload(now)
+    expect(opened.button("Verify")).to_be_enabled()
+    opened.button("Verify").click()
+    opened.shown("now.csv · column mail")
+    opened.upload(then, "Choose the earlier file")
+    opened.shown("then.csv is not a result of an earlier audit: it has no verdict column")
+    opened.upload(earlier, "Choose the earlier file")
+    opened.shown("2 addresses are new, 2 addresses are gone since then-everything.csv")
+    comparison = opened.audit.get_by_role("region", name="Compare with an earlier audit")
+    expect(comparison.get_by_role("listitem").first).to_contain_text("2 New in the list")
+    assert place.is_clean(opened)
+
+
+def test_the_dark_theme_of_jupyterlab_is_followed(
+    browser: Any, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    folder = folder_with_notebook(tmp_path_factory, "dark", CODE)
+    with jupyter_lab(folder, is_dark=True) as url, audit_page(browser) as opened:
+        place = Place(folder, lambda page: open_in_lab(page, url, NOTEBOOK))
+        show_audit(place, opened, None)
+        opened.upload(contacts(tmp_path))
+        expect(opened.button("Verify")).to_be_enabled()
+        opened.button("Verify").click()
+        expect(opened.lines).to_have_count(50)
+        surfaces = opened.audit.locator(".mv-step, .mv-table thead th, .mv-download").evaluate_all(
+            "nodes => nodes.map((node) => getComputedStyle(node).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number))"
+        )
+        primary = opened.audit.locator(".mv-primary").count()
+        assert len(surfaces) > 10
+        assert sum(max(colour) < 80 for colour in surfaces) == len(surfaces) - primary
+        assert place.is_clean(opened)
+
+
 def test_it_can_be_used_without_a_mouse(voila_page: Place, opened: AuditPage, tmp_path: Path) -> None:
     (tmp_path / "mails.csv").write_text("mail\nada@example.org\nAda <ada@example.com>\nnobody\n")
     show_audit(voila_page, opened, None)
@@ -391,9 +449,9 @@ def go_to(opened: AuditPage, control: Any, key: str = "Tab") -> None:
 def test_each_state_is_accessible_and_fits_800_pixels(
     browser: Any, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, service: ServiceThread, *, is_dark: bool
 ) -> None:
-    folder = folder_with_notebook(tmp_path_factory, "axe")
+    folder = folder_with_notebook(tmp_path_factory, "axe", CODE)
     with voila(folder, NOTEBOOK, is_dark=is_dark) as url, audit_page(browser, width=800) as opened:
-        place = Place(folder, lambda page: open_page(page, url), VOILA_ICONS)
+        place = Place(folder, lambda page: page.go_to(url), VOILA_ICONS)
         show_audit(place, opened, service)
         assert opened.violations() == [], "before a list is loaded"
         opened.upload(contacts(tmp_path))

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import nbformat
 import pytest
 
 from mailverdict.widgets import transfer
 from tests.doubles.waiting import wait_until
-from tests.widgets.browser import CHROMIUM, AuditPage, audit_page, chromium, open_in_lab
-from tests.widgets.jupyter import jupyter_lab, voila
+from tests.widgets.browser import CHROMIUM, AuditPage, Place
 
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.timeout(120),
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
 ]
-NOTEBOOK = "transfer.ipynb"
 SIZE = 40_000_003
 SCRIPT = Path(transfer.__file__).with_name("static") / "transfer.js"
 # A page with a file input, a log, and a button for the download of what was uploaded.
@@ -54,6 +48,7 @@ class Page(anywidget.AnyWidget):
 
 
 page = Page()
+Path("uploads").mkdir(exist_ok=True)
 files = transfer.FileTransfer(
     page.send, Path("uploads"),
     on_file=lambda name, path: page.send({"offer": files.offer(name, path), "name": name}),
@@ -61,54 +56,6 @@ files = transfer.FileTransfer(
 page.on_msg(lambda widget, content, buffers: files.on_message(content, buffers))
 page
 '''
-
-
-@dataclass
-class Place:
-    """Where the page is shown, and how it is opened."""
-
-    folder: Path
-    open: Callable[[AuditPage], None]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = folder_with_notebook(tmp_path_factory, "lab")
-    with jupyter_lab(folder) as url:
-        yield Place(folder, lambda opened: open_in_lab(opened, url, NOTEBOOK))
-
-
-@pytest.fixture(scope="module")
-def voila_page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    folder = folder_with_notebook(tmp_path_factory, "voila")
-    with voila(folder, NOTEBOOK) as url:
-        yield Place(folder, lambda opened: opened.page.goto(url))
-
-
-@pytest.fixture(params=["lab", "voila_page"])
-def place(request: pytest.FixtureRequest) -> Place:
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[AuditPage]:
-    with audit_page(browser) as page:
-        yield page
-
-
-def folder_with_notebook(factory: pytest.TempPathFactory, name: str) -> Path:
-    folder = factory.mktemp(name)
-    (folder / "uploads").mkdir()
-    kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
-    cells = [nbformat.v4.new_code_cell(CODE)]
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / NOTEBOOK)
-    return folder
 
 
 def random_file(path: Path, size: int) -> Path:

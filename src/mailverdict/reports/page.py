@@ -381,7 +381,7 @@ def cleaning(facts: ReportFacts) -> str:
         f"{found.rescued:,} of them held no well-formed address as they stood."
     )
     repairs = [(text(repair_label(name)), text(example), number(count)) for name, example, count in found.repairs]
-    heads = [TableHead("Repair"), TableHead("Example", "code"), TableHead("Cells", "number")]
+    heads = [TableHead("Repair", "words"), TableHead("Example", "code"), TableHead("Cells", "number")]
     by_repair = table("Repairs", heads, repairs, printed=PRINTED)
     picture = f"<p>{text(said)}</p>{table('Before and after', columns, rows)}"
     return f"<section><h2>Before and after cleaning</h2>{side_by_side(picture, by_repair)}</section>"

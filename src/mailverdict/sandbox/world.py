@@ -48,7 +48,7 @@ class SandboxBackend(LocalBackend):
         As of `mailverdict.LocalBackend`.
     """
 
-    label = "the sandbox: made-up servers, no real answers"  # on the audit page
+    label = "the sandbox (made-up servers)"  # on the audit page
 
     def wants_journal(self, validation_type: str) -> bool:
         """False: the answers are about made-up domains."""

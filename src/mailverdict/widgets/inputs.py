@@ -188,7 +188,8 @@ class InputState(SharedState):
             for cells in read_against(find(), None):
                 listed.add(cells)
             refused = sum(listed.refused.values())
-            notes = [f"{count_of(refused, 'entry')} in it are neither an address nor a domain."] if refused else []
+            verb = "is" if refused == 1 else "are"
+            notes = [f"{count_of(refused, 'entry')} in it {verb} neither an address nor a domain."] if refused else []
             with self.lock:
                 self.suppression = Suppression(name, listed, notes)
                 self.suppression_number += 1
