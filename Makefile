@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.ready
 DEMO_STAMP := $(VENV)/.demo-ready
+AUDIT_STAMP := $(VENV)/.audit-ready
 DOCS_STAMP := $(VENV)/.docs-ready
 LOWER := build/lower
 LOWER_STAMP := $(LOWER)/.ready
@@ -18,7 +19,7 @@ PYTEST := $(BIN)/python -m pytest -q
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo test test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
+.PHONY: demo audit test test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -29,9 +30,13 @@ $(DEMO_STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) '.[cli,excel]'
 	touch $@
 
+$(AUDIT_STAMP): pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) '.[audit]'
+	touch $@ $(DEMO_STAMP)
+
 $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) '.[test]'
-	touch $@ $(DEMO_STAMP)
+	touch $@ $(DEMO_STAMP) $(AUDIT_STAMP)
 
 $(DOCS_STAMP): $(STAMP)
 	$(PIP) '.[docs]'
@@ -43,6 +48,10 @@ $(BENCH_STAMP): $(STAMP)
 
 demo: $(DEMO_STAMP)
 	$(BIN)/python -m tools.demo
+
+# The interactive audit in the browser: of the sample with made-up servers, or of a list of yours: make audit FILE=contacts.csv
+audit: $(AUDIT_STAMP)
+	$(BIN)/mailverdict audit $(if $(FILE),"$(FILE)",data/samples/crm_export.csv --sandbox)
 
 # Lint, layers, types, then tests, doctests and notebooks together in parallel processes.
 # A file stays in one process: the cells of a notebook share its kernel, tests of a file their fixtures.

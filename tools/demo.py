@@ -54,6 +54,11 @@ or on the command line (with --sandbox, as here; leave it out to ask the real DN
 
     .venv/bin/mailverdict verify data/samples/crm_export.csv -c email -t mx -o out/verified.csv --sandbox
 
+or in the browser, without code (installs what the page needs the first time):
+
+    make audit                      # this export, with the sandbox
+    make audit FILE=contacts.csv    # a list of yours
+
 README.md explains the other options and what each answer means."""
 
 
