@@ -324,6 +324,18 @@ def test_json_and_a_table_do_not_share_standard_output(run, contacts):
     assert said == "mailverdict: --json and -o - cannot both use standard output: write the table to a file\n"
 
 
+def test_columns_of_an_earlier_run_are_replaced_or_emptied(run, tmp_path):
+    first, second, third, fourth = (tmp_path / f"{n}.csv" for n in (1, 2, 3, 4))
+    first.write_text("id,email,x\n1,ada@plain.example,q\n2,Bo <bo@plain.example>,r\n")
+    for source, target, options in ((first, second, ("--policy", "balanced")), (second, third, ("--policy", "strict"))):
+        assert run("verify", source, "-c", "email", "-t", "regex", "-o", target, *options)[0] == 0
+    assert third.read_text().splitlines()[0] == second.read_text().splitlines()[0], "no column twice"
+    assert run("verify", third, "-c", "email", "-t", "regex", "-o", fourth, "--no-clean")[0] == 0
+    rows = rows_of(fourth)
+    assert [row["email_verdict"] for row in rows] == ["valid", "invalid"]
+    assert {row[f"email_{name}"] for row in rows for name in ("clean", "change", "action", "action_why")} == {""}
+
+
 @pytest.fixture
 def world():
     with World(daily_limit=2) as opened:

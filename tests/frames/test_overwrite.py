@@ -14,6 +14,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, SettingsError
+from mailverdict.frames.verified import VerifiedColumn
 
 CELLS = ["ada@example.org", "info@gmial.com", "nobody", None, "x@mailinator.com"]
 VERDICTS = ["valid", "valid", "invalid", None, "valid"]
@@ -235,3 +236,41 @@ def test_the_other_functions_refuse_what_they_never_write():
     for function in (mv.clean, mv.duplicates):
         once = csv_by_pandas(function(contacts(), "email"))
         assert list(function(once, "email").columns) == list(once.columns)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_what_describes_an_earlier_verdict_is_emptied(kind):
+    first = mv.decide(verify(contacts(kind), clean=True), "email")
+    assert texts(first, "email_action")[:3] == ["send", "review", "drop"]
+    again = verify(first)
+    names = list(again.columns if not isinstance(again, pa.Table) else again.column_names)
+    assert names == list(first.columns if not isinstance(first, pa.Table) else first.column_names)
+    for name in ("clean", "change", "action", "action_why"):
+        assert texts(again, f"email_{name}") == [None] * 5, name
+    assert texts(again, "email_verdict") == VERDICTS
+    assert texts(mv.decide(again, "email"), "email_action") == texts(first, "email_action")
+    assert texts(verify(again, clean=True), "email_clean") == texts(first, "email_clean")
+
+
+@pytest.mark.filterwarnings("ignore:1 malformed row holds an address:UserWarning")
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_reader_of_a_frame_uses_the_cells_and_not_what_an_earlier_call_cleaned(kind):
+    cells = ["Ada <ada@one.example>", "bo@two.example"]
+    frame = kind({"email": cells})
+    again = verify(verify(frame, clean=True))
+    assert VerifiedColumn(again, "email", None, ["verdict"]).addresses.tolist() == cells
+    assert texts(again, "email_verdict") == ["invalid", "valid"]
+
+
+@pytest.mark.parametrize("made", ["pandas", "csv"])
+def test_a_column_of_the_callers_with_such_a_name_is_not_emptied(made):
+    first = verify(contacts()).assign(email_action=["call", None, "write", "x", "y"], email_clean=list("abcde"))
+    again = verify(csv_by_pandas(first) if made == "csv" else first)
+    assert texts(again, "email_action") == ["call", None, "write", "x", "y"]
+    assert texts(again, "email_clean") == list("abcde")
+
+
+def test_what_was_cleaned_before_the_first_verification_stays():
+    tidy = mv.clean(contacts(), "email")
+    out = verify(tidy)
+    assert texts(out, "email_clean") == texts(tidy, "email_clean")

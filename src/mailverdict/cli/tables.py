@@ -260,7 +260,9 @@ class VerifiedRows:
         decided = mv.decide(self.frame(results), self.column, policy=policy, prefix=self.prefix)
         for name in ("action", "action_why"):
             values = pa.array(decided[self.label(name)].astype(object), pa.string(), from_pandas=True)
-            shown = shown.append_column(self.label(name), values)
+            at = shown.schema.get_field_index(self.label(name))
+            label = self.label(name)
+            shown = shown.append_column(label, values) if at < 0 else shown.set_column(at, label, values)
         return shown
 
     def frame(self, results: pa.Table) -> pd.DataFrame:

@@ -30,6 +30,7 @@ __all__ = [
     "CLEAN_COLUMNS",
     "COLUMNS",
     "CONTRADICTION_COLUMNS",
+    "DERIVED_COLUMNS",
     "DUPLICATE_COLUMNS",
     "MESSAGE_NAMES",
     "PANDAS_TYPES",
@@ -250,6 +251,8 @@ CONTRADICTION_COLUMNS: tuple[Column, ...] = (
     Column("outcome_diagnostic", "text", "outcome_diagnostic", False, "what the mail server said"),
     Column("contradiction", "text", "contradiction", False, "how the verdict was wrong, in words"),
 )
+# What describes an earlier verdict, or the address that it was about: emptied by a new verification.
+DERIVED_COLUMNS = (*REPAIR_COLUMNS, *ACTION_COLUMNS, *(c for c in CONTRADICTION_COLUMNS if c.name == "contradiction"))
 RESULT_NAMES = tuple(
     column.name
     for column in (

@@ -96,8 +96,8 @@ class DataKind(Protocol):
         """
         ...
 
-    def earlier(self, prefix: str | None) -> set[str]:
-        """The names of result columns that an earlier `verify` added."""
+    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
+        """Which of these columns an earlier call added, by their names."""
         ...
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
@@ -149,9 +149,9 @@ class PandasFrame:
         """Result columns of an earlier call may be overwritten."""
         return result_names(self, prefix, columns, overwrite=overwrite)
 
-    def earlier(self, prefix: str | None) -> set[str]:
+    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
         """Those that are noted, or a complete set."""
-        return earlier_names(self, prefix)
+        return earlier_names(self, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The rows keep their index, whatever is in it: results are added by position."""
@@ -212,7 +212,7 @@ class ColumnAlone:
         """Prefix and name; the caller has no columns that could be overwritten."""
         return [(prefix or "") + c.name for c in columns]
 
-    def earlier(self, prefix: str | None) -> set[str]:
+    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
         """There are none."""
         return set()
 
@@ -296,9 +296,9 @@ class ArrowFrame:
         """Result columns of an earlier call may be overwritten."""
         return result_names(self, prefix, columns, overwrite=overwrite)
 
-    def earlier(self, prefix: str | None) -> set[str]:
+    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
         """Those that are noted, or a complete set."""
-        return earlier_names(self, prefix)
+        return earlier_names(self, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
@@ -362,9 +362,9 @@ class PolarsFrame:
         """Result columns of an earlier call may be overwritten."""
         return result_names(self, prefix, columns, overwrite=overwrite)
 
-    def earlier(self, prefix: str | None) -> set[str]:
+    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
         """Those that are a complete set."""
-        return earlier_names(self, prefix)
+        return earlier_names(self, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame with the result columns appended; verdict and status are categorical."""
@@ -497,13 +497,13 @@ def result_names(data: FrameKind, prefix: str | None, columns: Sequence[Column],
     return names
 
 
-def earlier_names(data: FrameKind, prefix: str | None) -> set[str]:
-    """The names of result columns that an earlier `verify` added."""
-    if set(data.labels()).isdisjoint(label_of(data.column, prefix, c.name) for c in COLUMNS):
+def earlier_names(data: FrameKind, prefix: str | None, columns: Sequence[Column]) -> set[str]:
+    """Which of these columns an earlier call added, by their names."""
+    if set(data.labels()).isdisjoint(label_of(data.column, prefix, c.name) for c in columns):
         return set()
     from .overwrite import earlier_columns  # noqa: PLC0415 - it imports this module
 
-    return earlier_columns(data, data.column, prefix, data.noted())
+    return earlier_columns(data, data.column, prefix, columns, data.noted())
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:

@@ -121,11 +121,13 @@ def refusal(label: Any, why: str) -> str:
     )
 
 
-def earlier_columns(data: Any, column: Hashable, prefix: str | None, noted: Collection[str]) -> set[str]:
-    """The names of result columns of an earlier `verify` that are in the frame."""
+def earlier_columns(
+    data: Any, column: Hashable, prefix: str | None, columns: Sequence[Column], noted: Collection[str]
+) -> set[str]:
+    """The names of these columns that are in the frame and that an earlier call added."""
     labels = data.labels()
     mine = complete_sets(labels, column, prefix)
-    there = {c.name: (label_of(column, prefix, c.name), c) for c in COLUMNS}
+    there = {c.name: (label_of(column, prefix, c.name), c) for c in columns}
     return {
         name
         for name, (label, each) in there.items()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -30,7 +30,15 @@ from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, wants_bar
 from ..runs.run import Run
 from .clean import count_repairable, repair_column, row_index
-from .columns import REPAIR_COLUMNS, Column, choose_columns, package_version
+from .columns import (
+    CATEGORIES,
+    DERIVED_COLUMNS,
+    REPAIR_COLUMNS,
+    Column,
+    choose_columns,
+    label_of,
+    package_version,
+)
 from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, show_options, split_options
 from .repair import MAX_CELL
@@ -125,15 +133,20 @@ class ResultBuilder:
     source: str
     repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
     lists: str | None = None  # the version of the lists of this machine, if its backend was used
+    emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns about an earlier verdict, by label
 
     def __call__(self, unique: pa.Table) -> Any:
         """Make the caller's kind of result."""
         fields = self.fields()
         rows = self.rows(unique.select(fields), fields)
-        if self.repaired is None:
-            return self.data.attach(rows, self.names, self.columns, self.note())
-        shown = shown_columns(self.columns, clean=True)
-        return self.data.attach(self.with_repairs(rows), self.names, shown, self.note())
+        shown = shown_columns(self.columns, clean=self.repaired is not None)
+        rows = rows if self.repaired is None else self.with_repairs(rows)
+        for column in self.emptied.values():
+            nothing = pa.nulls(len(rows), pa.string())
+            nothing = nothing.dictionary_encode() if column.kind in CATEGORIES else nothing
+            rows = rows.append_column(column.field, nothing)
+        names, columns = [*self.names, *self.emptied], [*shown, *self.emptied.values()]
+        return self.data.attach(rows, names, columns, self.note())
 
     def note(self) -> dict[str, Any]:
         """What is noted about the result columns."""
@@ -355,9 +368,16 @@ def read_frame(
             source=source,
             repaired=read.repaired_in(part),
             lists=lists,
+            emptied=derived_columns(kind, each, prefix, frame_options) if overwrite else {},
         )
-        for kind, own_names, own_columns, cells, part in zip(
-            kinds, names, columns, read.cells, read.slices(), strict=True
+        for kind, each, own_names, own_columns, cells, part in zip(
+            kinds,
+            column if isinstance(column, list) else [column],
+            names,
+            columns,
+            read.cells,
+            read.slices(),
+            strict=True,
         )
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
@@ -371,6 +391,22 @@ def with_earlier(
     earlier = kind.earlier(prefix)
     names = [*(column.name for column in chosen), *earlier]
     return choose_columns(names, categories=frame_options["categories"]) if earlier else tuple(chosen)
+
+
+def derived_columns(
+    kind: DataKind, column: Hashable, prefix: str | None, frame_options: dict[str, Any]
+) -> dict[Any, Column]:
+    """Columns by label that were made from the verdicts of an earlier verification, and are not made again."""
+    if kind.earlier(prefix).isdisjoint(("verdict", "status")):
+        return {}
+    candidates = [c for c in DERIVED_COLUMNS if not (frame_options["clean"] and c in REPAIR_COLUMNS)]
+    names = kind.earlier(prefix, candidates)
+    as_text = not frame_options["categories"]
+    return {
+        label_of(column, prefix, c.name): replace(c, kind="text") if as_text and c.kind in CATEGORIES else c
+        for c in candidates
+        if c.name in names
+    }
 
 
 def codes_of_part(codes: npt.NDArray[np.int32] | None, part: slice, *, is_whole: bool) -> npt.NDArray[np.int32] | None:
@@ -503,11 +539,12 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
         Prefix of each new column's name; by default ``f"{column}_"``, and none for a Series or
         list. Not with a list of columns, since each has its own.
     overwrite : bool, default True
-        Replace the result columns of an earlier call, also those that `columns` does not name. Such
-        a column is recognized by the note that the call left in a pandas frame or an Arrow table,
-        or by its types and words, whatever file the frame was in. A column of these names that
-        holds something else, or could be the caller's own, is an error. False: any of these names
-        is an error.
+        Replace the result columns of an earlier call, also those that `columns` does not name, and
+        empty those made from its verdicts: actions, and without `clean` also cleaned addresses.
+        Such a column is recognized by the note that the call left in a pandas frame or an Arrow
+        table, or by its types and words, whatever file the frame was in. A result column's name
+        on something else, or on what could be the caller's own, is an error. False: any of these
+        names is an error.
     offline : bool
         Use no network: what is not in the journal is ``pending``.
     progress : ``"auto"``, bool or callable
