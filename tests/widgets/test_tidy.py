@@ -9,7 +9,8 @@ import mailverdict as mv
 from mailverdict.errors import InputError, SettingsError
 from mailverdict.widgets import Audit
 from mailverdict.widgets.tidy import SAFE, Choices, TidyColumn
-from mailverdict.widgets.wording import REPAIR_LABELS
+from mailverdict.widgets.wording import REPAIR_LABELS, why_label
+from tests.doubles.answering_backend import AnsweringBackend
 from tests.widgets.conftest import finished, message, ready, shown
 
 CELLS = [
@@ -167,3 +168,40 @@ def test_cells_that_are_not_text_are_counted():
     assert shown(audit, "tidy")["nothing"] == "2 cells hold no address that can be read."
     assert audit.plan.malformed == 2
     assert finished(audit).result["mail_verdict"].isna().sum() == 1
+
+
+def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
+    cells = ["ada@gmail.com", "a.da+x@gmail.com", "ada@GMAIL.com", "bob@firm.com", None, "nobody", "cy@example.org"]
+    backend = AnsweringBackend()
+    audit = ready(pd.DataFrame({"mail": cells}), backend)
+    assert audit.plan.unique == 4
+    audit._state.set_repair("merge", True)
+    audit._state.suppress_pasted("firm.com")
+    audit.wait(30)
+    assert (audit.plan.rows, audit.plan.unique, audit.plan.malformed, audit.plan.missing) == (7, 2, 1, 1)
+    assert "3 rows suppressed or duplicates: not checked (free)." in shown(audit, "check")["plan"]["notes"]
+    finished(audit)
+    assert [sorted(asked) for _, asked in backend.batches] == [["ada@gmail.com", "cy@example.org"]]
+    status = ["done", "pending", "done", "pending", "missing", "done", "done"]
+    assert audit.result["mail_status"].tolist() == status
+    assert audit.result["mail_verdict"].notna().tolist() == [each == "done" for each in status]
+    decided = audit._state.listing.decide()
+    assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
+    assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
+    page = shown(audit, "decide")
+    assert page["amber"] == "", "nothing is left to check"
+    assert [row["reason"] for row in page["rows"][1:4]] == [
+        why_label(each) for each in ("duplicate", "duplicate", "suppressed")
+    ]
+    audit._state.drop_suppression()
+    finished(audit)
+    assert "bob@firm.com" in backend.batches[-1][1]
+    assert audit.result["mail_status"].tolist()[3] == "done"
+
+
+def test_the_format_of_removed_rows_is_checked_since_it_costs_nothing():
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org", "nobody", "bob@firm.com"]}), validation_type="regex")
+    audit._state.suppress_pasted("firm.com")
+    finished(audit)
+    assert audit.plan.unique == 2
+    assert audit.result["mail_verdict"].tolist() == ["valid", "invalid", "valid"]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..backend import Backend, Metered, Quota
 from ..checks.syntax.column import observe_column
@@ -143,11 +144,13 @@ def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
     seen = SeenAddresses()
     counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
     for read in reads:
-        accepted = read.texts.filter((read.syntax or observe_column(read.texts)).ok)
+        ok = (read.syntax or observe_column(read.texts)).ok
+        is_asked = ok if read.is_wanted is None or options.is_free else pc.and_(ok, read.is_wanted)
+        accepted = read.texts.filter(is_asked)
         rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
         unique = seen.keep_new(unique_addresses(accepted)[0])
         known, in_flight, held = look_up(unique, options)
-        missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - len(accepted) + nontext
+        missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - ok.true_count + nontext
         counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
     return plan_run(

@@ -24,10 +24,11 @@ from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
+from ..model.address import identities
 from ..model.words import Status, ValidationType, Verdict
 from ..runs.execution import unique_addresses
 from ..runs.options import Options, open_execution
-from ..runs.progress import Listener, ProgressBar, wants_bar
+from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
 from ..runs.run import Run
 from .clean import count_repairable, repair_column, row_index
 from .columns import (
@@ -65,11 +66,23 @@ class AddressColumns:
     texts: pa.StringArray  # stripped and, where there is an address, repaired
     repaired: pa.Table | None  # clean, suggestion and change of each text; None: they stay as they are
     syntax: SyntaxColumn | None  # the check of `texts`, if it was made
+    is_wanted: pa.BooleanArray | None = None  # whether each text is to be verified if that uses a network; None: all
 
     def slices(self) -> list[slice]:
         """Where the texts of each column are."""
         ends = np.cumsum([len(each.texts) for each in self.cells]).tolist()
         return [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+
+    def distinct(self) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
+        """The distinct addresses to verify, and for each text the row of its address.
+
+        A text that is not to be verified, and whose address no other row has, is in the row after the last one.
+        """
+        if self.is_wanted is None:
+            return unique_addresses(self.texts)
+        unique, _ = unique_addresses(self.texts.filter(self.is_wanted))
+        found = pc.index_in(identities(self.texts), value_set=unique).fill_null(len(unique))
+        return unique, found.to_numpy()
 
     def repaired_in(self, part: slice) -> pa.Table | None:
         """The repairs of some texts."""
@@ -182,6 +195,9 @@ class ResultBuilder:
         cells = self.cells
         if cells.rows is None and self.codes is None:
             return unique
+        if self.codes is not None and self.codes.max(initial=-1) == len(unique):  # rows that were not to be verified
+            pending = pending_rows(pa.nulls(1, pa.string()), self.validation_type)
+            unique = pa.concat_tables([unique, pending.select(fields)])
         order: Index = np.full(cells.size, -1, np.int64)
         order[slice(None) if cells.rows is None else cells.rows] = (
             np.arange(len(unique)) if self.codes is None else self.codes
@@ -356,7 +372,7 @@ def read_frame(
     if read is None:
         read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=is_free)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
-    texts, codes = (read.texts, None) if is_free else unique_addresses(read.texts)
+    texts, codes = (read.texts, None) if is_free else read.distinct()
     builders = [
         ResultBuilder(
             data=kind,

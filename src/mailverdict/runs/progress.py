@@ -21,7 +21,7 @@ from ..model.address import identities
 from ..model.table import SCHEMA, complete_table
 from ..model.words import Status, Verdict, count_of
 
-__all__ = ["Listener", "Progress", "ProgressBar", "SettledRows", "pace_text", "wants_bar"]
+__all__ = ["Listener", "Progress", "ProgressBar", "SettledRows", "pace_text", "pending_rows", "wants_bar"]
 
 UNSETTLED = -1
 SMALL = 1_000  # rows up to which one dictionary look-up each is faster than hashing the whole column
@@ -108,22 +108,23 @@ class SettledRows:
             tables, row_of, size = [t.select(names) for t in self.tables], self.row_of.copy(), self.size
         left = np.flatnonzero(row_of == UNSETTLED)
         if len(left):
-            tables.append(self.pending(left, validation_type).select(names))
+            pending = pending_rows(self.addresses.take(pa.array(left)), validation_type)
+            tables.append(pending.select(names))
             row_of[left] = size + np.arange(len(left))
         whole = pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
         if np.array_equal(row_of, np.arange(len(whole))):
             return whole
         return whole.unify_dictionaries().combine_chunks().take(pa.array(row_of))
 
-    def pending(self, positions: npt.NDArray[np.int64], validation_type: str) -> pa.Table:
-        """Rows for addresses without a row."""
-        emails = self.addresses.take(pa.array(positions))
-        columns: dict[str, Any] = {
-            "email": emails,
-            "status": pa.repeat(pa.scalar(str(Status.PENDING)), len(emails)).dictionary_encode(),
-            "validation_type": pa.repeat(pa.scalar(str(validation_type)), len(emails)).dictionary_encode(),
-        }
-        return complete_table(columns, len(emails))
+
+def pending_rows(emails: pa.StringArray, validation_type: str) -> pa.Table:
+    """Rows of the result schema for addresses that were not checked."""
+    columns: dict[str, Any] = {
+        "email": emails,
+        "status": pa.repeat(pa.scalar(str(Status.PENDING)), len(emails)).dictionary_encode(),
+        "validation_type": pa.repeat(pa.scalar(str(validation_type)), len(emails)).dictionary_encode(),
+    }
+    return complete_table(columns, len(emails))
 
 
 def count_words(chunk: pa.DictionaryArray) -> dict[str, int]:

@@ -92,8 +92,8 @@ class Rate:
         return max(known, default=None)
 
 
-def describe_plan(plan: Plan, backend: str, rate: float | None, depth: str) -> dict[str, Any]:
-    """What a check costs: figures with their units, and sentences."""
+def describe_plan(plan: Plan, backend: str, rate: float | None, depth: str, skipped: int = 0) -> dict[str, Any]:
+    """What a check costs: figures with their units, and sentences. `skipped` rows are not checked."""
     figures = [
         figure(plan.rows, "row", "in the list"),
         figure(plan.unique, "address", "different ones"),
@@ -104,6 +104,8 @@ def describe_plan(plan: Plan, backend: str, rate: float | None, depth: str) -> d
         notes.append(f"{count_of(plan.missing, 'row')} empty.")
     if plan.malformed:
         notes.append(f"{count_of(plan.malformed, 'row')} without an address that can be checked (free).")
+    if skipped:
+        notes.append(f"{count_of(skipped, 'row')} suppressed or duplicates: not checked (free).")
     if plan.known:
         notes.append(f"{count_of(plan.known, 'address')} known from an earlier run (free).")
     if plan.in_flight:

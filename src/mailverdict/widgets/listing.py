@@ -134,7 +134,7 @@ class Listing:
         for name in FLAGS:
             flags = one_array(self.rows.table[name]).fill_null(False)
             kind = kind * 2 + flags.to_numpy(zero_copy_only=False)
-        for mask in (self.has_suggestion, self.find_advice(), self.is_suppressed(), self.is_duplicate):
+        for mask in (self.has_suggestion, self.find_advice(), self.is_suppressed, self.is_duplicate):
             kind = kind * 2 + mask
         _, examples, numbers = np.unique(kind, return_index=True, return_inverse=True)
         return narrow(numbers, len(examples)), examples
@@ -155,6 +155,7 @@ class Listing:
             found[invalid] = advice.notna().to_numpy()
         return found
 
+    @cached_property
     def is_suppressed(self) -> Flags:
         """Rows on the suppression list."""
         label = label_of(self.column, None, "suppressed")
@@ -212,6 +213,11 @@ class Listing:
         """Rows by verdict, or by status where there is none; always all of `BUCKETS`."""
         counts = np.bincount(self.bucket, minlength=len(BUCKETS)).tolist()
         return dict(zip(BUCKETS, counts, strict=True))
+
+    def count_left(self) -> int:
+        """Rows that are still to be checked, without those that are removed whatever a check finds."""
+        is_left = self.bucket == BUCKETS.index(Status.PENDING)
+        return int(np.count_nonzero(is_left & ~self.is_suppressed & ~self.is_duplicate))
 
     def count_ask_again(self) -> tuple[int, float]:
         """Rows whose answer is temporary, and the seconds after which asking again makes sense."""

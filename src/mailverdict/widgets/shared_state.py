@@ -12,7 +12,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -68,6 +68,7 @@ class Prepared:
     repeated: int  # rows whose mailbox is in an earlier row
     repeated_examples: list[tuple[str, str]]
     suppressed: int  # rows on the suppression list
+    skipped: int  # rows that are removed whatever a check finds, and are not checked if that uses a network
 
 
 @dataclass(frozen=True)
@@ -141,6 +142,7 @@ class SharedState:
         self.base_key = (-1, -1)
         self.prepared: Prepared | None = None
         self.plan: Plan | None = None
+        self.skipped = 0  # rows of the plan that need no check
         self.notices: list[str] = []
         self.progress: Progress | None = None
         self.rate = Rate()
@@ -255,7 +257,9 @@ class SharedState:
         groups = group_rows(identities.identities)
         first = one_array(groups["duplicate_of"])
         examples = duplicate_examples(first, column_of(frame, column))
+        is_removed = np.zeros(len(frame), np.bool_)
         if choices.merge:
+            is_removed |= first.is_valid().to_numpy(zero_copy_only=False)
             data = PandasFrame(frame, column)
             frame = data.attach(groups, data.names(None, COPY_COLUMNS), COPY_COLUMNS, {})
         suppressed = 0
@@ -263,11 +267,17 @@ class SharedState:
             flags = self.suppression.listed.find(identities)
             suppressed = flags.true_count
             if choices.suppress:
+                is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
                 data = PandasFrame(frame, column)
                 table = pa.table({"suppressed": flags})
                 frame = data.attach(table, data.names(None, SUPPRESS_COLUMNS), SUPPRESS_COLUMNS, {})
+        skipped = np.count_nonzero(is_removed)
+        if skipped:
+            text_rows = tidy.cells.rows
+            is_wanted = ~(is_removed if text_rows is None else is_removed[text_rows])
+            read = replace(read, is_wanted=pa.array(is_wanted))
         repeated = len(first) - first.null_count
-        return Prepared(chosen, rows, frame, column, tidy, read, repeated, examples, suppressed)
+        return Prepared(chosen, rows, frame, column, tidy, read, repeated, examples, suppressed, skipped)
 
     def find_base(self, frame: pd.DataFrame, column: Hashable, key: tuple[int, int]) -> TidyColumn:
         """What was found in a column of the list, which is looked at once."""
@@ -367,6 +377,7 @@ class SharedState:
             if number != self.number:
                 return
             self.plan, self.notices = found, []
+            self.skipped = 0 if options.is_free else prepared.skipped
         self.changed("check")
         if found.unique > found.known and options.backend.source == "local":
             self.notices = resolver_notices(self.options())

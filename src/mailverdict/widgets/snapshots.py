@@ -265,9 +265,10 @@ def suggestion_part(state: AuditState, tidy: TidyColumn) -> dict[str, Any] | Non
 def snapshot_check(state: AuditState) -> dict[str, Any]:
     """How deep, what it costs, how far it is."""
     plan, progress = state.plan, state.progress
-    described = (
-        {} if plan is None else describe_plan(plan, state.backend_label(), state.rates.get(state.depth), state.depth)
-    )
+    described = {}
+    if plan is not None:
+        rate = state.rates.get(state.depth)
+        described = describe_plan(plan, state.backend_label(), rate, state.depth, state.skipped)
     button = button_of(state)
     shown = {
         "summary": check_summary(state),
@@ -385,8 +386,8 @@ def amber_text(again: int, wait: float, listing: Listing) -> str:
         parts.append(f"{count_of(again, 'row')} had no clear answer yet: press Ask again in {duration_words(wait)}.")
     if counts["error"]:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed: verify again in about 1 hour.")
-    if counts["pending"]:
-        parts.append(f"{count_of(counts['pending'], 'row')} not checked yet.")
+    if left := listing.count_left():
+        parts.append(f"{count_of(left, 'row')} not checked yet.")
     return " ".join(parts)
 
 
