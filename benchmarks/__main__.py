@@ -26,6 +26,7 @@ NAMES = (
     "service",
     "cluster",
     "imports",
+    "audit",
     "congestion",
     "pace",
 )

@@ -86,7 +86,7 @@ class Run(Generic[T]):
     def cancel(self) -> None:
         """Stop the run; sessions are closed and settled rows are kept."""
         self._is_cancelled = True
-        if self._task is not None:
+        if self._task is not None and not self.done():  # at the end of the process no thread can be started
             loop_thread().loop.call_soon_threadsafe(self._task.cancel)
 
     def done(self) -> bool:

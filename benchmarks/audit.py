@@ -1,0 +1,334 @@
+"""The audit page: from a click to the painted answer, and the memory of its kernel.
+
+A made-up list of 100,000 and one of 1,000,000 rows (``--rows``) with five columns is audited by ``regex``. For each
+action are printed the time from the click until the browser has painted the answer (median of several rounds, in
+Chromium, on the page of ``mailverdict audit``; a search waits 150 ms for more letters first), and the processor time of
+the kernel's handler, measured in a process without a browser: that says more on a machine that is busy. The memory is
+what is resident above a process that has done all steps with a short list. ``--kernel`` leaves out the browser. Run it
+as ``python -m benchmarks.audit``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import gc
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import cycle, islice
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+import pyarrow as pa
+from tests.widgets.browser import AuditPage, audit_page, chromium
+
+from mailverdict.widgets.page import PageWidget
+from mailverdict.widgets.state import AuditState
+
+from .addresses import make_addresses
+from .figures import OURS, record
+
+ROUNDS = 5
+GOALS = {100_000: 0.2, 1_000_000: 1.0}  # seconds from a click to the painted answer
+MOST_MEMORY = 3.0  # times the frame
+MIB = 2**20
+PATIENCE = 600_000  # milliseconds for a step that is not measured
+SETTINGS: dict[str, Any] = {"backend": None, "journal": None, "screen": None, "limit": None}
+
+# --- the list -------------------------------------------------------------------------------------------------------
+
+
+def write_list(path: Path, rows: int) -> None:
+    """A CSV with names around some addresses, empty cells, typos and duplicates."""
+    made = list(islice(cycle(make_addresses(min(rows, 950_000))), rows))
+    for at in range(0, rows, 50):
+        made[at] = f"Ada Lovelace <{made[at]}>"
+    made[1::200] = [""] * len(made[1::200])
+    made[2::500] = [f"user{n}@gmial.com" for n in range(len(made[2::500]))]
+    cities = islice(cycle(["London", "Paris", "Rome", "Berlin", "Madrid", "Vienna", "Oslo"]), rows)
+    columns = {"id": range(rows), "name": [f"Person {n}" for n in range(rows)], "email": made, "city": list(cities)}
+    pd.DataFrame({**columns, "amount": [n * 7919 % 100_000 / 100 for n in range(rows)]}).to_csv(path, index=False)
+
+
+# --- the kernel, without a browser ----------------------------------------------------------------------------------
+
+
+def resident() -> float:
+    """MiB of this process, without what allocators keep."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    return float(psutil.Process().memory_info().rss / MIB)
+
+
+def new_state(files: list[Path]) -> AuditState:
+    """The model of a page, whose snapshots are made as for a browser."""
+    state = AuditState(SETTINGS, "regex")
+    PageWidget(state)
+    state.on_file = lambda name, path: files.append(path)
+    return state
+
+
+def warm_up() -> None:
+    """All steps with a short list: what they import and load is not memory of the list."""
+    state = new_state([])
+    state.load(pd.DataFrame({"email": ["Ada <ada@example.org>", "x@gmial.com", "a@b.example", "a@b.example"]}))
+    state.background.wait()
+    state.verify()
+    state.background.wait()
+    for which, kind in (("send", "csv"), ("everything", "parquet"), ("report", "html")):
+        state.download(which, kind)
+        state.background.wait()
+    state.close()
+
+
+# Before the check, and after it: what is measured, and how the model does it in a round.
+TIDYING: dict[str, Callable[[AuditState, int], None]] = {
+    "accept a suggestion": lambda state, number: state.accept_suggestion(number),
+    "undo": lambda state, number: state.undo(),
+    "switch a repair": lambda state, number: state.set_repair("unwrapped", number % 2 == 1),
+}
+DECIDING: dict[str, Callable[[AuditState, int], None]] = {
+    "facet": lambda state, number: state.set_facet("verdict", "valid"),
+    "facet of domains": lambda state, number: state.set_facet("domain", "gmail.com"),
+    "search": lambda state, number: state.search(("anna", "lopez", "london", "7919", "gmail")[number % 5]),
+    "search nothing": lambda state, number: state.search(""),
+    "sort by text": lambda state, number: state.sort("column 2"),
+    "sort by number": lambda state, number: state.sort("column 4"),
+    "sort by verdict": lambda state, number: state.sort("verdict"),
+    "page": lambda state, number: state.page(100 + number),
+    "policy": lambda state, number: state.set_policy(("strict", "balanced")[number % 2]),
+}
+
+
+def measure_kernel(path: Path) -> None:
+    """Print the processor time of each action and the memory after each step, as lines of JSON."""
+    warm_up()
+    base, files = resident(), []
+    state = new_state(files)
+    state.load_file(path)
+    state.background.wait()
+    assert state.source is not None
+    frame = float(state.source.frame.memory_usage(deep=True).sum() / MIB)
+
+    def times(actions: dict[str, Callable[[AuditState, int], None]]) -> None:
+        for name, act in actions.items():
+            values = []
+            for number in range(ROUNDS):
+                begin = time.thread_time()
+                act(state, number)
+                values.append(time.thread_time() - begin)
+                state.background.wait()
+            print(json.dumps({"action": name, "seconds": values}), flush=True)
+
+    def memory(step: str) -> None:
+        print(json.dumps({"step": step, "MiB": resident() - base, "frame": frame}), flush=True)
+
+    memory("loaded")
+    times(TIDYING)
+    state.accept_suggestion()
+    state.background.wait()
+    state.set_repair("merge", True)
+    state.background.wait()
+    memory("tidied")
+    state.verify()
+    state.background.wait()
+    memory("verified")
+    times(DECIDING)
+    state.clear_facets()
+    memory("decided")
+    for which, kind in (("send", "csv"), ("everything", "parquet"), ("report", "html")):
+        state.download(which, kind)
+        state.background.wait()
+        files.pop().unlink()
+    memory("downloaded")
+    state.close()
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+# Before the check, and after it: what is measured; what is clicked, with `root` and the number of the round; and what
+# changes on the page when the answer is there.
+ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
+    {
+        "accept a suggestion": (
+            "root.querySelectorAll('.mv-suggestions button')[number].click()",
+            "root.querySelectorAll('.mv-suggestions button[disabled]').length",
+        ),
+        "undo": (
+            "[...root.querySelectorAll('button')].find((each) => each.textContent === 'Undo').click()",
+            "root.querySelectorAll('.mv-suggestions button[disabled]').length",
+        ),
+        "switch a repair": (
+            "root.querySelector('input[role=switch]').click()",
+            "root.querySelectorAll('.mv-off').length",
+        ),
+    },
+    {
+        "facet": (
+            "root.querySelector('.mv-facet .mv-value').click()",
+            "root.querySelector('.mv-facet .mv-value').getAttribute('aria-pressed')",
+        ),
+        "facet of domains": (
+            "root.querySelector('[aria-label=Domain] .mv-value').click()",
+            "root.querySelectorAll('[aria-label=Domain] .mv-value[aria-pressed=true]').length",
+        ),
+        "search": (
+            "const box = root.querySelector('input[type=search]');"
+            "box.value = ['anna', 'lopez', 'london', '7919', 'gmail'][number % 5];"
+            "box.dispatchEvent(new Event('input', {bubbles: true}))",
+            "root.querySelector('.mv-found').textContent",
+        ),
+        "sort by text": (
+            "root.querySelectorAll('.mv-sort')[0].click()",
+            "root.querySelectorAll('th[aria-sort]')[0].getAttribute('aria-sort')",
+        ),
+        "sort by number": (
+            "[...root.querySelectorAll('.mv-sort')].at(-1).click()",
+            "[...root.querySelectorAll('th[aria-sort]')].at(-1).getAttribute('aria-sort')",
+        ),
+        "sort by verdict": (
+            "root.querySelectorAll('.mv-sort')[1].click()",
+            "root.querySelectorAll('th[aria-sort]')[1].getAttribute('aria-sort')",
+        ),
+        "page": (
+            "root.querySelector('[aria-label=\"Next page\"]').click()",
+            "root.querySelector('.mv-pager').textContent",
+        ),
+        "policy": (
+            "const list = root.querySelector('select[id$=policy]');"
+            "list.value = ['strict', 'balanced'][number % 2]; list.dispatchEvent(new Event('change', {bubbles: true}))",
+            "root.querySelector('.mv-downloads').textContent",
+        ),
+        "open the details of a row": (
+            "root.querySelectorAll('.mv-more')[number].click()",
+            "root.querySelector('.mv-details')?.textContent",
+        ),
+    },
+)
+# A frame is painted after the callbacks that were asked for before it: the second one runs after the answer is shown.
+CLICK = """async ([act, seen, number]) => {
+  const root = document.querySelector('.mv-audit');
+  const read = new Function('root', `return ${seen}`);
+  const frame = () => new Promise(requestAnimationFrame);
+  const before = read(root);
+  const begin = performance.now();
+  new Function('root', 'number', act)(root, number);
+  while (read(root) === before) {
+    if (performance.now() - begin > 60000) throw new Error(`no answer to: ${act}`);
+    await frame();
+  }
+  await frame();
+  return (performance.now() - begin) / 1000;
+}"""
+
+
+@contextmanager
+def audit_address(path: Path) -> Iterator[str]:
+    """Run the page of a list; gives its address."""
+    command = [sys.executable, "-m", "mailverdict", "audit", str(path), "--type", "regex", "--no-browser"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert server.stdout is not None
+        yield server.stdout.readline().strip()
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def measure_page(path: Path) -> Iterator[tuple[str, list[float]]]:
+    """The seconds of each action from the click until the answer is painted."""
+    before, after = ROUND_TRIPS
+    with audit_address(path) as url, chromium() as browser, audit_page(browser) as opened:
+        opened.page.set_default_timeout(PATIENCE)
+        opened.page.goto(url, timeout=PATIENCE)
+        opened.figure("to check now")  # the estimate is there
+        yield from measure_clicks(opened, before)
+        opened.button("Verify").click()
+        opened.shown("ready to mail")
+        opened.audit.locator("table.mv-table tbody tr").first.wait_for()
+        yield from measure_clicks(opened, after)
+
+
+def measure_clicks(opened: AuditPage, actions: dict[str, tuple[str, str]]) -> Iterator[tuple[str, list[float]]]:
+    """One action after the other, each in several rounds, with the kernel idle before each."""
+    for name, (act, seen) in actions.items():
+        values = []
+        for number in range(ROUNDS):
+            opened.figure("to check now")
+            values.append(float(opened.page.evaluate(CLICK, [act, seen, number])))
+        yield name, values
+
+
+# --- both -----------------------------------------------------------------------------------------------------------
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, nargs="+", default=list(GOALS))
+    parser.add_argument("--kernel", action="store_true", help="without a browser")
+    parser.add_argument("--measure", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(argv)
+    if options.measure is not None:
+        measure_kernel(options.measure)
+        return 0
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for rows in options.rows:
+            path = Path(folder, f"list-{rows}.csv")
+            write_list(path, rows)
+            print(f"{rows:,} rows, {path.stat().st_size / 1e6:,.0f} MB of CSV", flush=True)
+            missed += report_kernel(path, rows)
+            if not options.kernel:
+                missed += report_page(path, rows)
+    return int(missed > 0)
+
+
+def report_kernel(path: Path, rows: int) -> int:
+    """Measure the model in a process of its own; gives how many goals were missed."""
+    command = [sys.executable, "-m", "benchmarks.audit", "--measure", str(path)]
+    environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    missed = 0
+    for found in map(json.loads, done.stdout.splitlines()):
+        if "action" in found:
+            seconds = statistics.median(found["seconds"])
+            record(f"audit, {found['action']}, processor time of the handler", OURS, found["seconds"], size=rows)
+            print(f"  {found['action']:28} {seconds:7.3f} s of the processor")
+        else:
+            times = found["MiB"] / found["frame"]
+            record(f"audit, memory when {found['step']}", OURS, [found["MiB"]], "MiB", rows)
+            is_missed = rows >= max(GOALS) and times > MOST_MEMORY
+            missed += is_missed
+            verdict = " MISSED" if is_missed else ""
+            print(f"  memory when {found['step']:16} {found['MiB']:7.0f} MiB, {times:.2f} times the frame{verdict}")
+    return missed
+
+
+def report_page(path: Path, rows: int) -> int:
+    """Measure the page; gives how many goals were missed."""
+    goal = GOALS.get(rows, max(GOALS.values()))
+    missed = 0
+    for name, values in measure_page(path):
+        record(f"audit, {name}, from the click to the painted answer", OURS, values, size=rows)
+        middle = statistics.median(values)
+        missed += middle > goal
+        print(
+            f"  {name:28} {middle:7.3f} s until painted, goal {goal} {'reached' if middle <= goal else 'MISSED'}",
+            flush=True,
+        )
+    return missed
+
+
+if __name__ == "__main__":
+    sys.exit(main())
