@@ -271,7 +271,7 @@ class SharedState:
                 data = PandasFrame(frame, column)
                 table = pa.table({"suppressed": flags})
                 frame = data.attach(table, data.names(None, SUPPRESS_COLUMNS), SUPPRESS_COLUMNS, {})
-        skipped = np.count_nonzero(is_removed)
+        skipped = int(np.count_nonzero(is_removed))
         if skipped:
             text_rows = tidy.cells.rows
             is_wanted = ~(is_removed if text_rows is None else is_removed[text_rows])
