@@ -104,8 +104,6 @@ def test_a_name_is_a_name_and_never_a_path(channel, name, shown):
 
 
 BAD_STEPS = {
-    "piece before the next": {"offset": 0, "buffers": (b"x",)},
-    "piece after the next": {"offset": 3, "buffers": (b"x",)},
     "too much": {"offset": 2, "buffers": (b"123456789",)},
     "no piece": {"offset": 2, "buffers": ()},
     "two pieces": {"offset": 2, "buffers": (b"1", b"2")},
@@ -127,6 +125,23 @@ def test_a_piece_that_does_not_fit_ends_the_upload_and_removes_it(channel, why):
     assert channel("piece", offset=2, buffers=(b"cd",))["why"] == "this upload has ended; choose the file again"
     assert len(channel.failures) == 1, "pieces that were on the way are not reported again"
     assert channel.files == []
+
+
+def test_a_piece_after_a_lost_one_is_answered_with_the_byte_that_is_missed(channel):
+    channel("begin", name="list.csv", size=6)
+    channel("piece", offset=0, buffers=(b"ab",))
+    assert channel("piece", offset=4, attempt=3, buffers=(b"ef",)) == {
+        "transfer": "ack",
+        "id": ONE,
+        "received": 2,
+        "missed": 3,
+    }
+    assert channel("piece", offset=0, attempt=3, buffers=(b"ab",))["received"] == 2, "it came twice"
+    channel("piece", offset=2, attempt=4, buffers=(b"cd",))
+    channel("piece", offset=4, attempt=4, buffers=(b"ef",))
+    assert channel.files[0][1].read_bytes() == b"abcdef"
+    assert channel("piece", offset=4, attempt=4, buffers=(b"ef",))["received"] == 6, "complete by now"
+    assert (len(channel.files), channel.failures) == (1, [])
 
 
 def test_a_piece_may_not_be_huge(channel):

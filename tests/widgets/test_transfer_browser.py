@@ -139,3 +139,45 @@ def test_what_a_broken_connection_loses_is_sent_again(opened: AuditPage, tmp_pat
     assert content == bytes((n * 7 + (n >> 8)) % 256 for n in range(len(content)))
     assert page.evaluate("questions") >= 1
     assert page.evaluate("waited") >= 2
+
+
+LOSING_MODEL = """
+(isLost) => {
+  // A kernel that gets the pieces but some, and answers which byte it misses, as transfer.py does.
+  const handlers = [], isGone = new Function("n", "offset", `return ${isLost}`);
+  window.parts = []; window.cancelled = 0;
+  let count = 0, n = 0;
+  const reply = (content) => setTimeout(() => handlers.forEach((each) => each(content, [])), 0);
+  const model = { on: (_, handler) => handlers.push(handler), off() {}, send(content, _, buffers) {
+    const { id, offset, attempt } = content;
+    if (content.transfer === "cancel") window.cancelled++;
+    if (content.transfer === "begin") reply({ transfer: "ack", id, received: 0 });
+    if (content.transfer !== "piece" || isGone(n++, offset)) return;
+    if (offset !== count) return reply({ transfer: "ack", id, received: count, missed: attempt });
+    window.parts.push(new Uint8Array(buffers[0]));
+    count += buffers[0].byteLength;
+    reply({ transfer: "ack", id, received: count });
+  } };
+  const file = new Uint8Array(12 * 2 ** 20 + 5).map((_, n) => n * 7 + (n >> 8));
+  const upload = createTransfer(model).upload(new File([file], "list.csv"));
+  return upload.then(async () => {
+    const got = new Uint8Array(await new Blob(window.parts).arrayBuffer());
+    return got.length === file.length && got.every((byte, n) => byte === file[n]) ? "equal" : "different";
+  }, (error) => error.message);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("is_lost", "ends"),
+    [
+        ("[1, 2, 5, 9, 10].includes(n)", "equal"),  # several pieces, two of them twice
+        ("offset === 3 * 2 ** 20", "the connection loses data: 3,145,728 of 12,582,917 bytes arrived"),
+    ],
+)
+def test_lost_pieces_are_sent_again_some_times(opened: AuditPage, is_lost: str, ends: str) -> None:
+    page = opened.page
+    page.set_content("<p>")
+    page.add_script_tag(content=SCRIPT.read_text().replace("export function", "function"))
+    assert page.evaluate(LOSING_MODEL, is_lost).startswith(ends)
+    assert page.evaluate("cancelled") == int(ends != "equal")

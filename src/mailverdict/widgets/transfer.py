@@ -188,21 +188,31 @@ class FileTransfer:
 
     def receive(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> None:
         """Append a piece to an upload."""
+        if identity in self.finished:  # sent twice, and complete by now
+            self.send({"transfer": "ack", "id": identity, "received": self.finished[identity]}, [])
+            return
         upload = self.find_upload(identity)
         if len(buffers) != 1:
             raise InputError(f"a piece has one buffer; this one came with {len(buffers)}")
         piece = memoryview(buffers[0]).cast("B")
         offset = whole_number(content.get("offset"), "the offset of a piece")
-        if offset != upload.received:
-            raise InputError(f"a piece came out of order: byte {offset:,}, where byte {upload.received:,} is next")
         if not 0 < len(piece) <= LARGEST_PIECE:
             raise InputError(f"a piece has 1 to {LARGEST_PIECE:,} bytes; this one has {len(piece):,}")
         if offset + len(piece) > upload.size:
             raise InputError(f"more data came than the {upload.size:,} bytes that were announced")
+        if offset != upload.received:  # pieces before this one were lost, or it came twice
+            self.ask_again(identity, content, upload)
+            return
         upload.file.write(piece)
         upload.received += len(piece)
         self.uploads[identity] = self.uploads.pop(identity)
         self.acknowledge(identity)
+
+    def ask_again(self, identity: str, content: Mapping[str, Any], upload: Upload) -> None:
+        """Answer which byte is next; the browser sends again from there, some times without success at most."""
+        attempt = whole_number(content.get("attempt", 0), "the number of an attempt")
+        answer = {"transfer": "ack", "id": identity, "received": upload.received, "missed": attempt}
+        self.send(answer, [])
 
     def report(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> None:
         """Answer how much of an upload has arrived; the browser asks when it has waited long."""

@@ -34,12 +34,31 @@ function render({ model, el }) {
   const read = () => SECTIONS.forEach((name) => (app[name] = model.get(`${name}_section`)));
 
   let searchTimer = null;
+  let asked = null; // the text whose answer has not come yet: texts that are typed meanwhile do not queue up
+  let askedAt = 0;
+  let typed = null; // a text that waits for that answer
   app.search = (text) => {
     clearTimeout(searchTimer);
-    searchTimer = setTimeout(() => app.act("search", { text }), 150);
+    searchTimer = setTimeout(() => {
+      if (asked === null && text === app.decide.words) return;
+      if (asked !== null && Date.now() - askedAt < 5_000) {
+        typed = text;
+        searchTimer = setTimeout(() => app.search(text), 1_000);
+        return;
+      }
+      [asked, askedAt, typed] = [text, Date.now(), null];
+      app.act("search", { text });
+    }, 60);
   };
+  const onFound = () => {
+    if (asked === null || (model.get("decide_section").words !== asked && Date.now() - askedAt < 5_000)) return;
+    asked = null;
+    if (typed !== null) app.search(typed);
+  };
+  model.on("change:decide_section", onFound);
   app.clearFacets = () => {
     clearTimeout(searchTimer);
+    asked = typed = null;
     root.querySelector(`#${app.id}-search`).value = "";
     app.act("clear_facets");
   };
@@ -179,6 +198,7 @@ function render({ model, el }) {
   return () => {
     transfer.close();
     model.off("msg:custom", onMessage);
+    model.off("change:decide_section", onFound);
     for (const name of SECTIONS) model.off(`change:${name}_section`, onChange);
     clearTimeout(searchTimer);
   };

@@ -10,6 +10,7 @@
 export function createTransfer(model) {
   const PIECE = 2 ** 20; // bytes; a WebSocket message over 10 MiB would end the connection
   const WINDOW = 4; // pieces on the way
+  const ATTEMPTS = 5; // to send a piece that is lost each time
   const PATIENCE = 20_000; // ms without an answer until the kernel is asked again
   const running = new Map(); // id of a transfer -> how it goes on
 
@@ -56,8 +57,8 @@ export function createTransfer(model) {
     return promise;
   }
 
-  // Pieces are sent in order; each answer says how much has arrived. After a silence the kernel is asked, and what was
-  // lost with a broken connection is sent again.
+  // Pieces are sent in order; each answer says how much has arrived. When the kernel misses a piece, or is asked after a
+  // silence, what was lost with a broken connection is sent again, five times at most without success.
   function upload(file, onProgress) {
     const name = file.name || "pasted.csv";
     const size = file.size;
@@ -68,7 +69,18 @@ export function createTransfer(model) {
       let isBegun = false;
       let isReading = false;
       let asked = 0;
+      let attempt = 0; // in the messages, so that answers to pieces of an earlier attempt are recognized
+      let failures = 0; // attempts since something arrived
 
+      const sendAgain = () => {
+        if (++failures > ATTEMPTS) {
+          send({ transfer: "cancel", id });
+          control.fail(new Error(`the connection loses data: ${received.toLocaleString("en")} of ${size.toLocaleString("en")} bytes arrived. Check it, then choose the file again`));
+          return;
+        }
+        attempt += 1;
+        sent = received;
+      };
       const begin = () => send({ transfer: "begin", id, name, size });
       const push = async () => {
         if (isReading || !isBegun) return;
@@ -81,7 +93,7 @@ export function createTransfer(model) {
             if (offset !== sent) continue;
             if (!piece.byteLength) throw new Error("it has become shorter");
             sent += piece.byteLength;
-            send({ transfer: "piece", id, offset }, [piece]);
+            send({ transfer: "piece", id, offset, attempt }, [piece]);
           }
         } catch (error) {
           send({ transfer: "cancel", id });
@@ -94,8 +106,12 @@ export function createTransfer(model) {
       return {
         answer: (content) => {
           isBegun = true;
+          if (content.received > received) failures = 0;
           received = Math.max(received, content.received);
-          if (content.asked !== undefined && content.asked === asked) sent = received;
+          const isMissed = content.missed !== undefined && content.missed === attempt;
+          const isLost = content.asked !== undefined && content.asked === asked && sent > received;
+          if (isMissed || isLost) sendAgain();
+          if (control.isOver()) return;
           control.report(received, size);
           if (received === size) control.finish({ name, size });
           else push();
