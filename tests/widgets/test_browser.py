@@ -453,8 +453,17 @@ def test_each_state_is_accessible_and_fits_800_pixels(
     with voila(folder, NOTEBOOK, is_dark=is_dark) as url, audit_page(browser, width=800) as opened:
         place = Place(folder, lambda page: page.go_to(url), VOILA_ICONS)
         show_audit(place, opened, service)
+        opened.button("Paste addresses").click()
         assert opened.violations() == [], "before a list is loaded"
+        (tmp_path / "bad.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
+        opened.upload(tmp_path / "bad.csv")
+        opened.shown("bad.csv is not a text table")
+        assert opened.violations() == [], "a list that cannot be read"
+        (tmp_path / "unsubscribed.txt").write_text("nobody@elsewhere.example\n")
         opened.upload(contacts(tmp_path))
+        expect(opened.button("Verify")).to_be_enabled()
+        opened.upload(tmp_path / "unsubscribed.txt", "Choose a list")
+        expect(opened.field("On your suppression list")).to_be_checked()
         expect(opened.button("Verify")).to_be_enabled()
         opened.open_step(1)
         assert opened.violations() == [], "list, tidy and estimate"
@@ -468,8 +477,23 @@ def test_each_state_is_accessible_and_fits_800_pixels(
         opened.button(re.compile("^Details of row")).first.click()
         assert opened.violations() == [], "the result"
         assert fits(opened)
+        assert head_fills_the_table(opened), "with the details of a row open"
+        opened.upload(opened.save("Download Everything", tmp_path), "Choose the earlier file")
+        opened.shown("Nothing changed since contacts-everything.csv")
+        opened.open_step(1)
+        opened.button("Earlier runs").click()
+        opened.button(re.compile("^Open the run of")).first.wait_for()
+        assert opened.violations() == [], "comparison and earlier runs"
+        assert fits(opened)
         assert opened.audit.locator(".mv-primary").count() == 1
         assert place.is_clean(opened)
+
+
+def head_fills_the_table(opened: AuditPage) -> bool:
+    """Whether no row adds a column that the head does not have."""
+    widths = "(node) => node.getBoundingClientRect().width"
+    heads = opened.audit.locator("table.mv-table thead th:visible").evaluate_all(f"nodes => nodes.map({widths})")
+    return abs(sum(heads) - opened.audit.locator("table.mv-table").evaluate(widths)) < 2
 
 
 def fits(opened: AuditPage) -> bool:
