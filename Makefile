@@ -69,7 +69,8 @@ test-rest: $(STAMP) chromium axe
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
 	$(PYTEST) -m 'browser or servers'
 
-# The tests of frames with the lowest declared releases of what the package depends on; `make test` has the newest.
+# The tests of frames, of the command line and of the service with the lowest declared releases of what the package
+# depends on; `make test` has the newest. Tests that need a browser, Jupyter or other large packages are left out.
 # numpy 1.26 and pyarrow 16 have no wheels for Python 3.13.
 test-lower:
 	@if $(PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 13))'; then $(MAKE) --no-print-directory run-lower; \
@@ -77,13 +78,15 @@ test-lower:
 
 run-lower: $(LOWER_STAMP)
 	$(LOWER)/bin/python -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning \
-		--ignore-glob='*_browser.py' tests/frames tests/reports tests/test_samples.py tests/test_dask.py
+		--ignore-glob='*_browser.py' --ignore=tests/cli/test_audit.py \
+		--ignore=tests/service/http/test_openapi.py --ignore=tests/service/http/test_page.py \
+		tests/frames tests/reports tests/cli tests/service tests/test_samples.py tests/test_dask.py
 
 $(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
 	$(PYTHON) -m venv $(LOWER)
 	$(PYTHON) -m tools.lower_bounds >$(LOWER)/constraints.txt
 	$(LOWER)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWER)/constraints.txt \
-		--editable '.[cli,excel,polars,dask,service]' pytest pytest-timeout hypothesis numpydoc
+		--editable '.[cli,excel,polars,dask,service,postgres]' pytest pytest-timeout hypothesis numpydoc
 	touch $@
 
 # The page about Ray, which is too large for the test extra.

@@ -10,8 +10,8 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-EXTRAS = ("cli", "excel", "polars", "dask", "spark", "service")  # those that the frame tests import
-TIED = ("distributed", "py4j")  # whose release follows from that of Dask or PySpark
+EXTRAS = ("cli", "excel", "polars", "dask", "spark", "service", "postgres")  # those that `make test-lower` uses
+TIED = ("distributed", "py4j", "psycopg-binary")  # whose release follows from that of Dask, PySpark or psycopg
 REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?:\[[^]]*\])?>=(?P<lowest>[\d.]+)")
 
 
