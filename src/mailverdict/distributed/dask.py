@@ -82,14 +82,13 @@ def verify(
 ) -> Any:
     """Verify one or several columns of a Dask frame.
 
-    ``regex`` needs no network: the result is lazy, each partition checks its own rows. For the other types the call
-    itself asks, on the workers: each distinct domain is looked up by one task, and each mail server is asked by one
-    task, so that its limits hold in the whole cluster. The call returns a lazy frame that only joins the answers:
-    computing it, once or often, uses no network. No address travels to the calling process.
+    The result of ``regex`` is lazy. For the other types the call itself asks, on the workers: one task looks up each
+    distinct domain, and one task asks each mail server, so that its limits hold in the whole cluster. The returned
+    frame only joins the answers; computing it, once or often, uses no network. No address travels to the calling
+    process.
 
-    A service (`backend` is a URL), and local verification with `limit`, `offline` or the path of a `journal`, are
-    asked by the calling process alone, as one quota, one limit and one journal need; the distinct addresses then have
-    to fit into its memory.
+    A service (`backend` is a URL), `limit`, `offline` and the path of a `journal` are the exception: the calling
+    process alone asks, and the distinct addresses have to fit into its memory.
 
     Parameters
     ----------
@@ -99,14 +98,13 @@ def verify(
         Which column of a frame, or several.
     scratch : str or path, optional
         A folder that this process and all workers can write: a path, or a URL of `pyarrow.fs` such as
-        ``"s3://bucket/folder"``. Answers are written there about once a second, so that a lost task asks nothing
-        twice, and so that calling again with the same folder resumes. The returned frame reads it; delete it when
-        that is no longer used. None: a temporary folder for the time of this process, if all workers are on this
-        machine.
+        ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a lost one nor by a later
+        call with the same folder. The returned frame reads it; delete it when that is no longer used.
+        None: a temporary folder for the time of this process, if all workers are on this machine.
     **options
-        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. With
-        ``journal="auto"`` the scratch folder replaces the journal where workers ask. `dns_concurrency` and
-        `max_sessions` of the backend are divided among the tasks that run at once.
+        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. Where
+        workers ask, the scratch folder replaces ``journal="auto"``, and the tasks that run at once share
+        `dns_concurrency` and `max_sessions` of the backend.
 
     Returns
     -------

@@ -50,14 +50,10 @@ def verify(
 ) -> Any:
     """Verify one or several columns of a Spark frame.
 
-    ``regex`` needs no network: the result is lazy, each task checks its own rows. For the other types the call itself
-    asks, on the executors: each distinct domain is looked up by one task, and each mail server is asked by one task,
-    so that its limits hold in the whole cluster. The call returns a lazy frame that only joins the answers: actions on
-    it, one or many, use no network. No address travels to the driver.
-
-    A service (`backend` is a URL), and local verification with `limit`, `offline` or the path of a `journal`, are
-    asked by the driver alone, as one quota, one limit and one journal need; the distinct addresses then have to fit
-    into its memory. The package has to be installed on the executors.
+    It works as `mailverdict.dask.verify`: the result of ``regex`` is lazy. For the other types the call itself asks, on
+    the executors; the returned frame only joins the answers, so that actions on it use no network. With a service,
+    `limit`, `offline` or the path of a `journal`, the driver alone asks, and the distinct addresses have to fit into
+    its memory; otherwise no address travels to the driver. The package has to be installed on the executors.
 
     Parameters
     ----------
@@ -67,14 +63,13 @@ def verify(
         Which column, or several.
     scratch : str or path, optional
         A folder that the driver and all executors can write: a path, or a URL of `pyarrow.fs` such as
-        ``"s3://bucket/folder"``. Answers are written there about once a second, so that a lost task asks nothing
-        twice, and so that calling again with the same folder resumes. The returned frame reads it; delete it when
-        that is no longer used. None: a temporary folder for the time of this process, if the master is ``local`` or
-        ``local-cluster``.
+        ``"s3://bucket/folder"``. What was answered is asked neither by a task that replaces a lost one nor by a later
+        call with the same folder. The returned frame reads it; delete it when that is no longer used.
+        None: a temporary folder for the time of this process, if the master is ``local`` or ``local-cluster``.
     **options
-        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. With
-        ``journal="auto"`` the scratch folder replaces the journal where executors ask. `dns_concurrency` and
-        `max_sessions` of the backend are divided among the tasks that run at once.
+        The keyword arguments of `mailverdict.verify`. `limit` counts distinct addresses of the whole frame. Where
+        executors ask, the scratch folder replaces ``journal="auto"``, and the tasks that run at once share
+        `dns_concurrency` and `max_sessions` of the backend.
 
     Returns
     -------
