@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import os
 import resource
 import sys
 import tempfile
@@ -196,6 +197,7 @@ def compare_spark(table: pa.Table, backend: mv.LocalBackend) -> pa.Table:
 
     import mailverdict.spark
 
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
     session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
     session.sparkContext.setLogLevel("OFF")
