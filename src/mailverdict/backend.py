@@ -43,6 +43,7 @@ class Batch:
     addresses: pa.StringArray  # stripped, without nulls; unique unless the type is free (see `Backend.is_free`)
     validation_type: str  # regex, mx, mx_blacklist or smtp
     syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
+    fields: frozenset[str] | None = None  # columns of the rows that are used; the rows may lack the others; None: all
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ class Settled:
 
     rows: pa.Table  # in the schema of mailverdict.model.table
     job_ids: tuple[str, ...] = ()  # the jobs that these rows end, row by row
-    positions: np.ndarray[Any, np.dtype[np.int64]] | None = (
+    positions: np.ndarray[Any, np.dtype[np.int64]] | range | None = (
         None  # index in the batch of each row; None: the rows name their address in `email`
     )
     is_asked_again: bool = False  # whether these addresses are submitted again; their next row replaces this one

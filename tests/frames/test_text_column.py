@@ -8,6 +8,7 @@ import decimal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +21,7 @@ from mailverdict.frames.text_column import (
     NOT_UTF8,
     SURROGATES,
     read_values,
+    strip_texts,
 )
 
 ADDRESS = "ada@example.org"
@@ -281,3 +283,12 @@ class TestMissingTexts:
             == ["done", "missing", "done", "missing", "done"]
         )
         assert texts["email_clean"].isna().tolist() == read["email_clean"].isna().tolist()
+
+
+@given(
+    st.lists(st.none() | st.text(" \t\n\x00\x1f!~\x7f\x85\xa0é\u3000a@", max_size=4), max_size=12), st.integers(0, 3)
+)
+def test_blanks_are_stripped_as_arrow_does(texts, start):
+    column = pa.array(texts, pa.string()).slice(start)
+    assert strip_texts(column).equals(pc.utf8_trim_whitespace(column))
+    assert (strip_texts(column) is column) == pc.utf8_trim_whitespace(column).equals(column)

@@ -62,6 +62,20 @@ def test_every_dns_case_gets_its_verdict(world, kind):
     assert wrong == {}
 
 
+def test_a_free_batch_has_only_the_fields_that_are_used():
+    emails = pa.array(["Info@gmial.com", "ada@@gmail.com"])
+    for fields in ({"status", "result"}, {"normalized", "role"}, {"free", "suggestion", "errors"}):
+        batch = Batch(emails, "regex", fields=frozenset(fields))
+        (event,) = run_sync(all_events(mv.LocalBackend(), batch))
+        (whole,) = run_sync(all_events(mv.LocalBackend(), Batch(emails, "regex")))
+        assert set(event.rows.column_names) == fields
+        assert event.rows.to_pylist() == whole.rows.select(event.rows.column_names).to_pylist()
+
+
+async def all_events(backend, batch):
+    return [event async for event in backend.verify(batch)]
+
+
 def test_each_domain_is_asked_once_however_many_rows_it_has(world):
     before = world.dns.count("one.example", "MX")
     emails = [f"user{i}@one.example" for i in range(500)] + [f"USER{i}@One.Example" for i in range(500)]

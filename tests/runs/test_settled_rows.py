@@ -56,6 +56,28 @@ def test_rows_come_out_in_the_order_of_the_addresses(order, settled, at_once):
     assert collected.counts["settled"] == settled
 
 
+@given(st.integers(0, 4), st.permutations(range(4, 8)), st.integers(0, 4))
+def test_rows_that_were_added_in_order_stay_where_they_are(in_order, order, more):
+    collected, verdicts = rows_for(8), ["valid", "invalid", "unknown", "risky"] * 2
+    for n in range(in_order):
+        collected.settle(rows_of([f"a{n}@example.org"], verdicts[n]), range(n, n + 1))
+        assert collected.unsettled().tolist() == list(range(n + 1, 8))
+    for n in order[:more]:
+        collected.settle(rows_of([f"a{n}@example.org"], verdicts[n]))
+    done = {*range(in_order), *order[:more]}
+    table = collected.table("regex")
+    assert table["email"].to_pylist() == collected.addresses.to_pylist()
+    assert table["result"].to_pylist() == [verdicts[n] if n in done else None for n in range(8)]
+    assert collected.counts["settled"] == len(done)
+
+
+def test_a_range_that_does_not_follow_is_put_in_its_place():
+    collected = rows_for(3)
+    collected.settle(rows_of(["a1@example.org", "a2@example.org"]), range(1, 3))
+    collected.settle(rows_of(["a0@example.org"], "invalid"), range(1))
+    assert collected.table("regex")["result"].to_pylist() == ["invalid", "valid", "valid"]
+
+
 def test_a_later_row_replaces_an_earlier_one():
     collected = rows_for(2)
     for verdict in ("unknown", "valid"):

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from ..checks.lists.suggestions import suggest_domain, suggest_domains
 from ..checks.syntax.column import SyntaxColumn, observe_column
+from ..checks.syntax.kernels import to_bools
 from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
 from .kinds import ArrowData, kind_of_data
@@ -49,6 +50,7 @@ PLAIN_FORMS = (
     ("unwrapped", rf"^(?:\"{ADDRESS}\"|$^)$"),
     ("unwrapped", rf"^{ADDRESS} \((?:work|home|private|privat|old|new|office|main|business)\)$"),
 )
+ANY_PLAIN_FORM = "|".join(pattern for _, pattern in PLAIN_FORMS).replace("(?P<address>", "(?:")
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = (
     r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
@@ -226,7 +228,7 @@ def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tup
     others = unread[:MAX_READ]
     texts_left = head.take(pa.array(others)).to_pylist()
     mask = np.zeros(len(is_repairable), np.bool_)
-    mask[others] = [bool(repair_text(text).addresses) for text in texts_left]
+    mask[others] = [bool(repair_text(text, suggests=False).addresses) for text in texts_left]
     is_repairable = pc.or_(is_repairable, pa.array(mask))
     is_exact = len(refused) <= MAX_COUNTED and len(others) == len(unread)
     return pc.sum(is_repairable.take(distinct.indices)).as_py() or 0, is_exact
@@ -352,29 +354,35 @@ def repair_distinct(texts: pa.StringArray) -> RepairedColumn:
 
 def read_plain(texts: pa.StringArray) -> tuple[RepairedColumn, npt.NDArray[np.int64]]:
     """What is found in texts of the frequent forms, and the positions of the texts that have another form."""
+    left = np.flatnonzero(to_bools(pc.match_substring_regex(texts, SIGNS)))
+    is_escaped = to_bools(pc.match_substring(texts.take(pa.array(left)), "_x00"))  # `repair_cell` removes some escapes
+    is_plain = to_bools(pc.match_substring_regex(texts.take(pa.array(left)), ANY_PLAIN_FORM)) & ~is_escaped
+    rows, unread = left[is_plain], left[~is_plain]
+    candidates, form_of, is_read = read_forms(texts.take(pa.array(rows)))
+    unread = np.sort(np.concatenate([unread, rows[~is_read]]))
+    written, rows = candidates.filter(pa.array(is_read)), rows[is_read]
+    lowered = identities(written)
     address = np.full(len(texts), None, object)
+    address[rows] = lowered.to_numpy(zero_copy_only=False)
     change = np.full(len(texts), "", object)
-    left = np.flatnonzero(pc.match_substring_regex(texts, SIGNS).to_numpy(zero_copy_only=False))
-    escaped = pc.match_substring(texts.take(pa.array(left)), "_x00").to_numpy(zero_copy_only=False)
-    left, with_escapes = left[~escaped], left[escaped]  # of which `repair_cell` removes some
-    for name, pattern in PLAIN_FORMS:
-        found = pc.struct_field(pc.extract_regex(texts.take(pa.array(left)), pattern), "address")
-        is_found = found.is_valid()
-        candidates = found.filter(is_found)
-        seen = observe_column(candidates)
-        rows = left[is_found.to_numpy(zero_copy_only=False)][seen.ok.to_numpy(zero_copy_only=False)]
-        written = candidates.filter(seen.ok)
-        lowered = identities(written)
-        address[rows] = lowered.to_numpy(zero_copy_only=False)
-        change[rows] = name
-        change[rows[pc.not_equal(written, lowered).to_numpy(zero_copy_only=False)]] = f"{name};case"
-        left = np.setdiff1d(left, rows, assume_unique=True)
+    names = np.array([[name, f"{name};case"] for name, _ in PLAIN_FORMS], object)
+    change[rows] = names[form_of[is_read], to_bools(pc.not_equal(written, lowered)).astype(np.intp)]
     addresses = pa.array(address, pa.string())
     count = addresses.is_valid().cast(pa.int32())
     unclear = pa.array(np.zeros(len(texts), np.bool_))
-    return RepairedColumn(addresses, suggest_many(addresses), pa.array(change, pa.string()), count, unclear), np.sort(
-        np.concatenate([left, with_escapes])
-    )
+    found = RepairedColumn(addresses, suggest_many(addresses), pa.array(change, pa.string()), count, unclear)
+    return found, unread
+
+
+def read_forms(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
+    """For each text the address in the first form that has a well-formed one, the form, and whether there is one."""
+    found = [pc.struct_field(pc.extract_regex(texts, pattern), "address") for _, pattern in PLAIN_FORMS]
+    candidates = pa.concat_arrays(found).fill_null("")
+    is_accepted = to_bools(observe_column(candidates).ok).reshape(len(PLAIN_FORMS), len(texts))
+    form_of = is_accepted.argmax(axis=0)
+    chosen = candidates.take(pa.array(form_of * len(texts) + np.arange(len(texts))))
+    is_read: npt.NDArray[np.bool_] = np.logical_or.reduce(is_accepted)
+    return chosen, form_of, is_read
 
 
 def suggest_many(addresses: pa.StringArray) -> pa.StringArray:
@@ -384,9 +392,11 @@ def suggest_many(addresses: pa.StringArray) -> pa.StringArray:
     return pc.binary_join_element_wise(pc.replace_substring_regex(addresses, r"@.*$", ""), meant, "@")
 
 
-def repair_text(text: str) -> RepairedCell:
+def repair_text(text: str, *, suggests: bool = True) -> RepairedCell:
     """Repair a text, unless `read_values` may have cut it, which could leave a part of an address."""
-    return RepairedCell(is_unclear="@" in text) if len(text) in (LONGEST_TEXT, MAX_CELL) else repair_cell(text)
+    if len(text) in (LONGEST_TEXT, MAX_CELL):
+        return RepairedCell(is_unclear="@" in text)
+    return repair_cell(text, suggests=suggests)
 
 
 def to_columns(cells: list[RepairedCell]) -> RepairedColumn:

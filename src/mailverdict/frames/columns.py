@@ -7,7 +7,9 @@ caller's frame, `result_labels` finds it there again.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.syntax.kernels import to_bools
 from ..errors import ColumnError, SettingsError
 from ..model.table import SOURCE_LOCAL
 from ..model.words import REASON_MEANING, Reason, Status, Verdict
@@ -46,6 +49,7 @@ __all__ = [
     "did_you_mean",
     "label_of",
     "listed",
+    "map_columns",
     "package_version",
     "result_labels",
     "to_arrow",
@@ -57,6 +61,7 @@ __all__ = [
     "to_utc",
 ]
 
+LARGE = 100_000  # rows from which several threads are faster than one
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)
 STATUS_DTYPE = pd.CategoricalDtype([str(s) for s in Status], ordered=False)
@@ -83,13 +88,17 @@ def map_distinct(function: Callable[[str], str | None]) -> Callable[[pa.ChunkedA
     """Apply `function` to the distinct texts of a dictionary-encoded column only."""
 
     def convert(values: pa.ChunkedArray) -> pa.ChunkedArray:
-        return pa.chunked_array([convert_chunk(chunk) for chunk in values.chunks], pa.string())
-
-    def convert_chunk(chunk: pa.DictionaryArray) -> pa.StringArray:
-        distinct = [None if text is None else function(text) for text in chunk.dictionary.to_pylist()]
-        return pa.array(distinct, pa.string()).take(chunk.indices)
+        return pa.chunked_array([map_chunk(function, chunk) for chunk in values.chunks], pa.string())
 
     return convert
+
+
+def map_chunk(function: Callable[[str], str | None], chunk: pa.DictionaryArray) -> pa.StringArray:
+    """Apply `function` to the distinct texts of one chunk."""
+    distinct = [None if text is None else function(text) for text in chunk.dictionary.to_pylist()]
+    if all(text is None for text in distinct):
+        return pa.nulls(len(chunk), pa.string())
+    return pc.take(pa.array(distinct, pa.string()), chunk.indices, boundscheck=False)
 
 
 def first_reason(reasons: str) -> str | None:
@@ -115,10 +124,25 @@ def meaning_of_flag(reasons: str) -> str | None:
 
 def error_message(errors: pa.ChunkedArray, reasons: pa.ChunkedArray) -> pa.ChunkedArray:
     """The messages of the errors, after the flag that decides if one does; without errors the dominant reason."""
-    said = map_distinct(messages)(errors)
-    flag = map_distinct(meaning_of_flag)(reasons)
+    pieces = pa.table([errors, reasons], ["errors", "reasons"]).to_batches()
+    return pa.chunked_array([messages_of_piece(*piece.columns) for piece in pieces], pa.string())
+
+
+def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -> pa.StringArray:
+    """As `error_message`; most rows have no errors."""
+    has_errors = errors.is_valid()
+    if not has_errors.true_count:
+        return map_chunk(meaning_of_reason, reasons)
+    concerned = reasons.filter(has_errors)
+    said, flag = map_chunk(messages, errors.filter(has_errors)), map_chunk(meaning_of_flag, concerned)
     both = pc.binary_join_element_wise(flag, said, "; ") if flag.null_count < len(flag) else flag
-    return pc.coalesce(both, said, map_distinct(meaning_of_reason)(reasons))
+    texts = pc.coalesce(both, said, map_chunk(meaning_of_reason, concerned)).dictionary_encode()
+    # One look-up for all rows: the texts of rows with errors follow those of the reasons.
+    meanings = [None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()]
+    moved = pc.add(texts.indices, pa.scalar(len(meanings), pa.int32()))
+    codes = pc.replace_with_mask(reasons.indices, has_errors, moved)
+    words = pa.array([*meanings, *texts.dictionary.to_pylist()], pa.string())
+    return pc.take(words, codes, boundscheck=False)
 
 
 def check_results(checks: str) -> str:
@@ -288,6 +312,14 @@ def to_arrow(table: pa.Table, column: Column) -> pa.ChunkedArray:
     return values if values.type == ARROW_TYPES[column.kind] else values.cast(ARROW_TYPES[column.kind])
 
 
+def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: int) -> list[Any]:
+    """Apply a function to each column of a table of `size` rows; for a large one on all processors."""
+    if size < LARGE:
+        return [function(column) for column in columns]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(function, columns))
+
+
 def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:
     """Values of one output column as a pandas array of its dtype; rows are named by the labels of `index`."""
     if column.kind == "row" and index is not None:
@@ -311,24 +343,27 @@ def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedA
 
     def encode(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
         known = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
-        return pa.DictionaryArray.from_arrays(known.take(chunk.indices), words)
+        return pa.DictionaryArray.from_arrays(pc.take(known, chunk.indices, boundscheck=False), words)
 
     return pa.chunked_array([encode(chunk) for chunk in values.chunks], CODES)
 
 
 def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
     """Codes of the fixed categories, so that every frame has all of them in the same order."""
-    codes = [chunk.indices.fill_null(-1).to_numpy(zero_copy_only=False) for chunk in to_codes(values, dtype).chunks]
-    joined = np.concatenate(codes) if codes else np.empty(0, np.int8)
-    return pd.Categorical.from_codes(joined, dtype=dtype)
+    words = {word: code for code, word in enumerate(dtype.categories)}
+    codes = [np.empty(0, np.int8)]
+    for chunk in values.chunks:
+        known = np.array([*(words.get(word, -1) for word in chunk.dictionary.to_pylist()), -1], np.int8)
+        indices = chunk.indices.fill_null(len(known) - 1) if chunk.indices.null_count else chunk.indices
+        codes.append(known.take(indices.to_numpy()))
+    return pd.Categorical.from_codes(np.concatenate(codes), dtype=dtype, validate=False)
 
 
 def to_boolean(values: pa.ChunkedArray) -> Any:
     if values.null_count == len(values):  # fast path: catch_all and protected are null for most types
         return pd.arrays.BooleanArray(np.zeros(len(values), np.bool_), np.ones(len(values), np.bool_))
     flat = values.combine_chunks()
-    mask = flat.is_null().to_numpy(zero_copy_only=False)
-    return pd.arrays.BooleanArray(flat.fill_null(False).to_numpy(zero_copy_only=False), mask)
+    return pd.arrays.BooleanArray(to_bools(flat.fill_null(False)), to_bools(flat.is_null()))
 
 
 def to_counts(values: pa.ChunkedArray) -> Any:

@@ -27,6 +27,7 @@ from .columns import (
     check_column,
     label_of,
     listed,
+    map_columns,
     to_arrow,
     to_pandas,
 )
@@ -155,7 +156,7 @@ class PandasFrame:
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The rows keep their index, whatever is in it: results are added by position."""
-        made = {n: to_pandas(table, c, self.frame.index) for n, c in zip(names, columns, strict=True)}
+        made = pandas_results(table, names, columns, self.frame.index)
         out = add_columns(self.frame, made)
         out.attrs = with_note(out.attrs, self.column, names, note)
         return out
@@ -181,6 +182,14 @@ class PandasFrame:
     def convert(self, table: pd.DataFrame) -> Any:
         """The table itself."""
         return table
+
+
+def pandas_results(
+    table: pa.Table, names: Sequence[Any], columns: Sequence[Column], index: pd.Index[Any]
+) -> dict[Any, Any]:
+    """The result columns as pandas arrays by label."""
+    arrays = map_columns(lambda column: to_pandas(table, column, index), columns, len(table))
+    return dict(zip(names, arrays, strict=True))
 
 
 class ColumnAlone:
@@ -218,7 +227,7 @@ class ColumnAlone:
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame of result columns with the Series' index."""
-        made = {n: to_pandas(table, c, self.index) for n, c in zip(names, columns, strict=True)}
+        made = pandas_results(table, names, columns, self.index)
         out = pd.DataFrame(made, index=self.index)
         out.attrs[ATTRS_KEY] = {"": {**note, "columns": [str(n) for n in names]}}
         return out

@@ -100,8 +100,8 @@ class RepairedCell:
 # --- one cell -------------------------------------------------------------------------------------------------------
 
 
-def repair_cell(cell: str) -> RepairedCell:
-    """Repair a cell that is not a well-formed address.
+def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
+    """Repair a cell that is not a well-formed address; without `suggests` no address that may be meant is looked for.
 
     >>> repair_cell("E-Mail: Ada@FIRM.com;")
     RepairedCell(addresses=('Ada@firm.com',), changes=('label', 'case'), suggestion=None, is_unclear=False)
@@ -128,7 +128,8 @@ def repair_cell(cell: str) -> RepairedCell:
             found = again if again.addresses else found
     if found.addresses:
         return found
-    return RepairedCell(suggestion=found.suggestion or suggest_repair(text), is_unclear=found.is_unclear)
+    suggestion = (found.suggestion or suggest_repair(text)) if suggests else None
+    return RepairedCell(suggestion=suggestion, is_unclear=found.is_unclear)
 
 
 def finish(address: str, written: str, changes: dict[str, None]) -> RepairedCell:

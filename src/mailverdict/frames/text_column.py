@@ -21,6 +21,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.syntax.kernels import Bools, Octets, octets_of, offsets_of, to_bools
 from ..errors import InputError
 
 __all__ = [
@@ -104,7 +105,7 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
     array, nontext = arrow_text(values)
     stripped = strip(array, longest)
     present = find_present(stripped)
-    rows = None if present.true_count == len(stripped) else np.flatnonzero(present.to_numpy(zero_copy_only=False))
+    rows = None if present.true_count == len(stripped) else np.flatnonzero(to_bools(present))
     wanted = stripped
     if keep_blanks and stripped is not array:
         wanted = pc.if_else(pc.less(pc.binary_length(array), longest), array, stripped)
@@ -117,9 +118,11 @@ def find_present(stripped: pa.StringArray) -> pa.BooleanArray:
     """Which texts are neither missing nor empty, nor stand for a missing value."""
     octets = pc.binary_length(stripped)
     present = pc.greater(octets, 0).fill_null(False)
-    if not pc.any(pc.and_(present, pc.less_equal(octets, LONGEST_MISSING))).as_py():
+    is_short = pc.and_(present, pc.less_equal(octets, LONGEST_MISSING))
+    if not is_short.true_count:
         return present
-    return pc.and_not(present, pc.is_in(stripped, value_set=MISSING_TEXTS))
+    is_kept = pc.invert(pc.is_in(stripped.filter(is_short), value_set=MISSING_TEXTS))
+    return present if not is_kept.false_count else pc.replace_with_mask(present, is_short, is_kept)
 
 
 def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
@@ -131,9 +134,26 @@ def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
 
 
 def strip_texts(texts: pa.StringArray) -> pa.StringArray:
-    """The texts without the blanks around them; the same array if there are none."""
-    stripped = pc.utf8_trim_whitespace(texts)
-    return texts if pc.sum(pc.binary_length(texts)) == pc.sum(pc.binary_length(stripped)) else stripped
+    """The texts without the blanks around them; the same array if there are none.
+
+    Only texts whose first or last octet may belong to a blank are read: a copy of a column is large.
+    """
+    if texts.null_count == len(texts):
+        return texts
+    bounds, octets = offsets_of(texts), octets_of(texts)
+    if not len(octets):
+        return texts
+    # Of an empty text, octets beside it are read.
+    may_have_blanks = is_edge_of_blank(octets.take(bounds[:-1], mode="clip"))
+    may_have_blanks |= is_edge_of_blank(octets.take(bounds[1:] - 1, mode="clip"))
+    written = texts.take(pa.array(np.flatnonzero(may_have_blanks)))
+    stripped = pc.utf8_trim_whitespace(written)
+    return texts if stripped.equals(written) else pc.replace_with_mask(texts, pa.array(may_have_blanks), stripped)
+
+
+def is_edge_of_blank(octets: Octets) -> Bools:
+    """Whether a blank may begin or end with an octet: it is not a visible ASCII character."""
+    return np.subtract(octets, ord("!")) > ord("~") - ord("!")  # numbers without a sign wrap around
 
 
 def arrow_text(values: Any) -> tuple[pa.StringArray, NonText]:
@@ -165,7 +185,7 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonTe
     try:
         values.validate(full=True)
     except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
-        return from_cells(octets_of(values), is_octets=True)
+        return from_cells(cells_in_octets(values), is_octets=True)
     return to_string_array(values), NO_NONTEXT
 
 
@@ -271,7 +291,7 @@ def spread_texts(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Stri
     )
 
 
-def octets_of(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
+def cells_in_octets(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
     """Cells of a text column as octets, since some are not UTF-8."""
     octets: list[bytes | None] = array.cast(pa.large_binary()).to_pylist()
     return octets
@@ -286,10 +306,9 @@ def nontext_column(values: pa.Array | pa.ChunkedArray) -> NonText:
 
 
 def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, NonText]:
-    """Python objects: converted whole if all are text or missing, else cell by cell."""
-    if pd.api.types.infer_dtype(values, skipna=True) in ("string", "empty"):
-        with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates, NaN of odd classes
-            return to_string_array(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
+    """Python objects: converted whole if all are text, octets of text or missing, else cell by cell."""
+    with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates; something else
+        return to_string_array(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
     return from_cells(values)
 
 

@@ -38,6 +38,7 @@ from .columns import (
     Column,
     choose_columns,
     label_of,
+    map_columns,
     package_version,
 )
 from .kinds import ArrowData, DataKind, kind_of_data
@@ -244,9 +245,18 @@ class SeveralBuilder:
         return list(dict.fromkeys(field for builder in self.builders for field in builder.fields()))
 
 
+def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.Array | pa.ChunkedArray:
+    """Cells of one column in other rows; null where there is no row."""
+    if column.null_count == len(column):
+        return pa.nulls(len(rows), column.type)
+    return pc.take(column.chunk(0) if column.num_chunks == 1 else column, rows, boundscheck=False)
+
+
 def take_rows(table: pa.Table, order: Index) -> pa.Table:
     """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
-    rows = table.unify_dictionaries().combine_chunks().take(pa.array(order, mask=order < 0))
+    table, wanted = table.unify_dictionaries().combine_chunks(), pa.array(order, mask=order < 0)
+    taken = map_columns(lambda column: take_cells(column, wanted), table.columns, len(order))
+    rows = pa.table(taken, schema=table.schema)
     status = rows["status"].combine_chunks()
     words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])
     codes = status.indices.fill_null(len(words) - 1)

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -253,9 +253,9 @@ class LocalBackend:
         """Verify a batch; rows come as they settle, in any order (`Settled.positions`)."""
         self._require_open()
         validation_type = ValidationType(batch.validation_type)
-        observed = await self.observe_batch(batch.addresses, batch.syntax)
+        observed = await self.observe_batch(batch.addresses, batch.syntax, batch.fields)
         if validation_type is ValidationType.REGEX:
-            yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock()))
+            yield Settled(await asyncio.to_thread(observed.regex_rows, self.clock(), batch.fields))
             return
         if len(observed.syntax.domains):
             await self.domains.require_resolver()
@@ -272,10 +272,15 @@ class LocalBackend:
             async for event in events:
                 yield event
 
-    async def observe_batch(self, addresses: pa.StringArray, syntax: SyntaxColumn | None = None) -> ObservedBatch:
+    async def observe_batch(
+        self,
+        addresses: pa.StringArray,
+        syntax: SyntaxColumn | None = None,
+        fields: Collection[str] | None = None,
+    ) -> ObservedBatch:
         """Run the checks that need no network and were not made already, off the event loop."""
         lists = load_lists(self.settings.lists)
-        return await asyncio.to_thread(observe_batch, addresses, lists, syntax)
+        return await asyncio.to_thread(observe_batch, addresses, lists, syntax, fields)
 
     # --- closing ------------------------------------------------------------------------------------
 

@@ -6,10 +6,11 @@ Python loop over rows, for speed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,9 @@ import pyarrow.compute as pc
 
 from ..checks.lists.flags import DomainFlags, LoadedLists
 from ..checks.lists.suggestions import suggest_domains
-from ..checks.syntax.column import SyntaxColumn, fault_messages, observe_column
-from ..checks.syntax.kernels import match_locals
+from ..checks.syntax.column import MadeForms, SyntaxColumn, fault_messages, observe_column
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
-from ..model.table import JUDGED_COLUMNS, SOURCE_LOCAL, complete_table, dump_json
+from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
@@ -58,10 +58,9 @@ class ObservedBatch:
             texts=normalized,
             syntax=SyntaxColumn(
                 ok=one(True, bool_),
-                local=one(syntax.local, text),
                 domain_codes=one(0, pa.int32()),
                 domains=one(syntax.ascii_domain, text),
-                normalized=normalized,
+                forms=MadeForms(one(syntax.local, text), normalized),
             ),
             role=one(flags.role, bool_),
             flags=DomainFlags(one(flags.spamtrap, bool_), one(flags.disposable, bool_), one(flags.free, bool_)),
@@ -83,12 +82,12 @@ class ObservedBatch:
         codes: Codes = self.syntax.domain_codes.fill_null(-1).to_numpy(zero_copy_only=False)
         return codes
 
-    def regex_rows(self, checked_at: datetime) -> pa.Table:
-        """All rows of the batch, in order, for type `regex`."""
+    def regex_rows(self, checked_at: datetime, fields: Collection[str] | None = None) -> pa.Table:
+        """All rows of the batch, in order, for type `regex`; only `fields` of the result table, if given."""
         faults = malformed(self.faults.dictionary, ValidationType.REGEX)
         decisions = [settle(ValidationType.REGEX, WELL_FORMED), *faults]
         codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
-        return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at)
+        return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at, fields=fields)
 
     def malformed_rows(self, validation_type: ValidationType, checked_at: datetime) -> tuple[Positions, pa.Table]:
         """The rows of malformed addresses: they are settled without any network, for every type."""
@@ -107,8 +106,9 @@ class ObservedBatch:
         *,
         metadata: Sequence[Mapping[str, Any]] = (),
         extra_columns: Mapping[str, pa.Array] | None = None,
+        fields: Collection[str] | None = None,
     ) -> pa.Table:
-        """Rows of the result table.
+        """Rows of the result table, or only `fields` of it.
 
         `codes` has the index of each row's decision in `decisions` (and `metadata`, if given); `positions`
         are the rows of the batch, None for all in order; `extra_columns` are columns known per row.
@@ -116,53 +116,71 @@ class ObservedBatch:
         picked = None if positions is None else pa.array(positions)
         size = len(self.texts) if picked is None else len(picked)
         notes = [{**each, "lists": self.lists_version} for each in metadata] or [{"lists": self.lists_version}]
-        columns = {
-            "email": pick(self.texts, picked),
-            "status": constant(Status.DONE, size),
-            "validation_type": constant(validation_type, size),
-            "source": constant(SOURCE_LOCAL, size),
-            **decision_columns(decisions, codes),
-            "metadata": by_code([dump_json(n) for n in notes], codes if metadata else np.zeros(size, np.int32)),
-            "normalized": pick(self.syntax.normalized, picked),
-            "checked_at": moments(checked_at, size),
+        columns: dict[str, Callable[[], pa.Array]] = {
+            "email": lambda: pick(self.texts, picked),
+            "status": lambda: constant(Status.DONE, size),
+            "validation_type": lambda: constant(validation_type, size),
+            "source": lambda: constant(SOURCE_LOCAL, size),
+            **{name: partial(decision_column, encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()},
+            "metadata": lambda: by_code([dump_json(n) for n in notes], codes if metadata else np.zeros(size, np.int32)),
+            "normalized": lambda: pick(self.syntax.normalized, picked),
+            "checked_at": lambda: moments(checked_at, size),
             **self.flag_columns(picked),
-            **(extra_columns or {}),
         }
-        return complete_table(columns, size)
+        made = {name: make() for name, make in columns.items() if fields is None or name in fields}
+        return complete_table({**made, **(extra_columns or {})}, size, fields)
 
-    def flag_columns(self, picked: pa.Array | None) -> dict[str, pa.Array]:
-        """Flags and suggestion of the rows; null for a malformed address."""
+    def flag_columns(self, picked: pa.Array | None) -> dict[str, Callable[[], pa.Array]]:
+        """How to make flags and suggestion of the rows; null for a malformed address."""
         domains = pick(self.syntax.domain_codes, picked)
         return {
-            "role": pick(self.role, picked),
-            "spamtrap": self.flags.spamtrap.take(domains),
-            "disposable": self.flags.disposable.take(domains),
-            "free": self.flags.free.take(domains),
-            "suggestion": self.suggestions(picked, domains),
+            "role": lambda: pick(self.role, picked),
+            "spamtrap": lambda: take_flags(self.flags.spamtrap, domains),
+            "disposable": lambda: take_flags(self.flags.disposable, domains),
+            "free": lambda: take_flags(self.flags.free, domains),
+            "suggestion": lambda: self.suggestions(picked, domains),
         }
 
     def suggestions(self, picked: pa.Array | None, domains: pa.Int32Array) -> pa.StringArray:
         """The whole address with the domain that was probably meant; null for most rows."""
-        wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
-        mask = wanted.take(domains).fill_null(False)
         nothing = pa.nulls(len(domains), pa.string())
-        if not mask.true_count:
+        if not any(self.suggested):
             return nothing
+        wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
+        mask = take_flags(wanted, domains).fill_null(False)
         local = pick(self.syntax.local, picked).filter(mask)
         meant = pa.array(self.suggested, pa.string()).take(domains.filter(mask))
         return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
 
 
-def observe_batch(texts: pa.StringArray, lists: LoadedLists, syntax: SyntaxColumn | None = None) -> ObservedBatch:
-    """Run the checks that need no network; `syntax` is the syntax check of the texts, if it was made already."""
+FLAG_FIELDS = frozenset(("spamtrap", "disposable", "free"))
+
+
+def observe_batch(
+    texts: pa.StringArray,
+    lists: LoadedLists,
+    syntax: SyntaxColumn | None = None,
+    fields: Collection[str] | None = None,
+) -> ObservedBatch:
+    """Run the checks that need no network; `syntax` is the syntax check of the texts, if it was made already.
+
+    With `fields`, flags and suggestions that no field of the result table needs are null.
+    """
     syntax = observe_column(texts) if syntax is None else syntax
+    wanted = frozenset(SCHEMA.names) if fields is None else frozenset(fields)
     # Arrow and numpy release the interpreter lock, so the look-ups by domain run at the same time.
     with ThreadPoolExecutor(2) as beside:
-        role = beside.submit(match_locals, syntax.local, lists.role_names)
         faults = beside.submit(fault_messages, texts, syntax.ok)
+        role = beside.submit(syntax.match_locals, lists.role_names) if "role" in wanted else None
         domains = syntax.domains.to_pylist()
-        flags, suggested = lists.domain_flags(domains), suggest_domains(domains)
-    return ObservedBatch(texts, syntax, role.result(), flags, suggested, faults.result(), lists.version)
+        flags = lists.domain_flags(domains) if wanted & FLAG_FIELDS else DomainFlags(*[no_flags(len(domains))] * 3)
+        suggested = suggest_domains(domains) if "suggestion" in wanted else [None] * len(domains)
+    roles = no_flags(len(texts)) if role is None else role.result()
+    return ObservedBatch(texts, syntax, roles, flags, suggested, faults.result(), lists.version)
+
+
+def no_flags(size: int) -> pa.BooleanArray:
+    return pa.nulls(size, pa.bool_())
 
 
 def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:
@@ -188,9 +206,13 @@ def foreign_rows(kinds: pa.DictionaryArray, validation_type: ValidationType, che
 
 def decision_columns(decisions: Sequence[Decision], codes: Codes) -> dict[str, pa.DictionaryArray]:
     """The columns that a decision fills."""
-    return {
-        name: by_code([encode(decision) for decision in decisions], codes) for name, encode in JUDGED_COLUMNS.items()
-    }
+    return {name: decision_column(encode, decisions, codes) for name, encode in JUDGED_COLUMNS.items()}
+
+
+def decision_column(
+    encode: Callable[[Decision], str | None], decisions: Sequence[Decision], codes: Codes
+) -> pa.DictionaryArray:
+    return by_code([encode(decision) for decision in decisions], codes)
 
 
 def moments(checked_at: datetime, size: int) -> pa.Array:
@@ -201,12 +223,20 @@ def moments(checked_at: datetime, size: int) -> pa.Array:
 def by_code(values: Sequence[str | None], codes: Codes) -> pa.DictionaryArray:
     """A dictionary-encoded column: row i has ``values[codes[i]]``."""
     distinct = pa.array([None if v is None else str(v) for v in values], pa.string()).dictionary_encode()
-    return pa.DictionaryArray.from_arrays(distinct.indices.take(pa.array(codes)), distinct.dictionary)
+    indices = pc.take(distinct.indices, pa.array(codes), boundscheck=False)
+    return pa.DictionaryArray.from_arrays(indices, distinct.dictionary)
 
 
 def constant(value: str, size: int) -> pa.DictionaryArray:
     """A dictionary-encoded column of one value."""
     return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([str(value)]))
+
+
+def take_flags(flags: pa.BooleanArray, domains: pa.Int32Array) -> pa.BooleanArray:
+    """The flag of each row's domain."""
+    if flags.null_count == len(flags):
+        return no_flags(len(domains))
+    return pc.take(flags, domains, boundscheck=False)
 
 
 def pick(values: pa.Array, positions: pa.Array | None) -> pa.Array:

@@ -7,7 +7,7 @@ million objects. `reasons` is one text, joined by ``;`` in order of precedence.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -85,17 +85,18 @@ def empty_table() -> pa.Table:
     return SCHEMA.empty_table()
 
 
-def complete_table(columns: dict[str, Any], rows: int) -> pa.Table:
-    """Make a table of `rows` rows out of some columns; the others are null."""
+def complete_table(columns: dict[str, Any], rows: int, fields: Collection[str] | None = None) -> pa.Table:
+    """Make a table of `rows` rows out of some columns; the others are null. Of the schema, it has only `fields`."""
     arrays = []
-    for each in SCHEMA:
+    schema = SCHEMA if fields is None else pa.schema([each for each in SCHEMA if each.name in fields])
+    for each in schema:
         values = columns.get(each.name)
         if values is None:
             values = pa.nulls(rows, each.type)
         elif values.type != each.type:
             values = values.cast(each.type)
         arrays.append(values)
-    return pa.table(arrays, schema=SCHEMA)
+    return pa.table(arrays, schema=schema)
 
 
 def row_of(v: Verification, source: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from ..model.address import identities
 from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, describe_ending
-from .progress import Listener, Progress, SettledRows
+from .progress import COUNTED_FIELDS, Listener, Progress, SettledRows
 from .retry import retry_hint
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services 
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
 OTHERS_INTERVAL = 1.0  # seconds between two looks at what other processes on the journal have settled
 RENEWAL_INTERVAL = 60.0  # seconds between two renewals of the leases of a run; much less than a lease lasts
-OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run itself needs at its end
+OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run itself needs at its end ...
+FREE_FIELDS = ("status", "result")  # ... and without a network
 Positions = npt.NDArray[np.int64]
 
 
@@ -103,8 +104,11 @@ class Execution:
         self.journal, self.screen, self.owns_backend = journal, screen, owns_backend
         self.syntax = syntax
         self.clock, self.sleep = clock, sleep
-        self.results = SettledRows(addresses, tuple(dict.fromkeys((*fields, *OWN_FIELDS))))
-        unit = "rows" if backend.is_free(settings.validation_type) else "addresses"
+        is_free = backend.is_free(settings.validation_type)
+        self.results = SettledRows(
+            addresses, tuple(dict.fromkeys((*fields, *(FREE_FIELDS if is_free else OWN_FIELDS))))
+        )
+        unit = "rows" if is_free else "addresses"
         self.progress = Progress(total=len(addresses), unit=unit)
         self.listeners: list[Listener] = []
         self.notices: list[str] = []
@@ -164,11 +168,12 @@ class Execution:
     async def run_free(self) -> None:
         """Verify without journal and screening, in batches and in order."""
         self.newly_verified = self.within_limit(len(self.addresses))
+        fields = frozenset((*self.results.fields, *COUNTED_FIELDS))
         for start in range(0, self.newly_verified, FREE_BATCH):
             size = min(FREE_BATCH, self.newly_verified - start)
             syntax = None if self.syntax is None else self.syntax.slice(start, size)
-            batch = Batch(self.addresses.slice(start, size), self.settings.validation_type, syntax)
-            await self.process_events(self.backend.verify(batch), start + np.arange(size))
+            batch = Batch(self.addresses.slice(start, size), self.settings.validation_type, syntax, fields)
+            await self.process_events(self.backend.verify(batch), range(start, start + size))
 
     def drop_rows(self) -> None:
         """Give the memory of the rows back after the run; its progress stays."""
@@ -294,7 +299,7 @@ class Execution:
             self.backend.known_pace = self.journal.known_pace(self.backend.base_url) or self.backend.known_pace
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
-    async def process_events(self, events: AsyncIterator[Event], positions: Positions) -> None:
+    async def process_events(self, events: AsyncIterator[Event], positions: Positions | range) -> None:
         """Record event after event; the backend's sessions are closed however this ends."""
         async with aclosing(events) as stream:  # type: ignore[type-var]
             async for event in stream:
@@ -306,18 +311,21 @@ class Execution:
             self.journal.record(self.key, event)
         self.apply(event)
 
-    def with_column_positions(self, event: Event, positions: Positions) -> Event:
+    def with_column_positions(self, event: Event, positions: Positions | range) -> Event:
         """Replace positions in the batch by positions in the column, and add what screening knows."""
         if not isinstance(event, Settled):
             return event
+        found: Positions | range
         if event.positions is not None:
-            found = positions[event.positions]
+            every = np.arange(positions.start, positions.stop) if isinstance(positions, range) else positions
+            found = every[event.positions]
         elif self.backend.is_free(self.settings.validation_type):
             found = positions
         else:
             found = self.results.positions_of(event.rows["email"])
-        rows = event.rows if self.screen is None else self.screen.fill(event.rows, found)
-        return replace(event, rows=rows, positions=found)
+        if self.screen is None or isinstance(found, range):
+            return replace(event, positions=found)
+        return replace(event, rows=self.screen.fill(event.rows, found), positions=found)
 
     def apply(self, event: Event) -> None:
         """Update the results and the progress."""

@@ -21,9 +21,19 @@ from ..model.address import identities
 from ..model.table import SCHEMA, complete_table
 from ..model.words import Status, Verdict, count_of
 
-__all__ = ["Listener", "Progress", "ProgressBar", "SettledRows", "pace_text", "pending_rows", "wants_bar"]
+__all__ = [
+    "COUNTED_FIELDS",
+    "Listener",
+    "Progress",
+    "ProgressBar",
+    "SettledRows",
+    "pace_text",
+    "pending_rows",
+    "wants_bar",
+]
 
 UNSETTLED = -1
+COUNTED_FIELDS = ("status", "result", "source")  # fields of rows by which progress counts them
 SMALL = 1_000  # rows up to which one dictionary look-up each is faster than hashing the whole column
 
 
@@ -40,21 +50,27 @@ class SettledRows:
         self.tables: list[pa.Table] = []
         self.size = 0
         self.positions: dict[str, int] = {}
-        self.row_of: npt.NDArray[np.int64] = np.full(len(addresses), UNSETTLED, np.int64)
+        self.row_of: npt.NDArray[np.int64] | None = None  # by position; None: the rows so far are in order
         self.asked_again: dict[int, pa.Table] = {}  # by position: a row that another one is to replace
         self.lock = threading.Lock()
 
     def settle(
-        self, rows: pa.Table, positions: npt.NDArray[np.int64] | None = None, *, is_asked_again: bool = False
+        self, rows: pa.Table, positions: npt.NDArray[np.int64] | range | None = None, *, is_asked_again: bool = False
     ) -> None:
         """Add rows; `positions` are those of their addresses, looked up by `email` if not given.
 
         Rows of addresses that are asked again are in the table, but count only from `count_asked_again` on.
         """
+        if isinstance(positions, range):
+            if self.row_of is None and positions.start == self.size and not is_asked_again:
+                self.append(rows)
+                return
+            positions = np.arange(positions.start, positions.stop)
         found = self.positions_of(rows["email"]) if positions is None else positions
         with self.lock:
-            is_fresh = self.row_of[found] == UNSETTLED
-            self.row_of[found] = self.size + np.arange(len(found))
+            row_of = self.row_of = self.rows_by_position()
+            is_fresh = row_of[found] == UNSETTLED
+            row_of[found] = self.size + np.arange(len(found))
             self.tables.append(rows.select(self.fields))
             self.size += len(rows)
         if is_asked_again:
@@ -63,10 +79,25 @@ class SettledRows:
         replaced = [at for at in found.tolist() if self.asked_again.pop(at, None)] if self.asked_again else []
         self.count(rows, int(is_fresh.sum()) + len(replaced))
 
+    def append(self, rows: pa.Table) -> None:
+        """Add the rows of the addresses that come next: a million positions need not be kept."""
+        with self.lock:
+            self.tables.append(rows.select(self.fields))
+            self.size += len(rows)
+        self.count(rows, len(rows))
+
+    def rows_by_position(self) -> npt.NDArray[np.int64]:
+        """For each address the number of its row among all that were added, or `UNSETTLED`."""
+        if self.row_of is not None:
+            return self.row_of
+        row_of = np.full(len(self.addresses), UNSETTLED, np.int64)
+        row_of[: self.size] = np.arange(self.size)
+        return row_of
+
     def count(self, rows: pa.Table, fresh: int) -> None:
         """Count rows, `fresh` of which are of addresses that were not counted before."""
         self.counts["settled"] += fresh
-        for name in ("status", "result", "source"):
+        for name in COUNTED_FIELDS:
             for chunk in rows[name].chunks:
                 self.counts.update(count_words(chunk))
 
@@ -99,13 +130,16 @@ class SettledRows:
     def unsettled(self) -> npt.NDArray[np.int64]:
         """Positions without a row."""
         with self.lock:
-            return np.flatnonzero(self.row_of == UNSETTLED)
+            return np.flatnonzero(self.rows_by_position() == UNSETTLED)
 
     def table(self, validation_type: str, columns: list[str] | None = None) -> pa.Table:
         """One row per address, in their order; those without a row are `pending`."""
         names = columns or self.fields
         with self.lock:
-            tables, row_of, size = [t.select(names) for t in self.tables], self.row_of.copy(), self.size
+            tables, size = [t.select(names) for t in self.tables], self.size
+            row_of = None if self.row_of is None and size == len(self.addresses) else self.rows_by_position().copy()
+        if row_of is None:
+            return pa.concat_tables(tables) if tables else SCHEMA.empty_table().select(names)
         left = np.flatnonzero(row_of == UNSETTLED)
         if len(left):
             pending = pending_rows(self.addresses.take(pa.array(left)), validation_type)

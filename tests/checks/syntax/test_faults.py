@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import observe_syntax
-from mailverdict.checks.syntax.faults import SYNTAX_FAULTS, describe_character, describe_non_ascii, search_faults
+from mailverdict.checks.syntax.faults import (
+    SYNTAX_FAULTS,
+    describe_character,
+    describe_non_ascii,
+    describe_unsafe,
+    search_faults,
+)
 
 ASCII = "".join(map(chr, range(128)))
 
@@ -80,10 +86,16 @@ def test_no_description_contains_a_character_that_hides_or_reorders_text():
 
 
 @pytest.mark.parametrize(
+    ("text", "named"), [("a\u200b@web.de", "U+200B"), ("a@\u0301web.de", "U+0301"), ("é@web.de", None)]
+)
+def test_an_unsafe_character_is_named(text, named):
+    message = describe_unsafe(text)
+    assert (message is None) if named is None else (message.startswith("There is a character") and named in message)
+
+
+@pytest.mark.parametrize(
     ("text", "local_ok", "domain_ok", "start"),
     [
-        ("a\u200b@web.de", False, True, "There is a character"),
-        ("a@\u0301web.de", True, False, "There is a character"),
         ("é@web.de", False, True, "The part before the @"),
         ("é@web.de", True, False, "The domain is not a valid"),
         ("é@web.de", True, True, "The address is longer"),

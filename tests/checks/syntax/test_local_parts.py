@@ -69,3 +69,19 @@ def test_match_locals_accepts_the_local_parts_of_a_column():
 def test_thousands_of_names_match():
     names = [f"team{number}" for number in range(20_000)]
     assert match_locals(pa.array(["TEAM19999", "team20000", "adam"]), names).to_pylist() == [True, False, False]
+
+
+def test_a_column_matches_its_local_parts_without_joining_them():
+    texts = [
+        "Sales@web.de",
+        "sales@web",
+        "ada@web.de",
+        "hr+x@web.de",
+        "HR@Web.DE",
+        "\u212a@web.de",
+        "büro@müller.de",
+        "x@a.b",
+    ]
+    seen = observe_column(pa.array(texts))
+    assert seen.match_locals(NAMES).to_pylist() == [True, None, False, True, True, True, True, True]
+    assert seen.match_locals(NAMES).equals(match_locals(seen.local, NAMES))

@@ -88,8 +88,14 @@ def suggest_domains(domains: Sequence[str], *, skip: Collection[str] = frozenset
     >>> suggest_domains(["yaho.com", "hotmail.con", "example.org"], skip={"yaho.com"})
     [None, 'hotmail.com', None]
     """
-    suggest = packaged_index().suggest
-    return [None if domain in skip else suggest(domain) for domain in domains]
+    index = packaged_index()
+    typos, near, undotted = index.typos, index.near, index.undotted
+    found: list[str | None] = [None] * len(domains)
+    for at, domain in enumerate(domains):  # hardly any domain is in one of the tables
+        is_candidate = domain in typos or domain.partition(".")[0] in near or domain.replace(".", "") in undotted
+        if is_candidate and domain not in skip:
+            found[at] = index.suggest(domain)
+    return found
 
 
 @lru_cache(maxsize=1)

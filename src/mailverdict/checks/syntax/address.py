@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, ValidatedEmail, validate_email
 
 from ...model.evidence import SyntaxEvidence
-from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, search_faults
+from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, describe_unsafe, search_faults
 
 __all__ = [
     "DomainName",
@@ -116,6 +116,9 @@ def describe_refusal(text: str) -> str:
     known = search_faults(text)
     if known is not None:
         return known
+    unsafe = describe_unsafe(text)
+    if unsafe is not None:
+        return unsafe
     local, _, domain = text.partition("@")
     local_ok, domain_ok = normalize_local(local) is not None, normalize_domain(domain) is not None
     return describe_non_ascii(text, local_ok=local_ok, domain_ok=domain_ok)

@@ -1,18 +1,21 @@
 """Syntax of a whole column, with Arrow and numpy: the same answers as `observe_syntax`, row by row.
 
 In this order: slice the column into pieces; split each text at its first @, check the local parts of each piece
-(both in kernels.py); check each distinct domain of all pieces once; combine both sides, piece by piece; join the
-pieces. What the patterns cannot decide (non-ASCII texts, A-labels) is checked one by one in address.py.
-`fault_messages` then describes the refused rows. The kernels are measured; there is no Python loop over all rows.
+(both in kernels.py); check each distinct domain of all pieces once; combine both sides, piece by piece. Normal forms
+are joined when they are first used. What the patterns cannot decide (non-ASCII texts, A-labels) is checked one by one
+in address.py. `fault_messages` then describes the refused rows. The kernels are measured; there is no Python loop over
+all rows.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from concurrent.futures import Executor, ThreadPoolExecutor
+import re
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,17 +30,20 @@ from .kernels import (
     Bools,
     Octets,
     Positions,
+    Rows,
     SplitTexts,
     build_strings,
     check_local_parts,
     concat_texts,
+    match_locals,
+    match_names,
     select_half,
     split_at,
     to_bools,
     to_string_array,
 )
 
-__all__ = ["SyntaxColumn", "fault_messages", "observe_column"]
+__all__ = ["MadeForms", "SyntaxColumn", "fault_messages", "observe_column"]
 
 PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the processor's cache
 REFUSED = np.int32(-1)
@@ -45,21 +51,51 @@ REFUSED = np.int32(-1)
 # --- the column -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+class RowForms(Protocol):
+    """The normal forms of the rows of a column."""
+
+    def local(self) -> pa.StringArray:
+        """Local parts; null if refused."""
+        ...
+
+    def normalized(self) -> pa.StringArray:
+        """Addresses; null if refused."""
+        ...
+
+    def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
+        """As `kernels.match_locals`."""
+        ...
+
+
+@dataclass(frozen=True)
 class SyntaxColumn:
-    """The syntax check of a column, row by row."""
+    """The syntax check of a column, row by row. The normal forms are made when they are first used."""
 
     ok: pa.BooleanArray  # whether the row is accepted; no nulls
-    local: pa.StringArray  # local part of the normal form; null if not ok
     domain_codes: pa.Int32Array  # position of the row's domain in `domains`; null if not ok
     domains: pa.StringArray  # distinct domains of the accepted rows in order of appearance, lower case, in A-labels
-    normalized: pa.StringArray  # normal form of the address; null if not ok
+    forms: RowForms
+
+    @cached_property
+    def local(self) -> pa.StringArray:
+        """Local part of the normal form; null if not ok."""
+        return self.forms.local()
+
+    @cached_property
+    def normalized(self) -> pa.StringArray:
+        """Normal form of the address; null if not ok."""
+        return self.forms.normalized()
+
+    def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
+        """Whether each local part, in lower case and without a ``+tag``, is one of `names`; null if not ok."""
+        return self.forms.match_locals(names)
 
     def slice(self, start: int, size: int) -> SyntaxColumn:
         """The check of some rows; all domains stay."""
-        rows = (each.slice(start, size) for each in (self.ok, self.local, self.domain_codes, self.normalized))
-        ok, local, codes, normalized = rows
-        return SyntaxColumn(ok, local, codes, self.domains, normalized)
+        ok, codes, local, normalized = (
+            each.slice(start, size) for each in (self.ok, self.domain_codes, self.local, self.normalized)
+        )
+        return SyntaxColumn(ok, codes, self.domains, MadeForms(local, normalized))
 
     def replace_rows(self, mask: pa.BooleanArray, other: SyntaxColumn) -> SyntaxColumn:
         """Replace the rows of `mask` by those of another check."""
@@ -68,31 +104,79 @@ class SyntaxColumn:
         codes = pc.index_in(other.domains, value_set=domains).take(other.domain_codes)
         return SyntaxColumn(
             ok=pc.replace_with_mask(self.ok, mask, other.ok),
-            local=pc.replace_with_mask(self.local, mask, other.local),
             domain_codes=pc.replace_with_mask(self.domain_codes, mask, codes),
             domains=domains,
-            normalized=pc.replace_with_mask(self.normalized, mask, other.normalized),
+            forms=MadeForms(
+                pc.replace_with_mask(self.local, mask, other.local),
+                pc.replace_with_mask(self.normalized, mask, other.normalized),
+            ),
         )
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnPiece:
-    """Some rows, split at the @."""
+class MadeForms:
+    """Normal forms that exist already."""
 
-    split: SplitTexts
-    local: pa.StringArray
-    domain: pa.DictionaryArray  # as written, with its @
+    local_parts: pa.StringArray
+    addresses: pa.StringArray
+
+    def local(self) -> pa.StringArray:
+        return self.local_parts
+
+    def normalized(self) -> pa.StringArray:
+        return self.addresses
+
+    def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
+        return match_locals(self.local_parts, names)
 
 
 @dataclass(frozen=True, slots=True)
-class PieceResult:
+class CheckedPiece:
     """The check of some rows."""
 
+    split: SplitTexts
     ok: Bools
     codes: Positions  # position of the domain in `CheckedDomains.names`; -1 if not ok
     local_changes: dict[int, str]  # by row: normal forms of local parts that differ from the text
-    changes: dict[int, str]  # by row: normal forms of addresses that differ in more than the domain's case
-    has_capitals: Bools  # whether the domain must be put in lower case
+    domain_at: Positions  # position of the domain in `CheckedDomains`
+
+
+@dataclass(frozen=True, slots=True)
+class SplitForms:
+    """Normal forms that are made from the texts split at their @."""
+
+    pieces: list[CheckedPiece]
+    domains: CheckedDomains
+    ok: pa.BooleanArray
+
+    def local(self) -> pa.StringArray:
+        halves = [select_half(each.split, LOCAL_PARTS) for each in self.pieces]
+        return build_strings(*concat_texts(halves, [each.local_changes for each in self.pieces]), self.ok.buffers()[1])
+
+    def normalized(self) -> pa.StringArray:
+        changes = [normalize_rows(each, self.domains) for each in self.pieces]
+        octets, offsets = concat_texts([each.split.texts for each in self.pieces], changes)
+        start = 0
+        for piece in self.pieces:
+            rows = np.flatnonzero(self.domains.has_capitals[piece.domain_at])
+            lengths = piece.split.starts[1:][rows] - piece.split.ats[rows]
+            lower_tails(octets, offsets[start + 1 + rows], lengths)
+            start += len(piece.ok)
+        return build_strings(octets, offsets, self.ok.buffers()[1])
+
+    def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
+        known = tuple(sorted(names))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = list(pool.map(lambda piece: match_piece(piece, known), self.pieces))
+        return pa.array(np.concatenate(found), mask=~to_bools(self.ok))
+
+
+@dataclass(frozen=True, slots=True)
+class SplitPiece:
+    """Some rows, split at the @."""
+
+    split: SplitTexts
+    domain: pa.DictionaryArray  # as written, with its @
 
 
 def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | None = None) -> SyntaxColumn:
@@ -108,10 +192,18 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         pieces = list(pool.map(split_piece, slices))
         checking_domains = pool.submit(join_domains, pieces)
-        local_results = pool.map(check_local_parts, [each.split for each in pieces], [each.local for each in pieces])
+        local_results = pool.map(check_local_parts, [each.split for each in pieces])
         domains, positions = checking_domains.result()
-        results = list(pool.map(partial(check_piece, domains), pieces, positions, local_results))
-        return join_results(pieces, results, domains.names, pool)
+        checked = list(pool.map(partial(check_piece, domains), pieces, positions, local_results))
+    ok = pa.array(np.concatenate([each.ok for each in checked]))
+    codes, names = drop_unused_domains(np.concatenate([each.codes for each in checked]), domains.names)
+    valid = ok.buffers()[1]
+    return SyntaxColumn(
+        ok=ok,
+        domain_codes=pa.Array.from_buffers(pa.int32(), len(codes), [valid, pa.py_buffer(codes)]),
+        domains=names,
+        forms=SplitForms(checked, domains, ok),
+    )
 
 
 def slice_rows(texts: pa.StringArray | pa.ChunkedArray) -> Iterator[pa.Array]:
@@ -124,10 +216,10 @@ def slice_rows(texts: pa.StringArray | pa.ChunkedArray) -> Iterator[pa.Array]:
         yield pa.array([], pa.string())
 
 
-def split_piece(texts: pa.Array) -> ColumnPiece:
+def split_piece(texts: pa.Array) -> SplitPiece:
     """Split some rows, and find their distinct domains."""
     split = split_at(blank_long_texts(texts))
-    return ColumnPiece(split, select_half(split, LOCAL_PARTS), select_half(split, DOMAINS).dictionary_encode())
+    return SplitPiece(split, select_half(split, DOMAINS).dictionary_encode())
 
 
 def blank_long_texts(texts: pa.Array) -> pa.StringArray:
@@ -139,78 +231,52 @@ def blank_long_texts(texts: pa.Array) -> pa.StringArray:
 
 
 def check_piece(
-    domains: CheckedDomains, piece: ColumnPiece, positions: Positions, local_result: tuple[Bools, dict[int, str]]
-) -> PieceResult:
+    domains: CheckedDomains, piece: SplitPiece, positions: Positions, local_result: tuple[Bools, dict[int, str]]
+) -> CheckedPiece:
     """Combine the checks of both sides; `positions` are those of the piece's distinct domains in `domains`."""
-    local_ok, changed = local_result
+    ok, local_changes = local_result
     domain_at = positions[piece.domain.indices.to_numpy()]
     codes = domains.codes[domain_at]
-    ok = local_ok & (codes >= 0)
-    normal_forms = normalize_rows(piece, domains, domain_at, changed, ok)
-    ok[[row for row, text in normal_forms.items() if text is None]] = False
-    changes = {row: text for row, text in normal_forms.items() if text is not None}
-    return PieceResult(ok, np.where(ok, codes, REFUSED), changed, changes, domains.has_capitals[domain_at])
+    ok &= codes >= 0
+    checked = CheckedPiece(piece.split, ok, codes, local_changes, domain_at)
+    rows = rows_with_other_forms(checked, domains)
+    local_lengths = (piece.split.ats - piece.split.starts[:-1])[rows]
+    changed = [row in local_changes for row in rows.tolist()]
+    local_lengths[changed] = [len(local_changes[row].encode()) for row in rows[changed].tolist()]
+    ok[rows[local_lengths + 1 + domains.longest[domain_at[rows]] > MAX_OCTETS]] = False
+    codes[~ok] = REFUSED
+    return checked
 
 
-def normalize_rows(
-    piece: ColumnPiece, domains: CheckedDomains, domain_at: Positions, changed: dict[int, str], ok: Bools
-) -> dict[int, str | None]:
-    """Return the normal forms that differ in more than the domain's capitals; None if one is too long."""
+def rows_with_other_forms(piece: CheckedPiece, domains: CheckedDomains) -> Rows:
+    """Return the accepted rows whose normal form may differ in more than the domain's capitals."""
     concerned = np.zeros(len(domains.codes), np.bool_)
     concerned[list(domains.idna)] = True
-    concerned = concerned[domain_at]
-    concerned[list(changed)] = True
-    rows = np.flatnonzero(concerned & ok)
+    concerned = concerned[piece.domain_at]
+    concerned[list(piece.local_changes)] = True
+    return np.flatnonzero(concerned & piece.ok)
+
+
+def normalize_rows(piece: CheckedPiece, domains: CheckedDomains) -> dict[int, str]:
+    """Return the normal forms that differ in more than the domain's capitals, by row."""
+    rows = rows_with_other_forms(piece, domains)
+    texts = piece.split.texts.take(pa.array(rows)).to_pylist()
     normal_forms = {}
-    for row, position, text, local in zip(
-        rows.tolist(),
-        domain_at[rows].tolist(),
-        piece.split.texts.take(pa.array(rows)).to_pylist(),
-        piece.local.take(pa.array(rows)).to_pylist(),
-        strict=True,
-    ):
-        domain = domains.idna.get(position) or domains.plain_name(position)
-        normal = join_address(changed.get(row, local), domain)
+    for row, position, text in zip(rows.tolist(), piece.domain_at[rows].tolist(), texts, strict=True):
+        domain = domains.idna[position].display if position in domains.idna else domains.plain_name(position)
+        normal = f"{piece.local_changes.get(row) or text.partition('@')[0]}@{domain}"
         if normal != text:
             normal_forms[row] = normal
     return normal_forms
 
 
-def join_address(local: str, domain: DomainName) -> str | None:
-    """Join both sides, or return None if the address is too long with the domain in U-labels or in A-labels."""
-    text = f"{local}@{domain.display}"
-    longest = max(len(text.encode()), len(local.encode()) + 1 + len(domain.ascii))
-    return text if longest <= MAX_OCTETS else None
-
-
-def join_results(
-    pieces: list[ColumnPiece], results: list[PieceResult], names: pa.StringArray, pool: Executor
-) -> SyntaxColumn:
-    """Join the results of all pieces."""
-    ok = pa.array(np.concatenate([each.ok for each in results]))
-    valid = ok.buffers()[1]
-    normalized = pool.submit(join_normalized, pieces, results)
-    local = pool.submit(concat_texts, [each.local for each in pieces], [each.local_changes for each in results])
-    codes, domains = drop_unused_domains(np.concatenate([each.codes for each in results]), names)
-    return SyntaxColumn(
-        ok=ok,
-        local=build_strings(*local.result(), valid),
-        domain_codes=pa.Array.from_buffers(pa.int32(), len(codes), [valid, pa.py_buffer(codes)]),
-        domains=domains,
-        normalized=build_strings(*normalized.result(), valid),
-    )
-
-
-def join_normalized(pieces: list[ColumnPiece], results: list[PieceResult]) -> tuple[Octets, Positions]:
-    """Return the octets and offsets of the normal forms."""
-    octets, offsets = concat_texts([each.split.texts for each in pieces], [each.changes for each in results])
-    start = 0
-    for piece, result in zip(pieces, results, strict=True):
-        rows = np.flatnonzero(result.has_capitals)
-        lengths = piece.split.starts[1:][rows] - piece.split.ats[rows]
-        lower_tails(octets, offsets[start + 1 + rows], lengths)
-        start += len(result.ok)
-    return octets, offsets
+def match_piece(piece: CheckedPiece, names: tuple[str, ...]) -> Bools:
+    """Whether the local part of each row is one of `names`, as `kernels.match_locals` decides it."""
+    found = match_names(piece.split, names)
+    if piece.local_changes:
+        changed = pa.array(piece.local_changes.values(), pa.string())
+        found[list(piece.local_changes)] = match_names(split_at(changed), names)
+    return found
 
 
 def lower_tails(octets: Octets, ends: Positions, lengths: Positions) -> None:
@@ -235,6 +301,7 @@ def drop_unused_domains(codes: Positions, names: pa.StringArray) -> tuple[Positi
 
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9\-]*[A-Za-z0-9])?"
 HOST_NAME = rf"\A@(?:{LABEL}\.)+(?:[A-Za-z0-9][A-Za-z0-9\-]*)?[A-Za-z]\z"  # the top-level label ends with a letter
+SPECIAL_USE = rf"[@.](?:{'|'.join(map(re.escape, SPECIAL_USE_DOMAIN_NAMES))})\z"
 LONG_LABEL = r"[^@.]{64}"  # RFC 1035 section 2.3.4
 
 
@@ -245,15 +312,16 @@ class CheckedDomains:
     codes: Positions  # position in `names`; -1 if refused
     has_capitals: Bools  # a plain host name with capitals
     idna: dict[int, DomainName]  # accepted by email-validator itself, by position
+    longest: Positions  # octets of the longer one of both forms
     names: pa.StringArray  # the distinct accepted ones, lower case, in A-labels
 
-    def plain_name(self, position: int) -> DomainName:
-        """Return both forms of a plain host name, which are the same."""
-        name = self.names[self.codes[position].item()].as_py()
-        return DomainName(name, name)
+    def plain_name(self, position: int) -> str:
+        """Return a plain host name in lower case."""
+        name: str = self.names[self.codes[position].item()].as_py()
+        return name
 
 
-def join_domains(pieces: list[ColumnPiece]) -> tuple[CheckedDomains, list[Positions]]:
+def join_domains(pieces: list[SplitPiece]) -> tuple[CheckedDomains, list[Positions]]:
     """Check the distinct domains of all pieces; return them and the positions of each piece's domains among them."""
     joined = pa.concat_arrays([piece.domain.dictionary for piece in pieces]).dictionary_encode()
     ends = np.cumsum([len(piece.domain.dictionary) for piece in pieces])
@@ -271,7 +339,9 @@ def check_domains(written: pa.StringArray) -> CheckedDomains:
     names = build_strings(*concat_texts([pc.utf8_slice_codeunits(lowered, 1)], [replaced]))
     encoded = pc.if_else(pa.array(accepted), names, None).dictionary_encode()
     has_capitals = plain & to_bools(pc.not_equal(lowered, written))
-    return CheckedDomains(encoded.indices.fill_null(-1).to_numpy(), has_capitals, idna, encoded.dictionary)
+    longest = pc.binary_length(written).to_numpy() - np.int32(len("@"))
+    longest[list(idna)] = [max(len(name.ascii), len(name.display.encode())) for name in idna.values()]
+    return CheckedDomains(encoded.indices.fill_null(-1).to_numpy(), has_capitals, idna, longest, encoded.dictionary)
 
 
 def may_be_idna(lowered: pa.StringArray) -> Bools:
@@ -282,8 +352,7 @@ def may_be_idna(lowered: pa.StringArray) -> Bools:
 def is_host_name(lowered: pa.StringArray) -> Bools:
     """Whether a domain is a plain host name that may be on the Internet."""
     plain = to_bools(pc.match_substring_regex(lowered, HOST_NAME)) & ~to_bools(pc.match_substring(lowered, "--"))
-    for name in SPECIAL_USE_DOMAIN_NAMES:
-        plain &= ~to_bools(pc.ends_with(lowered, f".{name}")) & ~to_bools(pc.equal(lowered, f"@{name}"))
+    plain &= ~to_bools(pc.match_substring_regex(lowered, SPECIAL_USE))
     long = np.flatnonzero(to_bools(pc.greater(pc.binary_length(lowered), 64)) & plain)
     plain[long] = ~to_bools(pc.match_substring_regex(lowered.take(pa.array(long)), LONG_LABEL))
     return plain

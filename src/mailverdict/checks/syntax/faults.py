@@ -22,6 +22,7 @@ __all__ = [
     "SyntaxFault",
     "describe_character",
     "describe_non_ascii",
+    "describe_unsafe",
     "search_faults",
 ]
 
@@ -146,14 +147,17 @@ def describe_character(char: str) -> str:
     return f"{code} ({name})" if name else code
 
 
+def describe_unsafe(text: str) -> str | None:
+    """Return a message that names the first unsafe character, or None if there is none."""
+    unsafe = find_unsafe(text)
+    return UNSAFE.format(char=describe_character(unsafe)) if unsafe else None
+
+
 def describe_non_ascii(text: str, *, local_ok: bool, domain_ok: bool) -> str:
-    """Return a message for a refused text with one @ that no row matches.
+    """Return a message for a refused text with one @ and without unsafe characters that no row matches.
 
     `local_ok` and `domain_ok`: whether each side is accepted beside a short other side.
     """
-    unsafe = find_unsafe(text)
-    if unsafe:
-        return UNSAFE.format(char=describe_character(unsafe))
     if len(unicodedata.normalize("NFC", text).encode()) > MAX_OCTETS or (local_ok and domain_ok):
         return TOO_LONG_NORMALIZED
     return NOT_IDNA if local_ok else LOCAL_CHANGED
