@@ -1,6 +1,8 @@
-"""The direct reading of usual MX answers gives what dnspython gives, or leaves the message to it."""
+"""The direct reading of usual answers gives what dnspython gives, or leaves the message to it."""
 
 from __future__ import annotations
+
+import struct
 
 import dns.flags
 import dns.message
@@ -11,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.dns.wire import make_question, parse_message, parse_plain_mx
+from mailverdict.checks.dns.wire import make_question, parse_message, parse_plain
 
 LABEL = st.text("abcXYZ019-_", min_size=1, max_size=12)
 ODD_LABEL = st.text("ab\x00\xff.\\ é", min_size=1, max_size=4).map(lambda text: text.encode("latin-1"))
@@ -75,10 +77,10 @@ MESSAGES = st.builds(
 )
 
 
-def assert_alike(packet: bytes) -> bool:
+def assert_alike(packet: bytes, rdtype="MX") -> bool:
     """Check a message; tell whether it was read here at all."""
-    plain = parse_plain_mx(packet)
-    assert plain is None or plain == parse_message(packet, "MX")
+    plain = parse_plain(packet, rdtype)
+    assert plain is None or plain == parse_message(packet, rdtype)
     return plain is not None
 
 
@@ -124,6 +126,47 @@ def test_pointers_anywhere_are_read_alike(data):
             records += owner + bytes([0, rdtype]) + b"\0\x01\0\0\0\x3c" + len(rdata).to_bytes(2, "big") + rdata
     header = bytes.fromhex("0001 8180 0001") + b"".join(count.to_bytes(2, "big") for count in counts)
     assert_alike(header + SECTION + records)
+
+
+def addresses_of(rdtype, octets, ttls, *, authority=(), additional=()) -> bytes:
+    """An answer with addresses, which may repeat, each with its own TTL."""
+    query = dns.message.make_query("ada.example.", rdtype, use_edns=0)
+    message = dns.message.make_response(query)
+    message.authority += [rrset(*each) for each in authority]
+    message.additional += [rrset(*each) for each in additional]
+    empty = message.to_wire()
+    start = 12 + len(SECTION)
+    code, size = {"A": (1, 4), "AAAA": (28, 16)}[rdtype]
+    records = b"".join(
+        b"\xc0\x0c" + struct.pack("!HHIH", code, 1, ttl, len(each)) + each
+        for each, ttl in zip(octets, ttls, strict=True)
+    )
+    assert all(len(each) == size for each in octets)
+    return empty[:6] + len(octets).to_bytes(2, "big") + empty[8:start] + records + empty[start:]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.sampled_from(["A", "AAAA"]))
+def test_addresses_are_read_alike(data, rdtype):
+    size = {"A": 4, "AAAA": 16}[rdtype]
+    octet = st.sampled_from([0, 1, 127, 255])
+    octets = data.draw(st.lists(st.lists(octet, min_size=size, max_size=size).map(bytes), max_size=5))
+    ttls = data.draw(st.lists(st.integers(0, 2**31 - 1), min_size=len(octets), max_size=len(octets)))
+    packet = addresses_of(rdtype, octets, ttls, authority=[THE_SOA])
+    assert assert_alike(packet, rdtype)
+    assert_alike(packet, "MX")
+    start = 12 + len(SECTION)
+    at = data.draw(st.integers(start, len(packet) - 1))
+    damaged = packet[:at] + bytes([data.draw(octet)]) + packet[at + 1 :]
+    assert_alike(damaged, rdtype)
+    assert_alike(packet[:at], rdtype)
+
+
+def test_mapped_addresses_and_many_addresses_are_read_alike():
+    for each in ("00" * 10 + "ffff7f000001", "00" * 12 + "7f000001", "2001" + "00" * 13 + "01", "fe80" + "00" * 14):
+        assert assert_alike(addresses_of("AAAA", [bytes.fromhex(each)], [60]), "AAAA")
+    many = [n.to_bytes(4, "big") for n in range(100)]
+    assert assert_alike(addresses_of("A", many, [60] * len(many)), "A")
 
 
 ONE = message_of([(10, dns.name.from_text("mx.ada.example."))])
