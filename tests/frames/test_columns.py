@@ -8,8 +8,9 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.frames.columns import COLUMNS, SETS, choose_columns, to_arrow, to_pandas
+from mailverdict.frames.columns import COLUMNS, SETS, choose_columns, error_message, to_arrow, to_pandas
 from mailverdict.model.table import SCHEMA, complete_table
+from mailverdict.model.words import REASON_MEANING, Reason
 
 PROMISED = {
     "verdict": pd.CategoricalDtype(["valid", "risky", "invalid", "unknown"]),
@@ -194,3 +195,15 @@ def test_a_verdict_that_the_contract_does_not_name_is_missing_and_not_another():
 
 def test_every_column_is_made_from_a_field_of_the_table():
     assert {field for c in COLUMNS for field in c.fields} <= set(SCHEMA.names)
+
+
+@pytest.mark.parametrize("codes", [pa.int8(), pa.int32(), pa.uint16()])
+def test_messages_are_made_from_codes_of_any_width(codes):
+    errors = ['[{"code":"REGEX","message":"There is no @."}]', None, None]
+    columns = {"errors": errors, "reasons": ["", "role", None]}
+    kind = pa.dictionary(codes, pa.string())
+    table = pa.table(
+        {name: pa.array(values, pa.string()).dictionary_encode().cast(kind) for name, values in columns.items()}
+    )
+    made = error_message(table["errors"], table["reasons"]).to_pylist()
+    assert made == ["There is no @.", REASON_MEANING[Reason.ROLE], None]

@@ -140,7 +140,7 @@ def messages_of_piece(errors: pa.DictionaryArray, reasons: pa.DictionaryArray) -
     # One look-up for all rows: the texts of rows with errors follow those of the reasons.
     meanings = [None if each is None else meaning_of_reason(each) for each in reasons.dictionary.to_pylist()]
     moved = pc.add(texts.indices, pa.scalar(len(meanings), pa.int32()))
-    codes = pc.replace_with_mask(reasons.indices, has_errors, moved)
+    codes = pc.replace_with_mask(reasons.indices.cast(pa.int32()), has_errors, moved)
     words = pa.array([*meanings, *texts.dictionary.to_pylist()], pa.string())
     return pc.take(words, codes, boundscheck=False)
 

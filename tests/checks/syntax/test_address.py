@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import pytest
 from email_validator import EmailNotValidError, validate_email
@@ -9,7 +10,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mailverdict.checks.syntax.address import (
+    SIMPLE_LETTERS,
+    DomainName,
+    accept,
     describe_refusal,
+    encode_simple,
     normalize_domain,
     normalize_local,
     observe_fully,
@@ -225,3 +230,23 @@ def test_both_agree_on_every_known_case() -> None:
 @given(st.one_of(NEARLY, st.text(max_size=40), st.emails()))
 def test_both_agree_on_anything(text: str) -> None:
     assert observe_syntax(text) == observe_fully(text)
+
+
+SIMPLE = [chr(code) for code in range(0x80, 0x10000) if re.fullmatch(f"[{SIMPLE_LETTERS}]", chr(code))]
+LETTERS = st.sampled_from("abz09-.") | st.sampled_from([char for char in SIMPLE if char < "\u3000"] * 20 + SIMPLE)
+
+
+def test_simple_letters_are_mapped_to_themselves():
+    chars = [*(char for char in SIMPLE if char < "\u4e00"), *SIMPLE[-20_000::200], SIMPLE[-1]]
+    accepted = {char: accept(f"a@{char}.de") for char in chars}
+    names = {char: each and DomainName(each.ascii_domain, each.domain) for char, each in accepted.items()}
+    assert {char: encode_simple(f"{char}.de") for char in chars} == names
+
+
+@given(st.text(LETTERS, max_size=70), st.sampled_from(["", ".de", ".рф", ".local", ".test", ".рф1", ".com1", ".香"]))
+@example("é", ".example")
+@example("é" * 57, ".de")
+@example(".".join(["é" * 40] * 4), ".de")
+def test_simple_domains_are_what_email_validator_makes_of_them(name, end):
+    simple, accepted = encode_simple(name + end), accept(f"a@{name + end}")
+    assert simple is None or (accepted is not None and simple == DomainName(accepted.ascii_domain, accepted.domain))

@@ -30,6 +30,16 @@ PLAIN_ANY_CASE = re.compile(PLAIN.pattern, re.IGNORECASE | re.ASCII)
 # Every ASCII text that is accepted has this form; most texts that are refused do not (RFC 5322 section 3.2.3).
 ATOM = r"[a-z0-9_!#$%&'*+\-/=?^`{|}~]+"
 POSSIBLE = re.compile(rf"{ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})+", re.IGNORECASE | re.ASCII)
+# Letters of scripts written from left to right that IDNA 2008 accepts everywhere in a label and that UTS 46 maps to
+# themselves. They are in normal form NFC in any order, so that only the Punycode is left to compute.
+SIMPLE_LETTERS = (
+    "a-z0-9ß-öø-ÿāăąćčďđēęěğīįıķļłńňņōőœřśşšţťūůűųźżž"  # Latin
+    "α-ρσ-ωάέήίόύώа-яёєіїґ"  # Greek without the final sigma, Cyrillic
+    "ぁ-んァ-ヴー一-龥"  # Japanese, Chinese
+)
+SIMPLE_LABEL = rf"[{SIMPLE_LETTERS}]+(?:-[{SIMPLE_LETTERS}]+)*"
+SIMPLE_IDN = re.compile(rf"(?:{SIMPLE_LABEL}\.)+{SIMPLE_LABEL}")
+MAX_LABEL, MAX_SIMPLE = 63, 240  # octets; near the limit of an address email-validator decides
 RESERVED = tuple(f".{name}" for name in SPECIAL_USE_DOMAIN_NAMES)
 SHORTEST_LOCAL, SHORTEST_DOMAIN = "a", "b.c"  # never the reason why an address is too long
 
@@ -140,5 +150,24 @@ def normalize_domain(domain: str) -> DomainName | None:
     >>> normalize_domain("xn--bcher-kva.DE")
     DomainName(ascii='xn--bcher-kva.de', display='bücher.de')
     """
+    simple = encode_simple(domain)
+    if simple is not None:
+        return simple
     accepted = accept(f"{SHORTEST_LOCAL}@{domain}")
     return DomainName(accepted.ascii_domain, accepted.domain) if accepted else None
+
+
+def encode_simple(domain: str) -> DomainName | None:
+    """Return both forms of an internationalized domain of simple lower-case letters; None for any other.
+
+    >>> encode_simple("bücher.de"), encode_simple("BÜCHER.de")
+    (DomainName(ascii='xn--bcher-kva.de', display='bücher.de'), None)
+    """
+    if domain.isascii() or len(domain.encode()) > MAX_SIMPLE or not SIMPLE_IDN.fullmatch(domain):
+        return None
+    labels = [
+        label if label.isascii() else f"xn--{label.encode('punycode').decode('ascii')}" for label in domain.split(".")
+    ]
+    name = ".".join(labels)
+    is_allowed = max(map(len, labels)) <= MAX_LABEL and len(name) <= MAX_SIMPLE and name[-1].isalpha()
+    return DomainName(name, domain) if is_allowed and not f".{name}".endswith(RESERVED) else None
