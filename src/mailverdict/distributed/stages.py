@@ -233,9 +233,10 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     taken = {name: answers[name].combine_chunks().take(found) for name in answers.column_names if name in SCHEMA.names}
     is_open = found.is_null()
     status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
+    flags = {name: make() for name, make in batch.flag_columns(None).items()} if job.key == "domain" else {}
     columns = {
         "normalized": syntax.normalized,
-        **(batch.flag_columns(None) if job.key == "domain" else {}),
+        **flags,
         **taken,
         "email": pc.if_else(is_open, keys, pa.scalar(None, pa.string())),
         "status": pc.if_else(is_open, pa.scalar(str(Status.PENDING)), status).dictionary_encode(),
