@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from functools import partial
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pandas as pd
 import pytest
 from python_calamine import CalamineWorkbook
 
+import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.widgets import Audit
-from mailverdict.widgets.exports import rows_to_save, save_table, to_send_list, types_of_objects
+from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
 from tests.widgets.conftest import finished, message, ready
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
@@ -195,3 +197,10 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
     assert found["mail_as_written"].dropna().tolist() == ["D <d@b.org>"]
     assert found["n"].tolist() == ["1", "2", "three"]
     assert found["m"].dropna().tolist() == [True, False]
+
+
+def test_a_report_counted_in_pieces_is_that_of_the_frame(audit, tmp_path):
+    save_report(audit._state.listing, audit._state.policy, tmp_path / "page.html", "list.csv", size=2)
+    whole = mv.report(audit.result, "mail", name="list.csv").to_html()
+    pages = [re.sub(r"report of [0-9: -]+ UTC", "", text) for text in (whole, (tmp_path / "page.html").read_text())]
+    assert pages[0] == pages[1]

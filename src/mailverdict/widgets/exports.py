@@ -1,8 +1,9 @@
-"""Writing rows of an audit to a file: CSV, XLSX or Parquet."""
+"""Writing rows of an audit to a file (CSV, XLSX or Parquet), or its report."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,32 @@ from ..errors import InputError
 from ..frames.columns import ADDRESS_NAMES, COLUMNS, label_of
 from ..frames.files.writers import create_table
 from ..frames.kinds import read_notes
+from ..frames.policy import Policy, read_decided
 from ..frames.text_column import is_text, one_array
+from ..reports.facts import FactsCounter
+from ..reports.report import Report, report
 from .listing import Listing
 from .source import encodable
 
-__all__ = ["KINDS", "rows_to_save", "save_table", "to_send_list", "types_of_objects"]
+__all__ = ["KINDS", "rows_to_save", "save_report", "save_table", "to_send_list", "types_of_objects"]
 
 KINDS = ("csv", "xlsx", "parquet")
 PIECE_ROWS = 50_000  # made at once: bounds memory
 NO_TYPES: Mapping[Any, pa.DataType] = {}
 DROPPED = tuple(c.name for c in COLUMNS if not c.in_core)  # of the result columns; the frame in the notebook has them
+
+
+def save_report(listing: Listing, policy: Policy, path: Path, name: str, *, size: int = PIECE_ROWS) -> None:
+    """Write the report: a page is counted in pieces, a workbook has all rows."""
+    rows, column = listing.rows, listing.column
+    if path.suffix == ".xlsx":
+        report(rows.to_frame(), column, path, policy=policy, name=name)
+        return
+    counts = FactsCounter(column, policy)
+    for start in range(0, max(len(rows), 1), size):
+        part = rows.to_frame(np.arange(start, min(start + size, len(rows))))
+        counts.add(read_decided(part, column, None))
+    Report(counts.facts(datetime.now(UTC), name), None, column, policy, None).save(path)
 
 
 def as_written(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:

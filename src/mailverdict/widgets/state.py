@@ -17,13 +17,12 @@ from ..errors import SettingsError
 from ..frames.columns import ACTIONS
 from ..frames.options import split_options
 from ..frames.verify import prepare
-from ..reports.report import report
 from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
 from .checking import Rate, describe_end, follow
 from .earlier import compare_with, open_run, place_of_run
-from .exports import KINDS, rows_to_save, save_table, types_of_objects
+from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .inputs import InputState
 from .listing import FACETS, PAGE_ROWS, AuditedRows, Listing
 from .shared_state import Card
@@ -251,7 +250,7 @@ class AuditState(InputState):
         def work() -> None:
             path.parent.mkdir()
             if which == "report":
-                report(listing.rows.to_frame(), listing.column, path, policy=self.policy, name=card.name)
+                save_report(listing, self.policy, path, card.name)
             else:
                 pieces = rows_to_save(listing, rows, is_send_list=which == "send")
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
