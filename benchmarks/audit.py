@@ -32,6 +32,7 @@ import pyarrow as pa
 from tests.widgets.browser import AuditPage, audit_page, chromium
 
 from mailverdict.widgets.page import PageWidget
+from mailverdict.widgets.page_server import ALLOCATION
 from mailverdict.widgets.state import AuditState
 
 from .addresses import make_addresses
@@ -297,7 +298,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report_kernel(path: Path, rows: int) -> int:
     """Measure the model in a process of its own; gives how many goals were missed."""
     command = [sys.executable, "-m", "benchmarks.audit", "--measure", str(path)]
-    environment = {"ARROW_DEFAULT_MEMORY_POOL": "system", **os.environ}
+    environment = {**ALLOCATION, **os.environ}  # as in the kernels of the page
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
     missed = 0
     for found in map(json.loads, done.stdout.splitlines()):

@@ -40,7 +40,9 @@ HOST = "127.0.0.1"
 LOOK_EVERY = 5.0  # seconds between looks at which pages are open
 ABANDONED_AFTER = 60.0  # seconds; a page connects again within a few after a break
 LOADING_AT_MOST = 900.0  # seconds until the page of a new kernel connects; it reads the file first
-ALLOCATOR = "ARROW_DEFAULT_MEMORY_POOL"
+# Of the kernels, unless the user has set them. Arrow's own allocator, and that of the GNU C library with an arena for
+# each thread, keep what a large list needed for a moment: twice the list at a million rows.
+ALLOCATION = {"ARROW_DEFAULT_MEMORY_POOL": "system", "MALLOC_ARENA_MAX": "1"}
 LONGEST_SOCKET_PATH = 103  # bytes on macOS, 107 on Linux
 # Scripts: Voila's are inline, its loader uses `eval`, and anywidget imports a widget's script from a blob.
 POLICY = (
@@ -60,11 +62,7 @@ DOOR = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no
 
 
 class ThisPython(KernelSpecManager):
-    """Kernels run the Python of this process, whatever kernels are installed; they keep no history of the cells.
-
-    Arrow uses the system's allocator in them, unless the user chose one: its own keeps the memory that a large list
-    needed for a moment, about as much as the list itself.
-    """
+    """Kernels run the Python of this process, whatever kernels are installed; they keep no history of the cells."""
 
     def _kernel_dirs_default(self) -> list[str]:
         return []
@@ -72,8 +70,7 @@ class ThisPython(KernelSpecManager):
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         spec = super().get_kernel_spec(kernel_name)
         spec.argv = [*spec.argv, "--HistoryManager.enabled=False"]
-        if ALLOCATOR not in os.environ:
-            spec.env = {**spec.env, ALLOCATOR: "system"}
+        spec.env = {**spec.env, **{name: value for name, value in ALLOCATION.items() if name not in os.environ}}
         return spec
 
 
