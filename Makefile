@@ -13,6 +13,8 @@ CLUSTERS_STAMP := $(CLUSTERS)/.ready
 BENCH_STAMP := $(VENV)/.bench-ready
 ENGINES := build/engines
 ENGINES_STAMP := $(ENGINES)/.ready
+DAGSTER := build/dagster
+DAGSTER_STAMP := $(DAGSTER)/.ready
 unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -q
@@ -89,13 +91,21 @@ $(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
 		--editable '.[cli,excel,polars,dask,service,postgres]' pytest pytest-timeout hypothesis numpydoc
 	touch $@
 
-# The page about Ray, which is too large for the test extra.
-test-engines: $(ENGINES_STAMP)
+# The pages about Ray, which is too large for the test extra, and about Dagster, whose releases need others than those in
+# constraints.txt: in environments of their own.
+test-engines: $(ENGINES_STAMP) $(DAGSTER_STAMP)
 	RAY_USAGE_STATS_ENABLED=0 $(ENGINES)/bin/python -m doctest -o NORMALIZE_WHITESPACE -o ELLIPSIS docs/how-to/recipes/ray.md
+	$(DAGSTER)/bin/python -m pytest -q -p no:cacheprovider -p no:logging -m engines tests/engines
 
 $(ENGINES_STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(ENGINES)
 	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable . 'ray[data]'
+	touch $@
+
+$(DAGSTER_STAMP): pyproject.toml
+	$(PYTHON) -m venv $(DAGSTER)
+	$(DAGSTER)/bin/python -m pip install --quiet --disable-pip-version-check \
+		--editable '.[cli,service]' dagster pytest pytest-timeout hypothesis
 	touch $@
 
 # Frames on Dask's LocalCluster and Spark's local-cluster, each of two processes: with the newest releases, and with the

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mailverdict.errors import JournalError
 from mailverdict.runs.journal.journal import Journal
 from tests import ROOT
 from tests.doubles.limiting import limit
 from tests.doubles.scripted_service import ScriptedService
 from tests.doubles.serving import serve
-from tests.doubles.waiting import wait_until
+from tests.doubles.waiting import settled_in, wait_until
 
 KILLS = 50
 PER_ROUND = 12
@@ -84,15 +83,6 @@ except KeyboardInterrupt as interrupt:
     out = interrupt.partial
 print(out["status"].value_counts().to_dict())
 """
-
-
-def settled_in(journal: Path) -> int:
-    """How many addresses a journal has an answer for; none where it is being made."""
-    try:
-        with Journal(journal) as seen:
-            return sum(entry.settled for entry in seen.summary())
-    except JournalError:
-        return 0
 
 
 def start_verifying(url: str, journal: Path) -> subprocess.Popen[str]:
