@@ -292,3 +292,19 @@ class TestPieces:
     def test_no_piece_is_a_report_of_no_rows(self):
         made = FactsCounter("email", find_policy("balanced")).facts(datetime.now(UTC), None)
         assert (made.rows, made.mailable, len(made.domains)) == (0, 0.0, 0)
+
+
+def test_each_row_that_is_kept_back_has_a_reason_in_the_report():
+    mails = ["ada@example.org", "bob@example.org", "cy@mailinator.com", "di@gmial.com", "eve@example.org", "nobody"]
+    out = mv.verify(pd.DataFrame({"mail": mails}), "mail", validation_type="regex", columns="all")
+    out["mail_suppressed"] = [False, True, False, False, True, False]
+    out["mail_status"] = ["done"] * 4 + ["pending", "done"]
+    out.loc[4, "mail_verdict"] = None
+    reasons = [(bucket, reason, rows) for bucket, reason, _, rows in mv.report(out, "mail")._facts.reasons]
+    assert sorted(reasons) == [
+        ("invalid", "REGEX", 1),
+        ("pending", "suppressed", 1),
+        ("valid", "disposable", 1),
+        ("valid", "suppressed", 1),
+        ("valid", "typo", 1),
+    ]

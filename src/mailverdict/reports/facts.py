@@ -10,6 +10,7 @@ from datetime import date, datetime
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from ..checks.syntax.column import observe_column
@@ -21,7 +22,16 @@ from ..frames.repair import REPAIRS
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import CAUSE_MEANING, ERROR_MEANING, REASON_MEANING, STATE_MEANING, Reason, Verdict, reason_within
+from ..model.words import (
+    CAUSE_MEANING,
+    ERROR_MEANING,
+    REASON_MEANING,
+    STATE_MEANING,
+    Reason,
+    Status,
+    Verdict,
+    reason_within,
+)
 from ..runs.retry import ASK_AGAIN
 from .summary import (
     BUCKETS,
@@ -187,10 +197,13 @@ class FactsCounter:
         self.sources.update(counts_of(piece.get("source")))
         self.buckets.update(counts_of(bucket))
         self.actions.update(counts_of(action))
-        self.reasons.update(reasons_not_valid(piece, bucket))
-        is_kept_back = (bucket == Verdict.VALID).to_numpy() & (action != "send").to_numpy()
-        causes = why[is_kept_back].map(cause_of)
-        self.reasons.update({(str(Verdict.VALID), cause): count for cause, count in counts_of(causes).items() if cause})
+        # Rows without a reason of their own that something else than the verdict keeps off the send list.
+        is_kept_back = (bucket.isin([Verdict.VALID, Status.PENDING]) & (action != "send")).to_numpy(bool)
+        causes = why.where(is_kept_back, "").map(cause_of)
+        for state in (Verdict.VALID, Status.PENDING):
+            counted = counts_of(causes[(bucket == state).to_numpy()])
+            self.reasons.update({(str(state), cause): count for cause, count in counted.items() if cause})
+        self.reasons.update(reasons_not_valid(piece, bucket, (causes == "").to_numpy(bool)))
         self.retries.update(counts_of(piece["details"][(bucket == Verdict.UNKNOWN).to_numpy()]))
         self.typos.update(count_typos(piece))
         if len(advised):
@@ -324,12 +337,16 @@ def counts_of(values: pd.Series[Any] | None) -> dict[str, int]:
     return {str(name): int(count) for name, count in values.dropna().astype(object).value_counts().items()}
 
 
-def reasons_not_valid(out: VerifiedColumn, bucket: pd.Series[Any]) -> dict[tuple[str, str], int]:
+def reasons_not_valid(
+    out: VerifiedColumn, bucket: pd.Series[Any], is_counted: npt.NDArray[np.bool_]
+) -> dict[tuple[str, str], int]:
     """Rows by bucket and dominant reason; error code or bucket where there is no reason."""
     why, error = out["details"].astype(object), out.get("error")
     if error is not None:
         why = why.where(why.notna(), error.astype(object))
-    others = pd.DataFrame({"bucket": bucket.astype(object), "why": why})[bucket != Verdict.VALID]
+    others = pd.DataFrame({"bucket": bucket.astype(object), "why": why})[
+        (bucket != Verdict.VALID).to_numpy(bool) & is_counted
+    ]
     others["why"] = others["why"].where(others["why"].notna(), others["bucket"])
     counted = others.value_counts().reset_index(name="rows").itertuples(index=False, name=None)
     return {(str(name), reason_within(str(reason), str(name))): int(count) for name, reason, count in counted}
