@@ -274,3 +274,22 @@ def test_what_was_cleaned_before_the_first_verification_stays():
     tidy = mv.clean(contacts(), "email")
     out = verify(tidy)
     assert texts(out, "email_clean") == texts(tidy, "email_clean")
+
+
+@pytest.mark.filterwarnings("ignore:.*malformed rows hold an address:UserWarning")
+@pytest.mark.parametrize("made", ["pandas", "polars", "csv"])
+def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned_addresses(made):
+    cells = ["ada@one.example", "mailto:ada@one.example", "Bo <bo@two.example>", "nobody", None]
+    tidy = mv.clean(pd.DataFrame({"email": cells}), "email")
+    out = verify(pl.from_pandas(tidy) if made == "polars" else tidy)
+    out = csv_by_pandas(out) if made == "csv" else out
+    read = VerifiedColumn(out, "email", None, ["verdict"]).addresses
+    assert read.fillna("").tolist() == [cell or "" for cell in cells]
+    assert mv.report(out, "email")._facts.cleaning is None
+    assert mv.report(out, "email")._facts.cleanable == 2
+    counts = mv.by_domain(out if made != "polars" else out.to_pandas(), "email")
+    assert counts.loc["one.example", ["valid", "invalid"]].tolist() == [1, 1]
+    before = verify(pd.DataFrame({"email": ["ada@one.example"]}))
+    changes = mv.diff(before, out if made != "polars" else out.to_pandas(), "email")
+    assert changes.loc["mailto:ada@one.example", "after"] == "invalid"
+    assert "ada@one.example" not in changes.index

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..checks.syntax.address import describe_refusal
 from ..errors import SettingsError
 from ..model.words import REASON_MEANING, STATE_MEANING, Reason, Status, Verdict, count_of
 from .clean import advise
@@ -302,26 +301,15 @@ def factorize_pairs(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[Any, li
 def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
     """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     advice = pd.Series([None] * len(is_invalid), dtype=object)
-    texts = rows.texts
     if "clean" in rows and "error_message" in rows:
-        is_invalid = is_invalid & ~is_of_cleaned(rows, texts)
+        is_of_cleaned = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy(bool)
+        is_invalid = is_invalid & (~is_of_cleaned | rows.is_refused_as_written)
     positions = np.flatnonzero(is_invalid.to_numpy(dtype=bool))
-    cells = read_values(texts.iloc[positions], keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(rows.texts.iloc[positions], keep_blanks=True, longest=MAX_CELL)
     distinct = cells.texts.dictionary_encode()
     found = advise(distinct.dictionary).take(distinct.indices).to_numpy(zero_copy_only=False)
     advice.iloc[positions if cells.rows is None else positions[cells.rows]] = found
     return advice
-
-
-def is_of_cleaned(rows: VerifiedColumn, texts: pd.Series[Any]) -> pd.Series[bool]:
-    """Whether the verdict is that of the cleaned address: its message is not the one for the cell as it stands."""
-    messages = rows["error_message"]
-    known = (rows["clean"].notna() & messages.notna()).to_numpy()
-    pairs = zip(texts[known], messages[known], strict=True)
-    is_other = [not isinstance(cell, str) or describe_refusal(cell.strip()) not in message for cell, message in pairs]
-    answer = known.copy()
-    answer[known] = np.array(is_other, np.bool_)  # a Series does not accept an empty list
-    return pd.Series(answer)
 
 
 def row_action(policy: Policy, bucket: str, details: Any) -> str:

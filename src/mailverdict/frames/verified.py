@@ -7,9 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from ..checks.syntax.address import describe_refusal
 from ..errors import ColumnError, InputError
 from .columns import BY_NAME, check_column, label_of, to_boolean, to_string
 from .files.restore import restore
@@ -60,12 +62,28 @@ class VerifiedColumn:
 
     @cached_property
     def addresses(self) -> pd.Series[Any]:
-        """The cells as text, and in place of those that were cleaned the cleaned addresses."""
+        """The cells as text, and the cleaned addresses in place of cells that were cleaned and then verified."""
         if "clean" not in self or "change" not in self:
             return self.texts
         cleaned = self["clean"].astype(self.texts.dtype)
         is_cleaned = cleaned.str.contains("@", regex=False).fillna(value=False).to_numpy(bool)
-        return self.texts.where(~is_cleaned, cleaned)
+        return self.texts.where(~is_cleaned | self.is_refused_as_written, cleaned)
+
+    @cached_property
+    def is_refused_as_written(self) -> npt.NDArray[np.bool_]:
+        """Whether the message says why the cell is malformed: the verdict is not about the address beside it.
+
+        Looked for in rows with a cleaned address only. A frame may have been cleaned by `clean`, and verified as it
+        was; and a cleaned address is never malformed.
+        """
+        refused = np.zeros(len(self.texts), np.bool_)
+        if "clean" not in self or "error_message" not in self:
+            return refused
+        messages = self["error_message"]
+        known = np.flatnonzero((self["clean"].notna() & messages.notna() & self.texts.notna()).to_numpy(bool))
+        pairs = zip(self.texts.iloc[known], messages.iloc[known], strict=True)
+        refused[known] = [describe_refusal(cell.strip()) in str(message) for cell, message in pairs]
+        return refused
 
 
 def restore_texts(values: pd.Series[Any], name: str, label: Any) -> pd.Series[Any]:
