@@ -222,6 +222,10 @@ def test_unsupported_data_is_an_error_that_names_what_to_give(data, told):
 def test_a_column_name_goes_with_a_frame_only():
     with pytest.raises(SettingsError, match="column='email' goes with a frame, but data is a list"):
         verify(CELLS, "email")
+    pieces = iter([pd.DataFrame({"email": [cell]}) for cell in CELLS])
+    with pytest.raises(SettingsError, match=r"give one DataFrame, of several pandas.concat\(data\), or leave"):
+        verify(pieces, "email")
+    assert len(list(pieces)) == len(CELLS)  # none was read
 
 
 class TestOverwriting:

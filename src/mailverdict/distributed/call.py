@@ -27,9 +27,9 @@ import pyarrow as pa
 from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, SettingsError
-from ..frames.options import split_options
+from ..frames.options import check_progress, split_options
 from ..frames.planning import ask_quota, look_up, warn_of_resolver
-from ..frames.verify import Columns, check_progress, collect, repairable_rows, warn_user
+from ..frames.verify import Columns, collect, repairable_rows, warn_user
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
 from ..model.words import ValidationType

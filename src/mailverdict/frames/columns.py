@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -52,6 +53,7 @@ __all__ = [
     "map_columns",
     "package_version",
     "result_labels",
+    "take_rows",
     "to_arrow",
     "to_boolean",
     "to_categorical",
@@ -318,6 +320,25 @@ def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: in
         return [function(column) for column in columns]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(function, columns))
+
+
+def take_column(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.Array | pa.ChunkedArray:
+    """Cells of one column in other rows; null where there is no row."""
+    if column.null_count == len(column):
+        return pa.nulls(len(rows), column.type)
+    return pc.take(column.chunk(0) if column.num_chunks == 1 else column, rows, boundscheck=False)
+
+
+def take_rows(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
+    """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
+    table, wanted = table.unify_dictionaries().combine_chunks(), pa.array(order, mask=order < 0)
+    taken = map_columns(lambda column: take_column(column, wanted), table.columns, len(order))
+    rows = pa.table(taken, schema=table.schema)
+    status = rows["status"].combine_chunks()
+    words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])
+    codes = status.indices.fill_null(len(words) - 1)
+    at = rows.schema.get_field_index("status")
+    return rows.set_column(at, rows.field(at), pa.DictionaryArray.from_arrays(codes, words))
 
 
 def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = None) -> Any:

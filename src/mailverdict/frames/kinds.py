@@ -574,7 +574,8 @@ def kind_of_data(data: Any, column: Hashable | None, *, is_verified: bool = Fals
     if column is not None:
         name = type(data).__name__
         is_column = isinstance(data, Sequence) or hasattr(data, "dtype") or hasattr(data, "type")
-        way = f"{f'{alone.maker}({{{column!r}: data}})' if is_column else 'a DataFrame'}, or leave the column out"
+        maker = f"{alone.maker}({{{column!r}: data}})" if is_column else "one DataFrame, of several pandas.concat(data)"
+        way = f"{maker}, or leave the column out"
         raise SettingsError(
             f"column={column!r} goes with a frame, but data is {'an' if name[0] in 'AEIOU' else 'a'} {name}: "
             f"give {'the frame that verify returned' if is_verified else way}"

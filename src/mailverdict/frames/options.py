@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
+from ..errors import SettingsError
+
 if TYPE_CHECKING:  # the accessors need this module, and importing mailverdict stays light
     from ..backend import Backend
     from ..local.backend import LocalBackend
@@ -19,7 +21,7 @@ if TYPE_CHECKING:  # the accessors need this module, and importing mailverdict s
     from ..model.words import ColumnSet, OnQuota, ScreenWord, ValidationType, ValidationTypeWord
     from ..runs.progress import Listener
 
-__all__ = ["DEFAULTS", "VerifyOptions", "show_options", "split_options"]
+__all__ = ["DEFAULTS", "VerifyOptions", "check_flag", "check_progress", "show_options", "split_options"]
 
 
 class VerifyOptions(TypedDict, total=False):
@@ -98,3 +100,14 @@ def split_options(function: str, options: Mapping[str, Any], **changed: Any) -> 
     complete = {**DEFAULTS, **changed, **options}
     of_frame = {name: complete.pop(name) for name in FRAME_OPTIONS}
     return complete, of_frame
+
+
+def check_flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise SettingsError(f"{name}={value!r}: give True or False")
+    return value
+
+
+def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
+    if not callable(progress) and progress not in (True, False, "auto"):
+        raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")

@@ -11,7 +11,8 @@ import pyarrow as pa
 from ..errors import MissingExtraError, SettingsError
 from ..model.words import ColumnSet
 from .columns import ARROW_TYPES, PANDAS_TYPES, choose_columns
-from .verify import check_flag, shown_columns
+from .options import check_flag
+from .verify import shown_columns
 
 if TYPE_CHECKING:
     import polars as pl

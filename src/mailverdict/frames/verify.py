@@ -25,7 +25,7 @@ from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
 from ..model.address import identities
-from ..model.words import Status, ValidationType, Verdict
+from ..model.words import ValidationType, Verdict
 from ..runs.execution import unique_addresses
 from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
@@ -38,11 +38,11 @@ from .columns import (
     Column,
     choose_columns,
     label_of,
-    map_columns,
     package_version,
+    take_rows,
 )
 from .kinds import ArrowData, DataKind, kind_of_data
-from .options import VerifyOptions, show_options, split_options
+from .options import VerifyOptions, check_flag, check_progress, show_options, split_options
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, TextColumn, one_array, read_values, spread_texts, to_string_array
 
@@ -128,7 +128,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-Index = npt.NDArray[np.int64]
 Columns = Hashable | list[Any]  # one column of a frame, or several
 # Overloads: a frame comes back as the kind it came in, anything else as a pandas frame. The Arrow table comes last,
 # since pyarrow has no types of its own and every argument would match it.
@@ -199,7 +198,7 @@ class ResultBuilder:
         if self.codes is not None and self.codes.max(initial=-1) == len(unique):  # rows that were not to be verified
             pending = pending_rows(pa.nulls(1, pa.string()), self.validation_type)
             unique = pa.concat_tables([unique, pending.select(fields)])
-        order: Index = np.full(cells.size, -1, np.int64)
+        order: npt.NDArray[np.int64] = np.full(cells.size, -1, np.int64)
         order[slice(None) if cells.rows is None else cells.rows] = (
             np.arange(len(unique)) if self.codes is None else self.codes
         )
@@ -243,25 +242,6 @@ class SeveralBuilder:
     def fields(self) -> list[str]:
         """Fields of the table that the columns are made from."""
         return list(dict.fromkeys(field for builder in self.builders for field in builder.fields()))
-
-
-def take_cells(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.Array | pa.ChunkedArray:
-    """Cells of one column in other rows; null where there is no row."""
-    if column.null_count == len(column):
-        return pa.nulls(len(rows), column.type)
-    return pc.take(column.chunk(0) if column.num_chunks == 1 else column, rows, boundscheck=False)
-
-
-def take_rows(table: pa.Table, order: Index) -> pa.Table:
-    """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
-    table, wanted = table.unify_dictionaries().combine_chunks(), pa.array(order, mask=order < 0)
-    taken = map_columns(lambda column: take_cells(column, wanted), table.columns, len(order))
-    rows = pa.table(taken, schema=table.schema)
-    status = rows["status"].combine_chunks()
-    words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])
-    codes = status.indices.fill_null(len(words) - 1)
-    at = rows.schema.get_field_index("status")
-    return rows.set_column(at, rows.field(at), pa.DictionaryArray.from_arrays(codes, words))
 
 
 @overload
@@ -480,17 +460,6 @@ def choose_names(
 def shown_columns(columns: Sequence[Column], *, clean: bool) -> tuple[Column, ...]:
     """The result columns, and with `clean` those of the repairs."""
     return (*columns, *REPAIR_COLUMNS) if clean else tuple(columns)
-
-
-def check_flag(name: str, value: object) -> bool:
-    if not isinstance(value, bool):
-        raise SettingsError(f"{name}={value!r}: give True or False")
-    return value
-
-
-def check_progress(progress: bool | str | Listener) -> None:  # noqa: FBT001 - the argument that users give
-    if not callable(progress) and progress not in (True, False, "auto"):
-        raise SettingsError(f"progress={progress!r}: give 'auto', True, False or a function")
 
 
 def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | Listener, *, is_free: bool) -> None:  # noqa: FBT001
