@@ -145,6 +145,12 @@ def test_of_300_columns_a_few_are_shown_and_all_are_kept():
     assert list(wide.rows.to_frame().columns[:300]) == list(frame.columns)
 
 
+def test_columns_that_the_audit_added_are_not_among_those_left_out():
+    frame = pd.DataFrame({f"c{n}": ["x"] for n in range(OTHER_COLUMNS)} | {"mail": ["ada@example.org"]})
+    added = frame.assign(mail_suppressed=False, mail_duplicate_of=pd.NA, mail_copies=1)
+    assert listing(added).columns_left_out() == 0
+
+
 def test_cells_of_any_kind_are_short_texts():
     cells = [1.5, ["a", None], {"k": 1}, b"\xff", "\ud800", pd.Timestamp("2026-01-02"), None, float("nan"), "y" * 9999]
     page = listing(pd.DataFrame({"odd": cells, "mail": ["ada@example.org"] * 9})).page(np.arange(9))

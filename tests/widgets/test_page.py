@@ -40,7 +40,7 @@ def test_the_browser_gets_each_section_and_its_changes(audit):
 
 def test_each_action_is_a_method_and_is_sent_by_the_page():
     script = "".join((STATIC / name).read_text() for name in ("steps.js", "page.js"))
-    sent = set(re.findall(r'app\.act\("(\w+)"', script)) - {"purpose"}
+    sent = set(re.findall(r'app\.act\("(\w+)"', script))
     assert sent == set(ACTIONS)
     assert all(hasattr(AuditState, name) for name in ACTIONS if name != "accept_all")
 
@@ -69,22 +69,36 @@ def test_other_messages_are_ignored(audit, content):
     assert all(message(audit, name) == "" for name in SECTIONS)
 
 
-def test_a_file_is_used_for_what_was_announced(audit, tmp_path):
-    file = tmp_path / "list.txt"
-    file.write_text("ada@example.org\n")
-    send(audit, act="purpose", what="suppress")
-    audit._widget().receive_file("list.txt", file)
-    audit.wait(30)
-    assert shown(audit, "tidy")["suppression"] == "list.txt"
-    send(audit, act="purpose", what="nonsense")
-    audit._widget().receive_file("list.txt", file)
-    audit.wait(30)
-    assert shown(audit, "list")["name"] == "list.txt"
+def upload(audit, identity, purpose=None, content=b"ada@example.org\n"):
+    """Send a file as the browser does, in two messages; the second is sent when the result is called."""
+    receive = audit._widget().receive
+    receive(None, {"transfer": "begin", "id": identity, "name": "x.txt", "size": len(content), "purpose": purpose}, [])
+
+    def finish():
+        receive(None, {"transfer": "piece", "id": identity, "offset": 0}, [content])
+        audit.wait(30)
+
+    return finish
+
+
+def test_files_that_come_at_the_same_time_are_used_each_for_its_purpose(audit):
+    finish_suppression, finish_list = upload(audit, "upload-1", "suppress"), upload(audit, "upload-2", "list")
+    finish_list()
+    assert (shown(audit, "list")["name"], shown(audit, "tidy")["suppression"]) == ("x.txt", None)
+    finish_suppression()
+    assert shown(audit, "tidy")["suppression"] == "x.txt"
+
+
+@pytest.mark.parametrize("purpose", [None, "nonsense", "__class__"])
+def test_a_file_without_a_known_purpose_does_not_replace_the_list(audit, purpose):
+    upload(audit, "upload-1", purpose)()
+    assert "came without a known purpose" in message(audit, "list")
+    assert shown(audit, "list")["name"] == "data frame"
 
 
 def test_a_file_that_comes_during_a_run_is_refused(audit, tmp_path):
     audit._state.is_running = True
-    audit._widget().receive_file("list.csv", tmp_path / "list.csv")
+    audit._widget().receive_file("list.csv", tmp_path / "list.csv", "list")
     assert message(audit, "list") == "A check is running; pause it first."
 
 

@@ -27,7 +27,7 @@ class Channel:
         self.transfer = FileTransfer(
             lambda content, buffers: self.sent.append((content, buffers)),
             folder,
-            on_file=lambda *file: self.files.append(file),
+            on_file=lambda name, path, purpose: self.files.append((name, path)),
             on_failed=lambda *failure: self.failures.append(failure),
         )
 
@@ -66,6 +66,16 @@ def test_an_upload_arrives_in_pieces_and_each_is_acknowledged(channel, tmp_path)
 def test_an_empty_file_is_finished_at_once(channel):
     assert channel("begin", name="empty.csv", size=0)["received"] == 0
     assert [(name, path.read_bytes()) for name, path in channel.files] == [("empty.csv", b"")]
+
+
+def test_an_upload_may_be_begun_twice_since_the_first_message_or_its_answer_can_be_lost(channel):
+    channel("begin", name="list.csv", size=6)
+    channel("piece", offset=0, buffers=(b"abc",))
+    assert channel("begin", name="list.csv", size=6)["received"] == 3
+    channel("piece", offset=3, buffers=(b"def",))
+    assert channel("begin", name="list.csv", size=6)["received"] == 6
+    assert [path.read_bytes() for _, path in channel.files] == [b"abcdef"]
+    assert "another size has begun already" in channel("begin", name="list.csv", size=7)["why"]
 
 
 def test_two_uploads_do_not_mix(channel):

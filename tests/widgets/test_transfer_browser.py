@@ -34,7 +34,7 @@ export default { render({ model, el }) {
   let running;
   const show = (promise) => promise.then(({ name, size }) => (state.textContent = `done ${name} ${size}`),
     (error) => (state.textContent = `${error.name}: ${error.message}`));
-  input.onchange = () => show(running = transfer.upload(input.files[0],
+  input.onchange = () => show(running = transfer.upload(input.files[0], "list",
     (done, total) => { state.textContent = `${done} of ${total}`; if (done > 2e6 && input.files[0].name === "stop.bin") cancel.click(); }));
   cancel.onclick = () => transfer.cancel(running.id);
   model.on("msg:custom", (content) => { if (content.offer) show(transfer.download(content.offer, content.name)); });
@@ -51,7 +51,7 @@ page = Page()
 Path("uploads").mkdir(exist_ok=True)
 files = transfer.FileTransfer(
     page.send, Path("uploads"),
-    on_file=lambda name, path: page.send({"offer": files.offer(name, path), "name": name}),
+    on_file=lambda name, path, purpose: page.send({"offer": files.offer(name, path), "name": name}),
 )
 page.on_msg(lambda widget, content, buffers: files.on_message(content, buffers))
 page
@@ -90,14 +90,15 @@ def test_40_mb_go_up_and_come_down_unchanged(place: Place, opened: AuditPage, tm
 
 FAKE_MODEL = """
 () => {
-  // A kernel that loses messages: each third piece from the browser and each third part from the kernel, once.
+  // A kernel that loses messages: the first of an upload, each third piece from the browser and each third part from
+  // the kernel, once.
   const handlers = [], file = new Uint8Array(9 * 2 ** 20 + 5).map((_, n) => n * 7 + (n >> 8));
-  const received = []; let count = 0, pieces = 0, parts = 0;
+  const received = []; let begins = 0, count = 0, pieces = 0, parts = 0;
   window.questions = 0;
   const reply = (content, buffers = []) => setTimeout(() => handlers.forEach((each) => each(content, buffers)), 0);
   const model = { on: (_, handler) => handlers.push(handler), off() {}, send(content, _, buffers) {
     const { id } = content;
-    if (content.transfer === "begin") reply({ transfer: "ack", id, received: 0 });
+    if (content.transfer === "begin" && ++begins > 1) reply({ transfer: "ack", id, received: 0 });
     if (content.transfer === "piece") {
       if (window.isLosing && ++pieces > 3) return;
       if (content.offset !== count) throw new Error(`out of order: ${content.offset}, not ${count}`);
@@ -114,7 +115,7 @@ FAKE_MODEL = """
   window.transfer = createTransfer(model);
   window.isLosing = true; window.waited = 0;
   const note = (done, total, isWaiting) => { window.waited += isWaiting; };
-  window.whole = window.transfer.upload(new File([file], "list.csv"), note).then(async () => {
+  window.whole = window.transfer.upload(new File([file], "list.csv"), "list", note).then(async () => {
     const got = new Uint8Array(await new Blob(received).arrayBuffer());
     return got.length === file.length && got.every((byte, n) => byte === file[n]);
   });

@@ -381,15 +381,20 @@ class Listing:
         return names.index(self.column)
 
     @cached_property
-    def other_columns(self) -> list[int]:
-        """Positions of the user's own columns that are shown."""
+    def own_columns(self) -> list[int]:
+        """Positions of the user's own columns besides the verified one."""
         ours = {label_of(self.column, None, name) for name in ("suppressed", "identity", "duplicate_of", "copies")}
         names = list(self.rows.frame.columns)
-        return [at for at, name in enumerate(names) if at != self.address_at and name not in ours][:OTHER_COLUMNS]
+        return [at for at, name in enumerate(names) if at != self.address_at and name not in ours]
+
+    @property
+    def other_columns(self) -> list[int]:
+        """Positions of those that are shown."""
+        return self.own_columns[:OTHER_COLUMNS]
 
     def columns_left_out(self) -> int:
         """How many of the user's columns are not shown."""
-        return max(0, self.rows.frame.shape[1] - 1 - OTHER_COLUMNS)
+        return len(self.own_columns) - len(self.other_columns)
 
     def heads(self) -> list[dict[str, str]]:
         """The columns of the table: the address and the result first, then some of the user's own."""

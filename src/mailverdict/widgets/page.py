@@ -31,11 +31,11 @@ logger = logging.getLogger("mailverdict")
 SCRIPTS = ("transfer.js", "dom.js", "steps.js", "page.js")
 STYLES = ("page.css",)
 LONGEST_TEXT = 50_000_000  # characters of a text from the browser
-# The purpose of a file that the browser sends, and what is done with it.
-PURPOSES: dict[str, Callable[[AuditState, Path, str], None]] = {
-    "list": lambda state, path, name: state.load_file(path, name),
-    "suppress": lambda state, path, name: state.suppress_file(path, name),
-    "compare": lambda state, path, name: state.compare(path, name),
+# The purpose of a file that the browser sends: the section in which an error is shown, and what is done with the file.
+PURPOSES: dict[str, tuple[str, Callable[[AuditState, Path, str], None]]] = {
+    "list": ("list", lambda state, path, name: state.load_file(path, name)),
+    "suppress": ("tidy", lambda state, path, name: state.suppress_file(path, name)),
+    "compare": ("decide", lambda state, path, name: state.compare(path, name)),
 }
 # The section in which an error of an action is shown, and the types of its arguments.
 ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
@@ -100,7 +100,6 @@ class PageWidget(anywidget.AnyWidget):
             words=VERDICT_LABELS,
             **first,
         )
-        self.purpose = "list"
         self.transfer = FileTransfer(self.send, state.parent, on_file=self.receive_file)
         state.on_change, state.on_file = self.show, self.offer_file
         self.on_msg(self.receive)
@@ -119,10 +118,7 @@ class PageWidget(anywidget.AnyWidget):
         if self.transfer.on_message(content, buffers) or not isinstance(content, Mapping):
             return
         name = str(content.get("act"))
-        if name == "purpose":
-            what = str(content.get("what"))
-            self.purpose = what if what in PURPOSES else "list"
-        elif name in ACTIONS:
+        if name in ACTIONS:
             section, types = ACTIONS[name]
             self.guard(section, lambda: self.act(name, read_arguments(content, types)))
 
@@ -145,11 +141,10 @@ class PageWidget(anywidget.AnyWidget):
             self.state.say(section, f"{type(exc).__name__}: {exc}", "failed")
             self.show((section, "page"))
 
-    def receive_file(self, name: str, path: Path) -> None:
-        """Use a file that was uploaded, for what the browser has announced."""
-        purpose = self.purpose
-        section = {"suppress": "tidy", "compare": "decide"}.get(purpose, "list")
-        self.guard(section, lambda: PURPOSES[purpose](self.state, path, name))
+    def receive_file(self, name: str, path: Path, purpose: str) -> None:
+        """Use a file that was uploaded, for the purpose that the browser gave with it."""
+        section, use = PURPOSES.get(purpose, ("list", refuse_file))
+        self.guard(section, lambda: use(self.state, path, name))
 
     def offer_file(self, name: str, path: Path) -> None:
         """Let the browser download a file; it is removed when the browser has it."""
@@ -162,6 +157,12 @@ class PageWidget(anywidget.AnyWidget):
         self.state.close()
         self.transfer.close()
         super().close()
+
+
+def refuse_file(state: AuditState, path: Path, name: str) -> None:
+    """Remove a file without a known purpose: it must not replace the list."""
+    path.unlink(missing_ok=True)
+    raise SettingsError(f"{name} came without a known purpose; choose it again")
 
 
 def read_arguments(content: Mapping[str, Any], types: Mapping[str, type]) -> dict[str, Any]:

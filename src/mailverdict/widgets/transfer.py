@@ -42,6 +42,7 @@ class Upload:
     name: str
     path: Path
     size: int
+    purpose: str
     file: BinaryIO
     received: int = 0
 
@@ -70,7 +71,8 @@ class FileTransfer:
     folder : path, optional
         Where the temporary folder is made; by default where the system keeps temporary files.
     on_file : callable
-        Called as ``on_file(name, path)`` for each finished upload, in the thread that received its last message.
+        Called as ``on_file(name, path, purpose)`` for each finished upload, in the thread that received its last
+        message. The purpose is what the browser gave with the upload.
     on_failed : callable
         Called as ``on_failed(name, why)`` for each transfer that ended with an error; cancelling is not an error.
     """
@@ -80,7 +82,7 @@ class FileTransfer:
         send: Callable[..., Any],
         folder: str | Path | None = None,
         *,
-        on_file: Callable[[str, Path], None] | None = None,
+        on_file: Callable[[str, Path, str], None] | None = None,
         on_failed: Callable[[str, str], None] | None = None,
     ) -> None:
         self.send, self.on_file, self.on_failed = send, on_file, on_failed
@@ -169,11 +171,16 @@ class FileTransfer:
         return True
 
     def begin(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> None:
-        """Create the file of an upload; one without content is finished by that."""
+        """Create the file of an upload; one without content is finished by that. The message may come twice."""
         name = shown_name(content.get("name"))
         size = whole_number(content.get("size"), f"the size of {name}")
-        if identity in self.uploads or identity in self.finished:
-            raise InputError(f"an upload with this id has begun already: {identity}")
+        known = self.uploads.get(identity)
+        if known is not None or identity in self.finished:
+            if size != (known.size if known is not None else self.finished[identity]):
+                raise InputError(f"an upload with this id and another size has begun already: {identity}")
+            received = known.received if known is not None else size
+            self.send({"transfer": "ack", "id": identity, "received": received}, [])
+            return
         free = max(0, shutil.disk_usage(self.folder).free - SPARE)
         if size > free:
             raise InputError(f"{name} has {size:,} bytes; the disk for temporary files has room for {free:,}")
@@ -183,7 +190,8 @@ class FileTransfer:
         self.count += 1
         path = self.folder / f"{self.count}-{path_name(name)}"
         file = os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600), "wb")
-        self.uploads[identity] = Upload(name, path, size, file)
+        purpose = str(content.get("purpose", ""))[:LONGEST_NAME]
+        self.uploads[identity] = Upload(name, path, size, purpose, file)
         self.acknowledge(identity)
 
     def receive(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> None:
@@ -230,7 +238,7 @@ class FileTransfer:
             del self.uploads[identity]
             self.finished[identity] = upload.size
             if self.on_file is not None:
-                self.callbacks.append(partial(self.on_file, upload.name, upload.path))
+                self.callbacks.append(partial(self.on_file, upload.name, upload.path, upload.purpose))
         self.send({"transfer": "ack", "id": identity, "received": upload.received}, [])
 
     def cancel(self, identity: str, content: Mapping[str, Any], buffers: Sequence[Any]) -> None:

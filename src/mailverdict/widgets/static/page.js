@@ -25,7 +25,10 @@ function render({ model, el }) {
     words: model.get("words"),
     ui: { open: {}, paste: {}, examples: {}, transfers: [], format: "csv", open_row: null },
     actionLabel: (name) => app.decide.actions.find((each) => each.id === name)?.label ?? name,
-    act: (name, values = {}) => model.send({ act: name, ...values }),
+    act(name, values = {}) {
+      app.ui.failed = null;
+      model.send({ act: name, ...values });
+    },
     set(values) {
       Object.assign(app.ui, values);
       draw();
@@ -89,8 +92,8 @@ function render({ model, el }) {
 
   app.upload = (file, purpose) => {
     app.ui.failed = null;
-    app.act("purpose", { what: purpose });
-    return carry(purpose, "Sending", file.name, (onProgress) => transfer.upload(file, onProgress));
+    if (purpose === "list") app.ui.open = { ...app.ui.open, list: true }; // its progress, and why it fails, are there
+    return carry(purpose, "Sending", file.name, (onProgress) => transfer.upload(file, purpose, onProgress));
   };
 
   const onMessage = (content) => {
@@ -103,6 +106,7 @@ function render({ model, el }) {
     if (!hasFiles(event)) return;
     event.preventDefault();
     event.stopPropagation();
+    if (app.page.running) event.dataTransfer.dropEffect = "none"; // the pointer shows that nothing can be dropped
     const isOver = event.type === "dragover" || event.type === "dragenter" || root.contains(event.relatedTarget);
     if (event.type === "drop") {
       root.classList.remove("mv-over");

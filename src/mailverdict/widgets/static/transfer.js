@@ -1,9 +1,9 @@
 // Files between this page and the kernel in pieces, over the messages of a widget; transfer.py is the other end.
 //
 //   const transfer = createTransfer(model);
-//   const upload = transfer.upload(file, onProgress);         // a promise with the property `id`
-//   await transfer.download(id, "list.csv", onProgress);      // saves a file; `id` comes from FileTransfer.offer
-//   transfer.cancel(upload.id);                               // the promise is rejected with an AbortError
+//   const upload = transfer.upload(file, purpose, onProgress);  // a promise with the property `id`
+//   await transfer.download(id, "list.csv", onProgress);        // saves a file; `id` comes from FileTransfer.offer
+//   transfer.cancel(upload.id);                                 // the promise is rejected with an AbortError
 //
 // onProgress(done, total, isWaiting) counts bytes. `isWaiting`: the kernel has not answered for 20 s; it may be busy.
 
@@ -59,7 +59,7 @@ export function createTransfer(model) {
 
   // Pieces are sent in order; each answer says how much has arrived. When the kernel misses a piece, or is asked after a
   // silence, what was lost with a broken connection is sent again, five times at most without success.
-  function upload(file, onProgress) {
+  function upload(file, purpose, onProgress) {
     const name = file.name || "pasted.csv";
     const size = file.size;
     return start([], onProgress, (control) => {
@@ -81,7 +81,7 @@ export function createTransfer(model) {
         attempt += 1;
         sent = received;
       };
-      const begin = () => send({ transfer: "begin", id, name, size });
+      const begin = () => send({ transfer: "begin", id, name, size, purpose });
       const push = async () => {
         if (isReading || !isBegun) return;
         isReading = true;
@@ -118,7 +118,8 @@ export function createTransfer(model) {
         },
         remind: () => {
           control.report(received, size, true);
-          send({ transfer: "status", id, asked: ++asked });
+          if (isBegun) send({ transfer: "status", id, asked: ++asked });
+          else begin();
         },
         stop: () => send({ transfer: "cancel", id }),
       };
