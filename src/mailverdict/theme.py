@@ -123,7 +123,7 @@ LABELS: Mapping[str, str] = {
     "retry": "Ask again",
     "drop": "Remove",
     "error": "Technical error",
-    "pending": "Not verified yet",
+    "pending": "Not verified",
     "missing": "No address",
 }
 

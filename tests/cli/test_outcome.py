@@ -35,11 +35,11 @@ class TestLimits:
         ("text", "excess"),
         [
             ("unknown=20%", None),  # of the 50 rows with an address
-            ("unknown=19.9%", "unknown: 10 of 50 rows with an address (20 %), more than 19.9 %"),
+            ("unknown=19.9%", "unknown: 10 of 50 rows with an address (20%), more than 19.9%"),
             ("unknown=10", None),
             ("unknown=9", "unknown: 10 of 50 rows with an address, more than 9"),
             ("missing=50%", None),  # of all rows
-            ("missing=49%", "missing: 50 of 100 rows (50 %), more than 49 %"),
+            ("missing=49%", "missing: 50 of 100 rows (50%), more than 49%"),
             ("error=0", None),
         ],
     )
@@ -67,7 +67,7 @@ class TestLimits:
         status, _, err = run(*verify, "--fail-above", "invalid=30%", "--fail-above", "missing=0")
         assert status == 5
         assert err.splitlines() == [
-            "mailverdict: invalid: 1 of 3 rows with an address (33.3 %), more than 30 %",
+            "mailverdict: invalid: 1 of 3 rows with an address (33.3%), more than 30%",
             "mailverdict: missing: 1 of 4 rows, more than 0",
         ]
         assert out.read_text().count("\n") == 5

@@ -259,7 +259,28 @@ def test_every_unknown_reason_says_when_to_verify_again():
 
 def test_a_frame_without_rows_still_makes_a_report():
     empty = mv.verify(pd.DataFrame({"email": pd.Series([], dtype=object)}), "email", validation_type="regex")
-    assert "0.0% can be mailed" in mv.report(empty, "email").to_html()
+    assert "0% can be mailed" in mv.report(empty, "email").to_html()
+
+
+@pytest.mark.parametrize(("columns", "is_recorded"), [("core", False), ("all", True)])
+def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(columns, is_recorded, tmp_path):
+    out = mv.verify(["ada@firm.example", "nobody"], validation_type="regex", columns=columns)
+    table = pa.table({"email": ["ada@firm.example", "nobody"]} | {f"email_{name}": out[name] for name in out})
+    page = mv.report(table, "email", tmp_path / "report.xlsx").to_html()
+    assert ("check: not recorded" in page) is not is_recorded
+    assert ("does not record which check was made" in page) is not is_recorded
+    summary = openpyxl.load_workbook(tmp_path / "report.xlsx")["Summary"]
+    check = {row[0]: row[1] for row in summary.iter_rows(max_col=2, values_only=True)}["Check"]
+    assert check == ("Format only" if is_recorded else "not recorded in the table")
+
+
+def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
+    mails = ["info@firm.example", "ada@firm.example", None]
+    mv.report(mv.verify(pd.DataFrame({"email": mails}), "email", validation_type="regex"), "email", tmp_path / "r.xlsx")
+    rows = [row[:9] for row in openpyxl.load_workbook(tmp_path / "r.xlsx")["Summary"].iter_rows(values_only=True)]
+    (heads,) = (row for row in rows if row[0] == "Domain")
+    assert heads[-3:] == ("Technical error", "Not verified", "No address")
+    assert ("Role", 1) in [row[:2] for row in rows]
 
 
 def test_a_frame_that_was_not_verified_is_refused():

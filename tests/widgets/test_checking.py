@@ -49,7 +49,7 @@ def test_progress_has_percent_rate_and_time_left():
     shown = describe_progress(
         Progress(total=1_000, settled=100, quota=Quota(1_000, 1, 999)), rate_after((0, 0), (10, 100))
     )
-    assert (shown["percent"], shown["label"]) == ("10 %", "100 of 1,000 different entries checked")
+    assert (shown["percent"], shown["label"]) == ("10.0%", "100 of 1,000 different entries checked")
     assert (shown["rate"], shown["left"]) == ("10 a second", "about 2 minutes left")
     assert shown["quota"] == "999 of 1,000 addresses of quota left today"
 

@@ -59,8 +59,8 @@ class FailLimit:
         found = 100 * rows / whole if self.is_share and whole else float(rows)
         if (self.is_share and not whole) or found <= self.limit:
             return None
-        share = f" ({found:.3g} %)" if self.is_share else ""
-        allowed = f"{self.limit:g} %" if self.is_share else f"{self.limit:,.0f}"
+        share = f" ({found:.3g}%)" if self.is_share else ""
+        allowed = f"{self.limit:g}%" if self.is_share else f"{self.limit:,.0f}"
         what = "rows" if is_of_all else "rows with an address"
         return f"{self.name}: {rows:,} of {whole:,} {what}{share}, more than {allowed}"
 

@@ -241,7 +241,7 @@ def truth_of(table: pa.Table, column: str) -> list[bool]:
 
 def render_outcomes(counts: pd.DataFrame) -> str:
     """A table for a terminal; percentages are of the mailed addresses."""
-    lines = [f"{'':<26} {'mailed':>9} {'hard':>7} {'of mailed':>9} {'95 % interval':>16} {'blocked':>8} {'soft':>7}"]
+    lines = [f"{'':<26} {'mailed':>9} {'hard':>7} {'of mailed':>9} {'95% interval':>16} {'blocked':>8} {'soft':>7}"]
     for row in counts.reset_index().to_dict("records"):
         if row["mailed"]:
             name = f"{row['by']} {str(row['value']).replace('_', ' ')}"

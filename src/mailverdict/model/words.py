@@ -23,6 +23,7 @@ __all__ = [
     "Verdict",
     "VerdictWord",
     "count_of",
+    "percent",
     "reason_within",
 ]
 
@@ -236,3 +237,15 @@ def count_of(count: int, noun: str, plural: str | None = None) -> str:
     if plural is None:
         plural = f"{noun[:-1]}ies" if noun.endswith("ry") else f"{noun}es" if noun.endswith(("s", "x")) else f"{noun}s"
     return f"{count:,} {plural}"
+
+
+def percent(count: int, whole: int) -> str:
+    """A share that is 0% or 100% only where it is exactly that.
+
+    >>> percent(1, 3), percent(1, 100_000), percent(99_999, 100_000), percent(0, 0), percent(5, 5)
+    ('33.3%', '<0.1%', '>99.9%', '0%', '100%')
+    """
+    if not whole or count in (0, whole):
+        return "100%" if whole and count else "0%"
+    share = count / whole
+    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"

@@ -137,6 +137,11 @@ class ReportFacts:
         return self.rows - self.buckets["missing"]
 
     @property
+    def is_check_unknown(self) -> bool:
+        """Whether there are verdicts, and nothing says what "valid" means."""
+        return not self.validation_types and any(self.buckets[verdict] for verdict in Verdict)
+
+    @property
     def mailable(self) -> float:
         """Share of the rows with an address that can be mailed under the policy."""
         return share(self.actions["send"], self.addressed)

@@ -15,15 +15,14 @@ from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, count_of
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
-from .facts import ReportFacts
+from .facts import ReportFacts, TrendFacts
 
 __all__ = [
     "CHECKS",
     "days_of",
     "outcome_label",
-    "percent",
     "reason_label",
     "render_page",
     "render_section",
@@ -50,18 +49,6 @@ Cell = str  # HTML
 
 def text(value: object) -> str:
     return html.escape(str(value))
-
-
-def percent(count: int, whole: int) -> str:
-    """A share that is 0 % or 100 % only where it is exactly that.
-
-    >>> percent(1, 3), percent(1, 100_000), percent(99_999, 100_000), percent(0, 0), percent(5, 5)
-    ('33.3%', '<0.1%', '>99.9%', '0%', '100%')
-    """
-    if not whole or count in (0, whole):
-        return "100%" if whole and count else "0%"
-    share = count / whole
-    return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
 
 
 def reason_label(reason: str) -> str:
@@ -238,7 +225,7 @@ def head(facts: ReportFacts) -> str:
         f"column {facts.column}" if facts.name else "",
         count_of(facts.rows, "row"),
         count_of(facts.addresses, "distinct address", "distinct addresses"),
-        f"check: {checks}" if checks else "",
+        f"check: {checks}" if checks else "check: not recorded" if facts.is_check_unknown else "",
         f"checked {days_of(facts.checked)}" if facts.checked else "",
         f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
     )
@@ -255,10 +242,15 @@ def head(facts: ReportFacts) -> str:
     return (
         f"<h1>{text(title_of(facts))}</h1>"
         f'<p class="mv-soft">{" · ".join(text(each) for each in known if each)}</p>'
-        f'<div class="mv-hero"><p class="mv-figure">{facts.mailable:.1%} can be mailed</p>'
+        f'<div class="mv-hero"><p class="mv-figure">{text(mailable(facts))} can be mailed</p>'
         f"<p>{text(said)}{trend_line(facts)}</p>{stacked_bar(counts, 'Rows by verdict', 'mv-picture', 32)}"
         f'<ul class="mv-legend" role="list">{legend}</ul></div>'
     )
+
+
+def mailable(facts: ReportFacts | TrendFacts) -> str:
+    """The share of the rows with an address that can be mailed."""
+    return percent(facts.actions["send"], facts.addressed)
 
 
 def trend_line(facts: ReportFacts) -> str:
@@ -271,7 +263,7 @@ def trend_line(facts: ReportFacts) -> str:
         if abs(points) < 0.05
         else f"{abs(points):.1f} percentage points {'more' if points > 0 else 'less'} than"
     )
-    return text(f" That is {how} in the earlier audit{since} ({facts.trend.mailable:.1%}).")
+    return text(f" That is {how} in the earlier audit{since} ({mailable(facts.trend)}).")
 
 
 def actions(facts: ReportFacts) -> str:
@@ -378,7 +370,7 @@ def cleaning(facts: ReportFacts) -> str:
     ]
     said = (
         f"{count_of(found.rows, 'cell was', 'cells were')} cleaned before the check. "
-        f"{found.rescued:,} of them held no well-formed address as they stood."
+        f"Without that, {count_of(found.rescued, 'cell')} would have been invalid."
     )
     repairs = [(text(repair_label(name)), text(example), number(count)) for name, example, count in found.repairs]
     heads = [TableHead("Repair", "words"), TableHead("Example", "code"), TableHead("Cells", "number")]
@@ -435,7 +427,7 @@ def outcomes(facts: ReportFacts) -> str:
         TableHead("Mailed", "number"),
         TableHead("Hard bounces", "number"),
         TableHead("Share of mailed", "number"),
-        TableHead("95 % interval", "number"),
+        TableHead("95% interval", "number"),
         TableHead("Blocked", "number"),
         TableHead("Soft", "number"),
         TableHead("Complaints", "number"),
@@ -504,6 +496,11 @@ def domains(facts: ReportFacts, most: int) -> str:
 def method(facts: ReportFacts) -> str:
     """How the rows were checked, and what the result does not say."""
     lines = [f"{CHECKS[ValidationType(k)]}: {meaning}." for k, meaning in facts.validation_types.items() if k in CHECKS]
+    if facts.is_check_unknown:
+        lines.append(
+            "The table does not record which check was made. “Valid” therefore means at least that the address is well "
+            "formed; whether its domain receives mail and its mailbox exists depends on the check."
+        )
     if facts.sources:
         lines.append(
             f"Answers by source: {', '.join(f'{source} {count:,}' for source, count in facts.sources.items())}."

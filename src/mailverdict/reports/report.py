@@ -20,6 +20,7 @@ from ..frames.files.writers import to_plain
 from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
+from ..model.words import percent
 from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
 
@@ -93,7 +94,7 @@ class Report:
     def __repr__(self) -> str:
         """One line."""
         facts = self._facts
-        share = f"{facts.mailable:.1%} of {facts.addressed:,} rows with an address"
+        share = f"{percent(facts.actions['send'], facts.addressed)} of {facts.addressed:,} rows with an address"
         return f"<mailverdict.Report of {facts.column!r}: {share} can be mailed>"
 
     def _repr_html_(self) -> str:

@@ -92,6 +92,8 @@ def known(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     checks = [CHECKS[ValidationType(kind)] for kind in facts.validation_types if kind in CHECKS]
     if checks:
         yield "Check", ", ".join(checks)
+    elif facts.is_check_unknown:
+        yield "Check", "not recorded in the table"
     if facts.checked:
         yield "Checked", days_of(facts.checked)
     yield "Report made (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}"
@@ -115,7 +117,11 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
                 for bucket, reason, meaning, count in facts.reasons
             ],
         ),
-        Section("Flags, whatever the verdict", ("Flag", "Rows"), [each for each in facts.flags.items() if each[1]]),
+        Section(
+            "Flags, whatever the verdict",
+            ("Flag", "Rows"),
+            [(sentence(flag.replace("_", "-")), count) for flag, count in facts.flags.items() if count],
+        ),
         Section(
             "Clean the list first",
             ("What cells hold", "Rows"),
@@ -135,7 +141,11 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
         ),
         Section("Correct likely typos", ("Typed", "Probably meant", "Rows"), facts.typos),
         *compared(facts),
-        Section("Largest domains", ("Domain", *map(sentence, facts.domains.columns)), domain_rows(facts)),
+        Section(
+            "Largest domains",
+            ("Domain", *(LABELS.get(name, sentence(name)) for name in facts.domains.columns)),
+            domain_rows(facts),
+        ),
     ):
         if section.rows:
             yield section

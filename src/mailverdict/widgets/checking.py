@@ -13,7 +13,7 @@ from ..backend import Quota
 from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
-from .wording import DEPTHS, count_of, duration_words, percent_text, sentence
+from .wording import DEPTHS, count_of, duration_words, percent, sentence
 
 __all__ = ["INTERVAL", "LONG", "Background", "Rate", "describe_end", "describe_plan", "describe_progress", "follow"]
 
@@ -172,7 +172,7 @@ def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
     return {
         "settled": progress.settled,
         "total": progress.total,
-        "percent": percent_text(progress.settled, progress.total),
+        "percent": percent(progress.settled, progress.total),
         "share": progress.settled / max(progress.total, 1),
         "label": f"{progress.settled:,} of {count_of(progress.total, unit)} checked",
         "counts": counts,

@@ -25,7 +25,7 @@ from .wording import (
     count_of,
     date_text,
     duration_words,
-    percent_text,
+    percent,
     why_label,
 )
 
@@ -369,7 +369,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
 def headline_text(listing: Listing, sent: int) -> str:
     """What the large figure is of; the share is that of the report."""
     rows, empty = len(listing.rows), listing.count_verdicts()["missing"]
-    share = percent_text(sent, rows - empty)
+    share = percent(sent, rows - empty)
     return f"of {count_of(rows, 'row')} ready to mail ({share}{' of those with an address' if empty else ''})"
 
 
@@ -399,7 +399,7 @@ def picture(listing: Listing) -> list[dict[str, Any]]:
             "id": name,
             "label": VERDICT_LABELS[name],
             "count": f"{counts[name]:,}",
-            "percent": percent_text(counts[name], rows),
+            "percent": percent(counts[name], rows),
             "share": counts[name] / rows,
             "on": name in listing.chosen["verdict"],
         }
@@ -415,7 +415,7 @@ def action_part(name: str, count: int, rows: int) -> dict[str, Any]:
         "label": label,
         "means": meaning,
         "count": count_of(count, "row"),
-        "percent": percent_text(count, rows),
+        "percent": percent(count, rows),
         "empty": not count,
     }
 

@@ -118,7 +118,7 @@ class AuditState(InputState):
         self.rate.add(progress)
         now = progress.settled * 10 // max(progress.total, 1)
         if now != before and now < 10:
-            self.spoken = f"{10 * now} % checked."
+            self.spoken = f"{10 * now}% checked."
         if self.messages["check"][1] == "idle":
             self.say("check", "")
         self.changed("check")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict, count_of
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict, count_of, percent
 from ..theme import LABELS
 
 __all__ = [
@@ -15,7 +15,7 @@ __all__ = [
     "count_of",
     "date_text",
     "duration_words",
-    "percent_text",
+    "percent",
     "sentence",
     "why_label",
 ]
@@ -58,20 +58,6 @@ ACTION_LABELS = {
 def why_label(name: str) -> str:
     """A reason, or what else decided about a row, in words; one that only a service knows loses its underscores."""
     return REASON_LABELS.get(name) or name.replace("_", " ")
-
-
-def percent_text(part: int, whole: int) -> str:
-    """A share that is 0 % or 100 % only if it is exactly that.
-
-    >>> percent_text(1, 3), percent_text(1, 100_000), percent_text(99_999, 100_000), percent_text(0, 0)
-    ('33 %', '<1 %', '>99 %', '0 %')
-    """
-    if not part or not whole:
-        return "0 %"
-    share = 100 * part / whole
-    if share < 1:
-        return "<1 %"
-    return ">99 %" if 99 < share < 100 else f"{share:.0f} %"
 
 
 def duration_words(seconds: float) -> str:

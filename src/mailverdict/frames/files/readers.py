@@ -380,7 +380,7 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
     Empty cells count against a column, and a column that mailverdict wrote is never chosen.
 
     >>> explain_guess({"backup": ["a@x.org", ""], "mail": ["b@x.org", "c@x.org"], "mail_clean": ["b@x.org", "c@x.org"]})
-    ('mail', "100 % of the first 2 rows are addresses; 50 % in 'backup'")
+    ('mail', "100% of the first 2 rows are addresses; 50% in 'backup'")
     """
     heads = {name: values[:SAMPLE_ROWS] for name, values in columns.items()}
     names = frozenset(name for name in heads if isinstance(name, str))
@@ -393,12 +393,8 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
         return by_name(heads, names)
     (share, best), *others = sorted(likely, key=lambda each: -each[0])
     rows = len(heads[best])
-    reason = f"{percent(share)} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
-    return best, "; ".join([reason, *(f"{percent(each)} in {name!r}" for each, name in others[:1])])
-
-
-def percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    reason = f"{share:.0%} of the first {rows:,} rows are addresses" if rows > 1 else "the only row is an address"
+    return best, "; ".join([reason, *(f"{each:.0%} in {name!r}" for each, name in others[:1])])
 
 
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
