@@ -90,7 +90,7 @@ class BackendError(MailVerdictError):
     Attributes
     ----------
     partial : pandas.DataFrame or None
-        The rows settled before, if a column was being verified.
+        The rows checked before, if a column was being verified.
     """
 
     partial: Any = None
@@ -179,6 +179,6 @@ class TransportError(BackendError, ConnectionError):
 class ResolverError(BackendError):
     """The DNS resolver denies domains that are known to exist, or gives no answer about any of them.
 
-    Raised before a row is settled; during a run only if the resolver changes then. Rows settled before
+    Raised before a row is checked; during a run only if the resolver changes then. Rows checked before
     are on `partial`. `LocalBackend` has a setting `resolver_check` for private networks.
     """

@@ -600,7 +600,7 @@ def collect(run: Run[Any]) -> Any:
     except KeyboardInterrupt as interrupt:
         run._interrupt()
         interrupt.partial = run.partial()  # type: ignore[attr-defined]
-        interrupt.add_note("what was settled is on this exception's .partial, and in the journal if there is one")
+        interrupt.add_note("what was checked is on this exception's .partial, and in the journal if there is one")
         raise
     finally:
         show_warnings(run)
@@ -671,7 +671,7 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     Returns
     -------
     DataFrame
-        As `verify`. Cancelling the await stops the run; what is settled is in the journal.
+        As `verify`. Cancelling the await stops the run; what is checked is in the journal.
 
     Raises
     ------

@@ -179,11 +179,11 @@ class Progress:
     total : int
         Distinct addresses of the column; for ``regex``, its rows that are not empty.
     settled : int
-        How many have a row.
+        How many are checked: they have a verdict, or failed for a technical reason.
     verdicts : dict of str to int
-        Settled addresses by verdict, always all four.
+        Checked addresses by verdict, always all four.
     from_journal : int
-        How many of the settled ones were reused from an earlier run.
+        How many of the checked ones were reused from an earlier run.
     submitted : int
         How many this run has submitted to a service.
     errors : int

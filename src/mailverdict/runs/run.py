@@ -84,7 +84,7 @@ class Run(Generic[T]):
         self._execution.subscribe(callback)
 
     def cancel(self) -> None:
-        """Stop the run; sessions are closed and settled rows are kept."""
+        """Stop the run; sessions are closed and answers are kept."""
         self._is_cancelled = True
         if self._task is not None and not self.done():  # at the end of the process no thread can be started
             loop_thread().loop.call_soon_threadsafe(self._task.cancel)
@@ -121,7 +121,7 @@ class Run(Generic[T]):
         return self
 
     def partial(self) -> T:
-        """Return what is settled now; the rest is ``pending``.
+        """Return what is checked so far; the rest is ``pending``.
 
         Returns
         -------
@@ -141,12 +141,12 @@ class Run(Generic[T]):
         Returns
         -------
         same kind as the input of `start`
-            One row out per row in; after `cancel`, what was settled.
+            One row out per row in; after `cancel`, what was checked.
 
         Raises
         ------
         BackendError
-            If the backend failed; what was settled is on its `partial`.
+            If the backend failed; what was checked is on its `partial`.
         TimeoutError
             If the run has not ended after `timeout` seconds.
         """

@@ -95,7 +95,7 @@ class PieceStream:
     Each distinct address is asked once over all pieces: what the journal learned since the stream began is reused, and
     where answers cost quota or sessions and no journal is given, a temporary one is used.
 
-    After a stop or a failure of the backend, the current piece comes with what was settled and the following ones as
+    After a stop or a failure of the backend, the current piece comes with what was checked and the following ones as
     ``pending``, so that no row is lost.
     """
 
@@ -135,7 +135,7 @@ class PieceStream:
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
         """Yield each piece with its result columns, and the progress of its run.
 
-        Raises the `BackendError` if nothing was settled before it.
+        Raises the `BackendError` if nothing was checked before it.
         """
         settled = 0
         with self.journal_kept():
