@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import openpyxl
 import pandas as pd
+import pytest
 
 import mailverdict as mv
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.widgets import Audit
-from mailverdict.widgets.earlier import compare_with, find_verified
+from mailverdict.widgets.earlier import compare_with, find_verified, read_audit
 from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
 from tests.widgets.paced import paid
 
@@ -84,8 +86,52 @@ def test_the_comparison_counts_and_names_what_changed(tmp_path):
     assert found["addresses"] == [{"address": "a@x.example", "before": "invalid", "after": "valid"}]
 
 
-def test_another_column_name_is_found_and_the_same_audit_has_no_changes():
-    old, new = verified("a@x.example", column="E-Mail"), verified("a@x.example")
+def test_an_address_with_the_same_verdict_for_another_reason_did_not_change_its_verdict():
+    old, new = verified("a@x.example", "b@x.example"), verified("a@x.example", "b@x.example")
+    for frame, reason in ((old, "timeout"), (new, "greylisted")):
+        frame["mail_verdict"] = frame["mail_verdict"].where(frame["mail"] != "a@x.example", "unknown")
+        frame["mail_details"] = frame["mail_details"].where(frame["mail"] != "a@x.example", reason)
+    found = compare_with(old, "old.csv", new, "mail")
+    assert [each["what"] for each in found["moves"]] == ["Unknown, for another reason"]
+    assert found["addresses"] == []
+
+
+@pytest.mark.parametrize("kind", ["html", "xlsx"])
+def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tmp_path):
+    mails = ["a@x.example", "a@x.example", "nobody"]
+    audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex", folder=tmp_path)
+    audit._state.set_repair("merge", True)
+    audit.wait(30)
+    finished(audit)
+    files = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("everything", "csv")
+    audit.wait(30)
+    audit._state.load(pd.DataFrame({"E-Mail": [*mails, "b@x.example"]}))
+    audit._state.set_repair("merge", True)
+    audit.wait(30)
+    finished(audit)
+    audit._state.compare(files[0], "then.csv")
+    audit.wait(30)
+    audit._state.download("report", kind)
+    audit.wait(30)
+    if kind == "html":
+        page = files[1].read_text()
+        assert "1 address is new, 0 left the list, and 0 addresses have another verdict." in page
+        assert "16.7 percentage points more than in the earlier audit (33.3%)" in page
+    else:
+        rows = list(openpyxl.load_workbook(files[1])["Summary"].iter_rows(max_col=4, values_only=True))
+        assert ("Valid", 2, 3, 1) in rows
+    finished(audit)
+    assert shown(audit, "decide")["comparison"] is None
+    audit._state.download("report", "html")
+    audit.wait(30)
+    assert "earlier audit" not in files[2].read_text()
+
+
+def test_another_column_name_is_found_and_the_same_audit_has_no_changes(tmp_path):
+    verified("a@x.example", column="E-Mail").to_csv(tmp_path / "old.csv", index=False)
+    old, new = read_audit(tmp_path / "old.csv", "old.csv", "mail"), verified("a@x.example")
     assert compare_with(old, "old.csv", new, "mail")["headline"] == "Nothing changed since old.csv."
     assert find_verified(pd.DataFrame({"mail": []}), "mail") is None
 

@@ -41,6 +41,7 @@ __all__ = [
     "kind_of_data",
     "read_notes",
     "read_stream",
+    "with_note",
 ]
 
 Positions = npt.NDArray[np.int64]

@@ -9,9 +9,11 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from ..errors import InputError
 from ..frames.columns import COLUMNS, REPAIR_COLUMNS
+from ..frames.files.restore import restore_frame
 from ..frames.kinds import PandasFrame
 from ..frames.verify import ResultBuilder
 from ..model.words import ValidationType
@@ -19,11 +21,11 @@ from ..reports.summary import diff
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from .listing import AuditedRows
-from .source import TYPES, readable
+from .source import TYPES, read_file, readable
 from .tidy import Choices, TidyColumn
 from .wording import DEPTHS, VERDICT_LABELS, count_of, date_text
 
-__all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run"]
+__all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run", "read_audit"]
 
 MOST_RUNS = 20
 MOST_SHOWN = 50  # addresses that changed
@@ -75,19 +77,22 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
     return AuditedRows.of_run(builder, answers)
 
 
-def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
-    """What changed since an earlier audit, as figures and the first addresses that differ."""
-    column_then = find_verified(old, column)
-    if column_then is None:
+def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
+    """The file of an earlier audit, with the names and dtypes of the result columns of `column`."""
+    old = read_file(path, name).frame
+    then = find_verified(old, column)
+    if then is None:
         raise InputError(
-            f"{name} is not a result of an earlier audit: it has no verdict column. "
+            f"{readable(name)} is not a result of an earlier audit: it has no verdict column. "
             "Give a file that was downloaded here as “Everything”"
         )
-    if column_then != column:
-        names = {
-            label: f"{column}{label[len(column_then) :]}" for label in old.columns if label.startswith(column_then)
-        }
-        old = old.rename(columns=names)
+    ours = [label for label in old.columns if label == then or str(label).startswith(f"{then}_")]
+    renamed = old[ours].rename(columns={label: f"{column}{label[len(then) :]}" for label in ours})
+    return restore_frame(pa.Table.from_pandas(renamed, preserve_index=False), column)
+
+
+def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
+    """What changed since an earlier audit, as figures and the first addresses that differ."""
     changed = diff(old, new, column)
     moves = (
         changed.groupby(["change", "before", "after"], dropna=False, observed=True).size().sort_values(ascending=False)
@@ -96,11 +101,13 @@ def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashab
     for key, count in moves.items():
         change, before, after = cast("tuple[str, Any, Any]", key)
         what = KINDS.get(change) or f"{verdict_label(before)} → {verdict_label(after)}"
+        if change == "changed" and before == after:
+            what = f"{verdict_label(after)}, for another reason"
         detail = verdict_label(after if change == "added" else before) if change in KINDS else ""
         shown.append(
             {"what": what, "detail": detail, "rows": int(count), "verdict": after if isinstance(after, str) else ""}
         )
-    first = changed[changed["change"] == "changed"].head(MOST_SHOWN)
+    first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MOST_SHOWN)
     counts = changed["change"].value_counts()
     words = {"changed": ("changed", "changed"), "added": ("is new", "are new"), "removed": ("is gone", "are gone")}
     found = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,12 @@ import pyarrow as pa
 from ..errors import InputError
 from ..frames.columns import ADDRESS_NAMES, COLUMNS, label_of
 from ..frames.files.writers import create_table
-from ..frames.kinds import read_notes
-from ..frames.policy import Policy, read_decided
+from ..frames.kinds import read_notes, with_note
+from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
 from ..frames.text_column import is_text, one_array
-from ..reports.facts import FactsCounter
+from ..reports.facts import FactsCounter, gather_trend
 from ..reports.report import Report, report
-from .listing import Listing
+from .listing import CORE, Listing
 from .source import encodable
 
 __all__ = ["KINDS", "rows_to_save", "save_report", "save_table", "to_send_list", "types_of_objects"]
@@ -31,17 +32,31 @@ NO_TYPES: Mapping[Any, pa.DataType] = {}
 DROPPED = tuple(c.name for c in COLUMNS if not c.in_core)  # of the result columns; the frame in the notebook has them
 
 
-def save_report(listing: Listing, policy: Policy, path: Path, name: str, *, size: int = PIECE_ROWS) -> None:
-    """Write the report: a page is counted in pieces, a workbook has all rows."""
+def save_report(
+    listing: Listing,
+    policy: Policy,
+    path: Path,
+    name: str,
+    earlier: pd.DataFrame | None = None,
+    *,
+    size: int = PIECE_ROWS,
+) -> None:
+    """Write the report: a page is counted in pieces, a workbook has all rows. `earlier` is an audit to compare with."""
     rows, column = listing.rows, listing.column
+    if earlier is not None and rows.note.get(DROPS_DUPLICATES):
+        earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
     if path.suffix == ".xlsx":
-        report(rows.to_frame(), column, path, policy=policy, name=name)
+        report(rows.to_frame(), column, path, policy=policy, name=name, earlier=earlier)
         return
     counts = FactsCounter(column, policy)
     for start in range(0, max(len(rows), 1), size):
         part = rows.to_frame(np.arange(start, min(start + size, len(rows))))
         counts.add(read_decided(part, column, None))
-    Report(counts.facts(datetime.now(UTC), name), None, column, policy, None).save(path)
+    facts = counts.facts(datetime.now(UTC), name)
+    if earlier is not None:
+        now = read_decided(rows.to_frame(columns=CORE), column, None)
+        facts = replace(facts, trend=gather_trend(now, read_decided(earlier, column, None), policy))
+    Report(facts, None, column, policy, None).save(path)
 
 
 def as_written(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:

@@ -31,7 +31,7 @@ from .source import short_text
 from .tidy import narrow
 from .wording import REPAIR_LABELS, why_label
 
-__all__ = ["FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
+__all__ = ["CORE", "FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 
 PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds

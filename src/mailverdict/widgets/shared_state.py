@@ -157,6 +157,7 @@ class SharedState:
         self.found = np.empty(0, np.int64)
         self.page_number = 1
         self.comparison: dict[str, Any] | None = None
+        self.read_earlier: Callable[[], pd.DataFrame] | None = None  # the audit that it is compared with
         self.last_result: Callable[[], pd.DataFrame | None] = lambda: None
         self.messages["decide"] = NO_MESSAGE
 

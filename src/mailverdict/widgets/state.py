@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
 from .checking import Rate, describe_end, follow
-from .earlier import compare_with, open_run, place_of_run
+from .earlier import compare_with, open_run, place_of_run, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .inputs import InputState
-from .listing import FACETS, PAGE_ROWS, AuditedRows, Listing
+from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
 from .shared_state import Card
-from .source import Source, read_file, readable
+from .source import Source, readable
 from .wording import ACTION_LABELS, DEPTHS, count_of
 
 __all__ = ["AuditState"]
@@ -169,7 +170,7 @@ class AuditState(InputState):
             listing.search(kept.words)
         self.card, self.listing = card, listing
         self.last_result = lambda: None
-        self.comparison = None
+        self.comparison = self.read_earlier = None
         self.find()
 
     def require_listing(self) -> Listing:
@@ -250,7 +251,8 @@ class AuditState(InputState):
         def work() -> None:
             path.parent.mkdir()
             if which == "report":
-                save_report(listing, self.policy, path, card.name)
+                earlier = None if self.read_earlier is None else self.read_earlier()
+                save_report(listing, self.policy, path, card.name, earlier)
             else:
                 pieces = rows_to_save(listing, rows, is_send_list=which == "send")
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
@@ -260,12 +262,14 @@ class AuditState(InputState):
         self.in_background("decide", work, f"Writing {stem}-{label}.{kind}…")
 
     def compare(self, path: Path, name: str) -> None:
-        """Compare the result with that of an earlier audit, from a file."""
+        """Compare the result with that of an earlier audit, from a file; the report then compares, too."""
         listing = self.require_listing()
+        read = partial(read_audit, path, name, listing.column)
 
         def work() -> None:
-            old = read_file(path, name).frame
-            self.comparison = compare_with(old, readable(name), listing.rows.to_frame(), listing.column)
+            new = listing.rows.to_frame(columns=CORE)
+            self.comparison = compare_with(read(), readable(name), new, listing.column)
+            self.read_earlier = read
             self.say("decide", "")
             self.spoken = self.comparison["headline"]
 

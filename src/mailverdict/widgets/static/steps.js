@@ -473,7 +473,7 @@ function comparePart(app) {
   return h("section", { key: "compare", class: "mv-part", "aria-label": "Compare with an earlier audit" },
     h("div", { class: "mv-row mv-part-head" },
       h("h4", {}, "Compare with an earlier audit"),
-      h("span", { class: "mv-soft mv-gap" }, comparison ? comparison.headline : "Give the file that you downloaded then as “Everything”."),
+      h("span", { class: "mv-soft mv-gap" }, comparison ? `${comparison.headline} The report shows it, too.` : "Give the file that you downloaded then as “Everything”."),
       fileButton(app, "compare", "Choose the earlier file", "compare", { class: "mv-button mv-small" })),
     transferLine(app, "compare"),
     comparison && comparison.moves.length > 0 && h("ul", { class: "mv-moves" }, comparison.moves.map((each) =>
