@@ -228,6 +228,26 @@ def test_a_column_name_goes_with_a_frame_only():
     assert len(list(pieces)) == len(CELLS)  # none was read
 
 
+@pytest.mark.parametrize(
+    "column", [pd.Index(["email"]), np.array(["email"]), {"email"}], ids=lambda v: type(v).__name__
+)
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
+def test_what_cannot_be_a_column_name_is_an_error(kind, column):
+    told = f"column is of type {type(column).__name__}: give one name of 'email'"
+    with pytest.raises(mv.ColumnError, match=told):
+        verify(kind({"email": CELLS}), column)
+    with pytest.raises(mv.ColumnError, match="column is of type list: give one name of 'email'"):
+        mv.clean(kind({"email": CELLS}), ["email"])
+
+
+@pytest.mark.parametrize("prefix", [5, False, ["new_"]])
+def test_a_prefix_is_a_text(prefix):
+    for data, column in ((pd.DataFrame({"email": CELLS}), "email"), (CELLS, None)):
+        for function in (verify, mv.clean, mv.duplicates):
+            with pytest.raises(SettingsError, match=r"prefix=.*: give a text, as 'email_', or leave it out"):
+                function(data, column, prefix=prefix)
+
+
 class TestOverwriting:
     @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table, pl.DataFrame])
     @pytest.mark.parametrize("name", ["email_role", "email_verdict"])

@@ -196,6 +196,15 @@ def test_a_lone_verdict_of_categories_is_ours():
     assert texts(verify(out, columns=["verdict"]), "email_verdict") == VERDICTS
 
 
+@pytest.mark.parametrize("made", ["pandas", "polars", "arrow"])
+@pytest.mark.parametrize(("name", "word"), [("verdict", "valid"), ("status", "done")])
+def test_a_lone_column_with_a_few_of_the_categories_is_not_replaced(made, name, word):
+    own = contacts().assign(**{f"email_{name}": pd.Categorical([word] * 5)})
+    frame = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "arrow": pa.Table.from_pandas}[made](own)
+    with pytest.raises(SettingsError, match="neither a note nor the columns beside it show that it did"):
+        verify(frame)
+
+
 @pytest.mark.parametrize("values", [[None] * 5, [np.nan] * 5, [""] * 5])
 def test_an_empty_column_loses_nothing(values):
     assert texts(verify(contacts().assign(email_verdict=values)), "email_verdict") == VERDICTS

@@ -418,6 +418,8 @@ def label_of(column: Hashable, prefix: str | None, name: str) -> Any:
     >>> label_of("email", None, "verdict"), label_of(("work", "email"), None, "verdict"), label_of("email", "", "role")
     ('email_verdict', ('work', 'email_verdict'), 'role')
     """
+    if prefix is not None and not isinstance(prefix, str):
+        raise SettingsError(f"prefix={prefix!r}: give a text, as 'email_', or leave it out")
     *upper, last = column if isinstance(column, tuple) else (column,)
     lead = prefix if prefix is not None else f"{last}_" if last != "" else ""
     return (*upper, lead + name) if upper else lead + name

@@ -220,7 +220,7 @@ class ColumnAlone:
 
     def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
         """Prefix and name; the caller has no columns that could be overwritten."""
-        return [(prefix or "") + c.name for c in columns]
+        return [label_of("", prefix, c.name) for c in columns]
 
     def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
         """There are none."""
@@ -658,4 +658,8 @@ def column_alone(data: Any, *, is_read: bool) -> ColumnAlone:
 def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
     if column is None:
         raise ColumnError(f"give a column: one of {listed(names)}")
+    try:
+        hash(column)
+    except TypeError:  # an Index, an array, or a list where only one column is possible
+        raise ColumnError(f"column is of type {type(column).__name__}: give one name of {listed(names)}") from None
     return column

@@ -148,7 +148,7 @@ def is_telling(column: Column) -> bool:
 
 
 def is_result(data: Any, column: Hashable, prefix: str | None, labels: Sequence[Any]) -> bool:
-    """Whether two columns, or one of categories, have words that only our columns have under these names."""
+    """Whether two columns, or one with all our categories, have words that only our columns have under these names."""
     telling = 0
     for each in (*COLUMNS, *CLEAN_COLUMNS, *ACTION_COLUMNS):
         label = label_of(column, prefix, each.name)
@@ -156,14 +156,18 @@ def is_result(data: Any, column: Hashable, prefix: str | None, labels: Sequence[
             continue
         cells = data.cells(label)
         if has_values(cells) and not foreign_value(cells, each):
-            telling += 2 if each.kind in CATEGORIES and is_categorical(cells) else 1
+            telling += 2 if each.kind in CATEGORIES and has_categories(cells, CATEGORIES[each.kind]) else 1
     return telling >= 2
 
 
-def is_categorical(cells: Any) -> bool:
+def has_categories(cells: Any, dtype: pd.CategoricalDtype) -> bool:
+    """Whether the type of a column names all the words, as ours does; a caller's own names those in use."""
     if isinstance(cells, pd.Series):
-        return isinstance(cells.dtype, pd.CategoricalDtype)
-    return isinstance(cells, pa.Array | pa.ChunkedArray) and pa.types.is_dictionary(cells.type)
+        return isinstance(cells.dtype, pd.CategoricalDtype) and set(cells.dtype.categories) == set(dtype.categories)
+    if not isinstance(cells, pa.Array | pa.ChunkedArray) or not pa.types.is_dictionary(cells.type):
+        return False
+    chunks = cells.chunks if isinstance(cells, pa.ChunkedArray) else [cells]
+    return {word for chunk in chunks for word in chunk.dictionary.to_pylist()} == set(dtype.categories)
 
 
 def has_values(cells: Any) -> bool:
