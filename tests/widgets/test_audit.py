@@ -150,6 +150,11 @@ def test_the_result_is_the_frame_with_all_result_columns(contacts):
     assert primary(audit) == "send"
 
 
+def test_the_primary_button_can_be_pressed_when_no_row_can_be_mailed():
+    audit = finished(ready(pd.DataFrame({"mail": ["nobody", "no one"]}), column="mail", validation_type="regex"))
+    assert primary(audit) == "everything"
+
+
 def test_each_depth_says_in_plain_words_what_it_does_and_what_valid_means():
     depths = shown(Audit(), "check")["depths"]
     assert [each["label"] for each in depths] == [

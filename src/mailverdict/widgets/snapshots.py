@@ -83,14 +83,14 @@ def snapshot_page(state: AuditState) -> dict[str, Any]:
 
 
 def primary_of(state: AuditState) -> str:
-    """The one button that comes first: choose, pause, verify, plan or send."""
+    """The one button that comes first: choose, pause, verify, plan, send, or everything where no row can be mailed."""
     if state.source is None or state.at is None:
         return "choose"
     if state.is_running:
         return "pause"
     card = state.card
     if card is not None and card.setting == state.setting() and (card.is_complete or state.is_out_of_quota()):
-        return "send"
+        return "send" if state.listing is not None and state.listing.count_actions()["send"] else "everything"
     return (
         "plan"
         if state.is_out_of_quota() or (state.plan is None and state.messages["check"][1] == "failed")
@@ -346,7 +346,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "amber": amber_text(again, wait, listing),
         "picture": picture(listing),
         "total": count_of(rows, "row"),
-        "actions": [action_part(name, count, rows) for name, count in actions.items()],
+        "actions": [action_part(name, count) for name, count in actions.items()],
         "policies": [{"id": name, "label": POLICY_LABELS.get(name, readable(name))} for name in state.policies],
         "policy": state.policy.name,
         "facets": [facet for name in FACETS if (facet := facet_part(listing, name))],
@@ -408,14 +408,13 @@ def picture(listing: Listing) -> list[dict[str, Any]]:
     ]
 
 
-def action_part(name: str, count: int, rows: int) -> dict[str, Any]:
+def action_part(name: str, count: int) -> dict[str, Any]:
     label, meaning = ACTION_LABELS[name]
     return {
         "id": name,
         "label": label,
         "means": meaning,
         "count": count_of(count, "row"),
-        "percent": percent(count, rows),
         "empty": not count,
     }
 

@@ -466,7 +466,7 @@ class ResolverTest:
     def _describe_change(self, name: str) -> str:
         return (
             f"{self.shown} began to answer falsely during the run: it gives no MX records for {name} any more. "
-            "Rows that depend on such answers are not settled. A network that asks for a login does this; log in or "
+            "Rows that depend on such answers get no verdict. A network that asks for a login does this; log in or "
             "give another resolver, as LocalBackend(resolver='9.9.9.9') or --resolver 9.9.9.9, and run again"
         )
 
