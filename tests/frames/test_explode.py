@@ -142,3 +142,33 @@ def test_no_row_of_a_mixture_is_lost(cells, data):
             assert part["email"].iloc[0] == cells[row] or cells[row] is None
         else:
             assert mv.clean(part["email"])["change"].eq("").all()
+
+
+@pytest.mark.filterwarnings("ignore:.*hold an address:UserWarning")
+@pytest.mark.parametrize("made", ["pandas", "csv", "polars", "arrow"])
+def test_a_new_row_does_not_have_the_verdict_of_the_whole_cell(made, tmp_path):
+    frame = mv.verify(pd.DataFrame({"email": [*CELLS, "x@"], "n": range(6)}), "email", validation_type="regex")
+    frame = mv.suppress(mv.decide(frame, "email"), "email", ["bob@firm.com"])
+    if made == "csv":
+        frame.to_csv(tmp_path / "c.csv", index=False)
+        frame = pd.read_csv(tmp_path / "c.csv")
+    if made in ("polars", "arrow"):
+        frame = (pl.from_pandas if made == "polars" else pa.Table.from_pandas)(frame)
+    out = mv.explode(frame, "email")
+    table = out.to_pandas() if made in ("polars", "arrow") else out
+    is_new = [n in (0, 4) for n in table["n"]]
+    about_cells = [
+        name for name in table if name.startswith("email_") and name not in ("email_part", "email_suppressed")
+    ]
+    assert {"email_verdict", "email_status", "email_error_message", "email_action"} < set(about_cells)
+    assert table.loc[is_new, about_cells].isna().all(axis=None)
+    others = table.loc[[not each for each in is_new], "email_status"]
+    assert others.tolist() == ["missing", "done", "done", "done"]
+    decided = mv.decide(
+        out.drop("email_suppressed") if made == "polars" else table.drop(columns="email_suppressed"), "email"
+    )
+    actions = list(decided["email_action"])
+    assert actions == ["unchecked"] * 3 + ["send", "drop"] + ["unchecked"] * 3 + ["drop"]
+    counts = mv.summary(table, "email")["rows"]
+    assert (counts["pending"], counts["missing"], counts["invalid"], counts.sum()) == (5, 1, 2, len(table))
+    assert mv.verify(table, "email", validation_type="regex")["email_verdict"].eq("valid").sum() == 6

@@ -116,3 +116,16 @@ class TestWrongInput:
             SettingsError, match="goes with a frame, but data is a list: give the frame that verify returned"
         ):
             function(["ada@x.org"], "email")
+
+
+def test_rows_of_a_join_without_results_are_pending_or_missing():
+    results = mv.verify(pd.DataFrame({"email": ["ada@one.example", "nobody"]}), "email", validation_type="regex")
+    contacts = pd.DataFrame({"email": ["ada@one.example", "new@one.example", None, "nobody"]})
+    joined = contacts.merge(results, on="email", how="left")
+    rows = mv.summary(joined, "email")["rows"]
+    assert rows[rows > 0].to_dict() == {"valid": 1, "invalid": 1, "pending": 1, "missing": 1}
+    assert mv.by_domain(joined, "email").loc["one.example", ["valid", "pending"]].tolist() == [1, 1]
+    assert mv.decide(joined, "email")["email_action_why"].tolist()[1:3] == [
+        "not verified yet",
+        "the cell holds no address",
+    ]

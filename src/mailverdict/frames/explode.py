@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from .columns import PART_COLUMNS
+from .columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from .kinds import ArrowData, kind_of_data
 from .repair import MAX_CELL, repair_cell
 from .text_column import read_values
@@ -50,7 +50,8 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     -------
     DataFrame
         At least one row per row in, in the same order. The other cells and the index are repeated;
-        the new column `part` (``Int64``) counts 1, 2, ... within each row of `data`.
+        the new column `part` (``Int64``) counts 1, 2, ... within each row of `data`. If `data` was
+        verified, the result columns of the new rows are empty: their verdict was about the whole cell.
 
     Raises
     ------
@@ -82,9 +83,11 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     several = find_several(cells.texts)
     rows = np.arange(len(cells.texts)) if cells.rows is None else cells.rows
     parts = number_parts(cells.size, {int(rows[at]): found for at, found in several.items()})
-    return kind.repeat(parts.rows, parts.replaced, parts.texts).attach(
-        pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {}
-    )
+    exploded = kind.repeat(parts.rows, parts.replaced, parts.texts)
+    if len(parts.replaced):
+        earlier = exploded.earlier(prefix, (*COLUMNS, *DERIVED_COLUMNS))
+        exploded = exploded.clear([label_of(column, prefix, name) for name in sorted(earlier)], parts.replaced)
+    return exploded.attach(pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {})
 
 
 def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:

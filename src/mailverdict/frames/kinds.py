@@ -114,6 +114,10 @@ class DataKind(Protocol):
         """The given rows of the data; at the positions `replaced` the cell of the column is one of `texts`."""
         ...
 
+    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
+        """The data without the cells of some columns in the given rows."""
+        ...
+
     def convert(self, table: pd.DataFrame) -> Any:
         """A table of counts as the caller's kind of frame; without an index, its labels are the first column."""
         ...
@@ -180,6 +184,13 @@ class PandasFrame:
             out.isetitem(at, cells.array)
         return PandasFrame(out, self.column)
 
+    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
+        """Each column keeps its dtype if that has missing values."""
+        out, is_cleared = self.frame.copy(deep=False), np.isin(np.arange(len(self.frame)), rows)
+        for label in labels:
+            out.isetitem(self.labels().index(label), self.cells(label).mask(is_cleared).array)
+        return PandasFrame(out, self.column)
+
     def convert(self, table: pd.DataFrame) -> Any:
         """The table itself."""
         return table
@@ -239,6 +250,10 @@ class ColumnAlone:
 
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """A column alone cannot be exploded."""
+        raise SettingsError(self.advice())
+
+    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
+        """A column alone has no others."""
         raise SettingsError(self.advice())
 
     def convert(self, table: pd.DataFrame) -> Any:
@@ -335,6 +350,15 @@ class ArrowFrame:
             out = out.set_column(at, self.column, replace_texts(out.column(at), replaced, texts))
         return ArrowFrame(out, self.column)
 
+    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
+        """Each column keeps its type."""
+        out, order = self.frame, np.arange(len(self.frame))
+        kept = pa.array(order, mask=np.isin(order, rows))
+        for label in labels:
+            at = out.schema.get_field_index(label)
+            out = out.set_column(at, label, take_cells(out.column(at), kept))
+        return ArrowFrame(out, self.column)
+
     def convert(self, table: pd.DataFrame) -> Any:
         """An Arrow table."""
         return counts_to_arrow(table)
@@ -405,6 +429,14 @@ class PolarsFrame:
                 made = polars.Series(self.column, replace_texts(pa.chunked_array([cells.to_arrow()]), replaced, texts))
             out = out.with_columns(made)
         return PolarsFrame(out, self.column)
+
+    def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
+        """Each column keeps its type."""
+        import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
+
+        is_cleared = polars.Series(np.isin(np.arange(len(self.frame)), rows))
+        cleared = [polars.when(is_cleared).then(None).otherwise(polars.col(label)).alias(label) for label in labels]
+        return PolarsFrame(self.frame.with_columns(cleared), self.column)
 
     def convert(self, table: pd.DataFrame) -> Any:
         """A Polars frame."""

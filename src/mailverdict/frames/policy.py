@@ -253,7 +253,7 @@ def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColu
 
 def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:
     """Action and reason of each row, by position; each step below takes precedence over those before it."""
-    status, verdict, details = (rows[name].astype(object) for name in ("status", "verdict", "details"))
+    status, verdict, details = rows.status, rows["verdict"].astype(object), rows["details"].astype(object)
     is_done = status == Status.DONE
     codes, distinct = factorize_pairs(verdict.where(is_done, status), details)
     actions = (

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from ..checks.syntax.address import describe_refusal
 from ..errors import ColumnError, InputError
+from ..model.words import Status
 from .columns import BY_NAME, check_column, label_of, to_boolean, to_string
 from .files.restore import restore
 from .kinds import kind_of_data
@@ -51,6 +52,16 @@ class VerifiedColumn:
     def get(self, name: str) -> pd.Series[Any] | None:
         """A result column that is not in every set, or None."""
         return self[name] if name in self else None  # noqa: SIM401 - this is `get`
+
+    @cached_property
+    def status(self) -> pd.Series[Any]:
+        """The status as words; a row without one, as a join leaves it, is pending, or missing if its cell is empty."""
+        status = self["status"].astype(object)
+        is_absent = status.isna()
+        if is_absent.any():
+            words = np.where(self.texts.isna(), str(Status.MISSING), str(Status.PENDING))
+            status = status.mask(is_absent, pd.Series(words, dtype=object))
+        return status
 
     @cached_property
     def texts(self) -> pd.Series[Any]:

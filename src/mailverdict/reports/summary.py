@@ -42,8 +42,8 @@ BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Statu
 
 def buckets(rows: VerifiedColumn) -> pd.Series[Any]:
     """For each row the verdict if there is one, else the status."""
-    verdict, status = rows["verdict"].astype(object), rows["status"].astype(object)
-    return pd.Series(pd.Categorical(verdict.where(status == Status.DONE, status), categories=list(BUCKETS)))
+    verdict = rows["verdict"].astype(object).where(rows.status == Status.DONE, rows.status)
+    return pd.Series(pd.Categorical(verdict, categories=list(BUCKETS)))
 
 
 @overload
