@@ -15,6 +15,7 @@ from mailverdict.checks.syntax.address import (
     accept,
     describe_refusal,
     encode_simple,
+    is_well_formed,
     normalize_domain,
     normalize_local,
     observe_fully,
@@ -250,3 +251,26 @@ def test_simple_letters_are_mapped_to_themselves():
 def test_simple_domains_are_what_email_validator_makes_of_them(name, end):
     simple, accepted = encode_simple(name + end), accept(f"a@{name + end}")
     assert simple is None or (accepted is not None and simple == DomainName(accepted.ascii_domain, accepted.domain))
+
+
+NON_ASCII_LOCAL = st.text("abA.é石K\u0301-_+ １İ", max_size=12) | st.sampled_from(
+    ["é" * 100, "a" * 200, "İnfo", "INFO"]
+)
+DOMAIN = st.builds(
+    "{}{}".format, st.text(LETTERS, max_size=70), st.sampled_from(["", ".de", ".рф", ".local", ".xn--p1ai", ".1"])
+)
+
+
+@settings(max_examples=500)
+@given(NON_ASCII_LOCAL | LETTERS, DOMAIN | st.text("abA.-é。xn石1 ", max_size=15))
+@example("é" * 100, "b" * 50 + ".de")
+@example("é" * 100, "b" * 51 + ".de")
+@example("é" * 95, "é" * 31 + ".de")
+@example("a" * 180, "é" * 35 + ".de")
+@example("é", "web.local")
+@example("é", "xn--bcher-kva.de")
+@example("é", "xn--a.de")
+@example("ada", "xn--a.de")
+def test_well_formed_is_what_email_validator_accepts(local, domain):
+    address = f"{local}@{domain}"
+    assert is_well_formed(address) is (accept(address) is not None)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.checks.syntax.address import observe_syntax
+from mailverdict.checks.syntax.address import ANY_DOT_ATOM, observe_syntax
 from mailverdict.checks.syntax.column import PIECE_ROWS, SyntaxColumn, fault_messages, observe_column
-from mailverdict.checks.syntax.kernels import ANY_DOT_ATOM, BLOCK_OCTETS, OFFSET_MAX, offsets_of_lengths
+from mailverdict.checks.syntax.kernels import BLOCK_OCTETS, OFFSET_MAX, offsets_of_lengths
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
 

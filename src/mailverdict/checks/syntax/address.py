@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, ValidatedEmail, validate_email
@@ -26,10 +27,12 @@ __all__ = [
 LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
 LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"
 PLAIN = re.compile(rf"({LOCAL})@((?:{LABEL}\.)+[a-z]{{2,63}})")
-PLAIN_ANY_CASE = re.compile(PLAIN.pattern, re.IGNORECASE | re.ASCII)
 # Every ASCII text that is accepted has this form; most texts that are refused do not (RFC 5322 section 3.2.3).
 ATOM = r"[a-z0-9_!#$%&'*+\-/=?^`{|}~]+"
-POSSIBLE = re.compile(rf"{ATOM}(?:\.{ATOM})*@{LABEL}(?:\.{LABEL})+", re.IGNORECASE | re.ASCII)
+POSSIBLE = re.compile(rf"{ATOM}(?:\.{ATOM})*@({LABEL}(?:\.{LABEL})+)", re.IGNORECASE | re.ASCII)
+# Letters and digits of any script are never unsafe; only the normal form is left to check.
+ANY_ATOM = ATOM.replace("a-z0-9_", r"\w")
+ANY_DOT_ATOM = re.compile(rf"{ANY_ATOM}(?:\.{ANY_ATOM})*")
 # Letters of scripts written from left to right that IDNA 2008 accepts everywhere in a label and that UTS 46 maps to
 # themselves. They are in normal form NFC in any order, so that only the Punycode is left to compute.
 SIMPLE_LETTERS = (
@@ -73,16 +76,27 @@ def observe_syntax(text: str) -> SyntaxEvidence:
 
 
 def is_well_formed(text: str) -> bool:
-    """Whether the syntax check accepts a text; plain addresses in any case are decided by a pattern.
+    """Whether the syntax check accepts a text; usual addresses are decided by patterns.
 
     >>> is_well_formed("Ada@Web.DE"), is_well_formed("ada@web")
     (True, False)
     """
-    if len(text) > MAX_OCTETS or (text.isascii() and not POSSIBLE.fullmatch(text)):
+    if len(text) > MAX_OCTETS:
         return False
-    plain = PLAIN_ANY_CASE.fullmatch(text)
-    if plain is not None and "--" not in (domain := plain[2].lower()) and not f".{domain}".endswith(RESERVED):
-        return True
+    if text.isascii():
+        possible = POSSIBLE.fullmatch(text)
+        if possible is None:
+            return False
+        domain = possible[1].lower()
+        if "--" not in domain:
+            return domain[-1].isalpha() and not f".{domain}".endswith(RESERVED)
+    else:
+        local, _, domain = text.rpartition("@")
+        if is_normal(local) and domain.isascii():
+            return len(text.encode()) <= MAX_OCTETS and is_well_formed(f"{SHORTEST_LOCAL}@{domain}")
+        simple = encode_simple(domain) if is_normal(local) else None
+        if simple is not None and len(f"{text}{simple.ascii}".encode()) <= MAX_OCTETS:  # less than that in both forms
+            return True
     return accept(text) is not None
 
 
@@ -140,8 +154,15 @@ def normalize_local(local: str) -> str | None:
     >>> normalize_local("INFO"), normalize_local("Ada"), normalize_local("a..b")
     ('info', 'Ada', None)
     """
+    if not local.isascii() and is_normal(local):
+        return local
     accepted = accept(f"{local}@{SHORTEST_DOMAIN}")
     return accepted.local_part if accepted else None
+
+
+def is_normal(local: str) -> bool:
+    """Whether a local part is a dot-atom of letters and digits of any script in normal form, which is accepted."""
+    return ANY_DOT_ATOM.fullmatch(local) is not None and unicodedata.is_normalized("NFC", local)
 
 
 def normalize_domain(domain: str) -> DomainName | None:

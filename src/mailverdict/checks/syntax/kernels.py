@@ -6,8 +6,6 @@ Most local parts are accepted by their octets alone, a few by a pattern, hardly 
 from __future__ import annotations
 
 import functools
-import re
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -149,9 +147,6 @@ def build_strings(octets: Octets, offsets: Positions, valid: pa.Buffer | None = 
 
 ATEXT = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]"  # RFC 5322 section 3.2.3
 DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
-# Letters and digits of any script are never unsafe; only the normal form is left to check.
-ANY_ATEXT = ATEXT.replace("A-Za-z0-9_", r"\w")
-ANY_DOT_ATOM = re.compile(rf"{ANY_ATEXT}+(?:\.{ANY_ATEXT}+)*")
 BLOCK_OCTETS = 1 << 18  # fits the cache for a dozen passes, and is served by the allocator without the system
 
 
@@ -164,7 +159,7 @@ def check_local_parts(split: SplitTexts) -> tuple[Bools, dict[int, str]]:
     changed = find_rfc2142_names(split)
     non_ascii = np.flatnonzero(~to_bools(pc.string_is_ascii(doubtful)))
     for row, text in zip(rows[non_ascii].tolist(), doubtful.take(pa.array(non_ascii)).to_pylist(), strict=True):
-        normal = normalize_non_ascii(text)
+        normal = normalize_local(text)
         ok[row] = normal is not None
         if normal is not None and normal != text:
             changed[row] = normal
@@ -194,13 +189,6 @@ def is_unusual(octets: Octets) -> Bools:
     unusual ^= at
     unusual[:-1] |= dot[:-1] & (dot[1:] | at[1:])
     return unusual
-
-
-def normalize_non_ascii(local: str) -> str | None:
-    """As `normalize_local` for a non-ASCII local part, with a fast path for letters in normal form."""
-    if ANY_DOT_ATOM.fullmatch(local) and unicodedata.is_normalized("NFC", local):
-        return local
-    return normalize_local(local)
 
 
 def find_rfc2142_names(split: SplitTexts) -> dict[int, str]:
