@@ -18,7 +18,19 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.checks.syntax.address import is_well_formed, observe_syntax
 from mailverdict.frames.clean import read_plain, repair_column
-from mailverdict.frames.repair import MAX_CELL, REPAIRS, RepairedCell, repair_cell, suggest_plain
+from mailverdict.frames.repair import (
+    CODED,
+    DECODERS,
+    LATE_DECODERS,
+    MAX_CELL,
+    REPAIRS,
+    SIGN_IN_ADDRESS,
+    RepairedCell,
+    find_addresses,
+    remove_invisible,
+    repair_cell,
+    suggest_plain,
+)
 
 CASES = Path(__file__).parents[1] / "cases"
 
@@ -211,6 +223,24 @@ def test_what_is_found_is_well_formed_and_found_again(cell):
 @given(CELLS)
 def test_the_check_of_a_part_agrees_with_the_syntax_check(text):
     assert is_well_formed(text) == observe_syntax(text).ok
+
+
+@given(CELLS | st.text(string.printable))
+@example("_x000D_ada@firm.com")
+def test_a_printable_text_without_signs_of_a_code_has_nothing_to_decode(cell):
+    if cell.isascii() and cell.isprintable() and "_x00" not in cell and not CODED.search(cell):
+        text = cell.strip()
+        assert remove_invisible(cell) == text
+        assert {decode(text) for _, decode in (*DECODERS, *LATE_DECODERS)} == {text}
+
+
+@given(CELLS | st.text("ab1@@@.._-+'é\u0301\u202e "))
+@example("ada@firm.com")
+@example("é@firm.co")
+@example("a+@1_-b.x")
+def test_a_text_has_an_address_only_around_a_sign_that_is_looked_for(text):
+    if find_addresses(text)[0]:
+        assert SIGN_IN_ADDRESS.search(text)
 
 
 @given(CELLS.filter(lambda cell: "%" not in cell and cell.isascii() and "&" not in cell and "(" not in cell))

@@ -375,14 +375,11 @@ def read_plain(texts: pa.StringArray) -> tuple[RepairedColumn, npt.NDArray[np.in
 
 
 def read_forms(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """For each text the address in the first form that has a well-formed one, the form, and whether there is one."""
+    """For each text the address in the form that it has, the form, and whether the address is well-formed."""
     found = [pc.struct_field(pc.extract_regex(texts, pattern), "address") for _, pattern in PLAIN_FORMS]
-    candidates = pa.concat_arrays(found).fill_null("")
-    is_accepted = to_bools(observe_column(candidates).ok).reshape(len(PLAIN_FORMS), len(texts))
-    form_of = is_accepted.argmax(axis=0)
-    chosen = candidates.take(pa.array(form_of * len(texts) + np.arange(len(texts))))
-    is_read: npt.NDArray[np.bool_] = np.logical_or.reduce(is_accepted)
-    return chosen, form_of, is_read
+    form_of = np.argmax([to_bools(each.is_valid()) for each in found], axis=0)
+    candidates = pc.coalesce(*found, "")
+    return candidates, form_of, to_bools(observe_column(candidates).ok)
 
 
 def suggest_many(addresses: pa.StringArray) -> pa.StringArray:

@@ -17,10 +17,11 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..checks.lists.suggestions import suggest_domain
-from ..checks.syntax.address import is_well_formed, observe_syntax
+from ..checks.syntax.address import is_well_formed, normalize_domain
 from ..model.address import identity
 
 __all__ = ["MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "canonical_form", "repair_cell", "suggest_plain"]
@@ -110,19 +111,20 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     """
     if len(cell) >= MAX_CELL:
         return RepairedCell(is_unclear="@" in cell)
-    text = remove_invisible(cell)
+    is_coded = not (cell.isascii() and cell.isprintable()) or "_x00" in cell or CODED.search(cell) is not None
+    text = remove_invisible(cell) if is_coded else cell.strip()
     changes: dict[str, None] = {} if text == cell else {"blanks": None}
     if changes and is_well_formed(text) and is_whole(text):
-        return finish(text, text, changes)
-    for name, decode in DECODERS:
+        return finish(text, changes)
+    for name, decode in DECODERS if is_coded else ():
         decoded = decode(text)
         if decoded != text:
             text = decoded
             changes[name] = None
     if changes and is_well_formed(text) and is_whole(text):
-        return finish(text, text, changes)
+        return finish(text, changes)
     found = read_text(text, changes)
-    for name, decode in LATE_DECODERS:
+    for name, decode in LATE_DECODERS if is_coded else ():
         if not found.addresses and (decoded := decode(text)) != text:
             again = read_text(decoded, {**changes, name: None})
             found = again if again.addresses else found
@@ -132,12 +134,13 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     return RepairedCell(suggestion=suggestion, is_unclear=found.is_unclear)
 
 
-def finish(address: str, written: str, changes: dict[str, None]) -> RepairedCell:
+def finish(written: str, changes: dict[str, None]) -> RepairedCell:
     """One address in its canonical form."""
+    address = identity(written)
     canonical = canonical_form(address)
-    if canonical != identity(address):
+    if canonical != address:
         changes = {**changes, "unicode": None}
-    if identity(address) != written:
+    if address != written:
         changes = {**changes, "case": None}
     return RepairedCell((canonical,), tuple(changes))
 
@@ -155,12 +158,15 @@ def canonical_form(address: str, normalized: str | None = None) -> str:
         return plain
     local, _, domain = plain.rpartition("@")
     if not domain.isascii():
-        domain = (normalized or observe_syntax(plain).normalized or plain).rpartition("@")[2]
+        name = None if normalized else normalize_domain(domain)
+        domain = name.display if name else (normalized or plain).rpartition("@")[2]
     return f"{unicodedata.normalize('NFC', local)}@{domain}"
 
 
 # --- characters -----------------------------------------------------------------------------------------------------
 
+# Printable ASCII text without these characters and without _x00 needs no decoding.
+CODED = re.compile(r"[\\&<%=\[({]")
 # C1 controls are not here: they are what is left of letters that were decoded wrongly.
 REMOVED = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
@@ -289,6 +295,8 @@ LOCAL_END = re.compile(r"\w(?:[\w.+'&\-]*[\w+\-])?\Z")  # the usual characters o
 ATOM_END = re.compile(r"[\w.!#$%&'*+/=?^`{|}~\-]*\Z")  # every character of a local part (RFC 5322 section 3.2.3)
 LABEL = r"[^\W_](?:[\w\-]*[^\W_])?"
 DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
+# It is in every text in which LOCAL_END and DOMAIN find an address; a pattern that begins with a literal is fast.
+SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-]@)[^\W_][\w\-]*\.[^\W_]")
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
 BEFORE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # may touch an address in front of it
 AFTER = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # may touch it behind
@@ -306,8 +314,7 @@ OTHER_SCRIPT = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
 LATIN_LETTER = re.compile("[A-Za-z]")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """An address in a text."""
 
     start: int
@@ -486,7 +493,7 @@ SENTENCE = word_set("""
 KNOWN = LABELS | PLACEHOLDERS | CONJUNCTIONS
 WORD = re.compile(r"[^\W_][\w'’.\-]*")
 FORMULA_OR_LINK = re.compile(r"^=|://|mailto:", re.IGNORECASE)
-WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》]|'[^']*'|['`]")
+WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》'`]")
 SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
 SIGN_TYPED = ",;:"  # on the keys beside the dot
 DOT_WORDS = frozenset(("dot", "punkt", "point", "punto", "ponto", "punt", "kropka", "точка", "nokta"))
@@ -495,7 +502,7 @@ LONGEST_END = 4  # letters; shorter words behind an address may be the end of it
 
 def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
     """Read the addresses of a text, if the rest of the text is certainly not a part of them."""
-    if "@" not in text or "\u202e" in text:  # the order in which a person reads the text is reversed
+    if not SIGN_IN_ADDRESS.search(text) or "\u202e" in text:  # the order in which a person reads the text is reversed
         return RepairedCell()
     places, is_complete = find_addresses(text)
     if not places:
@@ -506,7 +513,7 @@ def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
         return RepairedCell(suggestion=canonical_form(distinct[0]) if is_sole else None, is_unclear=True)
     if len(distinct) > 1:
         return RepairedCell(addresses=tuple(map(canonical_form, distinct)))
-    return finish(identity(distinct[0]), distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
+    return finish(distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
 
 
 def distinct_addresses(places: Sequence[Place]) -> list[str]:
@@ -618,7 +625,7 @@ AT_GUESS = re.compile(
 DOT_GUESS = re.compile(r"\s{1,5}(?:dot|punkt|point|punto|ponto)\s{1,5}", re.IGNORECASE)
 BLANK_FOR_DOT = re.compile(r"(@[\w.\-]{1,200})\s(com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z", re.IGNORECASE)
 LEADING_LABEL = re.compile(r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE)
-SIGN_FOR_DOT = re.compile(r"(?<=\w)[;:](?=(?:com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z)", re.IGNORECASE)
+SIGN_FOR_DOT = re.compile(r"[;:](?=(?:com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z)(?<=\w[;:])", re.IGNORECASE)
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
 SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
 PROVIDER_ENDS = {
