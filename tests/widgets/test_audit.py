@@ -416,3 +416,25 @@ def test_the_rows_of_a_run_are_kept_once():
     audit._state.set_depth("regex")
     audit.wait(30)
     assert state.prepared is prepared, "the depth changes nothing about the list"
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_addresses_without_a_clear_answer_are_asked_again_only_if_that_is_chosen(is_kept, tmp_path):
+    backend = AnsweringBackend({"ada": unknown("timeout")})
+    journal = tmp_path / "j.db" if is_kept else None
+    frame = pd.DataFrame({"mail": ["ada@one.example", "bob@one.example"]})
+    audit = finished(ready(frame, backend=backend, validation_type="smtp", journal=journal))
+    check = shown(audit, "check")
+    how = "ask again later, with the switch in the step “Verify”" if is_kept else "verify again later"
+    assert shown(audit, "decide")["amber"] == f"1 row had no clear answer: {how}."
+    assert (check["can_refresh"], check["is_refreshing"]) == (is_kept, False)
+    assert check["plan"]["figures"][2]["number"] == ("0" if is_kept else "2")
+    audit._state.set_refresh(True)
+    audit.wait(30)
+    assert shown(audit, "check")["plan"]["figures"][2]["number"] == ("1" if is_kept else "2")
+    backend.script.clear()
+    asked = sum(len(emails) for _, emails in backend.batches)
+    finished(audit)
+    assert audit.result["mail_verdict"].tolist() == ["valid", "valid"]
+    assert sum(len(emails) for _, emails in backend.batches) - asked == (1 if is_kept else 2)
+    assert shown(audit, "check")["is_refreshing"] is False

@@ -53,6 +53,7 @@ ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "suppress_pasted": ("tidy", {"text": str}),
     "drop_suppression": ("tidy", {}),
     "set_depth": ("check", {"depth": str}),
+    "set_refresh": ("check", {"is_on": bool}),
     "make_plan_again": ("check", {}),
     "verify": ("check", {}),
     "pause": ("check", {}),

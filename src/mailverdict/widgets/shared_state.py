@@ -32,6 +32,7 @@ from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.text_column import one_array
 from ..frames.verify import AddressColumns
+from ..model.words import Verdict
 from ..runs.journal.recall import RecordedRun
 from ..runs.options import Options, parse_validation_type
 from ..runs.plan import Plan
@@ -143,6 +144,8 @@ class SharedState:
         self.prepared: Prepared | None = None
         self.plan: Plan | None = None
         self.skipped = 0  # rows of the plan that need no check
+        self.has_known = False  # whether earlier answers can be used, unless the next run asks again
+        self.is_refreshing = False  # whether the next run asks again about addresses that are known as unknown
         self.notices: list[str] = []
         self.progress: Progress | None = None
         self.rate = Rate()
@@ -294,9 +297,10 @@ class SharedState:
 
     def options(self, depth: str | None = None) -> Options:
         """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
-        options = check_options(depth or self.depth, self.settings)
+        settings = {**self.settings, "refresh": {str(Verdict.UNKNOWN)} if self.is_refreshing else ()}
+        options = check_options(depth or self.depth, settings)
         if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
-            options = check_options(depth or self.depth, {**self.settings, "journal": self.session_journal()})
+            options = check_options(depth or self.depth, {**settings, "journal": self.session_journal()})
         return options
 
     def session_journal(self) -> Path:
@@ -379,6 +383,7 @@ class SharedState:
                 return
             self.plan, self.notices = found, []
             self.skipped = 0 if options.is_free else prepared.skipped
+            self.has_known = found.known > 0 or self.is_refreshing
         self.changed("check")
         if found.unique > found.known and options.backend.source == "local":
             self.notices = resolver_notices(self.options())

@@ -279,6 +279,8 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         "depth": state.depth,
         "backend": state.backend_label(),
         "plan": described or None,
+        "can_refresh": state.has_known,
+        "is_refreshing": state.is_refreshing,
         "notices": [short_text(each, LONGEST) for each in state.notices[:3]],
         "running": state.is_running,
         "state": state.run_state,
@@ -343,7 +345,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "headline": f"{actions['send']:,}",
         "headline_text": headline_text(listing, actions["send"]),
         "means": DEPTHS[card.depth][2],
-        "amber": amber_text(again, wait, listing),
+        "amber": amber_text(again, wait, listing, is_kept=state.can_resume()),
         "picture": picture(listing),
         "total": count_of(rows, "row"),
         "actions": [action_part(name, count) for name, count in actions.items()],
@@ -378,12 +380,15 @@ def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
     return "none" if key != by else "descending" if is_reversed else "ascending"
 
 
-def amber_text(again: int, wait: float, listing: Listing) -> str:
-    """Which rows need another try, and when."""
+def amber_text(again: int, wait: float, listing: Listing, *, is_kept: bool) -> str:
+    """Which rows need another try, and when. `is_kept`: a journal answers for the others."""
     counts = listing.count_verdicts()
     parts = []
     if again:
         parts.append(f"{count_of(again, 'row')} had no clear answer yet: press Ask again in {duration_words(wait)}.")
+    if kept := counts["unknown"] - again:
+        how = "ask again later, with the switch in the step “Verify”" if is_kept else "verify again later"
+        parts.append(f"{count_of(kept, 'row')} had no clear answer: {how}.")
     if counts["error"]:
         parts.append(f"The check of {count_of(counts['error'], 'row')} failed: verify again in about 1 hour.")
     if left := listing.count_left():

@@ -48,6 +48,12 @@ class AuditState(InputState):
         self.depth = depth
         self.start_pipeline()
 
+    def set_refresh(self, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
+        """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
+        self.require_idle()
+        self.is_refreshing = is_on
+        self.start_pipeline()
+
     def make_plan_again(self) -> None:
         """Work out the cost again: the quota may be another, the service may be back."""
         self.start_pipeline()
@@ -61,7 +67,9 @@ class AuditState(InputState):
             if prepared is None or self.plan is None:
                 prepared = self.prepare()
                 self.prepared = prepared
-            options = {**self.settings, "validation_type": self.depth, "journal": self.options().journal}
+            checked = self.options()
+            options = {**self.settings, "validation_type": self.depth, "journal": checked.journal}
+            options["refresh"] = checked.settings.refresh
             arguments = split_options("Audit", {**options, "columns": "all", "clean": True}, progress=False)
             self.run = prepare(prepared.frame, prepared.column, *arguments, read=prepared.read)._start()
             self.is_running, self.run_state = True, "running"
@@ -103,6 +111,7 @@ class AuditState(InputState):
         finally:
             with self.lock:
                 self.is_running, self.run_state, self.busy["decide"] = False, run.progress.state, ""
+                self.is_refreshing = False  # what was asked again would be paid for once more
         if run.progress.state != "failed":
             self.start_pipeline_quietly()
 

@@ -274,6 +274,11 @@ function checkStep(app) {
   return [
     depthPart(app, running),
     h("div", { key: "cost", class: "mv-cost", "aria-live": "off" }, plan ? planPart(check) : h("p", { class: "mv-soft" }, check.kind === "failed" ? "The cost is not known." : "Working out the cost…")),
+    check.can_refresh && h("label", { key: "refresh", class: "mv-switch", for: `${app.id}-refresh` },
+      h("input", { id: `${app.id}-refresh`, type: "checkbox", role: "switch", checked: check.is_refreshing, disabled: running,
+        onChange: (event) => app.act("set_refresh", { is_on: event.target.checked }) }),
+      h("span", { class: "mv-track", "aria-hidden": "true" }),
+      h("span", {}, "Ask again about addresses without a clear answer")),
     h("div", { key: "buttons", class: "mv-row mv-start" },
       running
         ? button(app, "pause", check.state === "pausing" ? "Pausing…" : "Pause", () => app.act("pause"), { key: "go", disabled: check.state === "pausing" })
