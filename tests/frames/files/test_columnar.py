@@ -130,6 +130,8 @@ class TestParquet:
     def test_a_column_that_only_a_later_file_has_is_kept(self, tmp_path):
         folder = self.folder(tmp_path, a=TABLE.select(["id"]), b=TABLE.select(["id", "mail"]))
         assert whole(folder)["mail"].to_pylist() == [None] * 3 + TABLE["mail"].to_pylist()
+        with open_table(folder) as table:
+            assert table.remarks[1:] == ["not every file has 'mail': in the rows of the others it is empty"]
 
     def test_types_that_contradict_each_other_are_refused(self, tmp_path):
         folder = self.folder(tmp_path, a=pa.table({"id": [1]}), b=pa.table({"id": ["x"]}))

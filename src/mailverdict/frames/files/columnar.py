@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,11 @@ class ParquetFolder(TypedFile):
         super().__init__(path, name, schema.remove_metadata())
         self.watch(path, stamp_of(path))
         self.remarks.append(f"{len(files):,} Parquet files" if len(files) > 1 else "1 Parquet file")
+        counts = Counter(column for each in schemas for column in each.names)
+        if partial := [column for column in schema.names if 0 < counts[column] < len(files)]:
+            self.remarks.append(f"not every file has {shorten(partial)}: in the rows of the others it is empty")
         if others := [str(each.relative_to(path)) for each in found if each not in files]:
-            shown = ", ".join(map(repr, others[:SHOWN])) + (", ..." if len(others) > SHOWN else "")
-            self.remarks.append(f"{len(others):,} other files in the folder are not read: {shown}")
+            self.remarks.append(f"{len(others):,} other files in the folder are not read: {shorten(others)}")
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         needed = self.needed(only)
@@ -110,6 +113,10 @@ class ParquetFolder(TypedFile):
         ).to_batches()
         for batch in scanned:
             yield self.filled(batch, needed)
+
+
+def shorten(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
 
 
 def read_schema(path: Path, name: str) -> pa.Schema:
