@@ -302,3 +302,21 @@ def test_a_reader_of_a_frame_uses_the_cells_if_they_were_verified_beside_cleaned
     changes = mv.diff(before, out if made != "polars" else out.to_pandas(), "email")
     assert changes.loc["mailto:ada@one.example", "after"] == "invalid"
     assert "ada@one.example" not in changes.index
+
+
+@pytest.mark.filterwarnings("ignore:.*hold:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*holds an address:UserWarning")
+def test_an_older_status_does_not_stay_beside_a_new_verdict():
+    cells = pl.DataFrame({"email": ["ada@one.example", "a@x.example; b@x.example"]})
+    pair = mv.verify(cells, "email", validation_type="regex", columns=["verdict", "status"], limit=1)
+    assert pair["email_status"].to_list() == ["done", "pending"]
+    again = mv.verify(pair, "email", validation_type="regex", columns=["verdict"])
+    assert again["email_status"].to_list() == ["done", "done"]
+    exploded = mv.explode(again, "email")
+    assert exploded["email_verdict"].to_list() == ["valid", None, None]
+    assert exploded["email_status"].to_list() == ["done", None, None]
+    own = again.with_columns(email_status=pl.Series(["open", "closed"]))
+    assert mv.verify(own, "email", validation_type="regex", columns=["role"])["email_status"].to_list() == [
+        "open",
+        "closed",
+    ]

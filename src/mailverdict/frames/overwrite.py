@@ -81,6 +81,7 @@ PATTERNS = {
     "change": some_of(one_of([each.name for each in REPAIRS])),
     **dict.fromkeys(("suggestion", "normalized", "clean"), r".+@.+"),
 }
+PAIR = frozenset(("verdict", "status"))
 TELLING = ("verdict", "status", "action", "details", "reasons", "validation_type", "checks", "source", "change")
 
 
@@ -124,15 +125,19 @@ def refusal(label: Any, why: str) -> str:
 def earlier_columns(
     data: Any, column: Hashable, prefix: str | None, columns: Sequence[Column], noted: Collection[str]
 ) -> set[str]:
-    """The names of these columns that are in the frame and that an earlier call added."""
+    """The names of these columns that are in the frame and that an earlier call added.
+
+    Without a note or a complete set these are only verdict and status, and only if both have our words: beside a new
+    verdict the older ones would be wrong.
+    """
     labels = data.labels()
     mine = complete_sets(labels, column, prefix)
-    there = {c.name: (label_of(column, prefix, c.name), c) for c in columns}
-    return {
-        name
-        for name, (label, each) in there.items()
-        if label in labels and (label in mine or str(label) in noted) and not foreign_value(data.cells(label), each)
+    there = {c.name: (label, c) for c in columns if (label := label_of(column, prefix, c.name)) in labels}
+    found = {name for name, (label, _) in there.items() if label in mine or str(label) in noted}
+    ours = {
+        name for name in found | (PAIR & there.keys()) if not foreign_value(data.cells(there[name][0]), there[name][1])
     }
+    return ours if ours >= PAIR else ours & found
 
 
 def complete_sets(labels: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
