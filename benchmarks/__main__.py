@@ -25,6 +25,7 @@ NAMES = (
     "journal",
     "service",
     "cluster",
+    "scale",
     "imports",
     "audit",
     "congestion",
