@@ -385,7 +385,8 @@ def answer_part(pairs: pd.DataFrame, *, ask: Ask, job: StageJob, to: list[int]) 
     frame.insert(0, "report", pd.Series([None] * len(frame), dtype=TEXT))
     frame.insert(0, PART, parts)
     frame.insert(0, TO, np.array(to, np.int64)[parts])
-    return pd.concat([frame, reports.reindex(columns=frame.columns)], ignore_index=True).astype(frame.dtypes)
+    reports = reports.reindex(columns=frame.columns).astype(frame.dtypes)
+    return pd.concat([frame, reports], ignore_index=True)
 
 
 def write_part(answers: pd.DataFrame, *, job: StageJob, folder: str, partition_info: Any = None) -> pd.DataFrame:
