@@ -82,7 +82,7 @@ def cluster(workers: int, memory: str = "2GiB") -> Iterator[Any]:
     """A client of a LocalCluster of single-threaded worker processes."""
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(n_workers=workers, memory_limit=memory, **options) as made, Client(made) as client:
         yield client
 
