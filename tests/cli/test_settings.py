@@ -3,7 +3,6 @@
 import pytest
 import typer
 
-from mailverdict.cli import main
 from mailverdict.cli.settings import read_options, service_environment, variable, walk
 from mailverdict.cli.terminal import app
 from mailverdict.errors import SettingsError
@@ -12,17 +11,10 @@ GROUP = typer.main.get_command(app)
 
 
 @pytest.fixture
-def run(capsys, tmp_path, monkeypatch):
-    """Run a command line in a folder of its own: exit status, standard output, standard error."""
+def run(run, tmp_path, monkeypatch):
+    """Run a command line in a folder of its own, with a file."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "in.csv").write_text("email,n\nada@example.org,1\nnobody,2\n,3\n")
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as left:
-            main([str(a) for a in arguments])
-        seen = capsys.readouterr()
-        return left.value.code or 0, seen.out, seen.err
-
     return run
 
 
