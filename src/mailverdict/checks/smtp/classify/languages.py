@@ -107,6 +107,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", domain=r"dominio  servidor",
         seen="servers in Spain and Latin America; lists of other tools",
         absent=r"""
+            \bya no hay nadie con est?e (?:e-?mail|correo)
             \bno (?:existe|se encontr[óo]) (?:\w+ )?(?:usuario|persona|destinatario|cuenta|buz[óo]n|direcci[óo]n)\b
         """,
         exhausted=r"(?:cuota|espacio)[^.;]{0,20}(?:excedid|superad|agotad|insuficiente)",
@@ -162,7 +163,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "German",
         nouns=r"""
-            benutzer(?:name)?  nutzer  empf(?:ae|ä)nger(?:adresse)?  postfach  konto  teilnehmer  kunde  anwender
+            benutzers?(?:name)?  nutzers?  empf(?:ae|ä)ngers?(?:adresse)?  postfach  konto  teilnehmer  kunde  anwender
             adressat  adresse  e-?mail-?adresse  mailadresse
         """,
         unknown=r"""
@@ -181,6 +182,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         absent=r"""
             \bkein\w* (?:\w+ )?(?:benutzer|nutzer|empf(?:ae|ä)nger|postfach|konto|teilnehmer|mailbox)
             \bunbekannte\w* (?:benutzer|nutzer|empf(?:ae|ä)nger|adresse|konto)
+            \bniemand unter dieser \S*adresse bekannt
             \bung(?:ue|ü)ltige\w* (?:benutzer|empf(?:ae|ä)nger\w*|\S*adresse)
         """,
         exhausted=r"""
