@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,11 +21,13 @@ from typing import Any
 import httpx
 import psutil
 import pytest
+from packaging.requirements import Requirement
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from mailverdict.cli import main
 from mailverdict.cli.audit import open_browser, show_page
+from mailverdict.widgets import page_server
 from mailverdict.widgets.page_server import ABANDONED_AFTER, LOADING_AT_MOST, find_abandoned
 from tests.doubles.waiting import wait_until
 from tests.widgets.browser import CHROMIUM, audit_page, chromium
@@ -236,6 +241,40 @@ def can_connect(url: str, **headers: str) -> bool:
             return True
     except InvalidStatus as exc:
         return exc.response.status_code != 403
+
+
+def test_the_extra_brings_all_that_the_page_imports():
+    packages = importlib.metadata.packages_distributions()
+    widgets = Path(page_server.__file__).parent
+    imported = {name.partition(".")[0] for file in widgets.glob("*.py") for name in find_imports(file)}
+    needed = {packages[name][0].lower() for name in imported - sys.stdlib_module_names - {"mailverdict"}}
+    assert {"voila", "ipykernel", "anywidget", "pandas"} <= needed
+    assert needed <= installed_by("audit")
+
+
+def find_imports(file: Path) -> Iterator[str]:
+    """The modules of other packages that a file imports."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (each.name for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            yield node.module or ""
+
+
+def installed_by(extra: str) -> set[str]:
+    """The distributions that pip installs for an extra, with all that they require."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    waiting, found = [*project["dependencies"], *extras[extra]], set()
+    while waiting:
+        wanted = Requirement(waiting.pop())
+        if wanted.name == "mailverdict":
+            waiting += [each for name in wanted.extras for each in extras[name]]
+        elif wanted.name.lower() not in found:
+            found.add(wanted.name.lower())
+            required = map(Requirement, importlib.metadata.requires(wanted.name) or [])
+            waiting += [str(each) for each in required if each.marker is None or each.marker.evaluate({"extra": ""})]
+    return {name.replace("-", "_") for name in found} | found
 
 
 def test_kernels_whose_page_was_closed_are_found():
