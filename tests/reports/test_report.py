@@ -176,6 +176,22 @@ class TestTrend:
         assert "2 addresses are new, 1 left the list, and 1 address has another verdict." in page
         assert "That is as many as in the earlier audit of 2026-10-03 (75.0%)." in page
 
+    @pytest.mark.parametrize(
+        ("moment", "said"),
+        [
+            ("2026-10-03 12:00:00Z", "(2026-10-03)"),
+            (pd.Timestamp("2026-10-03 12:00"), "(2026-10-03)"),
+            (1791028800000, "(2026-10-03)"),
+            ("last spring", "(day not recorded)"),
+            (3, "(day not recorded)"),
+            (None, "(day not recorded)"),
+        ],
+    )
+    def test_times_that_another_tool_read_are_days_and_a_column_of_the_user_is_not(self, moment, said):
+        old = self.older().drop(columns="email_checked_at")
+        old["email_checked_at"] = [moment] * len(old)
+        assert f"Since the earlier audit {said}" in mv.report(audit(NEW), "email", earlier=old).to_html()
+
     def test_it_may_be_another_kind_of_frame(self):
         old = pa.Table.from_pandas(self.older(), preserve_index=False)
         assert "2 addresses are new" in mv.report(audit(NEW), "email", earlier=old).to_html()
@@ -201,6 +217,14 @@ def test_it_names_the_list_the_check_and_the_day(out):
     assert "<h1>E-mail audit of spring &lt;list&gt;.csv</h1>" in page
     assert "column email · 7 rows · 6 distinct addresses · check: Domain can receive mail · checked 20" in page
     assert "<title>E-mail audit of email</title>" in mv.report(out, "email").to_html()
+
+
+def test_who_answered_is_said_in_plain_words():
+    made = audit(["a@x.example", "b@x.example", "c@x.example", "d@x.example"], columns="all")
+    made["email_source"] = ["local", "journal", "local", "remote"]
+    said = "2 checked by this computer, 1 known from an earlier run, 1 checked by the service."
+    assert f"Rows by the source of their answer: {said}" in mv.report(made, "email").to_html()
+    assert "known from an earlier run" in repr(mv.plan(["a@x.example"], validation_type="regex"))
 
 
 def test_a_notebook_shows_the_first_domains_and_the_page_more():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import openpyxl
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ import mailverdict as mv
 from mailverdict.runs.journal.journal import Journal
 from mailverdict.widgets import Audit
 from mailverdict.widgets.earlier import compare_with, find_verified, read_audit
+from tests.doubles.answering_backend import AnsweringBackend
 from tests.widgets.conftest import QUICK, finished, message, ready, shown, wait_for_settled
 from tests.widgets.paced import paid
 
@@ -73,11 +76,12 @@ def test_the_comparison_counts_and_names_what_changed(tmp_path):
     audit = finished(ready(pd.DataFrame({"mail": ["a@x.example", "nobody", "c@x.example"]}), validation_type="regex"))
     old = verified("a@x.example", "nobody", "b@x.example")
     old["mail_verdict"] = old["mail_verdict"].where(old["mail"] != "a@x.example", "invalid")
+    old["mail_checked_at"] = pd.Timestamp("2026-10-03 12:00", tz="UTC")
     old.to_csv(tmp_path / "then.csv", index=False)
     audit._state.compare(tmp_path / "then.csv", "then.csv")
     audit.wait(30)
     found = shown(audit, "decide")["comparison"]
-    assert found["headline"] == "1 address changed, 1 address is new, 1 address is gone since then.csv."
+    assert found["headline"] == "1 address changed, 1 address is new, 1 address is gone since then.csv (2026-10-03)."
     assert {(each["what"], each["rows"]) for each in found["moves"]} == {
         ("Invalid → Valid", 1),
         ("New in the list", 1),
@@ -118,7 +122,7 @@ def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tm
     if kind == "html":
         page = files[1].read_text()
         assert "1 address is new, 0 left the list, and 0 addresses have another verdict." in page
-        assert "16.7 percentage points more than in the earlier audit (33.3%)" in page
+        assert re.search(r"16.7 percentage points more than in the earlier audit of 20[-\d]{8} \(33.3%\)", page)
     else:
         rows = list(openpyxl.load_workbook(files[1])["Summary"].iter_rows(max_col=4, values_only=True))
         assert ("Valid", 2, 3, 1) in rows
@@ -132,8 +136,36 @@ def test_the_report_compares_with_the_audit_that_the_page_compares_with(kind, tm
 def test_another_column_name_is_found_and_the_same_audit_has_no_changes(tmp_path):
     verified("a@x.example", column="E-Mail").to_csv(tmp_path / "old.csv", index=False)
     old, new = read_audit(tmp_path / "old.csv", "old.csv", "mail"), verified("a@x.example")
-    assert compare_with(old, "old.csv", new, "mail")["headline"] == "Nothing changed since old.csv."
+    assert compare_with(old, "old.csv", new, "mail")["headline"].startswith("Nothing changed since old.csv (20")
     assert find_verified(pd.DataFrame({"mail": []}), "mail") is None
+
+
+def test_an_old_file_without_day_and_check_is_compared_and_another_check_is_named(tmp_path):
+    """As "Everything" was before it had both."""
+    old = verified("a@x.example", "b@x.example").drop(columns=["mail_validation_type", "mail_checked_at"])
+    old.to_csv(tmp_path / "old.csv", index=False)
+    frame = pd.DataFrame({"mail": ["a@x.example", "b@x.example"]})
+    audit = finished(ready(frame, backend=AnsweringBackend(), validation_type="mx", folder=tmp_path))
+    audit._state.compare(tmp_path / "old.csv", "old.csv")
+    audit.wait(30)
+    assert shown(audit, "decide")["comparison"]["headline"] == "Nothing changed since old.csv (day not recorded)."
+    files = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("report", "html")
+    audit.wait(30)
+    page = files[0].read_text()
+    assert "as many as in the earlier audit (day not recorded) (100%)" in page
+    assert "Since the earlier audit (day not recorded)" in page
+    assert "The check was" not in page
+
+    verified("a@x.example", "b@x.example").to_csv(tmp_path / "format.csv", index=False)
+    audit._state.compare(tmp_path / "format.csv", "format.csv")
+    audit.wait(30)
+    audit._state.download("report", "html")
+    audit.wait(30)
+    said = "The check was “Format only” then and is “Domain can receive mail” now"
+    assert said in shown(audit, "decide")["comparison"]["headline"]
+    assert said in files[1].read_text()
 
 
 def test_a_file_that_is_not_a_result_is_refused(tmp_path):

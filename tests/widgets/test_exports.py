@@ -14,8 +14,10 @@ from python_calamine import CalamineWorkbook
 
 import mailverdict as mv
 from mailverdict.errors import InputError
+from mailverdict.frames.files.readers import open_table
 from mailverdict.widgets import Audit
 from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
+from tests.doubles.answering_backend import AnsweringBackend
 from tests.widgets.conftest import finished, message, ready
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
@@ -88,6 +90,35 @@ def test_everything_keeps_what_was_written(audit):
     assert whole["mail"].tolist()[:3] == MAILS[:3]
     assert whole["mail_clean"].tolist()[:2] == ["ada@example.org", "bob@example.org"]
     assert "mail_mx_records" not in whole.columns, "the file is for people; the frame has everything"
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tmp_path):
+    backend = AnsweringBackend()  # answers as of 2 January 2026
+    frame = pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", None]})
+    audit = finished(ready(frame, backend=backend, validation_type="mx", journal=tmp_path / "j.db"))
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("everything", kind)
+    audit.wait(30)
+    with open_table(files[0]) as table:
+        (piece,) = table.pieces()
+    page = mv.report(piece, "mail").to_html()
+    assert "check: Domain can receive mail · checked 2026-01-02" in page
+    assert "not recorded" not in page
+    page = mv.report(audit.result, "mail", earlier=files[0]).to_html()
+    assert "Since the earlier audit (2026-01-02)" in page
+    sent = download(audit, "send", kind)
+    assert not {"mail_validation_type", "mail_checked_at"} & set(sent.columns), "a send list is for a mailing"
+
+
+def test_columns_of_an_earlier_check_are_in_no_file_of_the_new_one(tmp_path):
+    old = mv.verify(pd.DataFrame({"mail": ["ada@example.org"]}), "mail", validation_type="regex", columns="all")
+    audit = finished(ready(old, validation_type="mx", backend=AnsweringBackend(), column="mail"))
+    whole = download(audit, "everything")
+    assert whole["mail_validation_type"].tolist() == ["mx"]
+    assert "mail_source" not in whole.columns
+    assert "mail_validation_type" not in download(audit, "send").columns
 
 
 def test_what_is_shown_can_be_downloaded_in_its_order(audit):
@@ -190,7 +221,7 @@ def test_rows_written_in_pieces_have_one_type(kind, tmp_path):
         {"mail": ["a@b.org", "c@b.org", "D <d@b.org>"], "n": [1, 2, "three"], "m": [True, None, False]}
     )
     listing = finished(ready(frame, validation_type="regex"))._state.listing
-    pieces = rows_to_save(listing, np.arange(3), is_send_list=True, size=1)
+    pieces = rows_to_save(listing, np.arange(3), "send", size=1)
     save_table(pieces, tmp_path / f"list.{kind}", types_of_objects(frame))
     found = pd.read_csv(tmp_path / "list.csv") if kind == "csv" else pd.read_parquet(tmp_path / "list.parquet")
     assert found["mail"].tolist() == ["a@b.org", "c@b.org", "d@b.org"]

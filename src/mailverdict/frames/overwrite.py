@@ -36,7 +36,7 @@ from .repair import REPAIRS
 from .text_column import decode, is_text
 from .verified import to_series
 
-__all__ = ["check_overwritten", "earlier_columns"]
+__all__ = ["check_overwritten", "earlier_columns", "foreign_value"]
 
 CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 # Columns that are written together.

@@ -11,6 +11,7 @@ __all__ = [
     "REASON_LABELS",
     "REASON_MEANING",
     "REPAIR_LABELS",
+    "SOURCE_MEANING",
     "STATE_MEANING",
     "ColumnSet",
     "OnQuota",
@@ -189,6 +190,12 @@ REPAIR_LABELS = {
     "unicode": "Accents in another form",
     "case": "Capital letters in the domain",
     "suggestion": "Likely typos that you accepted",
+}
+# Who answered, by the words of the column `source`; they follow a number.
+SOURCE_MEANING = {
+    "local": "checked by this computer",
+    "remote": "checked by the service",
+    "journal": "known from an earlier run",
 }
 # What decides about the action of a row besides its verdict.
 CAUSE_MEANING = {

@@ -15,7 +15,9 @@ import pandas as pd
 
 from ..checks.syntax.column import observe_column
 from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
-from ..frames.columns import ACTIONS
+from ..frames.columns import ACTIONS, BY_NAME
+from ..frames.files.restore import restore
+from ..frames.overwrite import foreign_value
 from ..frames.planning import SeenAddresses
 from ..frames.policy import Policy, cause_of, decide_rows
 from ..frames.repair import REPAIRS
@@ -44,7 +46,7 @@ from .summary import (
     top_domains,
 )
 
-__all__ = ["FactsCounter", "ReportFacts", "gather_facts"]
+__all__ = ["FactsCounter", "ReportFacts", "checked_days", "gather_facts", "gather_trend", "validation_types"]
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
@@ -90,6 +92,7 @@ class TrendFacts:
     """How the list and its verdicts differ from an earlier audit."""
 
     checked: tuple[date, date] | None  # first and last day of the earlier checks, if the frame says so
+    validation_types: list[str]  # types used; empty if the frame does not say
     rows: int
     addressed: int
     buckets: dict[str, int]  # rows of the earlier audit, as in `ReportFacts`
@@ -285,10 +288,14 @@ def counts_by(values: pd.Series[Any], names: Iterable[str]) -> dict[str, int]:
 
 
 def checked_days(out: VerifiedColumn) -> tuple[date, date] | None:
-    """The first and the last day on which rows were checked, in UTC."""
-    moments = out.get("checked_at")
-    if moments is None or not isinstance(moments.dtype, pd.DatetimeTZDtype) or moments.isna().all():
+    """The first and the last day on which rows were checked, in UTC; a file may have made texts of the times."""
+    moments, column = out.get("checked_at"), BY_NAME["checked_at"]
+    if moments is None or moments.isna().all():
         return None
+    if not isinstance(moments.dtype, pd.DatetimeTZDtype):
+        if foreign_value(moments, column):  # a column of the user
+            return None
+        moments = restore(moments, column, column.name)
     return moments.min().date(), moments.max().date()
 
 
@@ -302,6 +309,7 @@ def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -
     counts = counts_by(bucket, BUCKETS)
     return TrendFacts(
         checked=checked_days(earlier),
+        validation_types=validation_types(earlier),
         rows=len(bucket),
         addressed=len(bucket) - counts["missing"],
         buckets=counts,

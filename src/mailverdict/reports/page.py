@@ -15,13 +15,16 @@ from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, count_of, percent
+from ..model.words import REASON_LABELS, REPAIR_LABELS, SOURCE_MEANING, ValidationType, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts, TrendFacts
 
 __all__ = [
     "CHECKS",
+    "another_check",
+    "checks_of",
     "days_of",
+    "days_of_earlier",
     "outcome_label",
     "reason_label",
     "render_page",
@@ -74,6 +77,29 @@ def days_of(days: tuple[date, date] | None) -> str:
     if days is None:
         return ""
     return f"{days[0]}" if days[0] == days[1] else f"{days[0]} to {days[1]}"
+
+
+def days_of_earlier(days: tuple[date, date] | None) -> str:
+    """The days of an earlier audit, whose file may not have them."""
+    return days_of(days) or "day not recorded"
+
+
+def another_check(then: Iterable[str], now: Iterable[str]) -> str:
+    """A sentence if an earlier audit made another check; empty if it made the same, or one of them is not known.
+
+    >>> another_check(["regex"], ["smtp"])
+    'The check was “Format only” then and is “Mailbox exists” now, so verdicts can differ for that reason alone.'
+    """
+    old, new = checks_of(then), checks_of(now)
+    if not old or not new or old == new:
+        return ""
+    return f"The check was “{old}” then and is “{new}” now, so verdicts can differ for that reason alone."
+
+
+def checks_of(kinds: Iterable[str]) -> str:
+    """The checks that were made, in words."""
+    made = set(kinds)
+    return ", ".join(label for kind, label in CHECKS.items() if kind in made)
 
 
 # --- elements -------------------------------------------------------------------------------------------------------
@@ -220,7 +246,7 @@ def title_of(facts: ReportFacts) -> str:
 
 def head(facts: ReportFacts) -> str:
     """The list, the share that can be mailed, and a picture of all rows."""
-    checks = ", ".join(CHECKS[ValidationType(kind)] for kind in facts.validation_types if kind in CHECKS)
+    checks = checks_of(facts.validation_types)
     known = (
         f"column {facts.column}" if facts.name else "",
         count_of(facts.rows, "row"),
@@ -257,7 +283,7 @@ def trend_line(facts: ReportFacts) -> str:
     if facts.trend is None:
         return ""
     points = 100 * (facts.mailable - facts.trend.mailable)
-    since = f" of {days_of(facts.trend.checked)}" if facts.trend.checked else ""
+    since = f" of {days_of(facts.trend.checked)}" if facts.trend.checked else " (day not recorded)"
     how = (
         "as many as"
         if abs(points) < 0.05
@@ -400,11 +426,12 @@ def trend(facts: ReportFacts) -> str:
         )
         for name in MARKS
     ]
-    since = f" ({days_of(then.checked)})" if then.checked else ""
+    since = f" ({days_of_earlier(then.checked)})"
     said = (
         f"{count_of(then.added, 'address is', 'addresses are')} new, {then.removed:,} left the list, and "
-        f"{count_of(then.changed, 'address has', 'addresses have')} another verdict."
-    )
+        f"{count_of(then.changed, 'address has', 'addresses have')} another verdict. "
+        f"{another_check(then.validation_types, facts.validation_types)}"
+    ).strip()
     moves = [(f"{badge(old)} → {badge(new)}", number(count)) for old, new, count in then.moves]
     moved = (
         table("Changed verdicts", (TableHead("Verdict then and now"), TableHead("Addresses", "number")), moves)
@@ -501,10 +528,8 @@ def method(facts: ReportFacts) -> str:
             "The table does not record which check was made. “Valid” therefore means at least that the address is well "
             "formed; whether its domain receives mail and its mailbox exists depends on the check."
         )
-    if facts.sources:
-        lines.append(
-            f"Answers by source: {', '.join(f'{source} {count:,}' for source, count in facts.sources.items())}."
-        )
+    if answered := [f"{count:,} {SOURCE_MEANING.get(word, word)}" for word, count in facts.sources.items()]:
+        lines.append(f"Rows by the source of their answer: {', '.join(answered)}.")
     lines.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")
     if facts.cleaning is not None:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")

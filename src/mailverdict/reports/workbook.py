@@ -13,10 +13,19 @@ from ..frames.columns import ACTIONS
 from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_chart, put_row
 from ..frames.files.writers import to_plain
 from ..frames.policy import ACTION_MEANING
-from ..model.words import ValidationType
 from ..theme import LABELS, MARK_OF, MARKS
 from .facts import ReportFacts, share
-from .page import CHECKS, days_of, outcome_label, reason_label, repair_label, sentence, title_of
+from .page import (
+    another_check,
+    checks_of,
+    days_of,
+    days_of_earlier,
+    outcome_label,
+    reason_label,
+    repair_label,
+    sentence,
+    title_of,
+)
 
 __all__ = ["write_workbook"]
 
@@ -89,9 +98,8 @@ def put_cell(sheet: Any, row: int, column: int, cell: Any, form: Any) -> None:
 
 def known(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     yield "Column", facts.column
-    checks = [CHECKS[ValidationType(kind)] for kind in facts.validation_types if kind in CHECKS]
-    if checks:
-        yield "Check", ", ".join(checks)
+    if checks := checks_of(facts.validation_types):
+        yield "Check", checks
     elif facts.is_check_unknown:
         yield "Check", "not recorded in the table"
     if facts.checked:
@@ -177,10 +185,13 @@ def compared(facts: ReportFacts) -> Iterator[Section]:
         old = facts.trend
         pairs = [(LABELS[name], old.buckets[name], count) for name, count in facts.buckets.items()]
         yield Section(
-            f"Since the earlier audit {days_of(old.checked)}".strip(),
+            f"Since the earlier audit ({days_of_earlier(old.checked)})",
             ("Verdict", "Rows then", "Rows now", "Change"),
             [(label, then, now, now - then) for label, then, now in pairs],
         )
+        if another_check(old.validation_types, facts.validation_types):
+            checks = (checks_of(old.validation_types), checks_of(facts.validation_types))
+            yield Section("Another check", ("Check then", "Check now"), [checks])
         moves = (("new", old.added), ("not there any more", old.removed), ("with another verdict", old.changed))
         yield Section("Addresses since then", ("Addresses", "Count"), moves)
     if facts.outcomes is not None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..backend import Quota
 from ..errors import SettingsError
+from ..model.words import SOURCE_MEANING
 
 __all__ = ["Plan", "plan_run"]
 
@@ -18,7 +19,7 @@ LABELS = {
     "malformed": "rows with a malformed address (never sent)",
     "unique": "distinct well-formed addresses",
     "domains": "  distinct domains of those",
-    "known": "  answered by the journal",
+    "known": f"  {SOURCE_MEANING['journal']}",
     "in_flight": "  submitted before, answer expected",
     "held": "  held back (an earlier submission was lost)",
     "to_submit": "  to verify now",

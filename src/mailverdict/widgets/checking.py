@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from ..backend import Quota
+from ..model.words import SOURCE_MEANING
 from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
@@ -107,7 +108,7 @@ def describe_plan(plan: Plan, backend: str, rate: float | None, depth: str, skip
     if skipped:
         notes.append(f"{count_of(skipped, 'row')} suppressed or duplicates: not checked (free).")
     if plan.known:
-        notes.append(f"{count_of(plan.known, 'address')} known from an earlier run (free).")
+        notes.append(f"{count_of(plan.known, 'address')} {SOURCE_MEANING['journal']} (free).")
     if plan.in_flight:
         notes.append(f"{count_of(plan.in_flight, 'address')} already paid for; their answers are collected.")
     if plan.held:
@@ -178,7 +179,9 @@ def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
         "counts": counts,
         "rate": "" if per_second is None else rate_text(per_second),
         "left": "" if left is None or progress.is_over else f"{duration_words(left)} left",
-        "known": f"{count_of(progress.from_journal, unit)} from an earlier run" if progress.from_journal else "",
+        "known": f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
+        if progress.from_journal
+        else "",
         "message": sentence(progress.message) if progress.message and not progress.is_over else "",
         "quota": quota_text(progress.quota),
     }

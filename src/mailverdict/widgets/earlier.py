@@ -15,8 +15,11 @@ from ..errors import InputError
 from ..frames.columns import COLUMNS, REPAIR_COLUMNS
 from ..frames.files.restore import restore_frame
 from ..frames.kinds import PandasFrame
+from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.words import ValidationType
+from ..reports.facts import checked_days, validation_types
+from ..reports.page import another_check, days_of_earlier
 from ..reports.summary import diff
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
@@ -115,9 +118,12 @@ def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashab
         for key, text in words.items()
         if counts.get(key)
     ]
+    then = VerifiedColumn(old, column, None, ())
+    since = f"since {name} ({days_of_earlier(checked_days(then))})"
+    different = another_check(validation_types(then), validation_types(VerifiedColumn(new, column, None, ())))
     return {
         "name": name,
-        "headline": f"{', '.join(found)} since {name}." if found else f"Nothing changed since {name}.",
+        "headline": f"{', '.join(found) or 'Nothing changed'} {since}. {different}".strip(),
         "moves": shown[:20],
         "addresses": [
             {"address": readable(str(address), 80), "before": row["before"], "after": row["after"]}

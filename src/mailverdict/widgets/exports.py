@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
-from ..frames.columns import ADDRESS_NAMES, COLUMNS, label_of
+from ..frames.columns import ADDRESS_NAMES, COLUMNS, Column, label_of
 from ..frames.files.writers import create_table
 from ..frames.kinds import read_notes, with_note
 from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
@@ -29,7 +29,10 @@ __all__ = ["KINDS", "rows_to_save", "save_report", "save_table", "to_send_list",
 KINDS = ("csv", "xlsx", "parquet")
 PIECE_ROWS = 50_000  # made at once: bounds memory
 NO_TYPES: Mapping[Any, pa.DataType] = {}
-DROPPED = tuple(c.name for c in COLUMNS if not c.in_core)  # of the result columns; the frame in the notebook has them
+# Of the result columns; the frame in the notebook has all. A report on the whole file, or a comparison with it, needs
+# the check and its time.
+SAVED = CORE
+SAVED_WITH_WHOLE = tuple(c for c in COLUMNS if c.in_core or c.name in ("validation_type", "checked_at"))
 
 
 def save_report(
@@ -59,9 +62,9 @@ def save_report(
     Report(facts, None, column, policy, None).save(path)
 
 
-def as_written(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:
-    """The rows as they are saved: the user's columns and the result columns for people."""
-    dropped = {label_of(column, None, name) for name in DROPPED}
+def as_saved(out: pd.DataFrame, column: Hashable, saved: Sequence[Column]) -> pd.DataFrame:
+    """The user's columns and the result columns that are saved; others may be left from an earlier verification."""
+    dropped = {label_of(column, None, each.name) for each in COLUMNS if each not in saved}
     return out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]]
 
 
@@ -87,16 +90,21 @@ def to_send_list(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:
 
 
 def rows_to_save(
-    listing: Listing, rows: npt.NDArray[Any], *, is_send_list: bool, size: int = PIECE_ROWS
+    listing: Listing, rows: npt.NDArray[Any], which: str, *, size: int = PIECE_ROWS
 ) -> Iterator[pd.DataFrame]:
-    """The rows of a file in pieces; on the send list the repaired address is in the column itself."""
+    """The rows of a file in pieces.
+
+    On the list to ``send`` the repaired address is in the column itself. The file of ``everything`` has the check and
+    its time.
+    """
     parts = [rows[start : start + size] for start in range(0, max(len(rows), 1), size)]
     column = listing.column
-    is_repaired = is_send_list and any(
+    saved = SAVED_WITH_WHOLE if which == "everything" else SAVED
+    is_repaired = which == "send" and any(
         differs_from_clean(listing.rows.to_frame(part, ()), column).any() for part in parts
     )
     for part in parts:
-        out = as_written(listing.decide(part), column)
+        out = as_saved(listing.decide(part, saved), column, saved)
         yield to_send_list(out, column) if is_repaired else out
 
 

@@ -263,7 +263,7 @@ class AuditState(InputState):
                 earlier = None if self.read_earlier is None else self.read_earlier()
                 save_report(listing, self.policy, path, card.name, earlier)
             else:
-                pieces = rows_to_save(listing, rows, is_send_list=which == "send")
+                pieces = rows_to_save(listing, rows, which)
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
             self.on_file(path.name, path)
             self.spoken = f"{path.name} is being downloaded."
