@@ -394,7 +394,9 @@ class LocalSettings:
     rcpt_per_session: int = 500
     """Recipients in one session; lowered when a mail server replies 421 or cuts the connection."""
     refusal_budget: int = 9
-    """Refused recipients in one session; a default Postfix slows down at 10 and disconnects at 20."""
+    """Refused recipients after which a session ends; a default Postfix slows down at 10 and disconnects at 20.
+
+    Exceeded, by less than twice, only if a window has many more refusals than the mail server gave before."""
     refusal_budget_max: int = 36
     """Higher budget for a mail server that neither slowed down nor disconnected in a trial session."""
     protected_after: int = 3

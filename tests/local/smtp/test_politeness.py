@@ -12,7 +12,7 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan
+from mailverdict.checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan, WindowRequest
 from mailverdict.checks.smtp.providers import Provider
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.smtp.politeness import ExchangeState
@@ -190,6 +190,38 @@ def test_a_server_that_loses_replies_is_asked_in_step():
         0.0,
     )
     assert (host.plan.pipelining, host.closed) == (False, None)
+
+
+# --- the size of a window ----------------------------------------------------------------------------------
+
+WINDOWS = [
+    # accepted, refused, room in the budget, at most, size
+    (0, 0, 9, 17, 9, "nothing is known: all may be refused"),
+    (0, 9, 9, 17, 9, "all were refused"),
+    (8, 2, 7, 15, 10, "2.8 refusals are expected of 10, and more than 7 are unlikely"),
+    (80, 20, 9, 17, 17, "4 refusals are expected of 19, which is more than the session allows"),
+    (80, 20, 36, 71, 71, "the larger budget, bounded by what the session allows"),
+    (40, 60, 36, 71, 39, "most are refused: 23.8 are expected of 39"),
+    (1000, 0, 9, 17, 17, "none was refused"),
+    (1000, 0, 9, 12, 12, "the session has room for twelve"),
+    (1000, 0, 0, 0, 0, "nothing is left"),
+]
+
+
+@pytest.mark.parametrize(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
+def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(accepted, refused, size, most, expected, why):
+    host = state()
+    for code in [250] * accepted + [550] * refused:
+        host.on_reply(Classification(None, "rule"), Reply(code, None, ""))
+    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True, most=most)) == expected, why
+    assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=False, most=most)) == size
+
+
+def test_refusals_of_the_session_count_where_they_are_more_frequent():
+    host = state()
+    for _ in range(1000):
+        host.on_reply(Classification(None, "rule"), Reply(250, None, ""))
+    assert host.window_size(WindowRequest(4, 5, 5, can_pipeline=True, most=12)) == 4
 
 
 # --- the refusal budget ------------------------------------------------------------------------------------

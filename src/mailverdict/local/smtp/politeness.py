@@ -5,10 +5,11 @@ Pure: the clock and the jitter are parameters.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 
 from ...checks.smtp.classify.classification import ABOUT_MAILBOX, ConnectionFailure, FailureKind, classify_failure
-from ...checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan
+from ...checks.smtp.protocol.steps import LimitObserved, SessionEnd, SessionPlan, WindowRequest
 from ...checks.smtp.providers import Provider
 from ...checks.smtp.replies import Reply
 from ...model.evidence import Action, Classification
@@ -22,6 +23,7 @@ MOST_FAILED = 2  # sessions in a row that failed without an answer: the next one
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
 TRIAL_STEP = 1  # refusals added in a trial session: 9 + 1 is where a default Postfix begins to delay replies
 TRIAL_WORTH = 20  # budgets of addresses that must wait for a trial, since a delayed QUIT costs about a second
+SURE = 2.5  # standard deviations by which the refusals of a window may exceed the expected number within the budget
 UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
@@ -50,6 +52,8 @@ class ExchangeState:
     not_before: float = 0.0  # clock reading before which no session is opened
     capacity_replies: int = 0  # since the last answer
     refusals: int = 0  # of this client, since the last other answer
+    answers: int = 0  # to RCPT
+    refused: int = 0  # of these answers
     failed_sessions: int = 0  # in a row, without an answer
     closed: ClosedExchange | None = None
     has_no_address: bool = False  # closed because there was no address to contact
@@ -96,11 +100,25 @@ class ExchangeState:
         self.is_on_trial = True
         return larger
 
+    def window_size(self, request: WindowRequest) -> int:
+        """Return how many recipients to ask at once: so many that their refusals almost never exceed the budget.
+
+        Refusals are assumed to be as frequent as they were at this exchange or in this session, whichever is more,
+        and to vary as the Poisson distribution does. Without PIPELINING, a larger window is not faster.
+        """
+        if not request.can_pipeline:
+            return request.size
+        share = max((self.refused + 1) / (self.answers + 1), request.refused / max(1, request.asked))
+        root = (math.sqrt(SURE**2 + 4 * request.size) - SURE) / 2  # expected + SURE * sqrt(expected) = size
+        return max(request.size, min(request.most, int(root**2 / share)))
+
     # --- what a session showed ----------------------------------------------------------------
 
     def on_reply(self, classification: Classification, reply: Reply) -> None:
         """Take in an RCPT reply: after several refusals of this client in a row the exchange is closed."""
         self.capacity_replies = self.failed_sessions = 0
+        self.answers += 1
+        self.refused += not reply.is_positive
         if classification.reason is not Reason.PROTECTED:
             self.refusals = 0
             return

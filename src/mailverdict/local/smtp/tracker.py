@@ -126,11 +126,12 @@ class RecipientTracker:
 
     def next_window(self, active: ActiveSession, request: WindowRequest) -> WindowPlan:
         """What a session asks next: due probes, then addresses of its queue; nothing if it should end."""
-        host, exchanges, size = active.assignment.host, active.assignment.exchanges, request.size
+        host, exchanges = active.assignment.host, active.assignment.exchanges
         if not active.budget:
             active.budget = host.grant_budget(exchanges.waiting(), is_pipelining=request.can_pipeline)
         if host.closed or self.is_too_small(active, request):
             return WindowPlan((), active.budget)
+        size = host.window_size(request)
         expected = size * request.refused / max(1, request.asked)
         is_last = request.asked > 0 and self.is_too_small(active, request, expected)
         codes, exchanges.probes = exchanges.probes[:size], exchanges.probes[size:]
@@ -153,11 +154,12 @@ class RecipientTracker:
 
     def is_too_small(self, active: ActiveSession, request: WindowRequest, refusals: float = 0.0) -> bool:
         """Whether windows are so small, after `refusals` more, that a new session is faster for the rest."""
-        exchanges = active.assignment.exchanges
-        waiting = active.queue.size + len(exchanges.probes)
-        is_on_trial = active.budget > active.assignment.host.plan.refusal_budget
+        exchanges, host = active.assignment.exchanges, active.assignment.host
+        is_on_trial = active.budget > host.plan.refusal_budget
+        if not request.can_pipeline or not active.has_asked or is_on_trial:
+            return False
         is_small = 3 * (request.size - refusals) < active.budget
-        return is_small and waiting > request.size and request.can_pipeline and active.has_asked and not is_on_trial
+        return is_small and active.queue.size + len(exchanges.probes) > host.window_size(request)
 
     # --- answers ---------------------------------------------------------------------------------------
 

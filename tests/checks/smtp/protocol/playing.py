@@ -67,8 +67,9 @@ def play(
     banner: str | ConnectionFailure | None = "220 mx.example ESMTP",
     handshake: ConnectionFailure | None = None,
     seconds: Callable[[str], float] = lambda reply: 0.0,
+    expects_refusals: bool = True,
 ) -> Played:
-    """Run a session against `answer`."""
+    """Run a session against `answer`; its windows are as large as they may be if it expects no refusals."""
     waiting = deque(recipients)
     plan = plan or SessionPlan("client.example")
     session = Session(plan)
@@ -94,7 +95,8 @@ def play(
             case StartTls():
                 value = handshake
             case WindowRequest(size):
-                drawn = [waiting.popleft() for _ in range(min(size, len(waiting)))]
+                count = size if expects_refusals else step.most
+                drawn = [waiting.popleft() for _ in range(min(count, len(waiting)))]
                 value = WindowPlan(drawn, plan.refusal_budget)
             case RecipientAnswer():
                 played.answers.append(step)

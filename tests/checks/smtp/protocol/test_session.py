@@ -449,6 +449,19 @@ def test_refusals_never_exceed_the_budget(budget: int) -> None:
     assert played.ended.refused == budget
 
 
+@pytest.mark.parametrize(("budget", "asked"), [(1, 1), (9, 17), (18, 35)])
+def test_less_than_two_budgets_are_refused_if_none_was_expected(budget: int, asked: int) -> None:
+    played = play(to(*many(100)), server(), plan=plan(refusal_budget=budget), expects_refusals=False)
+
+    assert (played.ended.asked, played.ended.refused) == (asked, asked)
+
+
+def test_large_windows_end_with_the_recipients_of_the_session() -> None:
+    played = play(to(*many(100)), server(many(100)), plan=plan(rcpt_per_session=40), expects_refusals=False)
+
+    assert (played.ended.asked, played.ended.unasked) == (40, ())
+
+
 def test_session_draws_no_more_than_it_asks() -> None:
     played = play(to(*many(30)), server(), plan=plan(rcpt_per_session=5))
 

@@ -317,11 +317,13 @@ class Session:
         return self.plan.pipelining and "PIPELINING" in self.extensions
 
     def next_window(self) -> Generator[Step, StepResult, list[Recipient]]:
-        """The recipients of the next window, left-over ones first: as many as may all be refused."""
+        """The recipients of the next window, left-over ones first; even if all are refused, less than two budgets."""
         self.is_last_window = False
-        size = max(0, min(self.budget() - self.refused, self.rcpt_per_session - self.asked))
-        while len(self.open) < size:
-            window = yield WindowRequest(size - len(self.open), self.asked, self.refused, self.can_pipeline)
+        budget, room = self.budget(), self.rcpt_per_session - self.asked
+        size = max(0, min(budget - self.refused, room))
+        most = min(2 * budget - 1 - self.refused, room) if size else 0
+        while (given := len(self.open)) < size:
+            window = yield WindowRequest(size - given, self.asked, self.refused, self.can_pipeline, most - given)
             assert isinstance(window, WindowPlan)
             self.refusal_budget, self.is_last_window = window.refusal_budget, window.is_last
             if not window.recipients:
@@ -331,7 +333,7 @@ class Session:
                     yield RecipientAnswer(recipient, None, classification)
                 else:
                     self.open[recipient] = None
-        return list(self.open)[:size]
+        return list(self.open)[:most]
 
     def classify_unsendable(self, recipient: Recipient) -> Classification | None:
         """Why this recipient cannot be asked in this session; None if it can."""

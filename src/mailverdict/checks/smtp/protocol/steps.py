@@ -72,10 +72,11 @@ class StartTls(NamedTuple):
 class WindowRequest(NamedTuple):
     """Give the recipients to ask next."""
 
-    size: int  # at most so many
+    size: int  # so many may all be refused within the budget
     asked: int  # recipients asked in this session so far
     refused: int  # and refused among them
     can_pipeline: bool
+    most: int = 0  # where few refusals are expected, more than `size`, but at most so many
 
 
 class RecipientAnswer(NamedTuple):
