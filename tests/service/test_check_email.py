@@ -253,7 +253,7 @@ async def test_unexpected_error_is_internal_error_without_a_traceback(tmp_path: 
         def broken(client: str, cost: int) -> bool:
             raise ZeroDivisionError("secret detail")
 
-        world.state.limiter.try_acquire = broken
+        world.state.limiter.acquire = broken
         reply = await world.check()
         assert reply.status_code == 500
         assert reply.json()["error"]["code"] == "INTERNAL_ERROR"

@@ -19,7 +19,7 @@ from ..model.words import Reason, Status, ValidationType, Verdict
 from ..runs.single import check_address
 from ..verdicts import settle_saturated
 
-__all__ = ["CheckOutcome", "EngineFailure", "VerificationEngine", "saturated_verification"]
+__all__ = ["CheckOutcome", "EngineFailure", "VerificationEngine", "failure_of", "saturated_verification"]
 
 LOG = logging.getLogger(__name__)
 MAX_LOGGED = 100  # different notices of the backend
@@ -87,6 +87,10 @@ class VerificationEngine:
         if message not in self.logged and len(self.logged) < MAX_LOGGED:
             self.logged.add(message)
             LOG.warning("%s", message)
+
+    async def can_answer(self, validation_type: str) -> bool:
+        """Whether single checks of a type can be answered: always, by this engine."""
+        return True
 
     async def check(self, email: str, validation_type: str) -> CheckOutcome:
         """Verify one address within `check_timeout`; a timer would cost a `regex` check a third of its time."""

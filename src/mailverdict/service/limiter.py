@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 __all__ = ["RateLimiter"]
 
+SHORTEST_WAIT = 0.001  # seconds until tokens that were refused
 CLIENT_LIMIT = 100_000  # buckets kept; a full bucket is the same as none
 
 
@@ -37,6 +38,10 @@ class RateLimiter:
             return False
         self.set_tokens(client, tokens - cost, now)
         return True
+
+    async def acquire(self, client: str, cost: int) -> float:
+        """Take `cost` tokens, and return 0; or the seconds after which the bucket has them."""
+        return 0.0 if self.try_acquire(client, cost) else max(self.seconds_until(client, cost), SHORTEST_WAIT)
 
     def charge(self, client: str, cost: int) -> None:
         """Take `cost` tokens out of the client's bucket, which may have a fraction less than that."""

@@ -25,6 +25,7 @@ from .jobs.submission import JobSubmitter
 from .jobs.worker import Worker
 from .limiter import RateLimiter
 from .settings import Clock, ServiceSettings, WhenSaturated
+from .shared.checks import CheckQueue, SharedLimiter
 from .shared.queue import SharedQueue
 from .shared.store import SharedStore
 from .shared.tasks import TaskQueue
@@ -43,6 +44,7 @@ class ServiceState:
     reads: GroupCommitter[StoreQuery]
     engine: VerificationEngine
     worker: Worker | SharedQueue
+    checks: VerificationEngine | CheckQueue  # answers single checks
     submitter: JobSubmitter
 
     def __init__(self, settings: ServiceSettings, backend: Backend | None, clock: Clock) -> None:
@@ -52,7 +54,11 @@ class ServiceState:
         self.clock = self.shared.clock if self.shared and clock is time.time else clock
         self.queue = TaskQueue(settings, self.shared.clock) if self.shared else None
         self.metrics = Metrics()
-        self.limiter = RateLimiter(settings.rate_limit, settings.rate_burst)  # refuses
+        self.limiter = (  # refuses
+            SharedLimiter(self.shared, settings)
+            if self.shared
+            else RateLimiter(settings.rate_limit, settings.rate_burst)
+        )
         can_wait = settings.when_saturated is WhenSaturated.WAIT
         self.pace = RateLimiter(settings.rate_limit if can_wait else 0.0, settings.rate_burst)  # delays bulk jobs
         self.tasks: list[asyncio.Task[None]] = []
@@ -83,7 +89,7 @@ class ServiceState:
         """Start everything that uses the store."""
         self.writes = GroupCommitter(self.commit, name="mailverdict-store-writer")
         self.reads = GroupCommitter(partial(run_queries, self.store.reader), name="mailverdict-store-reader")
-        self.engine = engine
+        self.engine = self.checks = engine
         common: dict[str, Any] = {"clock": self.clock, "on_finished": self.metrics.count_finished_job}
         if self.shared is not None and self.queue is not None:
             await self.queue.open()
@@ -96,7 +102,8 @@ class ServiceState:
                 on_counted=self.metrics.set_ended_jobs,
             )
             await self.worker.refresh()
-            self.tasks = [asyncio.create_task(self.worker.run())]
+            self.checks = CheckQueue(self.shared, self.queue, engine)
+            self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.checks.run())]
             common["on_finished"] = self.metrics.ignore_finished_job
         else:
             self.store.recover(self.clock())
@@ -105,7 +112,7 @@ class ServiceState:
             self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
         self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
         self.metrics.watch(
-            lambda: asdict(self.worker.depth), lambda: self.worker.oldest_age, lambda: self.engine.checking
+            lambda: asdict(self.worker.depth), lambda: self.worker.oldest_age, lambda: self.worker.checking
         )
         self.is_open = True
 
@@ -119,6 +126,8 @@ class ServiceState:
         await asyncio.gather(*self.tasks, return_exceptions=True)
         if isinstance(self.worker, Worker):
             await self.worker.aclose()
+        if isinstance(self.checks, CheckQueue):
+            self.checks.close()
         await self.engine.aclose()
         for committer in (self.writes, self.reads):
             await committer.aclose()

@@ -80,7 +80,7 @@ class ServiceSettings:
     gather : duration
         How long the worker waits for more jobs, so that they share SMTP sessions.
     check_timeout : duration
-        Longest time for a single check; then ``UPSTREAM_ERROR``.
+        Longest time for a single check; then ``UPSTREAM_ERROR``, or with PostgreSQL and ``smtp`` ``throttled``.
     job_timeout : duration
         Longest time for a batch of jobs; jobs without a result then end in ``error``.
     result_retention : duration

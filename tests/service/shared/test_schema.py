@@ -69,9 +69,9 @@ async def test_store_of_the_version_before_is_upgraded_and_keeps_its_jobs(tmp_pa
 def test_upgrade_is_a_command(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     make_first_version(url)
     assert status_of(["store", "upgrade", "--store", url]) == 0
-    assert capsys.readouterr().err == "schema 1 became 2\n"
+    assert capsys.readouterr().err == f"schema 1 became {schema.SHARED_VERSION}\n"
     assert status_of(["store", "upgrade", "--store", url]) == 0
-    assert capsys.readouterr().err == "schema 2\n"
+    assert capsys.readouterr().err == f"schema {schema.SHARED_VERSION}\n"
     Store(url).close()
 
 
@@ -103,9 +103,10 @@ def test_newer_store_is_refused(url: str) -> None:
     Store(url).close()
     engine = create_engine(url)
     with engine.begin() as connection:
-        connection.execute(update(about).where(about.c.name == "schema").values(value="3"))
+        connection.execute(update(about).where(about.c.name == "schema").values(value=str(schema.SHARED_VERSION + 1)))
     engine.dispose()
-    with pytest.raises(SettingsError, match="schema 3, this version knows 2"):
+    known = schema.SHARED_VERSION
+    with pytest.raises(SettingsError, match=f"schema {known + 1}, this version knows {known}"):
         Store(url)
 
 

@@ -82,7 +82,7 @@ class Endpoints:
         trace.notes = {"validation_type": check.validation_type, "domain": check.email.rpartition("@")[2]}
         await self.state.worker.refresh()
         headers = None
-        if (refused := self.refusal(trace.client)) is None:
+        if (refused := await self.refusal(trace.client, check.validation_type)) is None:
             verification = await self.verified(trace, check)
         else:  # costs no quota, since nothing is verified
             reason, seconds = refused
@@ -91,11 +91,11 @@ class Endpoints:
         self.state.metrics.verdicts("single", check.validation_type, verification.result).inc()
         return success_reply(self.format.payload(verification), trace.request_id, headers=headers)
 
-    def refusal(self, client: str) -> tuple[Reason, float] | None:
+    async def refusal(self, client: str, validation_type: str) -> tuple[Reason, float] | None:
         """Why rate limiter or queue refuse a single check, and the seconds after which another may be granted."""
-        if not self.state.limiter.try_acquire(client, 1):
-            return Reason.RATE_LIMITED, self.state.limiter.seconds_until(client, 1)
-        if self.state.worker.is_saturated(1):
+        if seconds := await self.state.limiter.acquire(client, 1):
+            return Reason.RATE_LIMITED, seconds
+        if self.state.worker.is_saturated(1) or not await self.state.checks.can_answer(validation_type):
             return Reason.THROTTLED, self.settings.saturation_backoff[0]
         return None
 
@@ -103,7 +103,7 @@ class Endpoints:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         if self.settings.check_costs_quota:
             self.require_granted(await self.state.submitter.debit(trace.client, 1), 1)
-        outcome = await self.state.engine.check(check.email, check.validation_type)
+        outcome = await self.state.checks.check(check.email, check.validation_type)
         return self.usable(outcome, check)
 
     def usable(self, outcome: CheckOutcome, check: CheckRequest) -> Verification:
@@ -144,7 +144,7 @@ class Endpoints:
         await self.state.worker.refresh()
         key = idempotency_key(request)
         job_ids = keyed_job_ids(trace.client, key, len(bulk.emails)) if key else new_job_ids(len(bulk.emails))
-        jobs = self.new_jobs(trace.client, bulk, job_ids)
+        jobs = await self.new_jobs(trace.client, bulk, job_ids)
         if key and await self.is_repeated(trace.client, jobs):
             remaining = None
         else:
@@ -190,14 +190,14 @@ class Endpoints:
         self.require_granted(result, len(jobs))
         return result.remaining
 
-    def new_jobs(self, client: str, bulk: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:
+    async def new_jobs(self, client: str, bulk: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:
         """A job for each well-formed address; the earlier revision makes one of the others too."""
         count = sum(bulk.well_formed)
         settles = self.settings.when_saturated is WhenSaturated.SETTLE
         new_job = partial(
             self.state.submitter.new_job,
             validation_type=bulk.validation_type,
-            is_rate_limited=settles and not self.state.limiter.try_acquire(client, count),
+            is_rate_limited=settles and await self.state.limiter.acquire(client, count) > 0,
             is_saturated=settles and self.state.worker.is_saturated(count),
         )
         return tuple(

@@ -128,6 +128,11 @@ class Worker(JobVerifier):
             self.depth.waiting += count
 
     @property
+    def checking(self) -> int:
+        """Single checks under way."""
+        return self.engine.checking
+
+    @property
     def oldest_age(self) -> float:
         """Seconds since the submission of the job that waits longest; 0 if none waits."""
         oldest = self.waiting.oldest()

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import uvicorn
 from starlette.applications import Starlette
@@ -76,7 +77,7 @@ def create_worker_app(
         metrics.set_ended_jobs(depth.ended)
         jobs = {"waiting": sum(depth.waiting.values()), "verifying": depth.verifying, "postponed": depth.postponed}
         oldest = 0.0 if depth.oldest is None else max(running["worker"].clock() - depth.oldest, 0.0)
-        metrics.watch(lambda: jobs, lambda: oldest, lambda: 0)
+        metrics.watch(lambda: jobs, lambda: oldest, lambda: depth.checks)
         return Response(metrics.render(), headers={"content-type": CONTENT_TYPE, "cache-control": "no-store"})
 
     routes = [Route("/healthz", healthz, methods=["GET"]), Route("/metrics", metrics_page, methods=["GET"])]
@@ -91,7 +92,8 @@ async def open_worker(
 ) -> AsyncIterator[SharedWorker]:
     """A worker with its connections."""
     Store(settings.store).close()  # creates the tables of an empty database, or refuses another schema
-    engine = make_engine(settings, backend)
+    # Greylisted jobs get their second attempt by a scheduled task, so that no task waits for it.
+    engine = make_engine(replace(settings, local=replace(settings.local, retry_greylisted=0)), backend)
     store = SharedStore(settings)
     tasks = TaskQueue(settings, store.clock)
     try:

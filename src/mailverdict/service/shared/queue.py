@@ -45,7 +45,7 @@ class SharedQueue:
         self.tasks = tasks
         self.clock = clock
         self.on_counted = on_counted
-        self.counted = SharedDepth({}, 0, 0, None, [], {})
+        self.counted = SharedDepth({}, 0, 0, 0, None, [], {})
         self.added: dict[str, int] = {}  # jobs that this process submitted since the count, by client
         self.fresh_until = 0.0  # of time.monotonic
         self.to_wake: dict[str, float] = {}  # types whose jobs wait, and the seconds after which they do
@@ -76,6 +76,11 @@ class SharedQueue:
         return QueueDepth(waiting, self.counted.verifying, self.counted.postponed)
 
     @property
+    def checking(self) -> int:
+        """Single checks under way: of this process, and by `smtp` of all."""
+        return self.engine.checking + self.counted.checks
+
+    @property
     def oldest_age(self) -> float:
         """Seconds since the submission of the job that waits longest; 0 if none waits."""
         return 0.0 if self.counted.oldest is None else max(self.clock() - self.counted.oldest, 0.0)
@@ -86,7 +91,7 @@ class SharedQueue:
 
     def is_saturated(self, more: int) -> bool:
         """Whether the queue has no room for so many more addresses."""
-        return self.depth.total + self.engine.checking + more > self.settings.queue_limit
+        return self.depth.total + self.checking + more > self.settings.queue_limit
 
     def has_room(self, client: str, more: int) -> bool:
         """Whether the queue has room for so many more jobs of a client, as in `Worker.has_room`."""

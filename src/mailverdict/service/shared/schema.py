@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 START_WAIT = 60.0  # seconds that a program waits for a database which does not accept connections yet
 START_PAUSE = 0.5  # seconds between two attempts
 FIRST_VERSION = 1  # the tables of `jobs.schema`
-SHARED_VERSION = 2
+SHARED_VERSION = 3
 MIGRATION_LOCK = 0x6D61696C7665  # advisory lock of one who creates or changes tables
 PROCRASTINATE = "procrastinate"  # the row of `about` with the name of its last migration
 

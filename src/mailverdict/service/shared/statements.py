@@ -8,7 +8,13 @@ from ...contract.envelope import JobStatus
 from ..jobs.store import StoredJob
 
 __all__ = [
+    "ACQUIRE",
+    "ADD_CHECK",
+    "ANSWERED_CHECKS",
+    "ANSWER_CHECK",
     "ASSIGN",
+    "CHECKS",
+    "CHECK_TOKENS",
     "CLAIM",
     "COUNT_CLAIMED",
     "COUNT_ENDED",
@@ -16,23 +22,30 @@ __all__ = [
     "ENDED",
     "GIVE_BACK",
     "GIVE_BACK_ABANDONED",
+    "HAS_CHECK_WORKER",
     "HAS_QUEUED",
+    "HAS_WAITING_TASKS",
     "HEARTBEAT",
     "NEXT_JOBS",
     "OWNERS_WITHOUT_TASK",
     "POSTPONE",
+    "PURGE_CHECKS",
+    "PURGE_CHECK_PACE",
     "PURGE_PACE",
     "PURGE_WORKERS",
     "QUEUED_CLIENTS",
     "QUEUED_TYPES",
     "REGISTER",
     "RELEASE_DUE",
+    "REMOVE_CHECKS",
     "SAVE_PACE",
+    "SECOND_PASS",
     "SETTLE",
     "SET_OWNERS",
     "TAKE",
+    "TAKE_CHECKS",
     "TASKS_OF",
-    "TASKS_TODO",
+    "WAITING_CHECKS",
     "WORKERS",
 ]
 
@@ -110,7 +123,7 @@ COUNT_ENDED = text("""
 """)
 POSTPONE = text(f"""
     WITH freed AS (DELETE FROM assignment WHERE seq = ANY(CAST(:seqs AS bigint[])))
-    UPDATE job SET attempt = :attempt, due = :due, updated_at = :now
+    UPDATE job SET attempt = coalesce(CAST(:attempt AS integer), attempt), due = :due, updated_at = :now
     WHERE seq = ANY(CAST(:seqs AS bigint[])) AND status = '{JobStatus.PROCESSING}'
 """)
 GIVE_BACK = text(f"""
@@ -127,9 +140,22 @@ GIVE_BACK_ABANDONED = text(f"""
     UPDATE job SET status = '{JobStatus.QUEUED}', updated_at = :now
     FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
 """)
+SECOND_PASS = text("""
+    INSERT INTO second_pass SELECT seq FROM unnest(CAST(:seqs AS bigint[])) AS seq ORDER BY seq
+    ON CONFLICT DO NOTHING RETURNING seq
+""")
 OWNERS_WITHOUT_TASK = text("""
     SELECT DISTINCT owner FROM assignment WHERE owner IS NOT NULL AND NOT EXISTS (
         SELECT FROM procrastinate_jobs WHERE lock = assignment.owner AND status IN ('todo', 'doing')
+    )
+""")
+HAS_WAITING_TASKS = text("""
+    SELECT EXISTS (
+        SELECT FROM procrastinate_jobs AS waiting
+        WHERE waiting.status = 'todo' AND waiting.queue_name = ANY(CAST(:queues AS text[]))
+            AND (waiting.scheduled_at IS NULL OR waiting.scheduled_at <= now()) AND NOT EXISTS (
+                SELECT FROM procrastinate_jobs WHERE lock = waiting.lock AND status = 'doing'
+            )
     )
 """)
 QUEUED_TYPES = text(f"""
@@ -137,16 +163,12 @@ QUEUED_TYPES = text(f"""
     WHERE status = '{JobStatus.QUEUED}' OR (status = '{JobStatus.PROCESSING}' AND due <= :now)
 """)
 HAS_QUEUED = text(f"SELECT EXISTS (SELECT FROM job WHERE status = '{JobStatus.QUEUED}' AND validation_type = :type)")
-TASKS_TODO = text("""
-    SELECT queueing_lock FROM procrastinate_jobs
-    WHERE status = 'todo' AND queueing_lock = ANY(CAST(:names AS text[]))
-""")
 TASKS_OF = text("SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id = :worker")
 PURGE_PACE = text("DELETE FROM pace WHERE counted_at < :before")
 PURGE_WORKERS = text(f"DELETE FROM worker WHERE seen_at < {DATABASE_NOW} - :within")
 REGISTER = text(f"""
-    INSERT INTO worker (name, version, types, egress, seen_at)
-    VALUES (:name, :version, :types, :egress, {DATABASE_NOW}) RETURNING id
+    INSERT INTO worker (name, version, types, egress, seen_at, answers_checks)
+    VALUES (:name, :version, :types, :egress, {DATABASE_NOW}, true) RETURNING id
 """)
 HEARTBEAT = text(f"UPDATE worker SET seen_at = {DATABASE_NOW} WHERE id = :id")
 DEPTH = text(f"""
@@ -157,3 +179,53 @@ WORKERS = text(f"""
     SELECT name, version, types, egress FROM worker WHERE seen_at > {DATABASE_NOW} - :within ORDER BY id
 """)
 ENDED = text("SELECT status, validation_type, result, sum(count) AS jobs FROM tally GROUP BY 1, 2, 3")
+
+# Single checks.
+
+ADD_CHECK = text(f"""
+    INSERT INTO single_check (id, owner, email, expires_at) VALUES (:id, :owner, :email, {DATABASE_NOW} + :seconds)
+""")
+WAITING_CHECK = f"NOT is_answered AND expires_at > {DATABASE_NOW}"
+TAKE_CHECKS = text(f"""
+    SELECT id, email FROM single_check WHERE owner = :owner AND {WAITING_CHECK} ORDER BY expires_at LIMIT :limit
+""")
+ANSWER_CHECK = text("""
+    UPDATE single_check SET is_answered = true, verification = :verification, failure = :failure
+    WHERE id = :id AND NOT is_answered
+""")
+ANSWERED_CHECKS = text("""
+    SELECT id, email, verification, failure FROM single_check WHERE id = ANY(CAST(:ids AS text[])) AND is_answered
+""")
+REMOVE_CHECKS = text("DELETE FROM single_check WHERE id = ANY(CAST(:ids AS text[]))")
+WAITING_CHECKS = text(f"""
+    SELECT owner FROM single_check WHERE {WAITING_CHECK} AND NOT EXISTS (
+        SELECT FROM procrastinate_jobs
+        WHERE lock = single_check.owner AND (status = 'doing' OR (status = 'todo' AND priority > 0))
+    ) GROUP BY owner
+""")
+CHECKS = text(f"SELECT count(*) FROM single_check WHERE {WAITING_CHECK}")
+PURGE_CHECKS = text(f"DELETE FROM single_check WHERE expires_at < {DATABASE_NOW} - 60")
+HAS_CHECK_WORKER = text(f"""
+    SELECT EXISTS (
+        SELECT FROM worker WHERE answers_checks AND seen_at > {DATABASE_NOW} - :within
+            AND string_to_array(types, ',') @> ARRAY[CAST(:type AS text)]
+    )
+""")
+# The tokens of a bucket at the present time. An UPDATE that waited for another one may be older than it.
+REFILLED = """least(
+    CAST(:burst AS double precision),
+    bucket.tokens + greatest(excluded.counted_at - bucket.counted_at, 0) * CAST(:rate AS double precision)
+)"""
+ACQUIRE = text(f"""
+    INSERT INTO check_pace AS bucket (client, tokens, counted_at)
+    VALUES (:client, CAST(:burst AS double precision) - :cost, {DATABASE_NOW})
+    ON CONFLICT (client) DO UPDATE SET
+        tokens = {REFILLED} - :cost, counted_at = greatest(bucket.counted_at, excluded.counted_at)
+    WHERE {REFILLED} >= :cost
+    RETURNING tokens
+""")
+CHECK_TOKENS = text(f"""
+    SELECT least(:burst, tokens + greatest({DATABASE_NOW} - counted_at, 0) * :rate) FROM check_pace
+    WHERE client = :client
+""")
+PURGE_CHECK_PACE = text(f"DELETE FROM check_pace WHERE counted_at < {DATABASE_NOW} - :seconds")

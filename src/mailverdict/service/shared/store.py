@@ -23,7 +23,13 @@ from ..jobs.waiting import WaitingJobs
 from ..limiter import RateLimiter
 from ..settings import ServiceSettings, WhenSaturated
 from .statements import (
+    ACQUIRE,
+    ADD_CHECK,
+    ANSWER_CHECK,
+    ANSWERED_CHECKS,
     ASSIGN,
+    CHECK_TOKENS,
+    CHECKS,
     CLAIM,
     COUNT_CLAIMED,
     COUNT_ENDED,
@@ -31,27 +37,43 @@ from .statements import (
     ENDED,
     GIVE_BACK,
     GIVE_BACK_ABANDONED,
+    HAS_CHECK_WORKER,
     HAS_QUEUED,
+    HAS_WAITING_TASKS,
     HEARTBEAT,
     NEXT_JOBS,
     OWNERS_WITHOUT_TASK,
     POSTPONE,
+    PURGE_CHECK_PACE,
+    PURGE_CHECKS,
     PURGE_PACE,
     PURGE_WORKERS,
     QUEUED_CLIENTS,
     QUEUED_TYPES,
     REGISTER,
     RELEASE_DUE,
+    REMOVE_CHECKS,
     SAVE_PACE,
+    SECOND_PASS,
     SET_OWNERS,
     SETTLE,
     TAKE,
+    TAKE_CHECKS,
     TASKS_OF,
-    TASKS_TODO,
+    WAITING_CHECKS,
     WORKERS,
 )
 
-__all__ = ["ClaimedJobs", "DatabaseClock", "EndedJob", "SharedDepth", "SharedStore", "WorkerRow"]
+__all__ = [
+    "CHECKS_CHANNEL",
+    "AnsweredCheck",
+    "ClaimedJobs",
+    "DatabaseClock",
+    "EndedJob",
+    "SharedDepth",
+    "SharedStore",
+    "WorkerRow",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,6 +82,7 @@ BATCH_LIMIT = 1000  # jobs that one task claims or takes at once
 CLAIM_LOCK = 0x6D61696C7666  # advisory lock: claims are decided one after the other, in the whole cluster
 SHARDS = 16  # of the tally, so that workers do not wait for each other's counters
 SEEN_WITHIN = 30.0  # seconds since the last heartbeat of a worker that counts as running
+CHECKS_CHANNEL = "mailverdict_checks"  # notifications: the identifier of a single check that was answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +108,16 @@ class EndedJob:
 
 
 @dataclass(frozen=True, slots=True)
+class AnsweredCheck:
+    """The answer to a single check: a payload as JSON text, or why there is none."""
+
+    id: str
+    email: str
+    verification: str | None
+    failure: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerRow:
     """A worker that is running."""
 
@@ -101,6 +134,7 @@ class SharedDepth:
     waiting: dict[str, int]  # by client
     verifying: int
     postponed: int
+    checks: int  # single checks by `smtp` that are not answered
     oldest: float | None  # submission of the job that waits longest
     workers: list[WorkerRow]
     ended: dict[tuple[str, str, str], int]  # status, validation type and result: jobs
@@ -205,10 +239,10 @@ class SharedStore:
         with self.engine.begin() as connection:
             connection.execute(SET_OWNERS, {"seqs": [p[0] for p in pairs], "owners": [p[1] for p in pairs]})
 
-    def take(self, owner: str) -> list[StoredJob]:
+    def take(self, owner: str, limit: int) -> list[StoredJob]:
         """The unfinished jobs of an owner: each client's first, then each client's second, and so on."""
         with self.engine.begin() as connection:
-            return [stored_job(row) for row in connection.execute(TAKE, {"owner": owner, "limit": BATCH_LIMIT})]
+            return [stored_job(row) for row in connection.execute(TAKE, {"owner": owner, "limit": limit})]
 
     def settle(self, groups: Sequence[tuple[int, Sequence[EndedJob]]]) -> list[int]:
         """Write results once: a job that has ended keeps its first result. Return the jobs written by each group.
@@ -239,10 +273,65 @@ class SharedStore:
         with self.engine.begin() as connection:
             connection.execute(POSTPONE, {"seqs": sorted(seqs), "attempt": attempt, "due": due, "now": now})
 
+    def begin_second_pass(self, seqs: Sequence[int], due: float, now: float) -> set[int]:
+        """Postpone those of some greylisted jobs that were asked only once; return them."""
+        with self.engine.begin() as connection:
+            first = sorted(connection.scalars(SECOND_PASS, {"seqs": list(seqs)}))
+            connection.execute(POSTPONE, {"seqs": first, "attempt": None, "due": due, "now": now})
+            return set(first)
+
     def give_back(self, batch: int, now: float) -> None:
         """Queue the jobs that a look-up claimed and did not finish."""
         with self.engine.begin() as connection:
             connection.execute(GIVE_BACK, {"batch": batch, "now": now})
+
+    # --- single checks --------------------------------------------------------------------------
+
+    def add_check(self, number: str, owner: str, email: str, seconds: float) -> None:
+        """Write a check that a client waits for, at most so many seconds."""
+        with self.engine.begin() as connection:
+            values = {"id": number, "owner": owner, "email": json.dumps(email), "seconds": seconds}
+            connection.execute(ADD_CHECK, values)
+
+    def take_checks(self, owner: str) -> dict[str, str]:
+        """The checks of an owner that wait: identifier and address, the oldest first."""
+        with self.engine.begin() as connection:
+            rows = connection.execute(TAKE_CHECKS, {"owner": owner, "limit": BATCH_LIMIT})
+            return {row.id: json.loads(row.email) for row in rows}
+
+    def answer_checks(self, answers: Sequence[AnsweredCheck]) -> None:
+        """Write answers, and notify those who wait."""
+        rows = [{"id": each.id, "verification": each.verification, "failure": each.failure} for each in answers]
+        with self.engine.begin() as connection:
+            connection.execute(ANSWER_CHECK, rows)
+            notify = text("SELECT pg_notify(:channel, :id)")
+            for each in answers:
+                connection.execute(notify, {"channel": CHECKS_CHANNEL, "id": each.id})
+
+    def answered_checks(self, numbers: Sequence[str]) -> list[AnsweredCheck]:
+        """Those of some checks that were answered."""
+        with self.engine.connect() as connection:
+            rows = connection.execute(ANSWERED_CHECKS, {"ids": list(numbers)})
+            return [AnsweredCheck(row.id, json.loads(row.email), row.verification, row.failure) for row in rows]
+
+    def remove_checks(self, numbers: Sequence[str]) -> None:
+        """Remove checks that nobody waits for any more."""
+        with self.engine.begin() as connection:
+            connection.execute(REMOVE_CHECKS, {"ids": list(numbers)})
+
+    def has_check_worker(self, validation_type: str) -> bool:
+        """Whether a worker is running that answers single checks of a type."""
+        with self.engine.connect() as connection:
+            return bool(connection.scalar(HAS_CHECK_WORKER, {"type": validation_type, "within": SEEN_WITHIN}))
+
+    def acquire(self, client: str, cost: int, rate: float, burst: float) -> tuple[bool, float]:
+        """Take tokens for single checks by one conditional UPDATE; whether it was granted, and the tokens left."""
+        values = {"client": client, "rate": rate, "burst": burst}
+        with self.engine.begin() as connection:
+            left = connection.scalar(ACQUIRE, {**values, "cost": cost})
+            if left is not None:
+                return True, float(left)
+            return False, float(connection.scalar(CHECK_TOKENS, values) or 0.0)
 
     # --- what was left behind -------------------------------------------------------------------
 
@@ -256,15 +345,20 @@ class SharedStore:
             owners = list(connection.scalars(OWNERS_WITHOUT_TASK))
             return owners, list(connection.scalars(QUEUED_TYPES, {"now": now}))
 
+    def checks_without_task(self) -> list[str]:
+        """The owners of single checks that wait, and that no task will answer soon."""
+        with self.engine.connect() as connection:
+            return list(connection.scalars(WAITING_CHECKS))
+
     def has_queued(self, validation_type: str) -> bool:
         """Whether a job of a type is queued."""
         with self.engine.connect() as connection:
             return bool(connection.scalar(HAS_QUEUED, {"type": validation_type}))
 
-    def tasks_todo(self, names: Sequence[str]) -> set[str]:
-        """Those of some queueing locks that a waiting task has."""
+    def has_waiting_tasks(self, queues: Sequence[str]) -> bool:
+        """Whether a task of some queues waits only for a worker that has room."""
         with self.engine.connect() as connection:
-            return set(connection.scalars(TASKS_TODO, {"names": list(names)}))
+            return bool(connection.scalar(HAS_WAITING_TASKS, {"queues": list(queues)}))
 
     def tasks_of(self, worker: int) -> set[int]:
         """The tasks that are marked as running in one of Procrastinate's workers."""
@@ -272,9 +366,12 @@ class SharedStore:
             return set(connection.scalars(TASKS_OF, {"worker": worker}))
 
     def purge(self, ended_before: float, day_before: str) -> int:
-        """Remove old jobs, past quota, full buckets and workers that have ended."""
+        """Remove old jobs, past quota, full buckets, expired checks and workers that have ended."""
+        rate, burst = self.settings.rate_limit, self.settings.rate_burst
         with self.engine.begin() as connection:
             connection.execute(PURGE_PACE, {"before": ended_before})
+            connection.execute(PURGE_CHECK_PACE, {"seconds": burst / rate if rate else 0.0})
+            connection.execute(PURGE_CHECKS)
             connection.execute(PURGE_WORKERS, {"within": 10 * SEEN_WITHIN})
             return purge(connection, Purge(ended_before, day_before))
 
@@ -292,9 +389,10 @@ class SharedStore:
                 else:
                     postponed += row.postponed
                     verifying += row.jobs - row.postponed
+            checks = int(connection.scalar(CHECKS) or 0)
             workers = [WorkerRow(*row) for row in connection.execute(WORKERS, {"within": SEEN_WITHIN})]
             ended = {(row.status, row.validation_type, row.result): int(row.jobs) for row in connection.execute(ENDED)}
-        return SharedDepth(waiting, verifying, postponed, oldest, workers, ended)
+        return SharedDepth(waiting, verifying, postponed, checks, oldest, workers, ended)
 
     # --- heartbeats -----------------------------------------------------------------------------
 

@@ -1,13 +1,14 @@
 """The tasks that are distributed, on Procrastinate: `look_up`, `ask`, and what runs on a schedule.
 
 `look_up` claims a batch of jobs of one type; for `smtp` it finds the owner of each job's mail servers, for the other
-types it verifies them. `ask` verifies all jobs of one owner; the task has the owner as its lock, so that in the whole
-cluster one task at a time asks an owner's mail servers. A queue is a validation type, or `smtp@NAME` for owners that
-are asked from a certain egress, so that a worker gets only tasks that it can do.
+types it verifies them. `ask` answers the single checks of one owner and verifies its jobs; the task has the owner as
+its lock, so that in the whole cluster one task at a time asks an owner's mail servers. A queue is a validation type, or
+`smtp@NAME` for owners that are asked from a certain egress, so that a worker gets only tasks that it can do.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -29,6 +30,7 @@ HEARTBEAT_INTERVAL = 5.0  # seconds
 STALLED_AFTER = 20.0  # seconds without a heartbeat after which a worker's tasks go to others
 POLLING_INTERVAL = 1.0  # seconds; a notification wakes a worker at once, a scheduled task waits for this
 ABORT_AFTER = 10.0  # seconds that tasks have to end when a worker stops
+LISTEN_DELAY = 1.0  # seconds until a connection for notifications is made again
 RECOVER_EVERY = "* * * * * */10"  # the last field is the second
 PURGE_EVERY = "*/10 * * * *"
 
@@ -40,7 +42,7 @@ class TaskHandler(Protocol):
         """Claim jobs of a type; `batch` is the task's number."""
 
     async def ask(self, owner: str) -> None:
-        """Verify the jobs of an owner."""
+        """Answer the single checks of an owner, and verify its jobs."""
 
     async def recover(self) -> None:
         """Give tasks to jobs that have none."""
@@ -93,16 +95,30 @@ class TaskQueue:
         options = {"queue": validation_type, "queueing_lock": name, "schedule_at": at}
         await self.defer("look_up", options, validation_type=validation_type)
 
-    async def defer_ask(self, owners: Iterable[str]) -> None:
-        """Ask owners, unless a task that waits will do it."""
+    async def defer_ask(self, owners: Iterable[str], *, is_check: bool = False) -> None:
+        """Ask owners, unless a task that waits will do it; for single checks before all other tasks."""
         for owner in owners:
-            queue = queue_of_owner(self.settings, owner)
-            await self.defer("ask", {"queue": queue, "lock": owner, "queueing_lock": f"ask {owner}"}, owner=owner)
+            name, priority = (f"check {owner}", 1) if is_check else (f"ask {owner}", 0)
+            options = {"lock": owner, "queueing_lock": name, "priority": priority}
+            await self.defer("ask", {"queue": queue_of_owner(self.settings, owner), **options}, owner=owner)
 
     async def defer(self, task: str, options: Mapping[str, Any], **arguments: str) -> None:
         """Defer a task unless one with the same queueing lock waits."""
         with suppress(self.already_enqueued):
             await self.app.configure_task(task, allow_unknown=True, **options).defer_async(**arguments)
+
+    # --- notifications --------------------------------------------------------------------------
+
+    async def listen(self, channel: str, on_payload: Callable[[str], None]) -> None:
+        """Call back for each notification on a channel, until cancelled; some are lost with the connection."""
+
+        async def pass_on(*, channel: str, payload: str) -> None:
+            on_payload(payload)
+
+        while True:
+            with suppress(self.unavailable):
+                await self.connector.listen_notify(on_notification=pass_on, channels=[channel])
+            await asyncio.sleep(LISTEN_DELAY)
 
     # --- running ------------------------------------------------------------------------------
 

@@ -12,30 +12,37 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from ... import __version__
 from ...errors import BackendError
-from ...model.words import ValidationType
-from ..engine import VerificationEngine
+from ...model.settings import parse_duration
+from ...model.words import Reason, ValidationType
+from ..engine import CheckOutcome, EngineFailure, VerificationEngine
 from ..jobs.group_committer import GroupCommitter
 from ..jobs.store import StoredJob
-from ..jobs.verifier import Finished, JobVerifier, seqs_of
+from ..jobs.verifier import Finished, JobVerifier, dump_verification, seqs_of
 from ..jobs.worker import DAY, STORE_UNAVAILABLE
 from ..settings import Clock, ServiceSettings
 from .owners import find_owners
-from .store import EndedJob, SharedStore, WorkerRow
+from .store import BATCH_LIMIT, AnsweredCheck, EndedJob, SharedStore, WorkerRow
 from .tasks import ABORT_AFTER, MAINTENANCE, STALLED_AFTER, TaskQueue
 
 __all__ = ["SharedWorker", "WorkerAbilities"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 HEARTBEAT_INTERVAL = 2.0  # seconds
 LOST_AFTER = STALLED_AFTER / 2  # seconds without the database after which others may soon have this worker's tasks
 RESTART_DELAY = 1.0  # seconds until the tasks are run again after the database was lost
+# An owner's jobs are verified in pieces of about so many seconds: single checks wait for the end of one.
+PIECE_SECONDS = 10.0
+FIRST_PIECE = 100  # jobs
+SMALLEST_PIECE = 50  # jobs; fewer would open a session for each few
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +85,8 @@ class SharedWorker(JobVerifier):
             f"{platform.node()}:{os.getpid()}", __version__, ",".join(abilities.types), abilities.egress
         )
         self.number = 0  # in the table of workers
+        self.second_pass_after = parse_duration(settings.local.retry_greylisted, name="retry_greylisted")  # 0: none
+        self.piece_seconds = PIECE_SECONDS
         self.retry_delay = 1.0  # seconds until a write that failed is tried again
         self.batches: set[asyncio.Task[None]] = set()  # verifications under way
         self.orphans: set[int] = set()  # tasks that are marked as ours and were not running at the last look
@@ -197,19 +206,62 @@ class SharedWorker(JobVerifier):
             await self.verify_batch(validation_type, without)
 
     async def ask(self, owner: str) -> None:
-        """Verify the jobs of an owner, and those that arrive meanwhile."""
+        """Answer the single checks of an owner, verify a piece of its jobs, and go on while there are any.
+
+        After `piece_seconds` another task that waits gets the place of this one.
+        """
+        began, size = time.monotonic(), FIRST_PIECE
         taken: set[int] = set()
+        stuck: set[int] = set()  # their results could not be written; `recover` gives them another task
         while not self.is_stopping:
-            jobs = [each for each in await self.store.run(self.store.take, owner) if each.seq not in taken]
-            if not jobs:
+            checks = await self.store.run(self.store.take_checks, owner)
+            if checks and not await self.interruptible(self.answer_checks(checks)):
+                break
+            found = await self.store.run(self.store.take, owner, size + len(stuck))
+            stuck = taken & set(seqs_of(found))
+            jobs = [each for each in found if each.seq not in taken]
+            if not (jobs or checks):
                 break
             taken.update(seqs_of(jobs))
-            if not await self.interruptible(self.verify_batch(ValidationType.SMTP, jobs)):
+            piece_began = time.monotonic()
+            if jobs and not await self.interruptible(self.verify_batch(ValidationType.SMTP, jobs)):
                 break
+            if len(jobs) >= size:
+                wanted = size * self.piece_seconds / max(time.monotonic() - piece_began, 0.001)
+                size = int(min(max(wanted, SMALLEST_PIECE), BATCH_LIMIT))
+            if time.monotonic() - began > self.piece_seconds and await self.has_waiting_tasks():
+                await self.tasks.defer_ask([owner])
+                return
         if self.is_stopping:
             await self.tasks.defer_ask([owner])  # another worker continues at once
         elif await self.store.run(self.store.has_queued, ValidationType.SMTP):
             await self.tasks.defer_look_up(ValidationType.SMTP)  # there is room again
+
+    async def has_waiting_tasks(self) -> bool:
+        """Whether a task that this worker can run waits for room."""
+        return await self.store.run(self.store.has_waiting_tasks, self.abilities.queues)
+
+    async def answer_checks(self, checks: Mapping[str, str]) -> None:
+        """Verify the addresses of single checks, given by identifier, and write the answers as they come."""
+        waiting: dict[str, list[str]] = {}
+        for number, email in checks.items():
+            waiting.setdefault(email, []).append(number)
+
+        async def answer(outcomes: Sequence[CheckOutcome]) -> None:
+            numbers = [(number, each) for each in outcomes for number in waiting.pop(each.email)]
+            answers = [answer_of(number, each) for number, each in numbers]
+            await self.persist(self.store.answer_checks, answers)
+
+        try:
+            async with (
+                asyncio.timeout(self.settings.seconds("check_timeout")),
+                aclosing(self.engine.verify(list(waiting), ValidationType.SMTP)) as lists,
+            ):
+                async for outcomes in lists:
+                    await answer(outcomes)
+        except TimeoutError:
+            LOG.error("the engine did not answer %d single checks in time", len(waiting))
+            await answer([CheckOutcome(email, failure=EngineFailure.ERROR) for email in waiting])
 
     async def interruptible(self, verification: Coroutine[None, None, None]) -> bool:
         """Run a verification that `interrupt` can end; return whether it came to its end."""
@@ -230,6 +282,7 @@ class SharedWorker(JobVerifier):
         await self.tasks.end_stalled()
         owners, types = await self.store.run(self.store.abandoned, self.clock())
         await self.tasks.defer_ask(owners)
+        await self.tasks.defer_ask(await self.store.run(self.store.checks_without_task), is_check=True)
         for validation_type in types:
             await self.tasks.defer_look_up(validation_type)
 
@@ -264,6 +317,35 @@ class SharedWorker(JobVerifier):
                 LOG.error("results could not be written; the worker tries again: %s", exc)
                 await asyncio.sleep(self.retry_delay)
 
+    async def persist(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a method of the store, and try again for as long as the database is unavailable."""
+        while True:
+            try:
+                return await self.store.run(method, *args, **kwargs)
+            except STORE_UNAVAILABLE as exc:
+                LOG.error("answers could not be written; the worker tries again: %s", exc)
+                await asyncio.sleep(self.retry_delay)
+
+    async def settle(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
+        """Write results; jobs that are greylisted for the first time get a second pass on a schedule."""
+        again = await self.begin_second_pass(
+            [job for outcome, jobs in answered if is_greylisted(outcome) for job in jobs]
+        )
+        left = [(outcome, [job for job in jobs if job.seq not in again]) for outcome, jobs in answered]
+        await super().settle(left)
+
+    async def begin_second_pass(self, jobs: Sequence[StoredJob]) -> set[int]:
+        """Postpone jobs until a greylisting mail server may accept them; those that had their second pass are not."""
+        if not (jobs and self.second_pass_after):
+            return set()
+        now = self.clock()
+        due = now + self.second_pass_after
+        again = await self.persist(self.store.begin_second_pass, seqs_of(jobs), due, now)
+        if again:
+            with suppress(self.tasks.unavailable):  # `recover` finds what is due
+                await self.tasks.defer_look_up(ValidationType.SMTP, seconds=due - now)
+        return again
+
     async def write_postponed(self, jobs: Sequence[StoredJob], attempt: int, due: float) -> None:
         """Write that jobs are tried again, and schedule the look-up that will do it."""
         await self.store.run(self.store.postpone, seqs_of(jobs), attempt, due, self.clock())
@@ -272,3 +354,18 @@ class SharedWorker(JobVerifier):
 
     def on_left(self, count: int) -> None:
         """Do nothing: the claim ends with the result."""
+
+
+def is_greylisted(outcome: CheckOutcome) -> bool:
+    return outcome.verification is not None and Reason.GREYLISTED in outcome.verification.reasons
+
+
+def answer_of(number: str, outcome: CheckOutcome) -> AnsweredCheck:
+    """The answer to a single check; a verification that cannot be written as JSON is a failure."""
+    if outcome.verification is None:
+        return AnsweredCheck(number, outcome.email, None, outcome.failure or EngineFailure.ERROR)
+    try:
+        return AnsweredCheck(number, outcome.email, dump_verification(outcome.verification), None)
+    except Exception:
+        LOG.exception("the verification of a single check could not be written as JSON")
+        return AnsweredCheck(number, outcome.email, None, EngineFailure.ERROR)
