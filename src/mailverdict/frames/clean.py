@@ -223,13 +223,15 @@ def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tup
     refused = texts if are_refused else texts.filter(pc.invert(observe_column(strip_texts(texts)).ok))
     distinct = refused.slice(0, MAX_COUNTED).dictionary_encode()
     head = distinct.dictionary
-    plain, unread = read_plain(head)
-    is_repairable = plain.address.is_valid()
+    if len(head) <= MAX_READ:  # the patterns of a column take as long to compile as hundreds of texts to read
+        is_read, unread = np.zeros(len(head), np.bool_), np.arange(len(head))
+    else:
+        plain, unread = read_plain(head)
+        is_read = to_bools(plain.address.is_valid())
     others = unread[:MAX_READ]
     texts_left = head.take(pa.array(others)).to_pylist()
-    mask = np.zeros(len(is_repairable), np.bool_)
-    mask[others] = [bool(repair_text(text, suggests=False).addresses) for text in texts_left]
-    is_repairable = pc.or_(is_repairable, pa.array(mask))
+    is_read[others] = [bool(repair_text(text, suggests=False).addresses) for text in texts_left]
+    is_repairable = pa.array(is_read)
     is_exact = len(refused) <= MAX_COUNTED and len(others) == len(unread)
     return pc.sum(is_repairable.take(distinct.indices)).as_py() or 0, is_exact
 

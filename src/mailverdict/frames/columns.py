@@ -363,6 +363,8 @@ def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedA
     words = pa.array(list(dtype.categories), pa.string())
 
     def encode(chunk: pa.DictionaryArray) -> pa.DictionaryArray:
+        if chunk.type == CODES and chunk.dictionary.equals(words):
+            return chunk
         known = pc.index_in(chunk.dictionary, value_set=words).cast(pa.int8())
         return pa.DictionaryArray.from_arrays(pc.take(known, chunk.indices, boundscheck=False), words)
 
@@ -371,13 +373,8 @@ def to_codes(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pa.ChunkedA
 
 def to_categorical(values: pa.ChunkedArray, dtype: pd.CategoricalDtype) -> pd.Categorical:
     """Codes of the fixed categories, so that every frame has all of them in the same order."""
-    words = {word: code for code, word in enumerate(dtype.categories)}
-    codes = [np.empty(0, np.int8)]
-    for chunk in values.chunks:
-        known = np.array([*(words.get(word, -1) for word in chunk.dictionary.to_pylist()), -1], np.int8)
-        indices = chunk.indices.fill_null(len(known) - 1) if chunk.indices.null_count else chunk.indices
-        codes.append(known.take(indices.to_numpy()))
-    return pd.Categorical.from_codes(np.concatenate(codes), dtype=dtype, validate=False)
+    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in to_codes(values, dtype).chunks]
+    return pd.Categorical.from_codes(np.concatenate([np.empty(0, np.int8), *codes]), dtype=dtype, validate=False)
 
 
 def to_boolean(values: pa.ChunkedArray) -> Any:

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.kernels import Bools, Octets, octets_of, offsets_of, to_bools
 from ..errors import InputError
+from .columns import map_columns
 
 __all__ = [
     "LONGEST_TEXT",
@@ -52,6 +53,7 @@ MISSING_TEXTS = pa.array(
     ]
 )
 LONGEST_MISSING = 8  # octets
+PIECE_ROWS = 131_072  # whose encoding is checked at once
 
 Rows = npt.NDArray[np.int64]
 
@@ -183,10 +185,15 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonTe
     if not is_text(values.type):
         return pa.nulls(len(values), pa.string()), nontext_column(values)
     try:
-        values.validate(full=True)
+        map_columns(lambda piece: piece.validate(full=True), pieces_of(values), len(values))
     except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
         return from_cells(cells_in_octets(values), is_octets=True)
     return to_string_array(values), NO_NONTEXT
+
+
+def pieces_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArray]:
+    """Slice a column into pieces without copying."""
+    return [values.slice(start, PIECE_ROWS) for start in range(0, len(values), PIECE_ROWS)]
 
 
 def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -10,6 +10,7 @@ import asyncio
 import inspect
 import warnings
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -594,8 +595,11 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
 def collect(run: Run[Any]) -> Any:
     """The result of a run; Ctrl-C ends the run first, and puts what is settled on the exception."""
     try:
-        result = run.result()
-        warn_repairable(run)
+        run.wait()
+        with ThreadPoolExecutor(1) as beside:
+            counting = beside.submit(describe_repairable, run)
+            result = run.result()
+        warn_all(counting.result())
         return result
     except KeyboardInterrupt as interrupt:
         run._interrupt()
@@ -603,12 +607,12 @@ def collect(run: Run[Any]) -> Any:
         interrupt.add_note("what was checked is on this exception's .partial, and in the journal if there is one")
         raise
     finally:
-        show_warnings(run)
+        warn_all(run.notices)
 
 
-def show_warnings(run: Run[Any]) -> None:
-    """Emit the run's notices as warnings."""
-    for notice in run.notices:
+def warn_all(notices: Iterable[str]) -> None:
+    """Emit notices as warnings."""
+    for notice in notices:
         warn_user(notice)
 
 
@@ -623,17 +627,19 @@ def warn_user(message: str) -> None:
     warnings.warn(message, UserWarning, stacklevel=level)
 
 
-def warn_repairable(run: Run[Any]) -> None:
-    """Warn of malformed rows in which an address can be read, unless they were repaired."""
+def describe_repairable(run: Run[Any]) -> list[str]:
+    """Notices about malformed rows in which an address can be read, for each column unless it was repaired."""
     finish: Any = run._finish
     parts = zip(finish.columns, finish.builders, strict=True) if isinstance(finish, SeveralBuilder) else [("", finish)]
+    notices = []
     for column, builder in parts:
         if not isinstance(builder, ResultBuilder) or builder.repaired is not None:
             continue
         count, is_exact = builder.count_repairable(settled_table(run))
         if count:
             notice = f"{repairable_rows(count, is_exact=is_exact)}: see mailverdict.clean and mailverdict.explode"
-            warn_user(f"{column}: {notice}" if column else notice)
+            notices.append(f"{column}: {notice}" if column else notice)
+    return notices
 
 
 def settled_table(run: Run[Any]) -> pa.Table:
@@ -688,7 +694,7 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
         result = await run
-        warn_repairable(run)
+        warn_all(describe_repairable(run))
         return result
     finally:
-        show_warnings(run)
+        warn_all(run.notices)

@@ -15,8 +15,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mailverdict.checks.syntax.address import ANY_DOT_ATOM, observe_syntax
-from mailverdict.checks.syntax.column import PIECE_ROWS, SyntaxColumn, fault_messages, observe_column
+from mailverdict.checks.syntax.address import ANY_DOT_ATOM, describe_refusal, observe_syntax
+from mailverdict.checks.syntax.column import (
+    PIECE_ROWS,
+    MessageCodes,
+    SyntaxColumn,
+    describe_refusals,
+    fault_messages,
+    observe_column,
+)
+from mailverdict.checks.syntax.faults import MAX_OCTETS
 from mailverdict.checks.syntax.kernels import BLOCK_OCTETS, OFFSET_MAX, offsets_of_lengths
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
@@ -107,7 +115,12 @@ def differing_rows(texts: list[str], found: list[SyntaxEvidence]) -> list[int]:
 
 def compare(texts: list[str]) -> list[int]:
     column = pa.array(texts, pa.string())
-    return differing_rows(texts, rows_of(column, observe_column(column)))
+    found = rows_of(column, observe_column(column))
+    refused = pa.array([text for text in texts if not observe_syntax(text).ok and len(text.encode()) <= MAX_OCTETS])
+    messages = MessageCodes()
+    codes = describe_refusals(refused.cast(pa.string()), messages).tolist()  # the path of many refused texts
+    assert [list(messages.codes)[code] for code in codes] == [describe_refusal(text) for text in refused.to_pylist()]
+    return differing_rows(texts, found)
 
 
 @given(st.lists(st.lists(st.sampled_from(TOKENS), max_size=6).map("".join), max_size=12))

@@ -371,6 +371,7 @@ def check_idna(written: pa.StringArray, concerned: Bools) -> dict[int, DomainNam
 
 # --- messages about refused rows ------------------------------------------------------------------------------------
 
+FEW = 300  # texts that are described one by one as fast as the patterns of a column are compiled
 ASCII_FAULTS = tuple(fault for fault in SYNTAX_FAULTS if not fault.non_ascii)
 
 
@@ -399,7 +400,10 @@ def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray)
     short = pc.and_not(pc.less_equal(pc.binary_length(texts), MAX_OCTETS), ok)
     refused = texts.filter(short)
     refused = refused.combine_chunks() if isinstance(refused, pa.ChunkedArray) else refused
-    codes[to_bools(short)] = describe_refusals(refused.cast(pa.string()), messages)
+    if len(refused) <= FEW:
+        codes[to_bools(short)] = [messages.code(describe_refusal(text)) for text in refused.to_pylist()]
+    else:
+        codes[to_bools(short)] = describe_refusals(refused.cast(pa.string()), messages)
     sentences = pa.array(list(messages.codes), pa.string())
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=to_bools(ok)), sentences)
 

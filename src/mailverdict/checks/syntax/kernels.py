@@ -147,7 +147,7 @@ def build_strings(octets: Octets, offsets: Positions, valid: pa.Buffer | None = 
 
 ATEXT = r"[A-Za-z0-9_!#$%&'*+\-/=?^`{|}~]"  # RFC 5322 section 3.2.3
 DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
-BLOCK_OCTETS = 1 << 18  # fits the cache for a dozen passes, and is served by the allocator without the system
+BLOCK_OCTETS = 1 << 20  # few calls, for each of which the interpreter lock is released, and a dozen passes in the cache
 
 
 def check_local_parts(split: SplitTexts) -> tuple[Bools, dict[int, str]]:
