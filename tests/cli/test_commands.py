@@ -1,8 +1,10 @@
 """The commands besides verify and clean: what they print, where, and how they leave."""
 
+import html
 import inspect
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -108,6 +110,36 @@ def test_verify_writes_report_and_actions_in_one_go(run, contacts, tmp_path, wor
     assert [line.rsplit(",", 2)[1] for line in out.read_text().splitlines()[1:3]] == ["send", "review"]
     assert "E-mail audit of contacts.csv" in page.read_text()
     assert "can be mailed" in page.read_text()
+
+
+def test_a_report_has_the_command_that_verifies_unclear_rows_again(run, tmp_path, world):
+    file, page, journal = tmp_path / "my list.csv", tmp_path / "report.html", tmp_path / "j.db"
+    file.write_text("mail\nada@plain.example\nfull@plain.example\n")
+    given = [
+        "-t",
+        "smtp",
+        "--no-clean",
+        "--backend",
+        world.url,
+        "--journal",
+        journal,
+        "--report",
+        page,
+        "--refresh",
+        "risky",
+    ]
+    assert run("verify", file, *given)[0] == 0
+    (command,) = re.findall(r'<code class="mv-command">(.*?)</code>', page.read_text())
+    words = shlex.split(html.unescape(command))
+    assert words == [
+        *("mailverdict", "verify", str(file), "--type", "smtp", "--backend", world.url, "--report", str(page)),
+        *("--no-clean", "--journal", str(journal), "--refresh", "unknown"),
+    ]
+    status, _, err = run(*words[1:], "-o", tmp_path / "verified.csv", "--columns", "all")
+    assert status == 0, err
+    assert run("report", tmp_path / "verified.csv", "-c", "mail", "-o", page)[0] == 0
+    again = f"mailverdict verify {tmp_path / 'verified.csv'} --column mail --type smtp --backend URL --refresh unknown"
+    assert f'<code class="mv-command">{again}</code>' in page.read_text()
 
 
 def test_a_report_compares_with_an_earlier_file(run, contacts, tmp_path):

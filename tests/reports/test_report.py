@@ -1,5 +1,6 @@
 """The report: right numbers, self-contained, nothing executes, a workbook without formulas."""
 
+import html
 import re
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -225,6 +226,27 @@ def test_who_answered_is_said_in_plain_words():
     said = "2 checked by this computer, 1 known from an earlier run, 1 checked by the service."
     assert f"Rows by the source of their answer: {said}" in mv.report(made, "email").to_html()
     assert "known from an earlier run" in repr(mv.plan(["a@x.example"], validation_type="regex"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "how", "command"),
+    [
+        ("smtp", "local", "The journal keeps clear answers", "validation_type='smtp', refresh={'unknown'})"),
+        ("mx", "remote", "The journal keeps", "validation_type='mx', backend=backend, refresh={'unknown'})"),
+        ("mx", "local", "This check keeps no answers", "mailverdict.verify(df, 'email', validation_type='mx')"),
+    ],
+)
+def test_it_says_how_rows_without_a_clear_answer_are_verified_again(kind, source, how, command, tmp_path):
+    made = audit(["a@x.example", "b@x.example"], columns="all")
+    made["email_validation_type"], made["email_source"] = kind, source
+    assert "Verify again" not in mv.report(made, "email").to_html()
+    made.loc[0, "email_verdict"] = "unknown"
+    page = mv.report(made, "email", tmp_path / "r.xlsx").to_html()
+    assert how in page
+    assert "the 1 row without a clear answer" in page
+    assert command in html.unescape(page)
+    cells = list(openpyxl.load_workbook(tmp_path / "r.xlsx")["Summary"].iter_rows(max_col=2, values_only=True))
+    assert any(command in str(first) and str(second).startswith(how) for first, second in cells)
 
 
 def test_a_notebook_shows_the_first_domains_and_the_page_more():

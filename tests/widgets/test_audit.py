@@ -18,6 +18,7 @@ from mailverdict.frames.text_column import one_array
 from mailverdict.widgets import Audit
 from tests.doubles.answering_backend import AnsweringBackend, unknown
 from tests.doubles.clock import FastClock
+from tests.doubles.waiting import wait_until
 from tests.widgets.conftest import QUICK, SLOW, finished, message, ready, shown, wait_for_settled
 from tests.widgets.paced import Cable, paced_service, paid
 
@@ -200,7 +201,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert partial["pending"] > 0
     assert f"{partial['pending']} rows not checked yet." in shown(audit, "decide")["amber"]
     assert message(audit) == "Paused. What is checked so far is kept. Press Resume to go on."
-    assert shown(audit, "check")["button"] == {"label": "Resume", "enabled": True}
+    assert shown(audit, "check")["button"] == {"label": "Resume", "act": "verify", "enabled": True}
     assert audit.plan.to_submit == 0, "what is in flight has been paid for"
     finished(audit)
     assert audit.run.progress.state == "done"
@@ -279,7 +280,7 @@ def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, t
     check = shown(audit, "check")
     assert audit.run.progress.state == "stopped"
     assert message(audit) == "Today's quota is used up. 10 addresses left to check. Press Resume after 00:00 UTC."
-    assert check["button"] == {"label": "Resume", "enabled": False}
+    assert check["button"] == {"label": "Resume", "act": "verify", "enabled": False}
     assert check["quota_over"].startswith("Today's quota is used up. Press Resume after 00:00 UTC (")
     assert primary(audit) == "send", "what is checked so far can be used"
 
@@ -368,8 +369,13 @@ def test_a_run_without_verdicts_is_not_shown_as_a_success():
     assert audit.run.progress.state == "done"
     assert "6 of 6 addresses have no verdict" in message(audit)
     assert shown(audit, "check")["kind"] == "warned"
-    assert shown(audit, "decide")["amber"] == "6 rows had no clear answer yet: press Ask again in about 1 minute."
-    assert shown(audit, "check")["button"]["label"] == "Ask again"
+    decide = shown(audit, "decide")
+    assert decide["amber"] == (
+        "6 rows had no clear answer yet. Verify again, best in about 1 minute: no answer is kept, so all rows are checked "
+        "again."
+    )
+    assert not decide["can_ask_again"]
+    assert shown(audit, "check")["button"]["label"] == "Verify again"
 
 
 # --- the rest --------------------------------------------------------------------------------------------------------
@@ -418,23 +424,91 @@ def test_the_rows_of_a_run_are_kept_once():
     assert state.prepared is prepared, "the depth changes nothing about the list"
 
 
-@pytest.mark.parametrize("is_kept", [True, False])
-def test_addresses_without_a_clear_answer_are_asked_again_only_if_that_is_chosen(is_kept, tmp_path):
+def ask_again(audit: Audit) -> None:
+    audit._state.ask_again()
+    audit.wait(30)
+
+
+def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
+    backend = AnsweringBackend({"ada": unknown("timeout"), "bob": unknown("greylisted")})
+    frame = pd.DataFrame({"mail": [f"{name}@one.example" for name in ("ada", "bob", "cy", "di")]})
+    audit = finished(ready(frame, backend=backend, validation_type="smtp", journal=tmp_path / "j.db"))
+    decide, check = shown(audit, "decide"), shown(audit, "check")
+    assert decide["amber"] == (
+        "2 rows had no clear answer yet. “Ask again” checks only these, best in about 5 minutes. Clear answers are kept for "
+        "30 days and cost nothing."
+    )
+    assert decide["can_ask_again"]
+    assert (check["button"]["label"], check["button"]["act"], check["can_refresh"]) == ("Ask again", "ask_again", False)
+    backend.script.clear()
+    asked = len(backend.batches)
+    ask_again(audit)
+    assert [sorted(emails) for _, emails in backend.batches[asked:]] == [["ada@one.example", "bob@one.example"]]
+    assert audit.result["mail_verdict"].tolist() == ["valid"] * 4
+    decide = shown(audit, "decide")
+    assert (decide["amber"], decide["can_ask_again"]) == ("", False)
+    assert shown(audit, "check")["is_refreshing"] is False
+    with pytest.raises(SettingsError, match="nothing to ask again"):
+        audit._state.ask_again()
+
+
+def test_what_asking_again_costs_is_said_and_a_quota_that_is_used_up_starts_nothing(contacts):
+    with paced_service(0, daily_limit=45) as service:
+        audit = finished(ready(contacts, remote(service), validation_type="smtp"))
+        assert "It costs up to 10 addresses of the quota." in shown(audit, "decide")["amber"]
+        ask_again(audit)
+        assert message(audit).startswith("Today's quota is used up.")
+        assert paid(service) == 45
+        audit._state.set_refresh(False)
+        audit.wait(30)
+        finished(audit)
+        ask_again(audit)
+        assert message(audit, "decide") == "Today's quota is used up. Press Ask again after 00:00 UTC."
+        assert audit.result["E-Mail_status"].eq("pending").sum() == 0
+
+
+def test_a_service_that_is_away_when_asked_again_is_a_message_beside_the_button(contacts, tmp_path):
+    with paced_service(0) as service:
+        audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
+    ask_again(audit)
+    assert "no connection" in message(audit, "decide")
+    assert shown(audit, "decide")["kind"] == "failed"
+    assert audit.result["E-Mail_verdict"].value_counts()["valid"] == 11
+
+
+def test_resume_goes_on_with_a_paused_run_that_asked_again(contacts, tmp_path):
+    with paced_service(0.05) as service:
+        audit = finished(ready(contacts, remote(service), validation_type="smtp", journal=tmp_path / "j.db"))
+        before = paid(service)
+        audit._state.ask_again()
+        wait_until(lambda: audit.run is not None and audit._state.is_running)
+        wait_for_settled(audit, 33)
+        audit.cancel()
+        audit.wait(30)
+        check = shown(audit, "check")
+        assert check["button"]["label"] == "Resume"
+        assert (check["is_refreshing"], check["can_refresh"]) == (True, True)
+        left = int(audit.result["E-Mail_status"].eq("pending").sum())
+        assert 0 < left < 10
+        finished(audit)
+        assert paid(service) - before == 10, "each address is asked again once, in two parts"
+        assert audit.run.progress.state == "done"
+        assert shown(audit, "check")["is_refreshing"] is False
+
+
+def test_a_list_with_earlier_answers_offers_to_ask_again_before_the_first_run(tmp_path):
     backend = AnsweringBackend({"ada": unknown("timeout")})
-    journal = tmp_path / "j.db" if is_kept else None
     frame = pd.DataFrame({"mail": ["ada@one.example", "bob@one.example"]})
-    audit = finished(ready(frame, backend=backend, validation_type="smtp", journal=journal))
+    finished(ready(frame, backend=backend, validation_type="smtp", journal=tmp_path / "j.db"))
+    audit = ready(frame, backend=backend, validation_type="smtp", journal=tmp_path / "j.db")
     check = shown(audit, "check")
-    how = "ask again later, with the switch in the step “Verify”" if is_kept else "verify again later"
-    assert shown(audit, "decide")["amber"] == f"1 row had no clear answer: {how}."
-    assert (check["can_refresh"], check["is_refreshing"]) == (is_kept, False)
-    assert check["plan"]["figures"][2]["number"] == ("0" if is_kept else "2")
+    assert (check["can_refresh"], check["is_refreshing"]) == (True, False)
+    assert check["plan"]["figures"][2]["number"] == "0"
     audit._state.set_refresh(True)
     audit.wait(30)
-    assert shown(audit, "check")["plan"]["figures"][2]["number"] == ("1" if is_kept else "2")
+    assert shown(audit, "check")["plan"]["figures"][2]["number"] == "1"
     backend.script.clear()
-    asked = sum(len(emails) for _, emails in backend.batches)
     finished(audit)
     assert audit.result["mail_verdict"].tolist() == ["valid", "valid"]
-    assert sum(len(emails) for _, emails in backend.batches) - asked == (1 if is_kept else 2)
+    assert [emails for _, emails in backend.batches[1:]] == [["ada@one.example"]]
     assert shown(audit, "check")["is_refreshing"] is False

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,9 +38,11 @@ pytestmark = [
 ]
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason=f"{AXE} is missing: `make axe` gets it from the npm registry")
 CODE = """
+import os
 from pathlib import Path
 import mailverdict as mv
 
+Path("kernel.txt").write_text(str(os.getpid()))
 service = Path("service.txt").read_text()
 if service:
     backend = mv.RemoteBackend(service, poll=mv.PollSchedule(steps=((600, 0.2),)))
@@ -233,12 +237,44 @@ def test_a_kernel_restart_in_the_middle_pays_nothing_twice(
     assert lab.is_clean(opened)
 
 
-def restart_kernel(page: Any) -> None:
-    """Restart and clear what is shown."""
+def restart_kernel(page: Any, *, and_clear: bool = True) -> None:
+    """Restart, and clear what is shown."""
     page.locator(".lm-MenuBar-itemLabel", has_text="Kernel").click()
-    page.locator(".lm-Menu-itemLabel").get_by_text(re.compile("Restart Kernel and Clear")).click()
+    page.locator(".lm-Menu-itemLabel").get_by_text(
+        re.compile("Restart Kernel and Clear" if and_clear else "^Restart Kernel…$")
+    ).click()
     page.locator(".jp-Dialog").get_by_role("button", name="Confirm Kernel Restart").click()
-    page.locator(".mv-audit").wait_for(state="detached")
+    if and_clear:
+        page.locator(".mv-audit").wait_for(state="detached")
+
+
+@pytest.mark.parametrize(
+    ("host", "how"), [("lab", "Run the cell again"), ("voila_page", "Reload the page")], ids=["lab", "voila"]
+)
+def test_a_kernel_that_ends_during_an_upload_is_reported_with_what_to_do(
+    host: str, how: str, request: pytest.FixtureRequest, opened: AuditPage, tmp_path: Path
+) -> None:
+    place: Place = request.getfixturevalue(host)
+    show_audit(place, opened, None)
+    kernel = int((place.folder / "kernel.txt").read_text())
+    os.kill(kernel, signal.SIGSTOP)  # no piece is answered
+    opened.drop(contacts(tmp_path))
+    opened.shown("Sending contacts.csv")
+    if host == "lab":
+        restart_kernel(opened.page, and_clear=False)
+    else:
+        os.kill(kernel, signal.SIGKILL)
+    said = f"The kernel was restarted. {how} and choose the file again."
+    expect(opened.audit.get_by_role("alert")).to_have_text([said, f"contacts.csv: {said}"])
+    expect(opened.audit.get_by_text("Sending contacts.csv")).to_have_count(0)
+    if host == "lab":
+        run_all(opened.page)
+    else:
+        show_audit(place, opened, None)
+    expect(opened.audit.get_by_role("alert")).to_have_count(0)
+    opened.upload(contacts(tmp_path))
+    expect(opened.button("Verify")).to_be_enabled()
+    assert place.is_clean(opened)
 
 
 def test_a_service_that_goes_away_leaves_a_result_and_a_way_on(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import html
 import re
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from mailverdict.errors import InputError
 from mailverdict.frames.files.readers import open_table
 from mailverdict.widgets import Audit
 from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
-from tests.doubles.answering_backend import AnsweringBackend
+from tests.doubles.answering_backend import AnsweringBackend, unknown
 from tests.widgets.conftest import finished, message, ready
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
@@ -110,6 +111,28 @@ def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tm
     assert "Since the earlier audit (2026-01-02)" in page
     sent = download(audit, "send", kind)
     assert not {"mail_validation_type", "mail_checked_at"} & set(sent.columns), "a send list is for a mailing"
+
+
+def test_the_report_of_a_file_has_the_command_that_asks_again(tmp_path):
+    backend = AnsweringBackend({"ada": unknown("timeout")})
+    pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_csv(tmp_path / "my list.csv", index=False)
+    audit = finished(ready(tmp_path / "my list.csv", backend, validation_type="smtp", journal=tmp_path / "j.db"))
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("report", "html")
+    audit.wait(30)
+    audit._state.load(pd.DataFrame({"mail": ["ada@example.org"]}))
+    audit.wait(30)
+    finished(audit)
+    audit._state.download("report", "html")
+    audit.wait(30)
+    commands = [re.findall(r'<code class="mv-command">(.*?)</code>', html.unescape(f.read_text())) for f in files]
+    assert commands == [
+        [
+            "mailverdict verify 'my list.csv' --column mail --type smtp --output 'my list-verified.csv' --refresh unknown"
+        ],
+        ["mailverdict.verify(df, 'mail', validation_type='smtp', refresh={'unknown'})"],
+    ]
 
 
 def test_columns_of_an_earlier_check_are_in_no_file_of_the_new_one(tmp_path):

@@ -32,7 +32,7 @@ from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
 from ..model.words import ValidationType
-from ..reports.facts import FactsCounter
+from ..reports.facts import FactsCounter, ReportFacts, verify_command
 from ..reports.report import Report, check_path, read_earlier
 from ..reports.summary import RunningCounts
 from .outcome import FileOutcome, parse_limits
@@ -78,6 +78,7 @@ __all__ = ["clean", "plan", "report", "verify"]
 
 @app.command()
 def verify(
+    context: typer.Context,
     file: File,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,
@@ -184,11 +185,27 @@ def verify(
     outcome.show(as_json=as_json, quiet=quiet)
     print_written(table_output.written, quiet=quiet)
     if report is not None:
-        rows.report(report, validation_type, list_name(file))
+        again = verify_command(file, options_given(context))
+        rows.report(report, validation_type, list_name(file), again)
         print_written(report, quiet=quiet)
     if stream.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
     outcome.exit_early()
+
+
+def options_given(context: typer.Context) -> list[str]:
+    """The options of the command line as they were given, but for the verdicts to verify again."""
+    words = []
+    for option in context.command.params:
+        value, name = context.params.get(str(option.name)), max(option.opts, key=len)
+        source = context.get_parameter_source(str(option.name))
+        if source is None or source.name != "COMMANDLINE" or option.name in ("file", "refresh"):
+            continue
+        if isinstance(value, bool):
+            words.append(name if value else max(option.secondary_opts, key=len))
+        else:
+            words += [word for each in (value if isinstance(value, list) else [value]) for word in (name, str(each))]
+    return words
 
 
 def check_report(report: str | None, earlier: str | None) -> None:
@@ -268,26 +285,23 @@ class VerifiedRows:
     def frame(self, results: pa.Table) -> pd.DataFrame:
         return restore_frame(results, self.column, self.prefix)
 
-    def report(self, path: str, validation_type: str, name: str) -> None:
+    def report(self, path: str, validation_type: str, name: str, again: str) -> None:
         """Write the report of all pieces."""
         if self.is_counted:
             self.facts.validation_types[str(validation_type)] = None
-            save_counted(self.facts, path, name, self.prefix)
+            facts = self.facts.facts(datetime.now(UTC), name, again)
+            Report(facts, None, self.column, self.facts.policy, self.prefix).save(path)
             return
         tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
         frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
         frame.attrs["mailverdict"] = {self.column: {"validation_type": str(validation_type)}}
-        mv.report(frame, self.column, path, policy=self.policy, prefix=self.prefix, earlier=self.earlier, name=name)
+        made = mv.report(frame, self.column, policy=self.policy, prefix=self.prefix, earlier=self.earlier, name=name)
+        made._with_command(again).save(path)
 
 
 def is_page(path: str) -> bool:
     """Whether a report at this path has counts only."""
     return not path.lower().endswith(".xlsx")
-
-
-def save_counted(counts: FactsCounter, path: str, name: str, prefix: str | None) -> None:
-    """Write the page of counted pieces."""
-    Report(counts.facts(datetime.now(UTC), name), None, counts.column, counts.policy, prefix).save(path)
 
 
 def list_name(file: str) -> str:
@@ -436,13 +450,23 @@ def report(
             counts = FactsCounter(name, find_policy(policy or "balanced"))
             for piece in pieces:
                 counts.add(read_decided(restore_frame(piece, name, prefix), name, prefix))
-            save_counted(counts, output, list_name(file), prefix)
+            facts = counts.facts(datetime.now(UTC), list_name(file))
+            Report(facts, None, name, counts.policy, prefix)._with_command(reported_command(file, facts)).save(output)
             print_written(output, quiet=quiet)
             return
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in pieces])
     frame = restore_frame(whole, name, prefix)
-    mv.report(frame, name, output, policy=policy, prefix=prefix, bounces=reports, earlier=earlier, name=list_name(file))
+    made = mv.report(frame, name, policy=policy, prefix=prefix, bounces=reports, earlier=earlier, name=list_name(file))
+    made._with_command(reported_command(file, made._facts)).save(output)
     print_written(output, quiet=quiet)
+
+
+def reported_command(file: str, facts: ReportFacts) -> str:
+    """The command that verifies a file again which has been verified before; empty where its check is not known."""
+    if len(facts.validation_types) != 1 or file == STDIN:
+        return ""
+    service = ("--backend", "URL") if "remote" in facts.sources else ()
+    return verify_command(file, ["--column", facts.column, "--type", *facts.validation_types, *service])
 
 
 def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:

@@ -234,12 +234,13 @@ def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
 
     with Journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)
-        newer_than = journal.clock() - options.settings.max_age
+        newer_than, since = journal.clock() - options.settings.max_age, options.settings.answered_since
         known = journal.settled(
             key,
             unique,
-            newer_than=newer_than,
+            newer_than=newer_than if since is None else min(newer_than, since),
             refresh=options.settings.refresh,
+            answered_since=since,
             costs_quota=options.backend.source != SOURCE_LOCAL,
         )
         settled = set(known["email"].to_pylist())

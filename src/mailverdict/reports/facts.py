@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from ..frames.repair import REPAIRS
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
+from ..model.table import SOURCE_REMOTE
 from ..model.words import (
     CAUSE_MEANING,
     ERROR_MEANING,
@@ -31,6 +33,7 @@ from ..model.words import (
     STATE_MEANING,
     Reason,
     Status,
+    ValidationType,
     Verdict,
     reason_within,
 )
@@ -46,7 +49,15 @@ from .summary import (
     top_domains,
 )
 
-__all__ = ["FactsCounter", "ReportFacts", "checked_days", "gather_facts", "gather_trend", "validation_types"]
+__all__ = [
+    "FactsCounter",
+    "ReportFacts",
+    "checked_days",
+    "gather_facts",
+    "gather_trend",
+    "validation_types",
+    "verify_command",
+]
 
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
@@ -133,6 +144,7 @@ class ReportFacts:
     domains: pd.DataFrame  # as `by_domain`
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
+    again: str = ""  # the command that made it, to verify the list again; by default a call of `verify`
 
     @property
     def addressed(self) -> int:
@@ -145,9 +157,35 @@ class ReportFacts:
         return not self.validation_types and any(self.buckets[verdict] for verdict in Verdict)
 
     @property
+    def is_kept(self) -> bool:
+        """Whether `verify` keeps the answers in its journal: it does for a service, and for the type `smtp`."""
+        return ValidationType.SMTP in self.validation_types or SOURCE_REMOTE in self.sources
+
+    @property
+    def command(self) -> str:
+        """What verifies the rows without a clear answer again; empty where the check is not known."""
+        if self.again:
+            return f"{self.again} --refresh {Verdict.UNKNOWN}" if self.is_kept else self.again
+        if len(self.validation_types) != 1:
+            return ""
+        arguments = [repr(self.column), f"validation_type={next(iter(self.validation_types))!r}"]
+        arguments += ["backend=backend"] if SOURCE_REMOTE in self.sources else []
+        arguments += [f"refresh={{{str(Verdict.UNKNOWN)!r}}}"] if self.is_kept else []
+        return f"mailverdict.verify(df, {', '.join(arguments)})"
+
+    @property
     def mailable(self) -> float:
         """Share of the rows with an address that can be mailed under the policy."""
         return share(self.actions["send"], self.addressed)
+
+
+def verify_command(file: str, options: Iterable[str]) -> str:
+    """The command that verifies a file, to be copied from a report.
+
+    >>> verify_command("my list.csv", ["--type", "smtp"])
+    "mailverdict verify 'my list.csv' --type smtp"
+    """
+    return shlex.join(["mailverdict", "verify", file, *options])
 
 
 def share(count: int, whole: int) -> float:
@@ -241,7 +279,7 @@ class FactsCounter:
         for joined, count in change.iloc[positions].value_counts().items():
             self.repairs.update(dict.fromkeys(str(joined).split(";"), int(count)))
 
-    def facts(self, now: datetime, name: str | None) -> ReportFacts:
+    def facts(self, now: datetime, name: str | None, again: str = "") -> ReportFacts:
         """What was counted."""
         return ReportFacts(
             column=str(self.column),
@@ -263,6 +301,7 @@ class FactsCounter:
             several=self.several,
             flags={flag: self.flags[flag] for flag in FLAGS},
             domains=top_domains(add_domain_counts(self.domains), TOP_DOMAINS),
+            again=again,
         )
 
     def cleaning(self) -> CleaningFacts | None:

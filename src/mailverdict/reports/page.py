@@ -15,7 +15,7 @@ from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
-from ..model.words import REASON_LABELS, REPAIR_LABELS, SOURCE_MEANING, ValidationType, count_of, percent
+from ..model.words import REASON_LABELS, REPAIR_LABELS, SOURCE_MEANING, ValidationType, Verdict, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts, TrendFacts
 
@@ -25,6 +25,7 @@ __all__ = [
     "checks_of",
     "days_of",
     "days_of_earlier",
+    "how_to_verify_again",
     "outcome_label",
     "reason_label",
     "render_page",
@@ -343,19 +344,36 @@ def reasons(facts: ReportFacts) -> str:
 
 def next_steps(facts: ReportFacts) -> str:
     """What may turn more rows into mailable ones: cleaning, verifying again, and correcting typos."""
-    left, right = clean_first(facts), ""
-    if facts.retries:
-        rows = [(text(reason_label(reason)), number(count), text(when)) for reason, when, count in facts.retries]
-        shown = table(
-            "Verify again", [TableHead("Reason"), TableHead("Rows", "number"), TableHead("When", "words")], rows
-        )
-        left += f"<section><h2>Verify again</h2>{shown}</section>"
+    left, right = clean_first(facts) + verify_again(facts), ""
     if facts.typos:
         typos = [(text(typed), text(meant), number(count)) for typed, meant, count in facts.typos]
         heads = [TableHead("Typed", "data"), TableHead("Probably meant", "data"), TableHead("Rows", "number")]
         shown = table("Likely typos", heads, typos, printed=PRINTED)
         right = f"<section><h2>Correct likely typos</h2>{shown}</section>"
     return side_by_side(left, right)
+
+
+def verify_again(facts: ReportFacts) -> str:
+    """The rows without a clear answer, when it makes sense to ask again, and how."""
+    if not facts.buckets[Verdict.UNKNOWN]:
+        return ""
+    rows = [(text(reason_label(reason)), number(count), text(when)) for reason, when, count in facts.retries]
+    heads = [TableHead("Reason"), TableHead("Rows", "number"), TableHead("When", "words")]
+    shown = table("Verify again", heads, rows) if rows else ""
+    how = text(how_to_verify_again(facts))
+    if facts.command:
+        how += f'<br><code class="mv-command">{text(facts.command)}</code>'
+    return f'<section><h2>Verify again</h2>{shown}<p class="mv-soft mv-how">{how}</p></section>'
+
+
+def how_to_verify_again(facts: ReportFacts) -> str:
+    """What a second run asks, for the sentence before the command."""
+    rows = f"the {count_of(facts.buckets[Verdict.UNKNOWN], 'row')} without a clear answer"
+    if facts.is_kept:
+        return (
+            f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"
+        )
+    return f"This check keeps no answers. Verify the list again for {rows}:"
 
 
 def side_by_side(*parts: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,10 @@ class Report:
 
     def __init__(self, facts: ReportFacts, out: Any, column: Hashable, policy: Policy, prefix: str | None) -> None:
         self._facts, self._out, self._column, self._policy, self._prefix = facts, out, column, policy, prefix
+
+    def _with_command(self, again: str) -> Report:
+        """The same with the command that verifies the list again."""
+        return Report(replace(self._facts, again=again), self._out, self._column, self._policy, self._prefix)
 
     def to_html(self) -> str:
         """Give the page.

@@ -13,6 +13,7 @@ from ..frames.columns import ACTIONS
 from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_chart, put_row
 from ..frames.files.writers import to_plain
 from ..frames.policy import ACTION_MEANING
+from ..model.words import Verdict
 from ..theme import LABELS, MARK_OF, MARKS
 from .facts import ReportFacts, share
 from .page import (
@@ -20,6 +21,7 @@ from .page import (
     checks_of,
     days_of,
     days_of_earlier,
+    how_to_verify_again,
     outcome_label,
     reason_label,
     repair_label,
@@ -146,6 +148,11 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
             "Verify again",
             ("Reason", "When", "Rows"),
             [(reason_label(reason), when, count) for reason, when, count in facts.retries],
+        ),
+        Section(
+            "How to verify again",
+            ("Command", "What it does"),
+            [(facts.command, how_to_verify_again(facts).rstrip(":"))] if facts.buckets[Verdict.UNKNOWN] else [],
         ),
         Section("Correct likely typos", ("Typed", "Probably meant", "Rows"), facts.typos),
         *compared(facts),

@@ -16,7 +16,17 @@ from ..runs.progress import Progress
 from ..runs.run import Run
 from .wording import DEPTHS, count_of, duration_words, percent, sentence
 
-__all__ = ["INTERVAL", "LONG", "Background", "Rate", "describe_end", "describe_plan", "describe_progress", "follow"]
+__all__ = [
+    "INTERVAL",
+    "LONG",
+    "QUOTA_RESET",
+    "Background",
+    "Rate",
+    "describe_end",
+    "describe_plan",
+    "describe_progress",
+    "follow",
+]
 
 INTERVAL = 0.1  # seconds between updates; more often, and browsers become slow
 LONG = 100  # intervals without progress after which the user is told so

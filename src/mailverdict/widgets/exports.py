@@ -41,21 +41,26 @@ def save_report(
     path: Path,
     name: str,
     earlier: pd.DataFrame | None = None,
+    again: str = "",
     *,
     size: int = PIECE_ROWS,
 ) -> None:
-    """Write the report: a page is counted in pieces, a workbook has all rows. `earlier` is an audit to compare with."""
+    """Write the report: a page is counted in pieces, a workbook has all rows.
+
+    `earlier` is an audit to compare with, `again` the command that verifies the list again.
+    """
     rows, column = listing.rows, listing.column
     if earlier is not None and rows.note.get(DROPS_DUPLICATES):
         earlier.attrs = with_note(earlier.attrs, column, (), {DROPS_DUPLICATES: True})
     if path.suffix == ".xlsx":
-        report(rows.to_frame(), column, path, policy=policy, name=name, earlier=earlier)
+        made = report(rows.to_frame(), column, policy=policy, name=name, earlier=earlier)
+        made._with_command(again).save(path)
         return
     counts = FactsCounter(column, policy)
     for start in range(0, max(len(rows), 1), size):
         part = rows.to_frame(np.arange(start, min(start + size, len(rows))))
         counts.add(read_decided(part, column, None))
-    facts = counts.facts(datetime.now(UTC), name)
+    facts = counts.facts(datetime.now(UTC), name, again)
     if earlier is not None:
         now = read_decided(rows.to_frame(columns=CORE), column, None)
         facts = replace(facts, trend=gather_trend(now, read_decided(earlier, column, None), policy))

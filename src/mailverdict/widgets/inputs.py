@@ -106,6 +106,7 @@ class InputState(SharedState):
                 return
             self.at, self.guess, self.base, self.prepared, self.plan = at, "", None, None, None
             self.choices = Choices()
+            self.is_refreshing, self.asked_since = False, None
             self.say("list", "")
         self.start_pipeline()
 

@@ -25,7 +25,7 @@ from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.words import Status, Verdict, reason_within
 from ..reports.summary import BUCKETS
-from ..runs.retry import ASK_AGAIN
+from ..runs.retry import ASK_AGAIN, ERROR_GOOD_FOR
 from .source import label_of as printable_label
 from .source import short_text
 from .tidy import narrow
@@ -219,13 +219,16 @@ class Listing:
         is_left = self.bucket == BUCKETS.index(Status.PENDING)
         return int(np.count_nonzero(is_left & ~self.is_suppressed & ~self.is_duplicate))
 
-    def count_ask_again(self) -> tuple[int, float]:
-        """Rows whose answer is temporary, and the seconds after which asking again makes sense."""
-        found = {
-            name: int(np.count_nonzero(self.reason == at)) for at, name in enumerate(self.reasons) if name in ASK_AGAIN
-        }
-        waits = [ASK_AGAIN[name] for name, count in found.items() if count]
-        return sum(found.values()), max(waits, default=0.0)
+    def count_unclear(self) -> int:
+        """Rows without a clear answer, and rows whose check failed."""
+        counts = self.count_verdicts()
+        return counts[Verdict.UNKNOWN] + counts[Status.ERROR]
+
+    def seconds_to_wait(self) -> float:
+        """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
+        names = {name for at, name in enumerate(self.reasons) if name in ASK_AGAIN and np.any(self.reason == at)}
+        failed = self.count_verdicts()[Status.ERROR] > 0
+        return max([*(ASK_AGAIN[name] for name in names), ERROR_GOOD_FOR if failed else 0.0])
 
     # --- facets, words, order ----------------------------------------------------------------------------------------
 

@@ -56,6 +56,7 @@ ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "set_refresh": ("check", {"is_on": bool}),
     "make_plan_again": ("check", {}),
     "verify": ("check", {}),
+    "ask_again": ("decide", {}),
     "pause": ("check", {}),
     "set_facet": ("decide", {"facet": str, "value": str}),
     "clear_facets": ("decide", {}),

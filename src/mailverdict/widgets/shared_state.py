@@ -32,7 +32,7 @@ from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.text_column import one_array
 from ..frames.verify import AddressColumns
-from ..model.words import Verdict
+from ..model.words import Status, Verdict
 from ..runs.journal.recall import RecordedRun
 from ..runs.options import Options, parse_validation_type
 from ..runs.plan import Plan
@@ -52,6 +52,7 @@ NOTHING_LOADED = "load a table and choose its column first"
 Reader = Callable[[str | None, bool | None], Source]  # with an encoding, and whether there is a header line
 Message = tuple[str, str]  # text and kind: plain, done, warned or failed
 NO_MESSAGE: Message = ("", "plain")
+UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
 # The identity of a mailbox is not for people, and as large as the addresses.
 COPY_COLUMNS = tuple(column for column in DUPLICATE_COLUMNS if column.name != "identity")
 
@@ -145,7 +146,8 @@ class SharedState:
         self.plan: Plan | None = None
         self.skipped = 0  # rows of the plan that need no check
         self.has_known = False  # whether earlier answers can be used, unless the next run asks again
-        self.is_refreshing = False  # whether the next run asks again about addresses that are known as unknown
+        self.is_refreshing = False  # whether the next run asks again about addresses without a clear answer
+        self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
         self.notices: list[str] = []
         self.progress: Progress | None = None
         self.rate = Rate()
@@ -297,11 +299,11 @@ class SharedState:
 
     def options(self, depth: str | None = None) -> Options:
         """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
-        settings = {**self.settings, "refresh": {str(Verdict.UNKNOWN)} if self.is_refreshing else ()}
+        settings = {**self.settings, "refresh": UNCLEAR if self.is_refreshing else ()}
         options = check_options(depth or self.depth, settings)
         if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
             options = check_options(depth or self.depth, {**settings, "journal": self.session_journal()})
-        return options
+        return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
 
     def session_journal(self) -> Path:
         """A journal that ends with this audit."""

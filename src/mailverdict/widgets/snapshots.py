@@ -279,7 +279,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         "depth": state.depth,
         "backend": state.backend_label(),
         "plan": described or None,
-        "can_refresh": state.has_known,
+        "can_refresh": state.has_known and (state.is_refreshing or not can_ask_again(state)),
         "is_refreshing": state.is_refreshing,
         "notices": [short_text(each, LONGEST) for each in state.notices[:3]],
         "running": state.is_running,
@@ -308,17 +308,30 @@ def check_summary(state: AuditState) -> str:
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
     is_part = state.run_state in ("stopped", "cancelled", "failed")
-    is_current = state.card is not None and state.card.setting == state.setting()
+    is_current, act = is_card_current(state), "verify"
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
         label = "Start again"
-    elif is_current and state.listing is not None and state.listing.count_ask_again()[0]:
-        label = "Ask again"
+    elif can_ask_again(state):
+        label, act = "Ask again", "ask_again"
     else:
         label = "Verify again" if state.card is not None else "Verify"
     ready = state.plan is not None and state.prepared is not None and not state.is_running
-    return {"label": label, "enabled": ready and not state.is_out_of_quota()}
+    return {"label": label, "act": act, "enabled": ready and not state.is_out_of_quota()}
+
+
+def is_card_current(state: AuditState) -> bool:
+    """Whether the result is that of the choices as they are now."""
+    return state.card is not None and state.card.setting == state.setting()
+
+
+def can_ask_again(state: AuditState) -> bool:
+    """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
+    card, listing = state.card, state.listing
+    if card is None or listing is None or state.is_running or not card.is_complete or not is_card_current(state):
+        return False
+    return state.prepared is not None and listing.count_unclear() > 0 and state.can_resume()
 
 
 # --- 4 decide -------------------------------------------------------------------------------------------------------
@@ -331,7 +344,6 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         return {"is_ready": False, "summary": ""}
     rows, actions = len(listing.rows), listing.count_actions()
     is_old = card.setting != state.setting()
-    again, wait = listing.count_ask_again()
     first = (state.page_number - 1) * PAGE_ROWS
     page = state.found[first : first + PAGE_ROWS]
     by, is_reversed = listing.sorted_by
@@ -345,7 +357,8 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
         "headline": f"{actions['send']:,}",
         "headline_text": headline_text(listing, actions["send"]),
         "means": DEPTHS[card.depth][2],
-        "amber": amber_text(again, wait, listing, is_kept=state.can_resume()),
+        "amber": amber_text(state, listing),
+        "can_ask_again": can_ask_again(state),
         "picture": picture(listing),
         "total": count_of(rows, "row"),
         "actions": [action_part(name, count) for name, count in actions.items()],
@@ -380,17 +393,22 @@ def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
     return "none" if key != by else "descending" if is_reversed else "ascending"
 
 
-def amber_text(again: int, wait: float, listing: Listing, *, is_kept: bool) -> str:
-    """Which rows need another try, and when. `is_kept`: a journal answers for the others."""
-    counts = listing.count_verdicts()
+def amber_text(state: AuditState, listing: Listing) -> str:
+    """Which rows need another try, how, when and at what cost."""
+    counts, wait = listing.count_verdicts(), listing.seconds_to_wait()
     parts = []
-    if again:
-        parts.append(f"{count_of(again, 'row')} had no clear answer yet: press Ask again in {duration_words(wait)}.")
-    if kept := counts["unknown"] - again:
-        how = "ask again later, with the switch in the step “Verify”" if is_kept else "verify again later"
-        parts.append(f"{count_of(kept, 'row')} had no clear answer: {how}.")
+    if counts["unknown"]:
+        parts.append(f"{count_of(counts['unknown'], 'row')} had no clear answer{' yet' if wait else ''}.")
     if counts["error"]:
-        parts.append(f"The check of {count_of(counts['error'], 'row')} failed: verify again in about 1 hour.")
+        parts.append(f"The check of {count_of(counts['error'], 'row')} failed.")
+    when = f", best in {duration_words(wait)}" if wait else ""
+    if can_ask_again(state):
+        kept = duration_words(state.options().settings.max_age)
+        parts.append(f"“Ask again” checks only these{when}. Clear answers are kept for {kept} and cost nothing.")
+        if state.plan is not None and state.plan.daily_limit is not None:
+            parts.append(f"It costs up to {count_of(listing.count_unclear(), 'address')} of the quota.")
+    elif listing.count_unclear() and not state.can_resume():
+        parts.append(f"Verify again{when}: no answer is kept, so all rows are checked again.")
     if left := listing.count_left():
         parts.append(f"{count_of(left, 'row')} not checked yet.")
     return " ".join(parts)

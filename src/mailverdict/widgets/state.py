@@ -5,7 +5,9 @@ Each action changes the state and then calls the listener, which asks `snapshots
 
 from __future__ import annotations
 
+import time
 import weakref
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -16,12 +18,14 @@ import pandas as pd
 
 from ..errors import SettingsError
 from ..frames.columns import ACTIONS
+from ..frames.files.readers import KINDS as FILE_KINDS
 from ..frames.options import split_options
 from ..frames.verify import prepare
+from ..reports.facts import verify_command
 from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
-from .checking import Rate, describe_end, follow
+from .checking import QUOTA_RESET, Rate, describe_end, follow
 from .earlier import compare_with, open_run, place_of_run, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .inputs import InputState
@@ -45,14 +49,37 @@ class AuditState(InputState):
         self.require_idle()
         if depth not in DEPTHS:
             raise SettingsError(f"{depth!r} is not a check; there are {', '.join(DEPTHS)}")
-        self.depth = depth
+        self.depth, self.asked_since = depth, None
         self.start_pipeline()
 
     def set_refresh(self, is_on: bool) -> None:  # noqa: FBT001 - a switch of the page
         """Ask again about addresses without a clear answer in the next run; else the journal answers for them."""
         self.require_idle()
-        self.is_refreshing = is_on
+        self.is_refreshing, self.asked_since = is_on, None
         self.start_pipeline()
+
+    def ask_again(self) -> None:
+        """Check the rows of the result without a clear answer again; the journal answers for the others."""
+        self.require_idle()
+        listing = self.require_listing()
+        if not self.can_resume() or not listing.count_unclear():
+            raise SettingsError("there is nothing to ask again; verify the list again")
+        self.is_refreshing, self.asked_since = True, None
+        self.say("decide", "")
+
+        def work() -> None:
+            self.make_plan(self.prepare(), self.number)
+            if self.messages["check"][1] == "failed":
+                self.say("decide", *self.messages["check"])
+            elif self.is_out_of_quota():
+                self.say("decide", f"Today's quota is used up. Press Ask again {QUOTA_RESET}.", "warned")
+            else:
+                self.verify()
+                return
+            self.is_refreshing = False
+            self.start_pipeline_quietly()
+
+        self.in_background("decide", work, "Asking again…")
 
     def make_plan_again(self) -> None:
         """Work out the cost again: the quota may be another, the service may be back."""
@@ -71,7 +98,12 @@ class AuditState(InputState):
             options = {**self.settings, "validation_type": self.depth, "journal": checked.journal}
             options["refresh"] = checked.settings.refresh
             arguments = split_options("Audit", {**options, "columns": "all", "clean": True}, progress=False)
-            self.run = prepare(prepared.frame, prepared.column, *arguments, read=prepared.read)._start()
+            if self.is_refreshing and self.asked_since is None:
+                self.asked_since = time.time()
+            self.run = prepare(prepared.frame, prepared.column, *arguments, read=prepared.read)
+            execution = self.run._execution
+            execution.settings = replace(execution.settings, answered_since=self.asked_since)
+            self.run._start()
             self.is_running, self.run_state = True, "running"
             self.rate, self.progress = Rate(), self.run.progress
             self.say("check", "")
@@ -111,7 +143,8 @@ class AuditState(InputState):
         finally:
             with self.lock:
                 self.is_running, self.run_state, self.busy["decide"] = False, run.progress.state, ""
-                self.is_refreshing = False  # what was asked again would be paid for once more
+                if run.progress.state == "done":  # else the next run goes on with this one
+                    self.is_refreshing, self.asked_since = False, None
         if run.progress.state != "failed":
             self.start_pipeline_quietly()
 
@@ -261,7 +294,7 @@ class AuditState(InputState):
             path.parent.mkdir()
             if which == "report":
                 earlier = None if self.read_earlier is None else self.read_earlier()
-                save_report(listing, self.policy, path, card.name, earlier)
+                save_report(listing, self.policy, path, card.name, earlier, self.command_again(card))
             else:
                 pieces = rows_to_save(listing, rows, which)
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
@@ -269,6 +302,15 @@ class AuditState(InputState):
             self.spoken = f"{path.name} is being downloaded."
 
         self.in_background("decide", work, f"Writing {stem}-{label}.{kind}…")
+
+    def command_again(self, card: Card) -> str:
+        """The command that verifies the file of a result again; empty where the list was not a file."""
+        if not card.name.lower().endswith(tuple(FILE_KINDS)):
+            return ""
+        backend = self.settings.get("backend")
+        url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
+        options = ["--column", card.column, "--type", card.depth, *(() if url is None else ("--backend", str(url)))]
+        return verify_command(card.name, [*options, "--output", f"{Path(card.name).stem}-verified.csv"])
 
     def compare(self, path: Path, name: str) -> None:
         """Compare the result with that of an earlier audit, from a file; the report then compares, too."""

@@ -63,9 +63,11 @@ def why_label(name: str) -> str:
 def duration_words(seconds: float) -> str:
     """A time for people, in steps that do not change with every update.
 
-    >>> duration_words(8), duration_words(130), duration_words(7_500)
-    ('a few seconds', 'about 2 minutes', 'about 2 hours 5 minutes')
+    >>> duration_words(8), duration_words(130), duration_words(7_500), duration_words(30 * 86_400)
+    ('a few seconds', 'about 2 minutes', 'about 2 hours 5 minutes', '30 days')
     """
+    if seconds >= 2 * 86_400:
+        return count_of(round(seconds / 86_400), "day")
     if seconds < 15:
         return "a few seconds"
     if seconds < 60:

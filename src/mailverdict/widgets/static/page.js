@@ -3,6 +3,7 @@
 const SECTIONS = ["list", "tidy", "check", "decide", "page"];
 const TITLES = { list: "List", tidy: "Tidy", check: "Verify", decide: "Decide" };
 const STEPS = Object.keys(TITLES);
+const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the page
 let instances = 0;
 
 function render({ model, el }) {
@@ -23,7 +24,7 @@ function render({ model, el }) {
     root,
     marks: model.get("marks"),
     words: model.get("words"),
-    ui: { open: {}, paste: {}, examples: {}, transfers: [], format: "csv", open_row: null },
+    ui: { open: {}, paste: {}, examples: {}, transfers: [], format: "csv", open_row: null, lost: "" },
     actionLabel: (name) => app.decide.actions.find((each) => each.id === name)?.label ?? name,
     act(name, values = {}) {
       app.ui.failed = null;
@@ -66,6 +67,23 @@ function render({ model, el }) {
     app.act("clear_facets");
   };
 
+  // --- the kernel ----------------------------------------------------------------------------------------------------
+
+  // Under Voila there are no cells to run.
+  const howToStart = () => (document.body.dataset.voila ? "reload the page" : "run the cell again");
+  function lose(what) {
+    if (app.ui.lost) return;
+    const how = howToStart();
+    app.ui.lost = `${what} ${how[0].toUpperCase()}${how.slice(1)} and choose the file again.`;
+    transfer.fail(app.ui.lost);
+    draw();
+  }
+  const { kernel } = model.widget_manager ?? {};
+  const onStatus = (_, status) => ENDED.includes(status) && lose("The kernel was restarted.");
+  const onConnection = (_, status) => status === "disconnected" && lose("The connection to the kernel has ended.");
+  kernel?.statusChanged?.connect(onStatus);
+  kernel?.connectionStatusChanged?.connect(onConnection);
+
   // --- files ---------------------------------------------------------------------------------------------------------
 
   let number = 0;
@@ -74,7 +92,7 @@ function render({ model, el }) {
     app.ui.transfers.push(line);
     const onProgress = (done, total, isWaiting) => {
       const mb = (bytes) => (bytes / 1e6).toFixed(bytes < 1e7 ? 1 : 0);
-      Object.assign(line, { done, total, text: `${verb} ${name}: ${mb(done)} of ${mb(total)} MB${isWaiting ? ", waiting for the kernel" : ""}` });
+      Object.assign(line, { done, total, text: `${verb} ${name}: ${mb(done)} of ${mb(total)} MB${isWaiting ? `, waiting for the kernel. If it was restarted, ${howToStart()} and choose the file again` : ""}` });
       schedule();
     };
     const work = start(onProgress);
@@ -181,7 +199,8 @@ function render({ model, el }) {
   function draw() {
     read();
     if (!app.list.runs) return;
-    keepInPlace(() => patch(main, STEPS.map(step)));
+    const lost = app.ui.lost && h("p", { key: "lost", class: "mv-notice mv-notice-failed mv-lost", role: "alert" }, app.ui.lost);
+    keepInPlace(() => patch(main, [lost, ...STEPS.map(step)].filter(Boolean)));
     if (live.textContent !== app.page.said) live.textContent = app.page.said;
   }
 
@@ -201,6 +220,8 @@ function render({ model, el }) {
 
   return () => {
     transfer.close();
+    kernel?.statusChanged?.disconnect(onStatus);
+    kernel?.connectionStatusChanged?.disconnect(onConnection);
     model.off("msg:custom", onMessage);
     model.off("change:decide_section", onFound);
     for (const name of SECTIONS) model.off(`change:${name}_section`, onChange);

@@ -285,7 +285,7 @@ function checkStep(app) {
         : app.page.primary === "plan"
           ? button(app, "plan", check.quota_over ? "Look at the quota again" : "Try again", () => app.act("make_plan_again"), { key: "plan" })
           : null,
-      !running && button(app, "verify", check.button.label, () => app.act("verify"), { key: "go", disabled: !check.button.enabled }),
+      !running && button(app, "verify", check.button.label, () => (check.button.act === "ask_again" ? app.act("ask_again") : app.act("verify")), { key: "go", disabled: !check.button.enabled }),
       progress && progress.left && h("span", { key: "left", class: "mv-soft" }, progress.left),
     ),
     check.quota_over && h("p", { key: "over", class: "mv-notice mv-notice-warned", role: "status" }, check.quota_over),
@@ -347,7 +347,8 @@ function decideStep(app) {
         h("p", { class: "mv-soft" }, decide.means)),
       h("p", { class: "mv-headline" }, h("strong", {}, decide.headline), h("span", {}, decide.headline_text))),
     decide.outdated && h("p", { key: "outdated", class: "mv-notice mv-notice-warned" }, decide.outdated),
-    decide.amber && h("p", { key: "amber", class: "mv-notice mv-notice-warned" }, decide.amber),
+    decide.amber && h("div", { key: "amber", class: "mv-notice mv-notice-warned mv-notice-act" }, h("span", {}, decide.amber),
+      decide.can_ask_again && h("button", { type: "button", class: "mv-button mv-small", disabled: Boolean(decide.busy), onClick: () => app.act("ask_again") }, "Ask again")),
     picturePart(app),
     downloadPart(app),
     transferLine(app, "save"),

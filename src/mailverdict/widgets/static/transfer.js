@@ -4,6 +4,7 @@
 //   const upload = transfer.upload(file, purpose, onProgress);  // a promise with the property `id`
 //   await transfer.download(id, "list.csv", onProgress);        // saves a file; `id` comes from FileTransfer.offer
 //   transfer.cancel(upload.id);                                 // the promise is rejected with an AbortError
+//   transfer.fail(why);                                         // all promises are rejected with this message
 //
 // onProgress(done, total, isWaiting) counts bytes. `isWaiting`: the kernel has not answered for 20 s; it may be busy.
 
@@ -47,6 +48,7 @@ export function createTransfer(model) {
           if (content.transfer === "refused") control.fail(new Error(content.why));
           else answer(content, buffers);
         },
+        fail: control.fail,
         cancel: () => {
           stop();
           control.fail(new DOMException("cancelled", "AbortError"));
@@ -172,6 +174,11 @@ export function createTransfer(model) {
     for (const each of [...running.values()]) if (each.names.includes(id)) each.cancel();
   }
 
+  // All transfers fail with the same message: the kernel has ended.
+  function fail(why) {
+    for (const each of [...running.values()]) each.fail(new Error(why));
+  }
+
   function close() {
     for (const each of [...running.values()]) each.cancel();
     model.off("msg:custom", listen);
@@ -194,5 +201,5 @@ export function createTransfer(model) {
     return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   }
 
-  return { upload, download, cancel, close };
+  return { upload, download, cancel, fail, close };
 }
