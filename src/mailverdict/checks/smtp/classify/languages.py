@@ -47,6 +47,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not found  notfound
             (?:could|can) ?n[o']t be (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing
+            not in use any ?more
             (?:does|do|did)(?: not?|n't| nt|'nt|nt) (?:currently )?exis?ts?  dosn'?t exist  non-? ?exist(?:ent|ing|ant)?
             no longer (?:exists?|valid|in use|used|with|works?|employed|here|on (?:this|our|the|server))
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
@@ -250,13 +251,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"nadawc[aoy]\w*  has[lł]o", domain=r"domen[ay]  serwer",
         seen="WP, Onet, o2, Interia; lists of other tools",
         absent=r"""
-            \bnie ma takiego (?:u[żz]ytkownika|konta|adresu|odbiorcy)  \bnieznany (?:u[żz]ytkownik|adresat|odbiorca)
+            \b(?:nie ma|brak) takiego (?:u[żz]ytkownika|konta|adresu|odbiorcy)
+            \bnieznany (?:u[żz]ytkownik|adresat|odbiorca)
         """,
         exhausted=r"przekroczon[oya][^.;]{0,30}(?:limit|pojemno[śs]|quot|skrzynk)",
         refused=r"brak uprawnie[ńn]  nie zezwala  antyspam\w*"),
     ReplyLanguage(
         "Czech and Slovak",
-        nouns=r"u[žz][ií]vatel\w*  schr[áa]nka  p[řr][ií]jemce  adres[áa]t?  [úu][čc]et",
+        nouns=r"(?:po)?u[žz][ií]vatel\w*  schr[áa]nka  p[řr][ií]jemce  adres[áa]t?  [úu][čc]et",
         unknown=r"neexistuje  nezn[áa]m[ýáy]  nenalezena?  neplatn[áýa]",
         closed=r"zru[šs]ena?  zablokov[áa]n[ao]?  deaktivov[áa]n[ao]?",
         full=r"pln[áa]  p[řr]epln[ěe]na",
@@ -297,14 +299,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"po[šs]iljatelj\w*  po[šs]iljalac  lozinka", domain=r"domena",
         seen="standard phrases", absent=r"\bnepoznat (?:korisnik|primatelj)", refused=r"nije dopu[šs]ten[oa]?"),
     ReplyLanguage(
-        "Russian and Ukrainian",
+        "Russian, Ukrainian and Bulgarian",
         nouns=r"""
             пользовател[ьяею]м?  получател[ьяею]  (?:почтовы[йе] )?ящик[аи]?  адрес(?:ат)?[аи]?  учетная запись  аккаунт
-            користувач[аіу]?  одержувач[аіу]?  скриньк[аи]
+            користувач[аіу]?  одержувач[аіу]?  скриньк[аи]  потребител[ят]?[тя]?  корисник
         """,
         unknown=r"""
             не (?:был )?найден\w*  не существует  неизвестен  неизвестный  неверный  отсутствует  не зарегистрирован\w*
-            не знайдено  не існує  невідомий
+            не знайдено  не існує  невідомий  не съществува  не постои  не постоји  непознат
         """,
         closed=r"""
             заблокирован[ао]?  отключен[ао]?  удален[ао]?  закрыт[ао]?  неактив[её]?н[ао]?  приостановлен[ао]?
@@ -316,8 +318,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"отправител\w+  відправник\w*  парол\w+", domain=r"домен\w*  сервер\w*",
         seen="Mail.ru, Rambler, i.ua; standard phrases",
         absent=r"""
-            \bнет таког?о? (?:пользователя|получателя|адреса|ящика)  \bнеизвестный (?:пользователь|получатель|адрес)
+            \bнет таког?о? (?:почтового )?(?:пользователя|получателя|адреса|ящика)
+            \bнеизвестный (?:пользователь|получатель|адрес)
             \bтак(?:ого|ой) (?:пользователя|користувача|адреса|адрес) (?:нет|не)  \bкористувача не знайдено
+            \bняма такъв (?:потребител|получател|адрес)  \bнепознат (?:корисник|прималац)
         """,
         exhausted=r"(?:превышен\w*|перевищено) (?:\w+ )?квот[аыу]",
         refused=r"доступ запрещ[её]н  не разрешен[оа]?  запрещено"),
@@ -375,21 +379,21 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("用户不存在", "帐号已被禁用", "邮箱已满"),
         others=r"发件人  寄件人  寄件者  发信人  發件人  密码", domain=r"域名  域  服务器  主机",
         seen="Coremail, QQ, NetEase, in help pages about bounces",
-        absent=r"(?:没有|沒有|查?无|查?無)(?:此|该|這個|这个)(?:用户|用戶|人|收件人|帐号|账号|邮箱|信箱)",
+        absent=r"(?:没有|沒有|查?无|查?無)(?:此|该|這個|这个)(?:用户|用戶|使用者|人|收件人|帐号|账号|帳號|邮箱|郵箱|信箱)",
         refused=r"拒绝  拒收  拒絕", spaced=False),
     ReplyLanguage(
         "Japanese",
         nouns=r"ユーザー?  受信者  宛先  (?:メール)?アドレス  メールボックス  アカウント",
         unknown=r"存在しま?せん?  存在しない  見つかりません  登録されていません  不明",
         closed=r"停止  無効  解約",
-        full=r"いっぱい  容量を?超え  容量超過  満杯",
+        full=r"いっぱい  一杯  容量を?超え  容量超過  満杯",
         either="または  もしくは",
         samples=("ユーザーが存在しません", "アカウントは停止されています", "メールボックスがいっぱいです"),
         others=r"送信者  送信元  差出人  パスワード", domain=r"ドメイン  サーバー?  ホスト",
         seen="dream.jp help pages; standard phrases", refused=r"拒否", spaced=False),
     ReplyLanguage(
         "Korean",
-        nouns=r"사용자  수신자  메일함  계정  주소",
+        nouns=r"사용자  수신자  메일함  편지함  사서함  계정  주소",
         unknown=r"존재하지 ?않  찾을 수 없  알 수 없",
         closed=r"정지  비활성  휴면  해지",
         full=r"가득  용량 ?초과  용량이 초과",
@@ -402,5 +406,35 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             (?:사용자|수신자|계정|주소)(?:가|이) 없습니다
         """,
         refused=r"차단  거부", spaced=False),
+    ReplyLanguage(
+        "Indonesian and Malay",
+        nouns=r"pengguna  penerima  akun  akaun  alamat(?: e-?mail)?  kotak (?:surat|masuk)  peti mel",
+        unknown=r"tidak (?:ditemukan|dikenal|terdaftar|ada|valid|dijumpai|wujud)",
+        closed=r"dinonaktifkan  ditutup  diblokir  tidak aktif  digantung",
+        full=r"penuh",
+        either="atau",
+        samples=("Pengguna tidak ditemukan", "Akun dinonaktifkan", "Kotak surat penuh"),
+        others=r"pengirim  kata sandi", domain=r"domain  server",
+        seen="standard phrases", refused=r"tidak diizinkan  tidak dibenarkan"),
+    ReplyLanguage(
+        "Vietnamese",
+        nouns=r"ng[uư][oờ]i (?:d[uù]ng|nh[aậ]n)  [dđ][iị]a ch[iỉ]  h[oộ]p th[uư]  t[aà]i kho[aả]n",
+        unknown=r"kh[oô]ng (?:t[oồ]n t[aạ]i|t[iì]m th[aấ]y|h[oợ]p l[eệ])",
+        closed=r"b[iị] (?:kh[oó]a|v[oô] hi[eệ]u h[oó]a)  [dđ][aã] (?:[dđ][oó]ng|x[oó]a)",
+        full=r"[dđ][aầ]y",
+        either="hoac  hoặc",
+        samples=("Nguoi dung khong ton tai", "Tai khoan bi khoa", "Hop thu day"),
+        others=r"ng[uư][oờ]i g[uử]i  m[aậ]t kh[aẩ]u", domain=r"t[eê]n mi[eề]n  m[aá]y ch[uủ]",
+        seen="standard phrases", refused=r"kh[oô]ng [dđ][uư][oợ]c ph[eé]p"),
+    ReplyLanguage(
+        "Persian",
+        nouns=r"کاربر  گیرنده  نشانی  آدرس  صندوق(?: پستی)?  حساب",
+        unknown=r"یافت نشد  وجود ندارد  ناشناخته  نامعتبر",
+        closed=r"غیرفعال  مسدود  بسته",
+        full=r"پر (?:است|شده)",
+        either="یا",
+        samples=("کاربر یافت نشد", "حساب غیرفعال", "صندوق پر است"),
+        others=r"فرستنده  رمز", domain=r"دامنه  سرور",
+        seen="standard phrases", refused=r"مجاز نیست"),
 )
 # fmt: on

@@ -331,6 +331,8 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     \b{STORAGE}\b[^.;]{{0,40}}\b(?:is |are )?(?:too )?full\b
     (?:mail ?box|in-?box)[^.;]{{0,30}} (?:over|exceed\w*)[^.;]{{0,20}}limit
     \b(?:{STORAGE}|xaddrx) (?:storage |size )+limit  mail file size exceeds
+    \bstorage limit (?:of|for) (?:the |this |your )?{STORAGE}\b
+    exceeds? the (?:remaining|free|available) (?:space|room) \w+ (?:the |this )?{STORAGE}\b
     \b{STORAGE}\b(?: \w+)? exceeds (?:the |its )?allowed size  \b{OWNER} has exceeded$
     \b(?:exhausted|overdrawn|used up)\b[^.;]{{0,30}}\b{ROOM}\b
     \b{ROOM} (?:has (?:been )?|is |was )?(?:exhausted|used up|full)
@@ -412,7 +414,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \byour (?!message|letter|mail\b(?! ?server)|{DELIVERY}|recipient|intended|envelope recipient)
     \b{join_column("others")}\b  {join_column("others", spaced=False)}  adresse ip
     \b{join_column("refused")}\b  {join_column("refused", spaced=False)}
-    \b(?:votre|vos|ton)\b(?! message)  \b(?:tuo|suo|vostro)\b  \b(?:ihre?|deine?)\b
+    \b(?:votre|vos|(?<!khong )ton)\b(?! message)  \b(?:tuo|suo|vostro)\b  \b(?:ihre?|deine?)\b
     \bse?u[as]? (?:ip|direccion|servidor|dominio|cuenta|correo|usuario|conta|endereco)\b
 """)
 """Any word for the client or the sender: beside one of these, no word about a mailbox counts."""
