@@ -19,7 +19,7 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 NOTEBOOK = "page.ipynb"
-PATIENCE = 30_000  # milliseconds for one step on a busy machine
+PATIENCE = 90_000  # milliseconds for one step on a machine that is busy with other things
 LOCAL = {"127.0.0.1", "localhost"}
 # Voila's own template links an icon font, whatever the notebook; without it only icons are missing, and we use none.
 VOILA_ICONS = re.compile(r"https://cdn\.jsdelivr\.net/npm/@fortawesome/fontawesome-free@[^/]+/css/[a-z0-9.-]+\.css")
@@ -187,8 +187,9 @@ def folder_with_notebook(factory: Any, name: str, code: str) -> Path:
 @contextmanager
 def chromium() -> Iterator[Any]:
     """Debian's browser."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS, headless=True)
         try:

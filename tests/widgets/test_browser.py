@@ -33,7 +33,7 @@ from tests.widgets.paced import paced_service, paid
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(180),
+    pytest.mark.timeout(400),
     pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is missing: apt-get install chromium"),
 ]
 needs_axe = pytest.mark.skipif(not AXE.exists(), reason=f"{AXE} is missing: `make axe` gets it from the npm registry")
@@ -118,6 +118,10 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     opened.shown("62 of 62 different entries checked")
     expect(opened.button(re.compile(r"^Download Send list\s+16 rows"))).to_be_enabled()
     assert paid(service) == 61
+    opened.shown("16 of 63 rows ready to mail")
+    opened.button("Go to the result").click()
+    expect(opened.step(4)).to_be_focused()
+    expect(opened.step(4)).to_be_in_viewport()
 
     opened.value("Verdict", "Invalid").click()
     expect(opened.lines).to_have_count(16)
@@ -126,6 +130,10 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     opened.field("Search").fill("person 13")
     expect(opened.lines).to_have_count(1)
     assert opened.addresses() == ["gone13@example.org"]
+    opened.lines.get_by_text("Mailbox does not exist").click()
+    expect(opened.audit.locator(".mv-details")).to_contain_text("there is no such mailbox")
+    opened.lines.get_by_text("Mailbox does not exist").click()
+    expect(opened.audit.locator(".mv-details")).to_have_count(0)
     opened.button("Show all").click()
     expect(opened.lines).to_have_count(50)
     opened.button(re.compile("^E-Mail")).click()
@@ -135,6 +143,7 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     opened.field("Policy").select_option(label="Balanced: review what is in doubt")
 
     sent = pd.read_csv(opened.save("Download Send list", tmp_path))
+    opened.shown("Downloaded: contacts-send-list.csv")
     expected = [f"ada{n}@example.org" for n in range(0, 60, 4)] + ["ada@gmail.com"]
     assert sent["E-Mail"].tolist() == expected
     assert sent["E-Mail_as_written"].dropna().tolist() == ["Ada <ada0@example.org>", "ada@gmial.com"]
@@ -147,17 +156,15 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     assert place.is_clean(opened)
 
 
-@pytest.mark.timeout(300)
 def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_path: Path) -> None:
     source = large(tmp_path)
     show_audit(place, opened, None)
-    opened.page.set_default_timeout(90_000)
     opened.drop(source)
     opened.shown("6,400 cells")
-    expect(opened.button("Verify")).to_be_enabled(timeout=90_000)
+    expect(opened.button("Verify")).to_be_enabled()
     opened.button("Verify").click()
     opened.shown("of 640,000 rows ready to mail")
-    expect(opened.button(re.compile("^Download Everything"))).to_be_enabled(timeout=90_000)
+    expect(opened.button(re.compile("^Download Everything"))).to_be_enabled()
     found = opened.save("Download Everything", tmp_path)
     assert found.stat().st_size > 40_000_000
     audit = finished(Audit(source, validation_type="regex"))
@@ -193,7 +200,7 @@ def test_nothing_that_comes_from_a_file_is_executed(
 
 
 def test_a_non_table_is_reported_and_the_next_file_works(
-    voila_page: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
+    place: Place, opened: AuditPage, service: ServiceThread, tmp_path: Path
 ) -> None:
     bad = {
         "picture.csv": (b"\x89PNG\r\n\x1a\n\x00", "picture.csv is not a text table but a picture"),
@@ -202,7 +209,7 @@ def test_a_non_table_is_reported_and_the_next_file_works(
         "broken.xlsx": (b"PK no workbook", "broken.xlsx cannot be read as XLSX"),
         "no-address.csv": (b"a,b\n1,2\n", "No column looks like e-mail addresses"),
     }
-    show_audit(voila_page, opened, service)
+    show_audit(place, opened, service)
     for name, (content, message) in bad.items():
         (tmp_path / name).write_bytes(content)
         opened.upload(tmp_path / name)
@@ -210,7 +217,7 @@ def test_a_non_table_is_reported_and_the_next_file_works(
         expect(opened.step(3)).to_be_disabled()
     opened.upload(contacts(tmp_path))
     expect(opened.button("Verify")).to_be_enabled()
-    assert voila_page.is_clean(opened)
+    assert place.is_clean(opened)
 
 
 def test_a_kernel_restart_in_the_middle_pays_nothing_twice(
@@ -277,25 +284,29 @@ def test_a_kernel_that_ends_during_an_upload_is_reported_with_what_to_do(
     assert place.is_clean(opened)
 
 
-def test_a_service_that_goes_away_leaves_a_result_and_a_way_on(
-    voila_page: Place, opened: AuditPage, tmp_path: Path
-) -> None:
+def test_a_service_that_goes_away_leaves_a_result_and_a_way_on(place: Place, opened: AuditPage, tmp_path: Path) -> None:
     with paced_service(0.08) as service:
-        show_audit(voila_page, opened, service)
+        show_audit(place, opened, service)
         opened.upload(contacts(tmp_path))
         expect(opened.button("Verify")).to_be_enabled()
         opened.button("Verify").click()
         opened.shown(r"[1-9]\d* of 62 different entries checked")
-    opened.page.set_default_timeout(90_000)
+    opened.page.set_default_timeout(200_000)  # its client tries again for a while, by its own schedule
     opened.shown("What is checked so far is kept")
     opened.shown(r"rows? not checked yet")
     expect(opened.button(re.compile("^(Resume|Try again)$")).first).to_be_visible()
-    assert voila_page.is_clean(opened)
+    assert violations(opened) == []
+    assert place.is_clean(opened)
 
 
-def test_a_quota_that_ends_says_when_to_go_on(voila_page: Place, opened: AuditPage, tmp_path: Path) -> None:
+def violations(opened: AuditPage) -> list[str]:
+    """What axe-core finds, where it could be got."""
+    return opened.violations() if AXE.exists() else []
+
+
+def test_a_quota_that_ends_says_when_to_go_on(place: Place, opened: AuditPage, tmp_path: Path) -> None:
     with paced_service(0, daily_limit=30) as service:
-        show_audit(voila_page, opened, service)
+        show_audit(place, opened, service)
         opened.upload(contacts(tmp_path))
         opened.shown("on 3 days: come back after 00:00 UTC each day")
         opened.button("Verify").click()
@@ -303,7 +314,8 @@ def test_a_quota_that_ends_says_when_to_go_on(voila_page: Place, opened: AuditPa
         expect(opened.button("Resume")).to_be_disabled()
         expect(opened.button("Look at the quota again")).to_be_hidden()
         expect(opened.audit.locator(".mv-primary")).to_have_count(1)
-    assert voila_page.is_clean(opened)
+        assert violations(opened) == []
+    assert place.is_clean(opened)
 
 
 def test_100_000_rows_are_paged_in_python(voila_page: Place, opened: AuditPage, tmp_path: Path) -> None:

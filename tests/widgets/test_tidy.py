@@ -55,6 +55,17 @@ def test_what_is_found_is_counted_with_examples(messy):
     assert shown(messy, "tidy")["nothing"] == "1 cell holds no address that can be read."
 
 
+def test_an_example_shows_what_is_repaired():
+    cells = [
+        "a.name.so.long.that.its.end.is.cut.where.it.is.shown@example.org;",
+        "\u00a0ada@example.org",
+        "bo@example.org;",
+    ]
+    found = items(ready(pd.DataFrame({"mail": cells}), validation_type="regex"))
+    assert found["blanks"]["examples"][0] == {"before": "␣ada@example.org", "after": "ada@example.org"}
+    assert found["punctuation"]["examples"][0] == {"before": "bo@example.org;", "after": "bo@example.org"}
+
+
 def test_untouched_choices_verify_as_clean_does():
     tidy = TidyColumn(pd.Series([cell for cell in CELLS if cell]))
     repaired = tidy.addresses(Choices()).repaired
@@ -104,6 +115,19 @@ def test_suggestions_are_accepted_one_by_one_or_all_and_undone(messy):
     assert shown(messy, "tidy")["can_undo"]
     decided = messy._state.listing.decide()["mail_action"]
     assert (decided["b"], decided["h"]) == ("review", "send")
+
+
+def test_the_report_says_that_suggestions_were_accepted(messy):
+    files = []
+    messy._state.on_file = lambda name, path: files.append(path)
+    messy._state.accept_suggestion(0)
+    for expected in ("1 was accepted", "spelling and were not applied"):
+        messy.wait(30)
+        finished(messy)
+        messy._state.download("report", "html")
+        messy.wait(30)
+        assert expected in files.pop().read_text(encoding="utf-8")
+        messy._state.undo()
 
 
 def test_a_split_list_has_a_row_per_address(messy):

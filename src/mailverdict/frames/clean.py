@@ -55,6 +55,7 @@ ANY_PLAIN_FORM = "|".join(pattern for _, pattern in PLAIN_FORMS).replace("(?P<ad
 SIGNS = (
     r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
 )
+INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, characters without a width, controls
 
 __all__ = [
     "AFTER_CLEANING",
@@ -65,6 +66,7 @@ __all__ = [
     "count_repairable",
     "repair_column",
     "row_index",
+    "show_blanks",
     "split_address",
 ]
 
@@ -440,3 +442,15 @@ def split_address(series: pd.Series[Any]) -> pd.DataFrame:
     index = row_index(distinct.indices, cells)
     taken = {name: to_string(pa.chunked_array([pa.array(v, pa.string()).take(index)])) for name, v in columns.items()}
     return pd.DataFrame(taken, index=series.index)
+
+
+def show_blanks(text: str) -> str:
+    r"""A text whose blanks at the ends, and whose other blanks than a space, can be seen.
+
+    >>> show_blanks(" Ada <ada@firm.com> "), show_blanks("a\u00a0b\u200b")
+    ('␣Ada <ada@firm.com>␣', 'a␣b␣')
+    """
+    inner = text.strip()
+    at = text.find(inner)
+    marked = ["␣" if c != " " and unicodedata.category(c) in INVISIBLE else c for c in inner]
+    return "".join(["␣" * at, *marked, "␣" * (len(text) - at - len(inner))])

@@ -189,7 +189,7 @@ REPAIR_LABELS = {
     "punctuation": "Commas, bullets and other punctuation",
     "unicode": "Accents in another form",
     "case": "Capital letters in the domain",
-    "suggestion": "Likely typos that you accepted",
+    "suggestion": "Likely typos that were accepted",
 }
 # Who answered, by the words of the column `source`; they follow a number.
 SOURCE_MEANING = {

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from ..checks.syntax.column import observe_column
-from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, split_address
+from ..frames.clean import AFTER_CLEANING, USE_EXPLODE, show_blanks, split_address
 from ..frames.columns import ACTIONS, BY_NAME
 from ..frames.files.restore import restore
 from ..frames.overwrite import foreign_value
@@ -311,7 +311,7 @@ class FactsCounter:
         return CleaningFacts(self.cleaned, self.rescued, self.sendable, repairs)
 
 
-EXAMPLES = {repair.name: repair.before.strip() for repair in REPAIRS}
+EXAMPLES = {repair.name: show_blanks(repair.before) for repair in REPAIRS} | {"suggestion": "ada@gmial.com"}
 T = TypeVar("T", bound=Any)
 
 

@@ -552,6 +552,12 @@ def method(facts: ReportFacts) -> str:
     if facts.cleaning is not None:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")
         lines.append(f"{cleaned} cleaned first: what stood around the address was removed.")
-    lines.append("Suggestions are guesses from the spelling and were not applied.")
+    accepted = sum(rows for name, _, rows in facts.cleaning.repairs if name == "suggestion") if facts.cleaning else 0
+    applied = (
+        f"{count_of(accepted, 'was', 'were')} accepted by a person, the others were not applied"
+        if accepted
+        else "were not applied"
+    )
+    lines.append(f"Suggestions are guesses from the spelling{':' if accepted else ' and'} {applied}.")
     said = f'<p class="mv-soft">{text(" ".join(lines))}</p>'
     return f'<section class="mv-foot"><h2>How this was checked</h2>{said}</section>'

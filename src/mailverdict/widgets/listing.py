@@ -23,7 +23,7 @@ from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, dec
 from ..frames.text_column import one_array, read_values, show_where
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
-from ..model.words import Status, Verdict, reason_within
+from ..model.words import REASON_MEANING, Reason, Status, Verdict, reason_within
 from ..reports.summary import BUCKETS
 from ..runs.retry import ASK_AGAIN, ERROR_GOOD_FOR
 from .source import label_of as printable_label
@@ -43,6 +43,7 @@ FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 Rows = npt.NDArray[np.signedinteger[Any]]
 Codes = npt.NDArray[np.signedinteger[Any]]  # of the smallest type that can hold them
 Flags = npt.NDArray[np.bool_]
+NOTES = ("suppressed", "identity", "duplicate_of", "copies", "part")  # columns that the audit itself adds to a list
 CORE = tuple(column for column in COLUMNS if column.in_core)
 
 
@@ -386,7 +387,7 @@ class Listing:
     @cached_property
     def own_columns(self) -> list[int]:
         """Positions of the user's own columns besides the verified one."""
-        ours = {label_of(self.column, None, name) for name in ("suppressed", "identity", "duplicate_of", "copies")}
+        ours = {label_of(self.column, None, name) for name in NOTES}
         names = list(self.rows.frame.columns)
         return [at for at, name in enumerate(names) if at != self.address_at and name not in ours]
 
@@ -430,7 +431,7 @@ class Listing:
                     "reason": short_text(
                         label or "No problem found" if BUCKETS[self.bucket[row]] == "valid" else label, 80
                     ),
-                    "why": "; ".join(dict.fromkeys(filter(None, (why[at], said[at])))),
+                    "why": join_causes(why[at], said[at]),
                     "cells": texts,
                 }
             )
@@ -447,6 +448,17 @@ class Listing:
         return [
             text if self.changes[self.change[row]] else None for row, text in zip(rows.tolist(), texts, strict=True)
         ]
+
+
+def join_causes(why: str | None, said: str | None) -> str:
+    """Why a row has its action and what the check reported, without saying twice that a domain receives no mail.
+
+    >>> join_causes("invalid: the domain does not exist or accepts no mail", "the domain does not exist (NXDOMAIN)")
+    'invalid: the domain does not exist (NXDOMAIN)'
+    """
+    if why and said and why.endswith(f": {REASON_MEANING[Reason.NO_MX_RECORD]}"):
+        return f"{why.partition(': ')[0]}: {said}"
+    return "; ".join(dict.fromkeys(filter(None, (why, said))))
 
 
 def compact(table: pa.Table) -> pa.Table:

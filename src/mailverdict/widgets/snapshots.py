@@ -132,7 +132,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["remarks"] = [short_text(each, 200) for each in source.remarks[:8]]
     if state.at is not None:
         shown["examples"] = [readable(cell, 60) for cell in source.examples(state.at)]
-        shown["guess"] = f"Found by itself: {readable(state.guess, 120)}." if state.guess else ""
+        shown["guess"] = f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
     return shown
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
-from ..frames.clean import repair_column, row_index
+from ..frames.clean import repair_column, row_index, show_blanks
 from ..frames.duplicates import IdentityColumn
 from ..frames.repair import MAX_CELL, REPAIRS, repair_cell
 from ..frames.text_column import LONGEST_TEXT, TextColumn, one_array, read_values, show_where
@@ -31,6 +31,7 @@ SAFE = tuple(repair.name for repair in REPAIRS if repair.is_safe)
 ACCEPTED = "suggestion"  # in `change`: the address is a suggestion that the user accepted
 EXAMPLES = 3
 LONGEST_EXAMPLE = 120
+WHOLE_EXAMPLE = 38  # characters that are shown without a cut beside the address that they become
 Pair = tuple[str, str]
 Flags = npt.NDArray[np.bool_]
 
@@ -127,10 +128,11 @@ class TidyColumn:
         pairs: dict[Pair, None] = {}
         for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
             for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
-                pairs[(self.shown(written.texts[row].as_py()), self.shown(self.address[row].as_py()))] = None
+                before, after = written.texts[row].as_py(), self.address[row].as_py()
+                pairs[(self.shown(show_blanks(before)), self.shown(after))] = None
             if len(pairs) >= EXAMPLES:
                 break
-        return list(pairs)[:EXAMPLES]
+        return sorted(pairs, key=lambda pair: max(map(len, pair)) > WHOLE_EXAMPLE)[:EXAMPLES]
 
     @staticmethod
     def shown(text: str) -> str:

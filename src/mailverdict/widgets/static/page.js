@@ -60,6 +60,13 @@ function render({ model, el }) {
     if (typed !== null) app.search(typed);
   };
   model.on("change:decide_section", onFound);
+  // A step is opened, gets the focus, and comes to the top of what is seen.
+  app.goTo = (name) => {
+    app.set({ open: { ...app.ui.open, [name]: true } });
+    const title = root.querySelector(`#${app.id}-${name}-title`);
+    title.focus({ preventScroll: true });
+    title.scrollIntoView({ block: "start" });
+  };
   app.clearFacets = () => {
     clearTimeout(searchTimer);
     asked = typed = null;
@@ -100,6 +107,7 @@ function render({ model, el }) {
     draw();
     try {
       await work;
+      if (purpose === "save") app.ui.saved = name;
     } catch (error) {
       if (error.name !== "AbortError") app.set({ failed: { purpose, text: `${name}: ${error.message}` } });
     } finally {

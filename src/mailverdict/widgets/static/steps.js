@@ -159,7 +159,7 @@ function loadedList(app, off) {
 
 function readAgain(app, off) {
   const { encoding, header } = app.list;
-  const headers = [{ id: "", label: "found by itself" }, { id: "yes", label: "yes" }, { id: "no", label: "no, the first line is data" }];
+  const headers = [{ id: "", label: "found automatically" }, { id: "yes", label: "yes" }, { id: "no", label: "no, the first line is data" }];
   return h("div", { key: "again", class: "mv-row" },
     select(`${app.id}-header`, "Header line", headers, header, (value) => app.act("read_again", { encoding, has_header: value }), { disabled: off }),
     select(`${app.id}-encoding`, "Characters", app.list.encodings, encoding, (value) => app.act("read_again", { encoding: value, has_header: header }), { disabled: off }),
@@ -241,13 +241,13 @@ function suggestionPart(app, off) {
       h("span", { class: "mv-gap" }),
       h("button", { type: "button", class: "mv-button mv-small", disabled: off || !part.left, onClick: () => app.act("accept_all") }, part.left ? `Accept all (${part.left})` : "All accepted"),
       h("button", { type: "button", class: "mv-button mv-small mv-quiet", disabled: off || !can_undo, onClick: () => app.act("undo") }, "Undo")),
-    h("p", { class: "mv-soft" }, "They are never corrected by themselves. What you do not accept goes to “To review”."),
+    h("p", { class: "mv-soft" }, "Only those that you accept are corrected. The others go to “To review”."),
     h("ul", { class: "mv-suggestions" }, part.items.map((each) =>
       h("li", { key: each.id },
         pairLine(each), h("span", { class: "mv-count" }, each.rows),
         h("button", { type: "button", class: "mv-button mv-small", disabled: off || each.accepted, "aria-label": `Accept ${each.after} for ${each.before}`,
           onClick: () => app.act("accept_suggestion", { number: each.id }) }, each.accepted ? "Accepted" : "Accept")))),
-    part.more > 0 && h("button", { type: "button", class: "mv-button mv-small mv-quiet", onClick: () => app.act("show_more") }, "Show more"),
+    part.more > 0 && h("button", { type: "button", class: "mv-button mv-small mv-quiet", onClick: () => app.act("show_more") }, `Show ${part.more} more`),
     part.hidden > 0 && part.more <= 0 && h("p", { class: "mv-soft" }, `${part.hidden.toLocaleString("en")} more are not shown.`),
   );
 }
@@ -329,6 +329,8 @@ function progressPart(app, progress, running) {
       Object.entries(progress.counts).filter(([, count]) => count).map(([name, count]) => h("span", { key: name, class: `mv-${name}`, style: `width:${((100 * count) / total).toFixed(2)}%` }))),
     h("div", { class: "mv-row mv-legend" }, Object.entries(progress.counts).map(([name, count]) =>
       h("span", { key: name, class: "mv-legend-item" }, symbol(app, name), ` ${count.toLocaleString("en")} ${name === "error" ? "failed" : name}`))),
+    !running && app.decide.is_ready && !app.decide.outdated && h("div", { class: "mv-row" }, h("span", {}, app.decide.summary),
+      h("button", { type: "button", class: "mv-button mv-small", onClick: () => app.goTo("decide") }, "Go to the result")),
     running && progress.message && h("p", { class: "mv-soft" }, progress.message),
     running && progress.quota && h("p", { class: "mv-soft" }, progress.quota),
   );
@@ -352,6 +354,7 @@ function decideStep(app) {
     picturePart(app),
     downloadPart(app),
     transferLine(app, "save"),
+    app.ui.saved && h("p", { key: "saved", class: "mv-soft" }, `Downloaded: ${app.ui.saved}`),
     notices(decide),
     h("div", { key: "rows", class: "mv-explore" }, facetPart(app), tablePart(app)),
     comparePart(app),
@@ -453,9 +456,12 @@ function tableRow(app, row) {
         h("dl", {}, h("div", {}, h("dt", {}, "Why"), h("dd", {}, row.why || row.reason)),
           heads.filter((head) => row.cells[head.key]).map((head) => h("div", { key: head.key }, h("dt", {}, head.label), h("dd", {}, row.cells[head.key]))))),
       heads.slice(ALWAYS_SHOWN).map((head, at) => h("td", { key: head.key, class: columnClass(head.key, at + ALWAYS_SHOWN) })));
-  const main = h("tr", { key: row.row },
+  const toggle = () => app.set({ open_row: isOpen ? null : row.row });
+  // A click anywhere in the row opens it; who selects a text to copy it does not want that.
+  const onRow = (event) => !event.target.closest("button") && !String(getSelection()) && toggle();
+  const main = h("tr", { key: row.row, class: "mv-line", onClick: onRow },
     h("td", { class: "mv-col-row" },
-      h("button", { type: "button", class: "mv-more", "aria-expanded": isOpen ? "true" : "false", "aria-label": `Details of row ${row.row}`, onClick: () => app.set({ open_row: isOpen ? null : row.row }) }, row.row)),
+      h("button", { type: "button", class: "mv-more", "aria-expanded": isOpen ? "true" : "false", "aria-label": `Details of row ${row.row}`, onClick: toggle }, row.row)),
     heads.map((head, at) => {
       const text = head.key === "reason" ? row.why || row.reason : row.cells[head.key] ?? "";
       return h("td", { key: head.key, class: columnClass(head.key, at), title: text || undefined }, cells[head.key] ? cells[head.key]() : text);
