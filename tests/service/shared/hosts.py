@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,6 +149,46 @@ def hosts(store: str, world: World, folder: Path, **settings: Any) -> Iterator[H
 
 def client_address(number: int) -> str:
     return f"198.51.100.{number}"
+
+
+async def check_until(
+    apis: list[Host], clients: int, domains: int, is_over: Callable[[], bool]
+) -> tuple[Counter[str], int]:
+    """Clients that send one single check after the other, at the APIs in turn; one without an answer is repeated.
+
+    Return the answers by their reason, and the number of requests.
+    """
+    answers: Counter[str] = Counter()
+    sent = 0
+
+    async def one(number: int) -> None:
+        nonlocal sent
+        async with httpx.AsyncClient(headers={"x-forwarded-for": check_client(number)}, timeout=60) as client:
+            turn = 0
+            while not is_over():
+                turn += 1
+                body = {
+                    "email": f"check{number}n{turn}@d{(turn + number) % domains}.example",
+                    "validation_type": "smtp",
+                }
+                sent += 1
+                try:
+                    reply = await client.post(f"{apis[(number + turn) % len(apis)].url}/api/check-email", json=body)
+                except httpx.TransportError:
+                    reply = None
+                if reply is None or reply.status_code in (502, 503):  # the API was killed or stopped, or has no store
+                    await asyncio.sleep(0.1)
+                    continue
+                assert reply.status_code == 200, reply.text
+                answers[reply.json()["data"]["details"] or reply.json()["data"]["result"]] += 1
+                await asyncio.sleep(0.05)
+
+    await asyncio.gather(*(one(number) for number in range(clients)))
+    return answers, sent
+
+
+def check_client(number: int) -> str:
+    return f"203.0.113.{number}"
 
 
 async def submit_all(

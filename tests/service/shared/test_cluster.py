@@ -10,13 +10,14 @@ import httpx
 import pytest
 
 from tests.service.postgres import Cluster
-from tests.service.shared.hosts import LINES, Hosts, client_address, hosts, make_world, submit_all
+from tests.service.shared.hosts import LINES, Hosts, check_until, client_address, hosts, make_world, submit_all
 
 pytestmark = [pytest.mark.servers, pytest.mark.timeout(600)]
 
 CLIENTS, BATCHES = 50, 4
 JOBS = CLIENTS * BATCHES * LINES
 EXCHANGES, DOMAINS = 20, 100
+CHECKERS = 5  # clients with single checks
 SESSIONS = 2  # the limit for one exchange
 
 
@@ -63,13 +64,34 @@ def test_nothing_is_lost_or_doubled_and_limits_hold(tmp_path: Path, cluster: Clu
             except BaseException as exc:  # noqa: BLE001 - raised below, in the test's own thread
                 failures.append(exc)
 
-        trouble = threading.Thread(target=disturb_and_keep_failure)
-        trouble.start()
-        accepted, _ = asyncio.run(submit_all(apis, CLIENTS, BATCHES, DOMAINS))
-        trouble.join()
+        over = threading.Event()
+        answers: Counter[str] = Counter()
+
+        def check_meanwhile() -> None:
+            """Single checks for as long as jobs are verified."""
+            nonlocal answers
+            try:
+                answers, sent = asyncio.run(check_until(apis, CHECKERS, DOMAINS, over.is_set))
+                used = running.rows("SELECT sum(used) FROM quota WHERE client LIKE '203.0.113.%'")[0][0]
+                assert answers["valid"] <= used <= sent
+            except BaseException as exc:  # noqa: BLE001 - raised below
+                failures.append(exc)
+
+        threads = [threading.Thread(target=each) for each in (disturb_and_keep_failure, check_meanwhile)]
+        for thread in threads:
+            thread.start()
+        try:
+            accepted, _ = asyncio.run(submit_all(apis, CLIENTS, BATCHES, DOMAINS))
+            threads[0].join()
+            assert not failures, failures
+            stored = running.count("true")
+            wait_for(running, "status IN ('done', 'error')", stored)
+        finally:
+            over.set()
+            threads[1].join()
         assert not failures, failures
-        stored = running.count("true")
-        wait_for(running, "status IN ('done', 'error')", stored)
+        assert answers["valid"] >= CHECKERS
+        assert set(answers) <= {"valid", "throttled"}, answers
         audit(running, accepted)
         most = {host: world.smtp.stats(host).most_open for host in (f"mx.owner{n}.example" for n in range(EXCHANGES))}
         assert max(most.values()) <= SESSIONS, most
@@ -77,7 +99,7 @@ def test_nothing_is_lost_or_doubled_and_limits_hold(tmp_path: Path, cluster: Clu
         for host in most:
             asked.update(world.smtp.stats(host).rcpts)
         print(
-            f"{stored:,} jobs, {sum(asked.values()) - len(asked):,} addresses asked twice, sessions {max(most.values())}"
+            f"{answers} single checks, {stored:,} jobs, {sum(asked.values()) - len(asked):,} addresses asked twice, sessions {max(most.values())}"
         )
         for host in (apis[1], workers[1]):
             assert host.stop() in (0, -15)
@@ -95,6 +117,9 @@ def audit(running: Hosts, accepted: dict[str, list[str]]) -> None:
         assert stored == len(accepted[client]), "a submission whose answer was lost was written twice"
     assert running.rows("SELECT sum(count) FROM tally") == [(len(ended),)]
     assert running.rows("SELECT count(*) FROM assignment") == [(0,)]
+    assert running.rows(
+        "SELECT count(*) FROM single_check WHERE expires_at > extract(epoch FROM now()) AND NOT is_answered"
+    ) == [(0,)]
     assert running.rows("SELECT DISTINCT verification::json ->> 'result' FROM job") == [("valid",)]
     for api in running.started[:2]:
         quota_of = httpx.get(f"{api.url}/api/quota", headers={"x-forwarded-for": client_address(0)}).json()
