@@ -36,17 +36,20 @@ class Cluster:
     programs: Path
     numbers: itertools.count = field(default_factory=itertools.count)
     template: str | None = None  # a database that is copied
+    port: int | None = None  # TCP on loopback, where a password is asked for; None: only the socket
 
     def start(self) -> None:
         self.folder.mkdir(parents=True)
         if os.geteuid() == 0:
             owner = pwd.getpwnam(USER)
             os.chown(self.folder, owner.pw_uid, owner.pw_gid)
-        self.run("initdb", "-D", str(self.data), "-U", USER, "-A", "trust", "-E", "UTF8", "--no-sync")
+        methods = ("--auth-local=trust", "--auth-host=scram-sha-256")
+        self.run("initdb", "-D", str(self.data), "-U", USER, *methods, "-E", "UTF8", "--no-sync")
         self.start_server()
 
     def start_server(self) -> None:
-        options = f"-c listen_addresses='' -c unix_socket_directories={self.folder} -c fsync=off"
+        listen = "''" if self.port is None else f"127.0.0.1 -c port={self.port}"
+        options = f"-c listen_addresses={listen} -c unix_socket_directories={self.folder} -c fsync=off"
         self.run("pg_ctl", "-D", str(self.data), "-w", "-l", str(self.folder / "log"), "-o", options, "start")
 
     def restart(self) -> None:
@@ -65,7 +68,8 @@ class Cluster:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL, cwd="/")
 
     def url(self, database: str) -> str:
-        return f"postgresql+psycopg://{USER}@/{database}?host={self.folder}"
+        port = "" if self.port is None else f"&port={self.port}"
+        return f"postgresql+psycopg://{USER}@/{database}?host={self.folder}{port}"
 
     def prepared_database(self) -> str:
         """The URL of a new database that has the tables of a store, which takes a tenth of the time."""
