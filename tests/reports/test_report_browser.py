@@ -36,6 +36,7 @@ def reports(tmp_path_factory):
     for at, reason in enumerate(REASONS * 9):
         verdict = "risky" if at % 8 < 3 else "invalid" if reason == "mailbox_not_found" else "unknown"
         out.loc[at, ["email_verdict", "email_details"]] = [verdict, reason]
+    out["email_validation_type"] = "smtp"
     old = out.head(300).assign(email_checked_at=pd.Timestamp("2026-10-03", tz="UTC"))
     old.loc[:50, "email_verdict"] = "unknown"
     became = pd.DataFrame({"to": cells[:120], "result": ["delivered", "hard", "soft"] * 40})

@@ -201,7 +201,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert partial["pending"] > 0
     assert f"{partial['pending']} rows not checked yet." in shown(audit, "decide")["amber"]
     assert message(audit) == "Paused. What is checked so far is kept. Press Resume to go on."
-    assert shown(audit, "check")["button"] == {"label": "Resume", "act": "verify", "enabled": True}
+    assert shown(audit, "check")["button"] == {"label": "Resume", "enabled": True}
     assert audit.plan.to_submit == 0, "what is in flight has been paid for"
     finished(audit)
     assert audit.run.progress.state == "done"
@@ -280,7 +280,7 @@ def test_a_quota_that_ends_is_shown_before_and_disables_resume_after(contacts, t
     check = shown(audit, "check")
     assert audit.run.progress.state == "stopped"
     assert message(audit) == "Today's quota is used up. 10 addresses left to check. Press Resume after 00:00 UTC."
-    assert check["button"] == {"label": "Resume", "act": "verify", "enabled": False}
+    assert check["button"] == {"label": "Resume", "enabled": False}
     assert check["quota_over"].startswith("Today's quota is used up. Press Resume after 00:00 UTC (")
     assert primary(audit) == "send", "what is checked so far can be used"
 
@@ -439,7 +439,7 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
         "30 days and cost nothing."
     )
     assert decide["can_ask_again"]
-    assert (check["button"]["label"], check["button"]["act"], check["can_refresh"]) == ("Ask again", "ask_again", False)
+    assert (check["button"]["label"], check["can_refresh"]) == ("Verify again", False)
     backend.script.clear()
     asked = len(backend.batches)
     ask_again(audit)

@@ -308,17 +308,15 @@ def check_summary(state: AuditState) -> str:
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
     is_part = state.run_state in ("stopped", "cancelled", "failed")
-    is_current, act = is_card_current(state), "verify"
+    is_current = is_card_current(state)
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
         label = "Start again"
-    elif can_ask_again(state):
-        label, act = "Ask again", "ask_again"
     else:
         label = "Verify again" if state.card is not None else "Verify"
     ready = state.plan is not None and state.prepared is not None and not state.is_running
-    return {"label": label, "act": act, "enabled": ready and not state.is_out_of_quota()}
+    return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
 
 def is_card_current(state: AuditState) -> bool:

@@ -285,7 +285,7 @@ function checkStep(app) {
         : app.page.primary === "plan"
           ? button(app, "plan", check.quota_over ? "Look at the quota again" : "Try again", () => app.act("make_plan_again"), { key: "plan" })
           : null,
-      !running && button(app, "verify", check.button.label, () => (check.button.act === "ask_again" ? app.act("ask_again") : app.act("verify")), { key: "go", disabled: !check.button.enabled }),
+      !running && button(app, "verify", check.button.label, () => app.act("verify"), { key: "go", disabled: !check.button.enabled }),
       progress && progress.left && h("span", { key: "left", class: "mv-soft" }, progress.left),
     ),
     check.quota_over && h("p", { key: "over", class: "mv-notice mv-notice-warned", role: "status" }, check.quota_over),
