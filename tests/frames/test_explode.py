@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -142,6 +144,26 @@ def test_no_row_of_a_mixture_is_lost(cells, data):
             assert part["email"].iloc[0] == cells[row] or cells[row] is None
         else:
             assert mv.clean(part["email"])["change"].eq("").all()
+
+
+@pytest.mark.filterwarnings("ignore:.*holds? an address")
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.from_pandas, pa.Table.from_pandas])
+def test_a_forgotten_prefix_is_noticed(kind):
+    cells = ["a@x.example; b@x.example", "c@x.example"]
+    frame = kind(pd.DataFrame({"email": cells, "work": cells[::-1]}))
+    out = mv.verify(frame, "email", validation_type="regex", prefix="check_")
+    with pytest.warns(UserWarning, match="check_verdict and the columns beside it stay .* give prefix='check_'"):
+        mv.explode(out, "email")
+    of_work = [mv.verify(frame, "work", validation_type="regex")]
+    if kind is pd.DataFrame:
+        of_work.append(mv.verify(frame, "work", validation_type="regex", prefix="w_"))  # whose notes say so
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for verified in of_work:
+            mv.explode(verified, "email")
+        exploded = mv.explode(out, "email", prefix="check_")
+        table = exploded if isinstance(exploded, pd.DataFrame) else exploded.to_pandas()
+        assert table["check_verdict"].isna().tolist() == [True, True, False]
 
 
 @pytest.mark.filterwarnings("ignore:.*hold an address:UserWarning")

@@ -658,13 +658,23 @@ def refuse_foreign(data: Any) -> None:
 # it has the Arrow PyCapsule interface; what it is; and what to call instead. The others have the interface in newer
 # releases, and are read by it.
 FOREIGN = (
-    ("dask", True, "a Dask collection", "give it to mailverdict.dask.verify, or give data.compute()"),
-    ("dask_expr", True, "a Dask collection", "give it to mailverdict.dask.verify, or give data.compute()"),
+    (
+        "dask",
+        True,
+        "a Dask collection",
+        "call mailverdict.dask.verify or .plan, or give data.compute()",
+    ),
+    (
+        "dask_expr",
+        True,
+        "a Dask collection",
+        "call mailverdict.dask.verify or .plan, or give data.compute()",
+    ),
     (
         "pyspark",
         True,
         "a Spark frame",
-        "give it to mailverdict.spark.verify (pandas on Spark: data.to_spark()), or give data.toPandas()",
+        "call mailverdict.spark.verify or .plan (pandas on Spark: with data.to_spark()), or give data.toPandas()",
     ),
     ("ray", True, "a Ray dataset", "give data.to_pandas()"),
     ("vaex", True, "a Vaex frame", "give data.to_pandas_df()"),

@@ -22,6 +22,7 @@ from ..model.words import Status, ValidationType, Verdict
 from .columns import (
     ACTION_COLUMNS,
     ACTIONS,
+    BY_NAME,
     CATEGORIES,
     CLEAN_COLUMNS,
     COLUMNS,
@@ -36,7 +37,7 @@ from .repair import REPAIRS
 from .text_column import decode, is_text
 from .verified import to_series
 
-__all__ = ["check_overwritten", "earlier_columns", "foreign_value"]
+__all__ = ["check_overwritten", "earlier_columns", "foreign_value", "other_prefixes"]
 
 CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 # Columns that are written together.
@@ -138,6 +139,26 @@ def earlier_columns(
         name for name in found | (PAIR & there.keys()) if not foreign_value(data.cells(there[name][0]), there[name][1])
     }
     return ours if ours >= PAIR else ours & found
+
+
+def other_prefixes(data: Any, column: Hashable, prefix: str | None) -> list[str]:
+    """Prefixes of verdicts that may be about this column although they have another prefix.
+
+    Not those of another column: of its own name, or noted for it.
+    """
+    labels = [label for label in data.labels() if isinstance(label, str)]
+    own, of_column = str(label_of(column, prefix, "")), set(data.notes().get("columns", ()))
+    names = {f"{label}_" for label in labels if label != column}
+    found = []
+    for label in labels:
+        other = label.removesuffix("verdict")
+        is_of_another = other in names or (label in data.noted() and label not in of_column)
+        if other in (label, own) or is_of_another:
+            continue
+        pair = {f"{other}{name}" for name in PAIR}
+        if pair <= set(labels) and not any(foreign_value(data.cells(f"{other}{n}"), BY_NAME[n]) for n in PAIR):
+            found.append(other)
+    return found
 
 
 def complete_sets(labels: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
