@@ -3,10 +3,10 @@
 import asyncio
 from pathlib import Path
 
+from mailverdict.checks.syntax.address import is_well_formed
 from mailverdict.local.backend import LocalBackend
 from mailverdict.sandbox import World as Sandbox
 from mailverdict.sandbox.examples import ADDRESSES
-from mailverdict.service.http.bodies import is_well_formed
 from tests.doubles.service import asynchronous, serving
 
 EXPECTED = [

@@ -15,10 +15,8 @@ from starlette.responses import Response
 
 from ..backend import Backend
 from .http.access import AccessMiddleware, error_response
-from .http.replies import RequestRefused, short_error
+from .http.replies import short_error
 from .http.routes import Endpoints
-from .jobs.group_committer import CommitterClosed
-from .jobs.worker import STORE_UNAVAILABLE
 from .keys import KeyRing
 from .service_state import ServiceState
 from .settings import Clock, ServiceSettings
@@ -75,33 +73,25 @@ def create_app(
         finally:
             await state.close()
 
+    endpoints = Endpoints(settings, state)
     access = Middleware(
         AccessMiddleware,
         settings=settings,
         metrics=state.metrics,
         open_state=state.ensure_open,
         log=log,
+        endpoints=endpoints.by_path(),
         keys=None if settings.key_file is None else KeyRing(settings.key_file),
     )
     app = Starlette(
-        routes=Endpoints(settings, state).routes(),
+        routes=endpoints.routes(),
         middleware=[access],
-        exception_handlers={
-            RequestRefused: reply_refused,
-            HTTPException: reply_not_found,
-            **dict.fromkeys((CommitterClosed, *STORE_UNAVAILABLE), reply_unavailable),
-        },
+        exception_handlers={HTTPException: reply_not_found},
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False  # a redirect would have no envelope
     app.state.service = state
     return app
-
-
-async def reply_refused(request: Request, exc: Exception) -> Response:
-    """Reply with the error that an endpoint raised."""
-    assert isinstance(exc, RequestRefused)
-    return error_response(exc, request.scope["trace"])
 
 
 async def reply_not_found(request: Request, exc: Exception) -> Response:
@@ -115,10 +105,3 @@ HTTP_ERRORS = {
     404: ("NOT_FOUND", "there is nothing at this path; /openapi.json lists the paths"),
     405: ("METHOD_NOT_ALLOWED", "this path does not support this method"),
 }
-
-
-async def reply_unavailable(request: Request, _: Exception) -> Response:
-    """Reply that the store is unavailable: nothing was accepted, and the client can try again."""
-    message = "the service's store is not available; try again later"
-    refused = short_error("E1005", message, headers={"retry-after": "5"})
-    return error_response(refused, request.scope["trace"])

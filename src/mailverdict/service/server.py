@@ -20,6 +20,7 @@ from ..errors import SettingsError
 from ..model.settings import Lists
 from .app import create_app
 from .http.access import AccessLog
+from .http.bodies import BODY_COMPLETE
 from .jobs.store import Store
 from .settings import ServiceSettings
 
@@ -169,6 +170,11 @@ class BoundedProtocol(HttpToolsProtocol):
         self.in_head = False
         self.stop_timer()
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Note in the scope that the application can read the body without a timer."""
+        super().on_message_complete()
+        self.scope["extensions"] = {BODY_COMPLETE: {}}
 
     def data_received(self, data: bytes) -> None:
         """Refuse an incomplete head that exceeds the limit; its first piece is not counted."""

@@ -271,6 +271,7 @@ DOMAIN = st.builds(
 @example("é", "xn--bcher-kva.de")
 @example("é", "xn--a.de")
 @example("ada", "xn--a.de")
+@example("ada", "\ud800.de")
 def test_well_formed_is_what_email_validator_accepts(local, domain):
     address = f"{local}@{domain}"
     assert is_well_formed(address) is (accept(address) is not None)

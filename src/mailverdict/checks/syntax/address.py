@@ -184,7 +184,9 @@ def encode_simple(domain: str) -> DomainName | None:
     >>> encode_simple("bücher.de"), encode_simple("BÜCHER.de")
     (DomainName(ascii='xn--bcher-kva.de', display='bücher.de'), None)
     """
-    if domain.isascii() or len(domain.encode()) > MAX_SIMPLE or not SIMPLE_IDN.fullmatch(domain):
+    if domain.isascii() or len(domain) > MAX_SIMPLE or not SIMPLE_IDN.fullmatch(domain):
+        return None  # a lone surrogate, which cannot be encoded, is refused here
+    if len(domain.encode()) > MAX_SIMPLE:
         return None
     labels = [
         label if label.isascii() else f"xn--{label.encode('punycode').decode('ascii')}" for label in domain.split(".")

@@ -1,4 +1,4 @@
-"""What happens around every request: request_id, client account, size check, error reply, metrics, access log."""
+"""What happens around every request: request_id, client account, size check, endpoint, error reply, metrics, log."""
 
 from __future__ import annotations
 
@@ -6,15 +6,19 @@ import asyncio
 import ipaddress
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, TextIO
 
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import SettingsError
 from ...model.settings import Network
+from ..jobs.group_committer import CommitterClosed
+from ..jobs.worker import STORE_UNAVAILABLE
 from ..keys import KeyRing
 from ..settings import ServiceSettings
 from .metrics import Metrics
@@ -29,10 +33,20 @@ from .replies import (
     standard_error,
 )
 
-__all__ = ["AccessLog", "AccessMiddleware", "RequestTrace", "account_of", "client_account", "error_response"]
+__all__ = [
+    "AccessLog",
+    "AccessMiddleware",
+    "Endpoint",
+    "RequestTrace",
+    "account_of",
+    "client_account",
+    "error_response",
+]
 
 LOG = logging.getLogger(__name__)
 UNEXPECTED = "an unexpected error occurred; the service's log has it under the request_id"
+UNAVAILABLE = (CommitterClosed, *STORE_UNAVAILABLE)
+Endpoint = Callable[[Request], Awaitable[Response]]
 UNKNOWN_ROUTE = "(unknown)"  # logged in place of a path without a route, which may hold an address
 
 
@@ -52,7 +66,8 @@ class RequestTrace:
 class AccessMiddleware:
     """ASGI middleware; the request's `RequestTrace` is in ``scope["trace"]``.
 
-    `open_state` opens the service's state unless it is open; `log` gets the lines of the access log.
+    `open_state` opens the service's state unless it is open; `log` gets the lines of the access log; `endpoints`
+    are those that a method and a path name, and `app` is the router for everything else.
     """
 
     def __init__(
@@ -62,6 +77,7 @@ class AccessMiddleware:
         metrics: Metrics,
         open_state: Callable[[], Awaitable[None]],
         log: Callable[[str], object],
+        endpoints: Mapping[tuple[str, str], Endpoint],
         keys: KeyRing | None = None,
     ) -> None:
         self.app = app
@@ -69,6 +85,7 @@ class AccessMiddleware:
         self.metrics = metrics
         self.open_state = open_state
         self.log = log
+        self.endpoints = endpoints
         self.keys = keys
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,36 +94,49 @@ class AccessMiddleware:
             await self.app(scope, receive, send)
             return
         trace = scope["trace"] = self.new_trace(scope)
-
-        async def send_and_note_status(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                trace.status = message["status"]
-            await send(message)
-
         try:
-            await self.respond(scope, receive, send_and_note_status)
+            await self.respond(scope, receive, send)
         finally:
             self.record(scope["method"], trace)
 
     async def respond(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Call the application; an unexpected error becomes `INTERNAL_ERROR` and goes to the log."""
+        """Reply to a request; an unexpected error becomes `INTERNAL_ERROR` and goes to the log."""
         trace: RequestTrace = scope["trace"]
         try:
             self.check_head_size(scope)
             if self.keys is not None and scope["path"].startswith(WITH_KEY):
                 trace.client = require_key(self.keys, scope)
-            await self.open_state()
-            await self.app(scope, receive, send)
+            await self.open()
+            await self.call_endpoint(scope, receive, send)
         except RequestRefused as refused:
-            await error_response(refused, trace)(scope, receive, send)
-        except SettingsError as exc:  # the state could not be opened
-            LOG.error("the service cannot work with its settings: %s", exc)
-            await error_response(short_error("E1001", "the service is misconfigured"), trace)(scope, receive, send)
+            await send_reply(error_response(refused, trace), scope, receive, send)
         except Exception:  # no traceback may reach a client
             LOG.exception("request %s failed", trace.request_id)
             if trace.status:
                 raise  # the response has begun: the server closes the connection
-            await error_response(standard_error("INTERNAL_ERROR", UNEXPECTED), trace)(scope, receive, send)
+            failed = standard_error("INTERNAL_ERROR", UNEXPECTED)
+            await send_reply(error_response(failed, trace), scope, receive, send)
+
+    async def open(self) -> None:
+        """Open the service's state unless it is open."""
+        try:
+            await self.open_state()
+        except SettingsError as exc:
+            LOG.error("the service cannot work with its settings: %s", exc)
+            raise short_error("E1001", "the service is misconfigured") from None
+
+    async def call_endpoint(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Call the endpoint of method and path, or else the router, which takes five times as long to find it."""
+        endpoint = None if scope.get("root_path") else self.endpoints.get((scope["method"], scope["path"]))
+        try:
+            if endpoint is not None:
+                scope["trace"].route = scope["path"]
+                await send_reply(await endpoint(Request(scope, receive)), scope, receive, send)
+            else:
+                await self.app(scope, receive, partial(send_and_note_status, send, scope["trace"]))
+        except UNAVAILABLE:  # nothing was accepted, and the client can try again
+            message = "the service's store is not available; try again later"
+            raise short_error("E1005", message, headers={"retry-after": "5"}) from None
 
     def new_trace(self, scope: Scope) -> RequestTrace:
         """The trace of a request that has just arrived."""
@@ -130,6 +160,19 @@ class AccessMiddleware:
         self.metrics.count_request(trace.route, trace.status, trace.code, seconds)
         if self.settings.access_log:
             self.log(log_line(method, trace, seconds))
+
+
+async def send_reply(reply: Response, scope: Scope, receive: Receive, send: Send) -> None:
+    """Send a reply and note its status."""
+    scope["trace"].status = reply.status_code
+    await reply(scope, receive, send)
+
+
+async def send_and_note_status(send: Send, trace: RequestTrace, message: Message) -> None:
+    """Send a part of a reply whose status only the router knows."""
+    if message["type"] == "http.response.start":
+        trace.status = message["status"]
+    await send(message)
 
 
 def error_response(refused: RequestRefused, trace: RequestTrace) -> JsonReply:
@@ -217,18 +260,14 @@ def parse_address(text: str) -> Address | None:
 
 
 def log_line(method: str, trace: RequestTrace, seconds: float) -> str:
-    fields = {
-        "time": iso_timestamp(),
-        "request_id": trace.request_id,
-        "client": trace.client,
-        "method": method,
-        "route": trace.route,
-        "status": trace.status,
-        "ms": round(seconds * 1000, 2),
-        **({"code": trace.code} if trace.code else {}),
-        **trace.notes,
-    }
-    return encode_json(fields)
+    """A line of JSON; a formatted text takes half the time of an encoded dictionary."""
+    code = f',"code":{encode_json(trace.code)}' if trace.code else ""
+    notes = "".join(f',"{name}":{encode_json(value)}' for name, value in trace.notes.items())
+    return (
+        f'{{"time":"{iso_timestamp()}","request_id":"{trace.request_id}","client":{encode_json(trace.client)},'
+        f'"method":{encode_json(method)},"route":{encode_json(trace.route)},"status":{trace.status},'
+        f'"ms":{seconds * 1000:.2f}{code}{notes}}}'
+    )
 
 
 class AccessLog:

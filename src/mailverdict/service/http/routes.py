@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -24,7 +23,7 @@ from ..jobs.store import DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJo
 from ..jobs.submission import MALFORMED, QueueFull, is_job_id, keyed_job_ids, malformed_job, new_job_ids
 from ..service_state import ServiceState
 from ..settings import ServiceSettings, WhenSaturated
-from .access import RequestTrace
+from .access import Endpoint, RequestTrace
 from .bodies import BulkRequest, CheckRequest, parse_bulk, parse_check, read_object
 from .metrics import CONTENT_TYPE
 from .openapi import describe
@@ -35,7 +34,6 @@ from .replies import QUEUED, REVISION_FORMATS, JsonReply, short_error, standard_
 __all__ = ["Endpoints"]
 
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that nobody guesses the jobs' identifiers
-Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class Endpoints:
@@ -56,9 +54,9 @@ class Endpoints:
         )
         self.body_seconds = settings.seconds("body_timeout")
 
-    def routes(self) -> list[Route]:
-        """Every path with its method."""
-        table: tuple[tuple[str, str, Endpoint], ...] = (
+    def table(self) -> list[tuple[str, str, Endpoint]]:
+        """Method, path and endpoint; most used first."""
+        return [
             ("POST", "/api/check-email", self.check_email),
             ("GET", "/api/quota", self.quota),
             ("POST", "/api/bulk-check-email", self.bulk_check_email),
@@ -68,8 +66,15 @@ class Endpoints:
             ("GET", "/healthz", self.healthz),
             ("GET", "/metrics", self.metrics),
             ("GET", "/", self.status_page),
-        )
-        routes = [Route(path, with_route(path, endpoint), methods=[method]) for method, path, endpoint in table]
+        ]
+
+    def by_path(self) -> dict[tuple[str, str], Endpoint]:
+        """The endpoints whose path is always the same."""
+        return {(method, path): endpoint for method, path, endpoint in self.table() if "{" not in path}
+
+    def routes(self) -> list[Route]:
+        """Every path with its method, for the router."""
+        routes = [Route(path, with_route(path, endpoint), methods=[method]) for method, path, endpoint in self.table()]
         for route in routes:
             # Starlette's own pattern stops at a line break: "/%0A" would be an unknown path, not an unknown job.
             route.path_regex = re.compile(route.path_regex.pattern.removesuffix("$") + r"\Z", re.DOTALL)
