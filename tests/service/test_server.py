@@ -8,10 +8,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from starlette.requests import Request
 from uvicorn.server import ServerState
 
 from mailverdict.errors import SettingsError
 from mailverdict.service import create_app, run
+from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
+from mailverdict.service.http.replies import RequestRefused
 from mailverdict.service.jobs.store import Store
 from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
 from tests.doubles.answering_backend import AnsweringBackend
@@ -106,6 +109,34 @@ async def test_timer_runs_only_while_a_head_is_expected(tmp_path: Path) -> None:
     protocol.connection_lost(None)
     assert protocol.head_timer is None
     await asyncio.gather(*protocol.tasks, return_exceptions=True)
+
+
+@asynchronous
+async def test_scope_says_when_the_whole_body_has_arrived(tmp_path: Path) -> None:
+    protocol, _ = connection(tmp_path)
+    protocol.data_received(b"POST /api/check-email HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n{")
+    assert BODY_COMPLETE not in protocol.cycle.scope.get("extensions", {})
+    protocol.data_received(b"}")
+    assert BODY_COMPLETE in protocol.cycle.scope["extensions"]
+    protocol.connection_lost(None)
+    await asyncio.gather(*protocol.tasks, return_exceptions=True)
+
+
+@pytest.mark.parametrize("is_complete", [True, False])
+@asynchronous
+async def test_body_is_read_with_a_timer_unless_it_has_arrived(is_complete: bool) -> None:
+    async def receive() -> dict[str, object]:
+        await asyncio.sleep(0)  # the timer of no seconds ends this wait
+        return {"type": "http.request", "body": b"{}"}
+
+    extensions = {BODY_COMPLETE: {}} if is_complete else {}
+    headers = [(b"content-type", b"application/json"), (b"content-type", b"text/plain")]  # the first counts
+    reading = Request({"type": "http", "headers": headers, "extensions": extensions}, receive)
+    if is_complete:
+        assert await read_object(reading, limit=100, seconds=0) == {}
+    else:
+        with pytest.raises(RequestRefused, match="REQUEST_TIMEOUT"):
+            await read_object(reading, limit=100, seconds=0)
 
 
 @asynchronous

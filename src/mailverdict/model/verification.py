@@ -6,7 +6,7 @@ revisions of the contract are read; the earlier one is recognised by its shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
@@ -230,53 +230,47 @@ def printable(text: str) -> str:
 
 # --- writing ------------------------------------------------------------------------------------
 
-Presence = Callable[[Verification, Any], bool]
-
-
-def always(_: Verification, __: Any) -> bool:
-    return True
-
-
-def when_determined(_: Verification, value: Any) -> bool:
-    return value is not None
-
-
-def when_smtp(v: Verification, _: Any) -> bool:
-    return v.asked_mailbox
-
-
-def when_non_empty(_: Verification, value: Any) -> bool:
-    return bool(value)
-
-
-# Every key of the payload in the contract's order, and when it is present.
-KEYS: dict[str, Presence] = {
-    "email": always,
-    "validation_type": always,
-    "result": always,
-    "details": always,
-    "reasons": always,
-    "checks": always,
-    "role": when_determined,
-    "spamtrap": when_determined,
-    "disposable": when_determined,
-    "free": when_determined,
-    "catch_all": when_smtp,  # null means inconclusive, absent means not asked
-    "protected": when_smtp,
-    "reason": always,
-    "errors": always,
-    "metadata": when_non_empty,
-}
+# Every key of the payload in the contract's order.
+KEYS = (
+    "email",
+    "validation_type",
+    "result",
+    "details",
+    "reasons",
+    "checks",
+    "role",
+    "spamtrap",
+    "disposable",
+    "free",
+    "catch_all",
+    "protected",
+    "reason",
+    "errors",
+    "metadata",
+)
 
 
 def dump_payload(v: Verification) -> dict[str, Any]:
     """The payload of `v`; keys that a service added beyond the contract come last, unchanged."""
-    values = {key: getattr(v, key) for key in KEYS}
-    values["reasons"] = list(v.reasons)
-    values["checks"] = dict(v.checks)
-    values["errors"] = None if v.errors is None else dump_errors(v.errors)
-    values["metadata"] = dict(v.metadata)
-    return {key: value for key, value in values.items() if KEYS[key](v, value)} | dict(v.extra)
+    payload: dict[str, Any] = {
+        "email": v.email,
+        "validation_type": v.validation_type,
+        "result": v.result,
+        "details": v.details,
+        "reasons": list(v.reasons),
+        "checks": dict(v.checks),
+    }
+    flags = (("role", v.role), ("spamtrap", v.spamtrap), ("disposable", v.disposable), ("free", v.free))
+    payload |= {name: flag for name, flag in flags if flag is not None}  # absent means not determined
+    if v.asked_mailbox:  # null means inconclusive, absent means not asked
+        payload["catch_all"] = v.catch_all
+        payload["protected"] = v.protected
+    payload["reason"] = v.reason
+    payload["errors"] = None if v.errors is None else dump_errors(v.errors)
+    if v.metadata:
+        payload["metadata"] = dict(v.metadata)
+    payload.update(v.extra)
+    return payload
 
 
 def dump_errors(errors: Iterable[Fault]) -> list[dict[str, str]]:

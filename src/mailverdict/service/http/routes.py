@@ -93,7 +93,7 @@ class Endpoints:
             reason, seconds = refused
             verification = saturated_verification(check.email, check.validation_type, reason)
             headers = retry_after(seconds)
-        self.state.metrics.verdicts("single", check.validation_type, verification.result).inc()
+        self.state.metrics.verdicts.add("single", check.validation_type, verification.result)
         return success_reply(self.format.payload(verification), trace.request_id, headers=headers)
 
     async def refusal(self, client: str, validation_type: str) -> tuple[Reason, float] | None:
