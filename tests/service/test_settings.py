@@ -187,3 +187,10 @@ def test_every_setting_is_documented_where_it_is_defined() -> None:
     for field in dataclasses.fields(ServiceSettings):
         if field.init:
             assert f"\n    {field.name} : " in (ServiceSettings.__doc__ or ""), field.name
+
+
+@pytest.mark.parametrize("secret", ["se/cret", "se#cret", "se?cret/x"])
+def test_store_whose_password_is_not_escaped_is_refused_without_showing_it(secret: str) -> None:
+    with pytest.raises(SettingsError, match="escape a password") as refused:
+        ServiceSettings(store=f"postgresql://user:{secret}@host/database")
+    assert "cret" not in str(refused.value)

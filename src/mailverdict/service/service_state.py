@@ -98,6 +98,7 @@ class ServiceState:
                 engine,
                 self.settings,
                 self.queue,
+                pace=self.pace,
                 clock=self.clock,
                 on_counted=self.metrics.set_ended_jobs,
             )

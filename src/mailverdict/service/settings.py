@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 from ..contract.envelope import BULK_LIMIT
 from ..contract.revisions import Revision
@@ -28,7 +29,7 @@ Clock = Callable[[], float]  # seconds since the epoch
 DAY = 86_400
 ROUTE = re.compile(r"[a-z0-9.-]{1,253}=[a-z0-9_-]{1,50}")
 TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
-PASSWORD = re.compile("://[^@/]*@")
+PASSWORD = re.compile("://.*@", re.DOTALL)  # it may have characters that should have been escaped
 STORE_URL = re.compile(r"(sqlite|postgresql)(\+psycopg)?://.+")
 
 
@@ -264,6 +265,7 @@ def parse_store(value: object) -> str:
     text = str(value)
     if not STORE_URL.fullmatch(text) or ":memory:" in text or text.rstrip("/") == "sqlite:":
         raise ValueError(text)
+    _ = urlsplit(text).port  # a password with "/" or "#" ends in a port that is not a number
     return text
 
 
@@ -315,7 +317,10 @@ def parse_backoff(value: object) -> tuple[float, ...]:
 
 # Setting: its parser, and what the message says to give.
 PARSED: dict[str, tuple[Callable[[object], object], str]] = {
-    "store": (parse_store, "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'"),
+    "store": (
+        parse_store,
+        "a URL such as 'sqlite:///jobs.db' or 'postgresql://user@host/database'; escape a password, as in 'a%2Fb'",
+    ),
     "revision": (lambda value: Revision(str(value)), "'current' or 'earlier'"),
     "when_saturated": (lambda value: WhenSaturated(str(value)), "'wait' or 'settle'"),
     "day_turns_at": (parse_time_of_day, "a UTC time of day such as '00:00'"),

@@ -1,5 +1,6 @@
 """The files in `deploy/`: their commands with their environment, as programs on this host instead of in containers."""
 
+import json
 import os
 import re
 import shlex
@@ -87,7 +88,7 @@ def is_healthy(host: Host) -> bool:
     """The image's HEALTHCHECK, with the port of the program."""
     containerfile = (DEPLOY / "Containerfile").read_text()
     check = re.search(r"HEALTHCHECK .*\n\s+CMD (\[.*\])", containerfile)[1]
-    command = [each.replace(":8000", f":{host.port}") for each in eval(check)]
+    command = [each.replace(":8000", f":{host.port}") for each in json.loads(check)]
     assert command[0] == "python"
     return subprocess.run([sys.executable, *command[1:]], check=False, stderr=subprocess.DEVNULL).returncode == 0
 
@@ -138,7 +139,7 @@ def test_services_of_the_compose_file_verify_jobs_and_single_checks(
 
 def test_image_serves_with_its_own_command_and_environment(tmp_path: Path) -> None:
     containerfile = (DEPLOY / "Containerfile").read_text()
-    command = eval(re.search(r"^CMD (\[.*\])", containerfile, re.MULTILINE)[1])
+    command = json.loads(re.search(r"^CMD (\[.*\])", containerfile, re.MULTILINE)[1])
     store = re.search(r"MAILVERDICT_STORE=(\S+)", containerfile)[1].replace("/var/lib/mailverdict", str(tmp_path))
     host = program(command, {"MAILVERDICT_STORE": store}, tmp_path / "log")
     try:

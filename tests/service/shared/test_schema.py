@@ -7,7 +7,7 @@ from sqlalchemy import Engine, create_engine, insert, text, update
 
 from mailverdict.cli import main
 from mailverdict.errors import SettingsError
-from mailverdict.service.jobs.schema import METADATA, about
+from mailverdict.service.jobs.schema import CONNECTION, METADATA, about, parse_url
 from mailverdict.service.jobs.store import (
     CountJobs,
     Debit,
@@ -172,3 +172,10 @@ def test_copy_refuses_a_target_with_jobs_and_a_file_in_use(tmp_path: Path, url: 
 def test_copy_is_a_command(tmp_path: Path, url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["store", "copy", file_with_jobs(tmp_path), url]) == 0
     assert capsys.readouterr().err == "copied: 3 jobs, 1 rows of quota\n"
+
+
+def test_connections_have_time_limits_that_the_url_can_change() -> None:
+    url = parse_url("postgresql://user@host/database?connect_timeout=60")
+    assert url.drivername == "postgresql+psycopg"
+    assert dict(url.query) == {**CONNECTION, "connect_timeout": "60"}
+    assert parse_url("sqlite:///jobs.db").query == {}

@@ -1,6 +1,7 @@
 """Workers on PostgreSQL: every job once, an owner in one place at a time, nothing lost when one stops or dies."""
 
 import asyncio
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from sqlalchemy import create_engine, text
 from mailverdict.backend import Batch
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, create_app
-from mailverdict.service.shared.app import create_worker_app
+from mailverdict.service.shared.app import create_worker_app, open_worker
 from mailverdict.service.shared.store import DatabaseClock, EndedJob, SharedStore
 from mailverdict.service.shared.worker import WorkerAbilities
 from tests.doubles.answering_backend import AnsweringBackend, deferred
@@ -246,6 +247,22 @@ async def test_pace_of_a_client_is_kept_by_all_workers_together(tmp_path: Path, 
 
 
 @asynchronous
+async def test_announced_burst_is_that_of_all_workers_together(tmp_path: Path, url: str) -> None:
+    clock = Clock()
+    changed = {"rate_limit": 0.01, "rate_burst": 200, "daily_limit": 1000}
+    async with serving(tmp_path, clock=clock, store=url, **changed) as world:
+        assert '"burst";r=200;t=0' in (await world.get("/api/quota")).headers["ratelimit"]
+        for job_id in await world.submitted(*(f"n{n}@a.org" for n in range(100)), validation_type="mx"):
+            await world.ended(job_id)
+        world.state.worker.fresh_until = 0.0  # the count is from before the jobs ended
+        assert '"burst";r=100;t=10000' in (await world.get("/api/quota")).headers["ratelimit"]
+        clock.now += 1000
+        world.state.worker.fresh_until = 0.0
+        assert '"burst";r=110;t=9000' in (await world.get("/api/quota")).headers["ratelimit"]
+        assert '"burst";r=200;t=0' in (await world.get("/api/quota", address="192.0.2.9")).headers["ratelimit"]
+
+
+@asynchronous
 async def test_health_of_a_worker_names_what_it_can_do(tmp_path: Path, url: str) -> None:
     app = create_worker_app(settings_for(tmp_path, store=url), AnsweringBackend(), WorkerAbilities(("mx",), "berlin"))
     async with app.router.lifespan_context(app):
@@ -322,6 +339,31 @@ def test_clocks_of_hosts_that_differ_agree_by_the_database(cluster: Cluster, url
     engine.dispose()
     for clock in clocks:
         assert clock() == pytest.approx(database, abs=60)
+
+
+@asynchronous
+async def test_hosts_whose_clocks_are_minutes_apart_agree_when_a_job_is_due(tmp_path: Path, url: str) -> None:
+    backend = AnsweringBackend({"busy": deferred})
+    settings = settings_for(tmp_path, store=url, saturation_backoff="1s, 1s")
+    app = create_app(settings, AnsweringBackend())
+    app.state.service.shared.clock.local = lambda: time.time() + 300
+    async with (
+        app.router.lifespan_context(app),
+        open_worker(settings, backend, WorkerAbilities(), time.time) as worker,
+    ):
+        worker.store.clock.local = lambda: time.time() - 300
+        await worker.store.run(worker.store.heartbeat, worker.number)
+        world = RunningService(app, backend, Clock())
+        [job_id] = await world.submitted("busy@a.org", validation_type="mx")
+        async with asyncio.timeout(30):
+            while (await world.poll(job_id))["status"] != "done":
+                await asyncio.sleep(0.02)
+        [(created, updated, now)] = rows(
+            url, "SELECT created_at, updated_at, extract(epoch FROM now())::float FROM job WHERE status = 'done'"
+        )
+        assert len(backend.batches) == 3
+        assert abs(now - created) < 60
+        assert created < updated <= now + 60
 
 
 @asynchronous

@@ -135,6 +135,7 @@ class Endpoints:
     async def quota(self, request: Request) -> Response:
         """``GET /api/quota``."""
         trace: RequestTrace = request.scope["trace"]
+        await self.state.worker.refresh()
         now = self.state.clock()
         used: int = await self.state.reads.run(QuotaUsed(trace.client, self.settings.day_of(now)))
         limit = self.settings.daily_limit

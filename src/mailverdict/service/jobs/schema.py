@@ -39,6 +39,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from ...errors import MissingExtraError, SettingsError
 
 __all__ = [
+    "CONNECTION",
     "SCHEMA_VERSION",
     "add_quota",
     "connect",
@@ -86,11 +87,23 @@ about = Table("about", METADATA, Column("name", String(32), primary_key=True), C
 INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
+# Limits of a connection to PostgreSQL, unless the URL has others, in seconds and milliseconds. If the database's host
+# loses its power, TCP alone would try for a quarter of an hour.
+CONNECTION = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "3",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "15000",
+}
+
+
 def parse_url(text: str) -> URL:
-    """The store's URL with the installed driver; the directory of an SQLite file must exist."""
+    """The store's URL with the installed driver and time limits; the directory of an SQLite file must exist."""
     url = make_url(text)
-    if url.drivername == "postgresql":
-        return url.set(drivername="postgresql+psycopg")
+    if url.get_backend_name() == "postgresql":
+        limits = {name: value for name, value in CONNECTION.items() if name not in url.query}
+        return url.set(drivername="postgresql+psycopg").update_query_dict(limits)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).parent.is_dir():
         raise SettingsError(f"store: the directory of {url.database!r} does not exist")
     return url

@@ -11,6 +11,7 @@ from ...contract.envelope import JobStatus
 from ..engine import VerificationEngine
 from ..jobs.store import NewJob
 from ..jobs.worker import QueueDepth
+from ..limiter import RateLimiter
 from ..settings import Clock, ServiceSettings
 from .store import SharedDepth, SharedStore
 from .tasks import TaskQueue
@@ -26,7 +27,8 @@ WAKE_DELAY = 1.0  # seconds until a task that could not be deferred is tried aga
 class SharedQueue:
     """The queue in the database; its numbers are at most about a second old.
 
-    `on_counted` gets the jobs that have ended, by status, validation type and result.
+    `on_counted` gets the jobs that have ended, by status, validation type and result. `pace` gets the tokens in the
+    database, for `RateFields`.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class SharedQueue:
         settings: ServiceSettings,
         tasks: TaskQueue,
         *,
+        pace: RateLimiter,
         clock: Clock,
         on_counted: Callable[[dict[tuple[str, str, str], int]], None],
     ) -> None:
@@ -43,6 +46,7 @@ class SharedQueue:
         self.engine = engine
         self.settings = settings
         self.tasks = tasks
+        self.pace = pace
         self.clock = clock
         self.on_counted = on_counted
         self.counted = SharedDepth({}, 0, 0, 0, None, [], {})
@@ -66,6 +70,10 @@ class SharedQueue:
             for client, count in added.items():
                 self.added[client] = self.added.get(client, 0) + count
             raise
+        if self.pace.rate:
+            counted_at = self.pace.clock()
+            tokens = await self.store.run(self.store.paces, self.clock())
+            self.pace.buckets = {client: (left, counted_at) for client, left in tokens.items()}
         self.fresh_until = began + max(REFRESH_AFTER, REFRESH_SHARE * (time.monotonic() - began))
         self.on_counted(self.counted.ended)
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
-from ..jobs.schema import METADATA, about
+from ..jobs.schema import CONNECTION, METADATA, about
 
 __all__ = ["SHARED_VERSION", "prepare", "upgrade"]
 
@@ -97,7 +97,7 @@ def upgrade(engine: Engine) -> tuple[int, int]:
 
 
 def unusable(engine: Engine, exc: SQLAlchemyError) -> SettingsError:
-    shown = engine.url.render_as_string(hide_password=True)
+    shown = engine.url.difference_update_query(CONNECTION).render_as_string(hide_password=True)
     return SettingsError(f"store={shown!r} cannot be opened: {exc.__cause__ or exc}")
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "HEARTBEAT",
     "NEXT_JOBS",
     "OWNERS_WITHOUT_TASK",
+    "PACES",
     "POSTPONE",
     "PURGE_CHECKS",
     "PURGE_CHECK_PACE",
@@ -92,6 +93,11 @@ ASSIGN = text("""
 SAVE_PACE = text("""
     INSERT INTO pace (client, tokens, counted_at) VALUES (:client, :tokens, :at)
     ON CONFLICT (client) DO UPDATE SET tokens = excluded.tokens, counted_at = excluded.counted_at
+""")
+PACES = text("""
+    SELECT client, tokens FROM (
+        SELECT client, tokens + greatest(:now - counted_at, 0) * :rate AS tokens FROM pace
+    ) AS present WHERE tokens < :burst
 """)
 SET_OWNERS = text("""
     UPDATE assignment SET owner = found.owner

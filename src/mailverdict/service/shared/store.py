@@ -43,6 +43,7 @@ from .statements import (
     HEARTBEAT,
     NEXT_JOBS,
     OWNERS_WITHOUT_TASK,
+    PACES,
     POSTPONE,
     PURGE_CHECK_PACE,
     PURGE_CHECKS,
@@ -232,6 +233,12 @@ class SharedStore:
         ]
         if rows:
             connection.execute(SAVE_PACE, rows)
+
+    def paces(self, now: float) -> dict[str, float]:
+        """The tokens for bulk jobs of the clients whose bucket is not full."""
+        values = {"now": now, "rate": self.settings.rate_limit, "burst": float(self.settings.rate_burst)}
+        with self.engine.connect() as connection:
+            return {row.client: row.tokens for row in connection.execute(PACES, values)}
 
     def assign_owners(self, owners: dict[str, list[int]]) -> None:
         """Write whose mail servers are asked about claimed jobs."""

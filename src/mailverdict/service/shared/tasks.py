@@ -15,11 +15,11 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-from sqlalchemy.engine import make_url
 from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import MissingExtraError
 from ...model.words import ValidationType
+from ..jobs.schema import parse_url
 from ..settings import ServiceSettings
 
 __all__ = ["ABORT_AFTER", "MAINTENANCE", "STALLED_AFTER", "TaskHandler", "TaskQueue", "queue_of_owner"]
@@ -70,7 +70,7 @@ class TaskQueue:
         self.settings = settings
         self.running: set[int] = set()  # tasks that run in this process, by their number
         self.database_clock = database_clock
-        url = make_url(settings.store).set(drivername="postgresql").render_as_string(hide_password=False)
+        url = parse_url(settings.store).set(drivername="postgresql").render_as_string(hide_password=False)
         self.connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=8, timeout=10.0)
         self.app: Any = procrastinate.App(connector=self.connector)
         self.already_enqueued = procrastinate.exceptions.AlreadyEnqueued
