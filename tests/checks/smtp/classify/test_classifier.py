@@ -6,6 +6,7 @@ import csv
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -42,6 +43,16 @@ def test_reply_gets_the_reason_in_the_table(row: dict[str, str]) -> None:
     classification = classify_reply(reply_of(row), phase=row["phase"])
 
     assert classification.reason == WHOLE_WORDS[row["expected_reason"]], classification.rule
+
+
+def test_the_recipient_does_not_change_a_classification() -> None:
+    recipient = "ada@mail.example.org"
+    for row in RCPT_ROWS:
+        reply = reply_of(row)
+        for text in (f"<{recipient}>: {reply.text}", f"{reply.text} <{recipient}>", reply.text):
+            named = replace(reply, text=text)
+            expected = classify_reply(named, phase="rcpt")
+            assert classify_reply(named, phase="rcpt", recipient=recipient) == expected, text
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r["phase"] == "rcpt_random"], ids=lambda row: row["text"][:60])

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.classify.vocabulary import normalize_text, phrases
+from mailverdict.checks.smtp.classify.vocabulary import MAX_TEXT, mask_recipient, normalize_text, phrases
 
 MASKED = [
     ("<x@example.org>: Recipient OK", "xaddrx: recipient ok", "an address in brackets"),
@@ -71,3 +71,33 @@ def test_normalize_text_accepts_any_text(text: str) -> None:
     reply_text = normalize_text(text)
 
     assert not any(character in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for character in reply_text.unmasked + reply_text.masked)
+
+
+# --- the recipient ------------------------------------------------------------------------------------
+
+RECIPIENT = "ada.lovelace+x@mail.example.org"
+PIECES = [
+    f"<{RECIPIENT}>", RECIPIENT, RECIPIENT.upper(), "<", ">", '"', "@", "ada", "user unknown", " ", "\n", ":", "=", ".",
+    "https://example.org/?to=", "HTTP://", "www.", "WWW.example.org/", "192.0.2.7", "ipv6:2001:db8::1", "[", "]", "(",
+    "\u0338", "\u0130", "\uff20", "boîte", "relay=", "x" * 60, "x" * 1000,
+]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_masked_recipient_changes_nothing_in_the_normalized_text(text: str) -> None:
+    assert normalize_text(mask_recipient(text, RECIPIENT)) == normalize_text(text)
+
+
+KEPT = [
+    (f"https://example.org/?to=<{RECIPIENT}> unknown", RECIPIENT, "rules search links"),
+    (f'"<{RECIPIENT}>"@example.org unknown', RECIPIENT, "part of another address"),
+    (f"{RECIPIENT} unknown", RECIPIENT, "no brackets: characters beside it may belong to it"),
+    (f"<{RECIPIENT}>" + "x" * MAX_TEXT, RECIPIENT, "the end of a long text is cut"),
+    ("<ada> unknown", "ada", "not an address"),
+]
+
+
+@pytest.mark.parametrize(("text", "recipient", "why"), KEPT)
+def test_a_recipient_is_kept_where_masking_might_change_the_rest(text: str, recipient: str, why: str) -> None:
+    assert mask_recipient(text, recipient) == text, why

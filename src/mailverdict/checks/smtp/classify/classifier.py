@@ -9,7 +9,7 @@ from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
 from .classification import Action, Classification
 from .rules import RULES, Rule
-from .vocabulary import ReplyText, normalize_text
+from .vocabulary import ReplyText, mask_recipient, normalize_text
 
 __all__ = ["catch_all_of", "classify", "classify_reply"]
 
@@ -40,8 +40,10 @@ def classify(reply: Reply, *, phase: str) -> Reason | None:
     return classify_reply(reply, phase=phase).reason
 
 
-def classify_reply(reply: Reply, *, phase: str) -> Classification:
+def classify_reply(reply: Reply, *, phase: str, recipient: str = "") -> Classification:
     """Classify a reply to one of ``PHASES``; only a reply to RCPT can give ``mailbox_not_found``.
+
+    The recipient changes nothing but the speed: replies that differ only in it are normalized once.
 
     >>> classify_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
     300.0
@@ -52,7 +54,7 @@ def classify_reply(reply: Reply, *, phase: str) -> Classification:
         return ACCEPTED
     given = reply.enhanced_code
     enhanced = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
-    return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(reply.text))
+    return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(mask_recipient(reply.text, recipient)))
 
 
 @lru_cache(maxsize=1024)

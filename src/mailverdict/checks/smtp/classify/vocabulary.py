@@ -42,6 +42,7 @@ __all__ = [
     "SERVER_FAILURE_WORDS",
     "TEMPORARY_WORDS",
     "ReplyText",
+    "mask_recipient",
     "normalize_text",
     "phrases",
 ]
@@ -78,6 +79,24 @@ def normalize_text(text: str) -> ReplyText:
     return ReplyText(unmasked, masked)
 
 
+MASKED_RECIPIENT = "<x@x>"
+
+
+def mask_recipient(text: str, recipient: str) -> str:
+    """Replace a recipient in angle brackets by another address where `normalize_text` then returns the same.
+
+    >>> mask_recipient("<ada@example.org>: User unknown", "ada@example.org")
+    '<x@x>: User unknown'
+    """
+    quoted = f"<{recipient}>"
+    if quoted not in text or len(text) > MAX_TEXT or not PLAIN_ADDRESS.fullmatch(recipient):
+        return text
+    if '"' in text or "://" in text or "www." in text.lower():  # the recipient may be a part of what is masked
+        return text
+    return text.replace(quoted, MASKED_RECIPIENT)
+
+
+PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9.+_-]{1,64}@[A-Za-z0-9.-]{1,255}")
 APOSTROPHES = str.maketrans("\u2018\u2019\u00b4`", "''''")
 
 
