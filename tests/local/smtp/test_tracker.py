@@ -15,7 +15,7 @@ from mailverdict.checks.smtp.classify.classification import (
     classify_failure,
 )
 from mailverdict.checks.smtp.classify.classifier import classify_reply
-from mailverdict.checks.smtp.protocol.steps import RecipientAnswer, SessionEnd, SessionPlan, WindowRequest
+from mailverdict.checks.smtp.protocol.steps import RecipientAnswers, SessionEnd, SessionPlan, WindowRequest
 from mailverdict.checks.smtp.protocol.windows import domain_of
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.batch import observe_batch
@@ -79,7 +79,7 @@ class Bench:
             self.reply(active, recipient, reply)
 
     def reply(self, active, recipient, reply):
-        self.tracker.on_reply(active, RecipientAnswer(recipient, reply, classify_reply(reply, phase="rcpt")))
+        self.tracker.on_reply(active, RecipientAnswers([recipient], reply, classify_reply(reply, phase="rcpt")))
 
     def settled(self):
         return {position: seen.reason for position, seen in self.results.items}

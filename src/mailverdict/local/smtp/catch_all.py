@@ -6,23 +6,23 @@ import random
 import re
 import string
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from ...checks.smtp.classify.classifier import catch_all_of
 from ...checks.smtp.replies import Reply
 from ...model.evidence import Classification, MailboxEvidence
 from ...model.words import Reason
 
-__all__ = ["CatchAllProbes", "PendingAnswer", "probe_address"]
+__all__ = ["CatchAllProbes", "PendingAnswer", "probe_address", "with_catch_all"]
 
 TRIES = 2  # probes that get lost before the domain is left undetermined
 Settled = list[tuple[int, MailboxEvidence]]
 LETTERS = string.ascii_lowercase + string.digits
 
 
-@dataclass(frozen=True, slots=True)
-class PendingAnswer:
+class PendingAnswer(NamedTuple):
     """An answer that waits for the reply to the probe of its domain."""
 
     position: int

@@ -114,15 +114,16 @@ class ExchangeState:
 
     # --- what a session showed ----------------------------------------------------------------
 
-    def on_reply(self, classification: Classification, reply: Reply) -> None:
-        """Take in an RCPT reply: after several refusals of this client in a row the exchange is closed."""
+    def on_reply(self, classification: Classification, reply: Reply, recipients: int = 1) -> None:
+        """Take in the same reply about recipients: several refusals of this client in a row close the exchange."""
         self.capacity_replies = self.failed_sessions = 0
-        self.answers += 1
-        self.refused += not reply.is_positive
+        self.answers += recipients
+        if not reply.is_positive:
+            self.refused += recipients
         if classification.reason is not Reason.PROTECTED:
             self.refusals = 0
             return
-        self.refusals += 1
+        self.refusals += recipients
         if self.refusals >= self.settings.protected_after:
             self.close(SessionEnd(classification, "rcpt", str(reply), reached="mail"), inferred=True)
 

@@ -18,13 +18,13 @@ import numpy as np
 
 from ...checks.smtp.classify.classification import ABOUT_MAILBOX
 from ...checks.smtp.classify.classifier import catch_all_of
-from ...checks.smtp.protocol.steps import Recipient, RecipientAnswer, SessionEnd, WindowPlan, WindowRequest
+from ...checks.smtp.protocol.steps import Recipient, RecipientAnswers, SessionEnd, WindowPlan, WindowRequest
 from ...checks.smtp.replies import Reply
 from ...model.evidence import Action, Classification, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason
 from ..batch import Positions
-from .catch_all import CatchAllProbes, PendingAnswer
+from .catch_all import CatchAllProbes, PendingAnswer, with_catch_all
 from .greylisting import RetrySchedule
 from .politeness import CLIENT_REFUSED, UNCLEAR, ClosedExchange
 from .queues import ExchangeSet, PreferenceQueue
@@ -163,19 +163,27 @@ class RecipientTracker:
 
     # --- answers ---------------------------------------------------------------------------------------
 
-    def on_reply(self, active: ActiveSession, answer: RecipientAnswer) -> None:
-        """Apply one answer."""
-        assignment, reply = active.assignment, answer.reply
+    def on_reply(self, active: ActiveSession, answers: RecipientAnswers) -> None:
+        """Apply the same answer to its recipients."""
+        assignment, (recipients, reply, classification) = active.assignment, answers
         if reply is not None:
             active.answered_at = self.clock()
             assignment.exchanges.silent_for = 0.0
-            assignment.host.on_reply(answer.classification, reply)
-        if answer.recipient.is_probe:
-            self.on_probe_reply(assignment.exchanges, active.probes.pop(answer.recipient), answer)
-        else:
-            self.on_address_reply(assignment, active.positions.pop(answer.recipient), answer)
+            assignment.host.on_reply(classification, reply, len(recipients))
+        evidence = reply_evidence(assignment.host.host, classification, reply)
+        known = self.probes.known if classification.reason is None else {}
+        for recipient in recipients:
+            if recipient.is_probe:
+                self.on_probe_reply(assignment.exchanges, active.probes.pop(recipient), answers)
+                continue
+            position = active.positions.pop(recipient)
+            code = self.codes[position]
+            if code in known:  # as most are: accepted, and its domain was probed before
+                self.settle(position, with_catch_all(evidence, catch_all=known[code]))
+            else:
+                self.on_address_reply(assignment, PendingAnswer(position, recipient.address, evidence, reply))
 
-    def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswer) -> None:
+    def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswers) -> None:
         """Settle what waits for the domain, or ask once more when greylisting is over."""
         classification = answer.classification
         wait = classification.retry_after
@@ -183,16 +191,15 @@ class RecipientTracker:
             return
         self.settle_all(self.probes.on_reply(code, classification, answer.reply))
 
-    def on_address_reply(self, assignment: Assignment, position: int, answer: RecipientAnswer) -> None:
+    def on_address_reply(self, assignment: Assignment, answer: PendingAnswer) -> None:
         """Settle an address, or let it wait for its domain's probe, a second attempt or the next exchange."""
-        classification, reply = answer.classification, answer.reply
-        reason = classification.reason
-        if reason is Reason.GREYLISTED and self.retry_later(assignment.exchanges, position, classification):
+        position, evidence, reply = answer.position, answer.evidence, answer.reply
+        reason = evidence.reason
+        if reason is Reason.GREYLISTED and self.retry_later(assignment.exchanges, position, evidence.classification):
             return
-        evidence = reply_evidence(assignment.host.host, classification, reply)
         is_ambiguous = reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
         if reason is None or is_ambiguous:
-            self.await_probe(assignment, PendingAnswer(position, answer.recipient.address, evidence, reply))
+            self.await_probe(assignment, answer)
         elif reason in FINAL or not self.requeue_for_next(assignment, position, evidence):
             self.settle(position, evidence)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cache
+from typing import NamedTuple
 
 from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind
 from mailverdict.checks.smtp.protocol.session import Session
@@ -12,15 +14,17 @@ from mailverdict.checks.smtp.protocol.steps import (
     LimitObserved,
     Read,
     Recipient,
-    RecipientAnswer,
+    RecipientAnswers,
     Send,
     SessionEnd,
     SessionPlan,
     StartTls,
-    TimedReply,
+    TimedReplies,
     WindowPlan,
     WindowRequest,
 )
+from mailverdict.checks.smtp.replies import Reply
+from mailverdict.model.evidence import Classification
 from tests.checks.smtp.parsing import parse_reply
 
 Answer = Callable[[str], str | ConnectionFailure | None]
@@ -33,6 +37,19 @@ IN_STEP = "250-mx.example|250 8BITMIME"
 UNKNOWN = "550 5.1.1 User unknown"
 
 
+class OneAnswer(NamedTuple):
+    """The answer about one recipient."""
+
+    recipient: Recipient
+    reply: Reply | None
+    classification: Classification
+
+
+def one_by_one(answers: RecipientAnswers) -> list[OneAnswer]:
+    """The same answer for each of its recipients."""
+    return [OneAnswer(recipient, answers.reply, answers.classification) for recipient in answers.recipients]
+
+
 @dataclass
 class Played:
     """What came of a session."""
@@ -40,7 +57,8 @@ class Played:
     ended: SessionEnd
     commands: list[str] = field(default_factory=list)
     flights: list[int] = field(default_factory=list)
-    answers: list[RecipientAnswer] = field(default_factory=list)
+    answers: list[OneAnswer] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)  # of answers: their recipients
     lessons: list[LimitObserved] = field(default_factory=list)
 
     @property
@@ -66,7 +84,7 @@ def play(
     plan: SessionPlan | None = None,
     banner: str | ConnectionFailure | None = "220 mx.example ESMTP",
     handshake: ConnectionFailure | None = None,
-    seconds: Callable[[str], float] = lambda reply: 0.0,
+    seconds: Callable[[str], float] | None = None,
     expects_refusals: bool = True,
 ) -> Played:
     """Run a session against `answer`; its windows are as large as they may be if it expects no refusals."""
@@ -76,7 +94,7 @@ def play(
     played = Played(SessionEnd())
     replies: deque[str | ConnectionFailure] = deque([banner] if banner is not None else [])
     steps = session.dialogue()
-    value: TimedReply | WindowPlan | ConnectionFailure | None = None
+    value: TimedReplies | WindowPlan | ConnectionFailure | None = None
     while True:
         try:
             step = steps.send(value)
@@ -90,26 +108,40 @@ def play(
                 played.commands += lines
                 played.flights.append(len(lines))
                 replies.extend(reply for line in lines if (reply := answer(line)) is not None)
-            case Read(_):
-                value = heard(replies, seconds)
+            case Read(_, most):
+                value = heard(replies, seconds, most)
             case StartTls():
                 value = handshake
             case WindowRequest(size):
                 count = size if expects_refusals else step.most
                 drawn = [waiting.popleft() for _ in range(min(count, len(waiting)))]
                 value = WindowPlan(drawn, plan.refusal_budget)
-            case RecipientAnswer():
-                played.answers.append(step)
+            case RecipientAnswers(recipients):
+                played.answers += one_by_one(step)
+                played.sizes.append(len(recipients))
             case LimitObserved():
                 played.lessons.append(step)
 
 
-def heard(replies: deque[str | ConnectionFailure], seconds: Callable[[str], float]) -> TimedReply | ConnectionFailure:
-    """The next reply; silence where there is none."""
-    reply = replies.popleft() if replies else SILENCE
-    if isinstance(reply, ConnectionFailure):
-        return reply
-    return TimedReply(parse_reply(reply.split("|")), seconds(reply))
+def heard(
+    replies: deque[str | ConnectionFailure], seconds: Callable[[str], float] | None = None, most: int = 1
+) -> TimedReplies | ConnectionFailure:
+    """The next reply, with `seconds` alone, else with those that came with it; silence where there is none."""
+    first = replies.popleft() if replies else SILENCE
+    if isinstance(first, ConnectionFailure):
+        return first
+    if seconds is not None:
+        return TimedReplies([read(first)], seconds(first))
+    together = [read(first)]
+    while replies and len(together) < most and isinstance(replies[0], str):
+        together.append(read(str(replies.popleft())))
+    return TimedReplies(together, 0.0)
+
+
+@cache
+def read(reply: str) -> Reply:
+    """The value of a reply; the same one for the same text, as the parser's."""
+    return parse_reply(reply.split("|"))
 
 
 def server(

@@ -14,7 +14,7 @@ from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
     LimitObserved,
     Read,
-    RecipientAnswer,
+    RecipientAnswers,
     Send,
     SessionEnd,
     SessionPlan,
@@ -431,6 +431,37 @@ def test_announced_limits_are_kept() -> None:
     assert played.verbs.count("MAIL") == 3
 
 
+@pytest.mark.parametrize("seconds", [None, lambda reply: 0.0], ids=["together", "one by one"])
+def test_the_same_reply_to_recipients_in_a_row_is_one_answer(seconds: Any) -> None:
+    asked = [ADA, BOB, "x@firm.example", EVE, "*probe@firm.example"]
+    played = play(to(*asked), server([ADA, BOB, EVE, "probe@firm.example"]), seconds=seconds)
+
+    assert [a.recipient.address.removeprefix("*") for a in played.answers] == [a.removeprefix("*") for a in asked]
+    assert list(played.reasons.values()) == ["ok", "ok", "mailbox_not_found", "ok", "ok"]
+    assert played.sizes == [2, 1, 1, 1]
+
+
+def test_answers_before_a_refused_transaction_count() -> None:
+    replies = iter(["250 Ok", "550 5.7.1 Sender rejected"])
+
+    def answer(line: str) -> Any:
+        return next(replies) if line.startswith("MAIL") else server([ADA, BOB, EVE])(line)
+
+    played = play(to(ADA, BOB, EVE), answer, plan=plan(rcpt_per_transaction=2))
+
+    assert (list(played.reasons), played.sizes) == ([ADA, BOB], [2])
+    assert [recipient.address for recipient in played.ended.unasked] == [EVE]
+
+
+@pytest.mark.parametrize("seconds", [None, lambda reply: 0.0], ids=["together", "one by one"])
+def test_replies_before_a_closing_one_count(seconds: Any) -> None:
+    closing = server([ADA, BOB, EVE], special={f"RCPT TO:<{BOB}>": "421 4.3.2 Shutting down"})
+    played = play(to(ADA, BOB, EVE), closing, seconds=seconds)
+
+    assert list(played.reasons) == [ADA]
+    assert (played.ended.recipient, played.ended.phase) == (to(BOB)[0], "rcpt")
+
+
 # --- budgets -----------------------------------------------------------------------------------------
 
 
@@ -522,11 +553,11 @@ def play_two_windows(answer: Any, *addresses: str) -> tuple[list[list[str]], lis
             flights.append(step.data.decode().splitlines())
             replies.extend(reply for line in flights[-1] if (reply := answer(line)) is not None)
         elif isinstance(step, Read):
-            value = heard(replies, lambda reply: 0.0)
+            value = heard(replies, None, step.most)
         elif isinstance(step, WindowRequest):
             value = WindowPlan([waiting.popleft()] if waiting else [], 1, is_last=len(waiting) < len(addresses) - 1)
-        elif isinstance(step, RecipientAnswer):
-            asked.append(step.recipient.address)
+        elif isinstance(step, RecipientAnswers):
+            asked += [recipient.address for recipient in step.recipients]
 
 
 def test_quit_goes_along_and_is_said_once() -> None:

@@ -14,7 +14,7 @@ import pytest
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
     Recipient,
-    RecipientAnswer,
+    RecipientAnswers,
     SessionEnd,
     SessionPlan,
     WindowPlan,
@@ -29,6 +29,7 @@ from mailverdict.checks.smtp.transport.driver import (
 )
 from mailverdict.sandbox.smtp import Exchange, SmtpFault, SmtpServer
 from mailverdict.sandbox.smtp_script import EXCHANGES
+from tests.checks.smtp.protocol.playing import OneAnswer, one_by_one
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -49,8 +50,8 @@ class PlayedSession:
     first_replies: list[int] = field(default_factory=list)  # per report of a first reply: answers until then
 
     @property
-    def answers(self) -> list[RecipientAnswer]:
-        return [event for event in self.events if isinstance(event, RecipientAnswer)]
+    def answers(self) -> list[OneAnswer]:
+        return [one for event in self.events if isinstance(event, RecipientAnswers) for one in one_by_one(event)]
 
     @property
     def reason(self) -> Any:
@@ -244,7 +245,10 @@ def test_cancelling_says_quit_and_keeps_what_is_answered() -> None:
 
     events, quits, cancelled = play([slow], action)
 
-    assert [event.recipient.address for event in events] == ["ada@slow.example", "grace@slow.example"]
+    assert [recipient.address for event in events for recipient in event.recipients] == [
+        "ada@slow.example",
+        "grace@slow.example",
+    ]
     assert (quits, cancelled) == (1, 1)
 
 

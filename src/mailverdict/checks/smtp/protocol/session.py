@@ -6,10 +6,10 @@ A driver runs `Session.dialogue()` and answers each step:
 step                what the driver does
 ==================  ==================================================================
 `Send`              writes the bytes and sends None
-`Read`              sends the next reply as `TimedReply`, or a `ConnectionFailure` if none comes
+`Read`              sends the next replies as `TimedReplies`, or a `ConnectionFailure` if none comes
 `StartTls`          upgrades the connection and sends None, or a `ConnectionFailure`
 `WindowRequest`     sends a `WindowPlan` with the recipients to ask next
-`RecipientAnswer`   passes it on (a recipient is done) and sends None
+`RecipientAnswers`  passes it on (recipients are done) and sends None
 `LimitObserved`     passes it on (the server showed a limit) and sends None
 ==================  ==================================================================
 
@@ -20,7 +20,7 @@ queue; those that were not answered are returned in `SessionEnd.unasked`.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 
 from ....model.evidence import Action, Classification
@@ -34,14 +34,14 @@ from .steps import (
     LimitObserved,
     Read,
     Recipient,
-    RecipientAnswer,
+    RecipientAnswers,
     Send,
     SessionEnd,
     SessionPlan,
     StartTls,
     Step,
     StepResult,
-    TimedReply,
+    TimedReplies,
     WindowPlan,
     WindowRequest,
 )
@@ -205,16 +205,25 @@ class Session:
         timed = yield READ[phase]
         if isinstance(timed, ConnectionFailure):
             raise aborted_by_failure(timed, phase, recipient)
-        assert isinstance(timed, TimedReply)
-        reply = timed.reply
+        assert isinstance(timed, TimedReplies)
+        reply = timed.replies[0]
+        if (limit := self.count_reply(reply, timed.seconds, phase, recipient)) is not None:
+            yield limit
+        return reply
+
+    def count_reply(
+        self, reply: Reply, seconds: float, phase: str, recipient: Recipient | None
+    ) -> LimitObserved | None:
+        """Count a refusal and notice a delay; 421 ends the session."""
         if reply.code == CLOSING:
             raise SessionAborted(classify_reply(reply, phase=phase), phase, str(reply), recipient, is_cut=True)
+        limit = None
         if phase == "ehlo" or phase == "rcpt":
-            if self.is_delayed(phase, timed.seconds):
-                yield LimitObserved(slowed_after=self.refused)
+            if self.is_delayed(phase, seconds):
+                limit = LimitObserved(slowed_after=self.refused)
             if phase == "rcpt" and not reply.is_positive:
                 self.refused += 1
-        return reply
+        return limit
 
     def is_delayed(self, phase: str, seconds: float) -> bool:
         """Check the latency: whether the server now delays replies because of refusals; true at most once."""
@@ -330,7 +339,7 @@ class Session:
                 break
             for recipient in window.recipients:
                 if classification := self.classify_unsendable(recipient):
-                    yield RecipientAnswer(recipient, None, classification)
+                    yield RecipientAnswers([recipient], None, classification)
                 else:
                     self.open[recipient] = None
         return list(self.open)[:most]
@@ -348,8 +357,7 @@ class Session:
         for each in commands:
             yield Send(each.data)
             reply = yield from self.read(each.phase, each.recipient)
-            if (step := self.on_reply(each, reply)) is not None:
-                yield step
+            yield from self.answer([each], [reply])
             if self.stop or self.wants_tls:
                 return
 
@@ -360,23 +368,55 @@ class Session:
         replies: list[Reply] = []
         lost: SessionAborted | None = None
         try:
-            for each in commands:
-                reply = yield from self.read(each.phase, each.recipient)
-                replies.append(reply)
+            while len(replies) < len(commands):
+                yield from self.read_window(commands, replies)
         except SessionAborted as aborted:
             lost = aborted
         # Where replies stop, one may be missing in the middle.
         if (lost and lost.classification.rule in SILENCE) or is_misplaced(commands, replies):
             yield LimitObserved(loses_replies=True)
             raise aborted_out_of_order(lost)
-        for each, reply in zip(commands, replies, strict=False):
-            if (step := self.on_reply(each, reply)) is not None:
-                yield step
+        yield from self.answer(commands, replies)
         if lost:
             raise lost
 
-    def on_reply(self, sent: WindowCommand, reply: Reply) -> RecipientAnswer | LimitObserved | None:
-        """Take in the reply to one command of a window; the step that follows from it."""
+    def read_window(self, commands: Sequence[WindowCommand], replies: list[Reply]) -> Dialogue:
+        """Wait for more of the replies to a window, and append them."""
+        each = commands[len(replies)]
+        timed = yield Read(each.phase, len(commands) - len(replies))
+        if isinstance(timed, ConnectionFailure):
+            raise aborted_by_failure(timed, each.phase, each.recipient)
+        assert isinstance(timed, TimedReplies)
+        seconds = timed.seconds
+        for reply in timed.replies:
+            each = commands[len(replies)]
+            if (limit := self.count_reply(reply, seconds, each.phase, each.recipient)) is not None:
+                yield limit
+            replies.append(reply)
+            seconds = 0.0  # the others came with the first
+
+    def answer(self, commands: Sequence[WindowCommand], replies: Sequence[Reply]) -> Dialogue:
+        """Take in the replies to commands; the same reply to recipients in a row is one answer."""
+        answers: RecipientAnswers | None = None
+        for each, reply in zip(commands, replies, strict=False):
+            if answers is not None and (each.recipient is None or reply is not answers.reply):
+                yield answers
+                answers = None
+            found = self.on_reply(each, reply)
+            if isinstance(found, Classification):
+                assert each.recipient is not None
+                answers = answers or RecipientAnswers([], reply, found)
+                answers.recipients.append(each.recipient)
+            elif found is not None:
+                if answers is not None:
+                    yield answers
+                    answers = None
+                yield found
+        if answers is not None:
+            yield answers
+
+    def on_reply(self, sent: WindowCommand, reply: Reply) -> Classification | LimitObserved | None:
+        """Take in the reply to one command of a window; its classification if it answers a recipient."""
         if sent.recipient is not None:
             return self.on_rcpt_reply(sent, sent.recipient, reply)
         if sent.verb == "MAIL":
@@ -399,8 +439,8 @@ class Session:
 
     def on_rcpt_reply(
         self, sent: WindowCommand, recipient: Recipient, reply: Reply
-    ) -> RecipientAnswer | LimitObserved | None:
-        """Return the answer about a recipient, or a limit, or None; without an answer the recipient is asked again."""
+    ) -> Classification | LimitObserved | None:
+        """Return what the reply means, or a limit, or None; without a classification the recipient is asked again."""
         if not self.has_transaction:
             return None  # its MAIL was refused: this reply is about that
         self.asked += 1
@@ -412,7 +452,7 @@ class Session:
         self.counted_here += 1
         self.counted += 1
         del self.open[recipient]
-        return RecipientAnswer(recipient, reply, classification)
+        return classification
 
     def ask_again(
         self, sent: WindowCommand, recipient: Recipient, reply: Reply, classification: Classification

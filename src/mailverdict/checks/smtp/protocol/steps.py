@@ -15,14 +15,14 @@ __all__ = [
     "LimitObserved",
     "Read",
     "Recipient",
-    "RecipientAnswer",
+    "RecipientAnswers",
     "Send",
     "SessionEnd",
     "SessionPlan",
     "StartTls",
     "Step",
     "StepResult",
-    "TimedReply",
+    "TimedReplies",
     "WindowPlan",
     "WindowRequest",
 ]
@@ -60,9 +60,10 @@ class Send(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Wait for one reply."""
+    """Wait for a reply; others that came with it are sent back, too."""
 
     phase: str  # what it answers: "banner", "ehlo", "mail", "rcpt" or "quit"
+    most: int = 1  # replies to send back
 
 
 class StartTls(NamedTuple):
@@ -79,11 +80,11 @@ class WindowRequest(NamedTuple):
     most: int = 0  # where few refusals are expected, more than `size`, but at most so many
 
 
-class RecipientAnswer(NamedTuple):
-    """Pass on the answer about a recipient."""
+class RecipientAnswers(NamedTuple):
+    """Pass on the same answer about one or more recipients of a transaction."""
 
-    recipient: Recipient
-    reply: Reply | None  # None: this recipient cannot be asked in this session
+    recipients: list[Recipient]
+    reply: Reply | None  # None: these recipients cannot be asked in this session
     classification: Classification
 
 
@@ -102,10 +103,10 @@ class LimitObserved:
 # --- what the driver sends back ----------------------------------------------------------------------
 
 
-class TimedReply(NamedTuple):
-    """A reply, and the seconds since it could first be expected."""
+class TimedReplies(NamedTuple):
+    """Replies that came together, and the seconds since the first of them could be expected."""
 
-    reply: Reply
+    replies: Sequence[Reply]  # at least one
     seconds: float
 
 
@@ -136,6 +137,6 @@ class SessionEnd:
     host: str = ""  # the IP address of the server
 
 
-Step = Send | Read | StartTls | WindowRequest | RecipientAnswer | LimitObserved
-StepResult = TimedReply | WindowPlan | ConnectionFailure | None
+Step = Send | Read | StartTls | WindowRequest | RecipientAnswers | LimitObserved
+StepResult = TimedReplies | WindowPlan | ConnectionFailure | None
 Dialogue = Generator[Step, StepResult, None]

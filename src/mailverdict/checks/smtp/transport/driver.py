@@ -20,13 +20,13 @@ from ..protocol.session import Session
 from ..protocol.steps import (
     LimitObserved,
     Read,
-    RecipientAnswer,
+    RecipientAnswers,
     Send,
     SessionEnd,
     StartTls,
     Step,
     StepResult,
-    TimedReply,
+    TimedReplies,
     WindowPlan,
     WindowRequest,
 )
@@ -56,7 +56,7 @@ def no_recipients(request: WindowRequest) -> WindowPlan:
     return WindowPlan((), 0)
 
 
-def ignore_event(*event: RecipientAnswer | LimitObserved) -> None:
+def ignore_event(*event: RecipientAnswers | LimitObserved) -> None:
     """Do nothing."""
 
 
@@ -64,7 +64,7 @@ class SessionHandler(NamedTuple):
     """The functions that give a session its recipients and receive the answers."""
 
     next_window: Callable[[WindowRequest], WindowPlan] = no_recipients
-    on_reply: Callable[[RecipientAnswer], None] = ignore_event
+    on_reply: Callable[[RecipientAnswers], None] = ignore_event
     on_limit: Callable[[LimitObserved], None] = ignore_event
     on_first_reply: Callable[[], None] = ignore_event  # after the `on_reply` of the session's first reply to RCPT
 
@@ -131,7 +131,7 @@ class SessionProtocol(asyncio.Protocol):
         self.parser = ReplyParser()
         self.replies: deque[Reply] = deque()
         self.failure: ConnectionFailure | None = None
-        self.waiting = ""  # the phase of the Read under way
+        self.waiting: Read | None = None
         self.began = self.since = self.loop.time()
         self.end = self.deadline = float("inf")
         self.timer: asyncio.TimerHandle | None = None
@@ -201,19 +201,21 @@ class SessionProtocol(asyncio.Protocol):
     def wake(self) -> None:
         """Send the session what it waits for, if it has come."""
         if self.waiting and (self.replies or self.failure):
-            self.waiting = ""
-            self.advance(self.next_reply())
+            read, self.waiting = self.waiting, None
+            self.advance(self.next_replies(read))
 
-    def next_reply(self) -> TimedReply | ConnectionFailure:
-        """The next reply, or why there is none."""
+    def next_replies(self, read: Read) -> TimedReplies | ConnectionFailure:
+        """The replies that have come, or why there is none."""
         if not self.replies:
             assert self.failure
             return self.failure
-        reply, now = self.replies.popleft(), self.loop.time()
-        timed = TimedReply(reply, now - self.since)
+        replies = [self.replies.popleft() for _ in range(min(read.most, len(self.replies)))]
+        now = self.loop.time()
+        timed = TimedReplies(replies, now - self.since)
         self.since = now
         if self.transcript is not None:
-            self.note_reply(reply)
+            for reply in replies:
+                self.note_reply(reply)
         return timed
 
     def advance(self, result: StepResult) -> None:
@@ -225,9 +227,9 @@ class SessionProtocol(asyncio.Protocol):
                 step = self.steps.send(result)
                 if type(step) is Read:
                     if not (self.replies or self.failure):
-                        self.wait_for(step.phase)
+                        self.wait_for(step)
                         return
-                    result = self.next_reply()
+                    result = self.next_replies(step)
                 elif type(step) is StartTls:
                     self.upgrading = self.loop.create_task(self.upgrade())
                     return
@@ -240,7 +242,7 @@ class SessionProtocol(asyncio.Protocol):
 
     def perform(self, step: Step) -> WindowPlan | None:
         """Do a step that needs no waiting."""
-        if isinstance(step, RecipientAnswer):
+        if isinstance(step, RecipientAnswers):
             self.handler.on_reply(step)
             if not self.has_answer and step.reply is not None:
                 self.has_answer = True
@@ -277,10 +279,10 @@ class SessionProtocol(asyncio.Protocol):
 
     # --- deadlines -------------------------------------------------------------------------------------
 
-    def wait_for(self, phase: str) -> None:
+    def wait_for(self, read: Read) -> None:
         """Wait for a reply; a trickle of bytes does not move the deadline, a complete reply does."""
-        self.waiting = phase
-        timeout = {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(phase, self.timeouts.command)
+        self.waiting = read
+        timeout = {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(read.phase, self.timeouts.command)
         self.deadline = min(self.since + timeout, self.end)
         if self.timer is None or self.timer.cancelled() or self.timer.when() > self.deadline:
             self.arm()
@@ -301,7 +303,7 @@ class SessionProtocol(asyncio.Protocol):
         elif self.deadline >= self.end:
             self.fail(FailureKind.SESSION_TIMEOUT, f"the session took more than {self.timeouts.session:g} s")
         else:
-            kind = FailureKind.BANNER_TIMEOUT if self.waiting == "banner" else FailureKind.REPLY_TIMEOUT
+            kind = FailureKind.BANNER_TIMEOUT if self.waiting.phase == "banner" else FailureKind.REPLY_TIMEOUT
             self.fail(kind, f"no reply within {self.deadline - self.since:g} s")
 
     # --- TLS -------------------------------------------------------------------------------------------
