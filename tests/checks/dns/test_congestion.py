@@ -212,6 +212,16 @@ class TestScheduler:
         scheduler.on_answer(second, 0.2, is_refusal=True)
         assert not scheduler.repeat(query, 0.2, Repeat.ELSEWHERE)
 
+    def test_late_refusal_ends_a_question_that_waits_to_be_asked_again(self) -> None:
+        """No server is left then, so the question must not be looked at any more."""
+        scheduler = self.scheduler()
+        query = self.ask(scheduler)
+        [first] = scheduler.sends(0.0)
+        scheduler.expire(1.0)
+        scheduler.on_answer(first, 1.0, is_refusal=True)
+        assert not scheduler.repeat(query, 1.0, Repeat.ELSEWHERE)
+        assert scheduler.wake_at(1.0) == math.inf
+
     def test_refusal_is_for_the_load_only_where_others_were_answered_and_many_were_in_flight(self) -> None:
         scheduler = self.scheduler()
         for _ in range(20):

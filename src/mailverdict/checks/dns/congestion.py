@@ -621,15 +621,10 @@ class QueryScheduler:
         """When `expire` and `sends` are due next; infinity if nothing is under way."""
         if len(self._waiting) + len(self._repeats) > 1 and self._is_dead():
             return now
-        due = math.inf
-        for window, queues in zip(self.windows, self._open, strict=True):
-            for number, queue in enumerate(queues):
-                while queue and not queue[0].is_open:
-                    queue.popleft()
-                if queue:
-                    due = min(due, queue[0].sent_at + self._timeout_of(window, number))
-        while self._patient and self._patient[0][2].is_done:
-            heapq.heappop(self._patient)
+        due = self._overdue_at()
+        for heap in (self._patient, self._repeats):
+            while heap and heap[0][2].is_done:
+                heapq.heappop(heap)
         if self._patient:
             due = min(due, self._patient[0][0])
         if self._repeats:
@@ -637,6 +632,17 @@ class QueryScheduler:
             due = min(due, max(at, self._room_at(query, now)))
         if self._waiting:
             due = min(due, self._room_at(self._waiting[0], now))
+        return due
+
+    def _overdue_at(self) -> float:
+        """When the first time-out of a query in flight passes."""
+        due = math.inf
+        for window, queues in zip(self.windows, self._open, strict=True):
+            for number, queue in enumerate(queues):
+                while queue and not queue[0].is_open:
+                    queue.popleft()
+                if queue:
+                    due = min(due, queue[0].sent_at + self._timeout_of(window, number))
         return due
 
     @property
