@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -64,15 +63,7 @@ class NotPlainError(Exception):
     """The message needs the full parser."""
 
 
-class Record(NamedTuple):
-    """A resource record, and the position of its data."""
-
-    owner: str
-    rdtype: int
-    rdclass: int
-    ttl: int
-    start: int
-    end: int
+Record = tuple[str, int, int, int, int, int]  # owner, type, class, TTL, position of the data and of their end
 
 
 def parse_plain(packet: bytes, rdtype: RecordType) -> DnsAnswer | None:
@@ -90,23 +81,31 @@ def parse_plain_message(packet: bytes, asked: int) -> DnsAnswer:
     require(questions == 1 and rcode in OUTCOMES and not (rcode and answers))
     name, at = read_name(packet, HEADER.size, "")
     at += QUESTION_TAIL
-    records = list(read_records(packet, at, answers + authorities + additionals, name))
-    require((records[-1].end if records else at) == len(packet))
-    found = records[:answers]
-    for record in found:
-        require(record.rdtype == asked and record.rdclass == CLASS_IN and record.ttl <= MAX_TTL)
-        require(record.owner == name)
-    exchanges = [read_exchange(packet, record, name) for record in found] if asked == MX else []
-    addresses = [] if asked == MX else [read_address(packet, record) for record in found]
-    negative = [read_authority(packet, record, name) for record in records[answers : answers + authorities]]
-    check_additional(records[answers + authorities :])
-    if found:
-        ttl = float(min([record.ttl for record in found]))
-        texts = tuple(dict.fromkeys(addresses))[:MAX_TEXTS]
-        return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(exchanges), texts=texts, ttl=ttl)
-    ttls = [each for each in negative if each is not None]
-    require(len(ttls) == 1)
-    return DnsAnswer(OUTCOMES[rcode], ttl=float(ttls[0]))
+    found: list[Any] = []  # exchanges or addresses
+    shortest = MAX_TTL
+    for _ in range(answers):
+        owner, rdtype, rdclass, ttl, start, at = read_record(packet, at, name)
+        require(rdtype == asked and rdclass == CLASS_IN and ttl <= MAX_TTL and owner == name)
+        shortest = min(shortest, ttl)
+        read = read_exchange if asked == MX else read_address
+        found.append(read(packet, rdtype, start, at, name))
+    negative: list[int] = []
+    for _ in range(authorities):
+        record = read_record(packet, at, name)
+        at = record[-1]
+        negative += read_authority(packet, record, name)
+    opts = 0
+    for _ in range(additionals):
+        record = read_record(packet, at, name)
+        at = record[-1]
+        opts += is_opt(record)
+    require(opts <= 1 and at == len(packet))
+    if not found:
+        require(len(negative) == 1)
+        return DnsAnswer(OUTCOMES[rcode], ttl=float(negative[0]))
+    if asked == MX:
+        return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(found), ttl=float(shortest))
+    return DnsAnswer(AnswerOutcome.DATA, texts=tuple(dict.fromkeys(found))[:MAX_TEXTS], ttl=float(shortest))
 
 
 def require(condition: object) -> None:
@@ -115,56 +114,54 @@ def require(condition: object) -> None:
         raise NotPlainError
 
 
-def read_records(packet: bytes, at: int, count: int, name: str) -> Iterator[Record]:
-    """Yield the records from `at` on; `name` is the name in the question."""
-    for _ in range(count):
-        if packet.startswith(QUESTION, at):
-            owner, at = name, at + len(QUESTION)
-        else:
-            owner, at = read_name(packet, at, name)
-        rdtype, rdclass, ttl, size = RECORD.unpack_from(packet, at)
-        start = at + RECORD.size
-        at = start + size
-        yield Record(owner, rdtype, rdclass, ttl, start, at)
+def read_record(packet: bytes, at: int, name: str) -> Record:
+    """Read the record at a position; `name` is the name in the question."""
+    if packet.startswith(QUESTION, at):
+        owner, at = name, at + len(QUESTION)
+    else:
+        owner, at = read_name(packet, at, name)
+    rdtype, rdclass, ttl, size = RECORD.unpack_from(packet, at)
+    at += RECORD.size
+    require(at + size <= len(packet))
+    return owner, rdtype, rdclass, ttl, at, at + size
 
 
-def read_exchange(packet: bytes, record: Record, name: str) -> MailExchange:
+def read_exchange(packet: bytes, rdtype: int, start: int, end: int, name: str) -> MailExchange:
     """Read the data of an MX record."""
-    (preference,) = PREFERENCE.unpack_from(packet, record.start)
-    host, end = read_name(packet, record.start + PREFERENCE.size, name)
-    require(end == record.end)
+    (preference,) = PREFERENCE.unpack_from(packet, start)
+    host, host_end = read_name(packet, start + PREFERENCE.size, name)
+    require(host_end == end)
     return MailExchange(preference, host)
 
 
-def read_address(packet: bytes, record: Record) -> str:
+def read_address(packet: bytes, rdtype: int, start: int, end: int, name: str) -> str:
     """Read the data of an A or AAAA record."""
-    require(record.end - record.start == SIZES[record.rdtype])
-    return TO_TEXT[record.rdtype](packet[record.start : record.end])
+    require(end - start == SIZES[rdtype])
+    return TO_TEXT[rdtype](packet[start:end])
 
 
-def read_authority(packet: bytes, record: Record, name: str) -> int | None:
+def read_authority(packet: bytes, record: Record, name: str) -> list[int]:
     """Read a record of the authority section; return the TTL of the negative answer if it is the SOA."""
-    require(record.rdtype in (NS, SOA) and record.rdclass == CLASS_IN and record.ttl <= MAX_TTL)
-    _, at = read_name(packet, record.start, name)
-    if record.rdtype == NS:
-        require(at == record.end)
-        return None
-    require(not record.owner or f".{name}".endswith(f".{record.owner}"))
+    owner, rdtype, rdclass, ttl, start, end = record
+    require(rdtype in (NS, SOA) and rdclass == CLASS_IN and ttl <= MAX_TTL)
+    _, at = read_name(packet, start, name)
+    if rdtype == NS:
+        require(at == end)
+        return []
+    require(not owner or f".{name}".endswith(f".{owner}"))
     _, at = read_name(packet, at, name)
-    require(at + SOA_NUMBERS.size == record.end)
-    return min(record.ttl, int(SOA_NUMBERS.unpack_from(packet, at)[-1]))
+    require(at + SOA_NUMBERS.size == end)
+    return [min(ttl, int(SOA_NUMBERS.unpack_from(packet, at)[-1]))]
 
 
-def check_additional(records: list[Record]) -> None:
-    """Check that there are only addresses and at most one empty OPT record (RFC 6891): no extended rcode, no option."""
-    opts = [record for record in records if record.rdtype == OPT]
-    require(len(opts) <= 1)
-    for record in records:
-        size = record.end - record.start
-        if record.rdtype == OPT:
-            require((record.owner, record.ttl, size) == ("", 0, 0))
-        else:
-            require(SIZES.get(record.rdtype) == size and record.rdclass == CLASS_IN)
+def is_opt(record: Record) -> bool:
+    """Whether an additional record is an empty OPT record (RFC 6891): no extended rcode, no option. Else an address."""
+    owner, rdtype, rdclass, ttl, start, end = record
+    if rdtype == OPT:
+        require(not owner and ttl == 0 and start == end)
+        return True
+    require(SIZES.get(rdtype) == end - start and rdclass == CLASS_IN)
+    return False
 
 
 def read_name(packet: bytes, start: int, asked: str) -> tuple[str, int]:
@@ -218,8 +215,7 @@ REFUSALS = frozenset({dns.rcode.SERVFAIL, dns.rcode.REFUSED})  # also of servers
 EDNS_REFUSALS = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP})  # of servers without EDNS0, RFC 6891 section 7
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """One question, and its octets."""
 
     rdtype: RecordType
