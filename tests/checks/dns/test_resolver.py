@@ -13,7 +13,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from mailverdict.checks.dns.answers import MAX_EXCHANGES, AnswerOutcome
+from mailverdict.checks.dns.answers import MAX_EXCHANGES, AnswerOutcome, DnsAnswer, RecordType
 from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.checks.dns.retry import system_servers
 from mailverdict.checks.dns.sockets import Server
@@ -255,6 +255,36 @@ class TestNumberOfQuestions:
 
         assert serve({"ada.example": DomainRecords(MX.records, delay=0.01)}, action).outcome is DnsOutcome.MX
 
+    def test_question_ends_when_nobody_waits_for_it(self):
+        async def action(resolver: Resolver, server: DnsServer) -> int:
+            asked = [asyncio.create_task(resolver.observe_domain("ada.example")) for _ in range(2)]
+            while not server.count("ada.example"):
+                await asyncio.sleep(0.01)
+            for each in asked:
+                each.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+            await asyncio.sleep(10)
+            return server.count("ada.example")
+
+        assert serve({"ada.example": DEAD}, action, dns_attempts=3) == 1
+
+    def test_error_while_an_answer_is_read_is_raised_and_ends_the_others(self):
+        class Failing(Resolver):
+            def cached(self, name: str, rdtype: RecordType) -> DnsAnswer | None:
+                if name == "d30.example":
+                    raise ZeroDivisionError
+                return super().cached(name, rdtype)
+
+        async def main() -> int:
+            async with DnsServer(dict.fromkeys((f"d{n}.example" for n in range(100)), MX)) as server:
+                resolver = Failing(LocalSettings(resolver=server.endpoint, dns_concurrency=10))
+                with pytest.raises(ZeroDivisionError):
+                    await collect(resolver, [f"d{n}.example" for n in range(100)])
+                await resolver.aclose()
+                return server.count()
+
+        assert 20 <= asyncio.run(main()) <= 30
+
     def test_no_more_in_flight_than_allowed_and_not_fewer(self):
         names = [f"d{n}.example" for n in range(60)]
 
@@ -404,6 +434,18 @@ class TestFailingServers:
 
         evidence = serve({"ada.example": DEAD}, action, dns_timeout=60.0, dns_attempts=3)
         assert evidence.outcome is DnsOutcome.UNDETERMINED
+        assert "the resolver was closed" in evidence.message
+
+    def test_closing_ends_what_is_being_asked_over_tcp(self):
+        async def action(resolver: Resolver, server: DnsServer) -> DomainEvidence:
+            asked = asyncio.create_task(resolver.observe_domain("ada.example"))
+            while not server.count(tcp=True):
+                await asyncio.sleep(0.01)
+            await resolver.aclose()
+            return await asked
+
+        truncated = DomainRecords(MX.records, {"MX": DnsFault.TRUNCATED}, delay=0.2)
+        evidence = serve({"ada.example": truncated}, action, dns_timeout=60.0)
         assert "the resolver was closed" in evidence.message
 
     def test_asking_after_closing_opens_again(self):
@@ -634,7 +676,7 @@ class PlainHandleLoop(asyncio.SelectorEventLoop):
 
     def call_at(self, when: float, callback: Any, *args: Any, context: Any = None) -> Any:
         timer = super().call_at(when, callback, *args, context=context)
-        is_ours = type(getattr(callback, "__self__", None)).__name__ == "SocketPool"
+        is_ours = type(getattr(callback, "__self__", None)).__name__ == "LoopClient"
         return self.PlainHandle(timer) if is_ours else timer
 
 

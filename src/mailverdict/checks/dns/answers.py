@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, Literal, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from ...model.evidence import MailExchange
 
@@ -39,8 +39,7 @@ class AnswerOutcome(StrEnum):
     UNDETERMINED = "undetermined"  # time-out, SERVFAIL, REFUSED, unreadable: nothing is known
 
 
-@dataclass(frozen=True, slots=True)
-class DnsAnswer:
+class DnsAnswer(NamedTuple):
     """The answer to one question."""
 
     outcome: AnswerOutcome
@@ -94,13 +93,19 @@ class AnswerCache(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def find(self, key: K) -> V | None:
+        """Return the cached answer."""
+        entry = self._entries.get(key)
+        if entry is None or entry[0] <= self._clock():
+            return None
+        self._entries.move_to_end(key)
+        return entry[1]
+
     async def get(self, key: K, ask: Callable[[], Awaitable[V]]) -> V:
         """Return the cached answer, or the one another task is asking for, or the result of `ask`."""
         while True:
-            entry = self._entries.get(key)
-            if entry is not None and entry[0] > self._clock():
-                self._entries.move_to_end(key)
-                return entry[1]
+            if (answer := self.find(key)) is not None:
+                return answer
             asking = self._asking.get(key)
             # The future of a loop that was closed meanwhile never completes.
             if asking is None or asking.get_loop() is not asyncio.get_running_loop():
@@ -120,13 +125,14 @@ class AnswerCache(Generic[K, V]):
         shared: tuple[V] | None = None
         try:
             shared = (await ask(),)
-            self._store(key, shared[0])
+            self.store(key, shared[0])
             return shared[0]
         finally:
             del self._asking[key]
             future.set_result(shared)
 
-    def _store(self, key: K, answer: V) -> None:
+    def store(self, key: K, answer: V) -> None:
+        """Cache an answer."""
         self._entries[key] = (self._clock() + self._lifetime(answer), answer)
         self._entries.move_to_end(key)
         if len(self._entries) > self._size:

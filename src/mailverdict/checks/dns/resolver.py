@@ -1,8 +1,9 @@
 """The resolver: DNS evidence about domains, addresses of hosts, and single questions, all through one cache.
 
-A question goes from `Resolver` over `AnswerCache` (answers.py) to `DnsClient` (retry.py), whose sockets are in
-sockets.py; congestion.py decides when it is sent, and wire.py reads the answer. NXDOMAIN, NODATA and *no answer* are
-three different outcomes: a time-out, SERVFAIL or REFUSED is about a server, not about the domain.
+A question that the cache (answers.py) cannot answer becomes a `LookUp`, shared by all who wait for the answer. It asks
+the `LoopClient` (retry.py), whose sockets are in sockets.py; congestion.py decides when a query is sent, and wire.py
+reads the answer. NXDOMAIN, NODATA and *no answer* are three different outcomes: a time-out, SERVFAIL or REFUSED is
+about a server, not about the domain.
 """
 
 from __future__ import annotations
@@ -10,18 +11,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import math
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
 from ...model.settings import LocalSettings, parse_resolver
 from .answers import AddressAnswer, AnswerCache, AnswerOutcome, DnsAnswer, IPAddress, RecordType
+from .congestion import Query
 from .names import MAX_NAME, InvalidNameError, normal_name
-from .retry import DnsClient, Effort, system_servers
+from .retry import DnsClient, Effort, LoopClient, set_answer, system_servers
 from .self_test import AnswerWatch
 from .sockets import Server, ask_tcp
 from .wire import make_question, parse_answer
@@ -32,9 +36,10 @@ CACHE_SIZE = 50_000  # answers; about 30 MB when full
 SHORTEST_TTL = 30.0  # seconds; a run asks once even if the TTL is 0
 LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers
 FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer questions
-MAX_ALIASES = 8  # followed by another question; usually the resolver follows them itself
+MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
 ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
+Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]  # a function, and its argument before the answer
 
 
 class Resolver:
@@ -68,7 +73,6 @@ class Resolver:
         cache_size: int = CACHE_SIZE,
         find_servers: Callable[[], tuple[Server, ...]] = system_servers,
     ) -> None:
-        self._concurrency = settings.dns_concurrency
         self._settings, self._find_servers = settings, find_servers
         self._randomness = randomness or random.SystemRandom()
         self._client = DnsClient(settings, self._randomness, find_servers)
@@ -84,10 +88,10 @@ class Resolver:
         try:
             name = normal_name(domain)
         except InvalidNameError as exc:
-            return DomainEvidence(domain[:MAX_NAME], DnsOutcome.NXDOMAIN, message=str(exc))
+            return evidence_of_invalid(domain, exc)
         answer = await self._query(name, "MX", effort)
         if answer.outcome is AnswerOutcome.NODATA:
-            return await self._observe_implicit(name, effort)
+            return await self.observe_implicit(name, effort)
         return mx_evidence(name, answer)
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
@@ -97,49 +101,23 @@ class Resolver:
         undetermined are asked about again after the others, when the pace that the resolver stands is known. Millions
         are fine: there are only as many tasks as look-ups in flight.
         """
-        first, repeated = group_positions(domains)
-        undetermined: dict[str, int] = {}
-        async with aclosing(self._observe_each(first, Effort.brief(self._settings))) as stream:
-            async for domain, evidence in stream:
-                position = first[domain]
-                if evidence.outcome is DnsOutcome.UNDETERMINED:
-                    undetermined[domain] = position
-                    continue
-                for each in (position, *repeated.get(position, ())):
-                    yield each, evidence
-        for name in undetermined:
-            self._forget_failures(name)
-        async with aclosing(self._observe_each(undetermined, Effort.last(self._settings))) as stream:
-            async for domain, evidence in stream:
-                position = undetermined[domain]
-                for each in (position, *repeated.get(position, ())):
-                    yield each, evidence
-
-    async def _observe_each(
-        self, domains: Collection[str], effort: Effort
-    ) -> AsyncGenerator[tuple[str, DomainEvidence], None]:
-        """Observe unique domains, in the order of the answers."""
-        pending = iter(domains)
-        results: asyncio.Queue[tuple[str, DomainEvidence] | BaseException | None] = asyncio.Queue()
-        slots = asyncio.Semaphore(2 * self._concurrency)  # so that workers wait for a slow consumer
-
-        async def work() -> None:
-            for domain in pending:
-                await slots.acquire()
-                results.put_nowait((domain, await self.observe_domain(domain, effort)))
-
-        workers = [asyncio.create_task(work()) for _ in range(min(self._concurrency, len(domains)))]
-        asyncio.gather(*workers).add_done_callback(lambda all_: results.put_nowait(error_of(all_)))
-        try:
-            while isinstance(result := await results.get(), tuple):
-                slots.release()
-                yield result
-            if result is not None:
-                raise result
-        finally:
-            for worker in workers:
-                worker.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        asked, repeated = group_positions(domains)
+        for effort in (Effort.brief(self._settings), Effort.last(self._settings)):
+            left: dict[str, int] = {}
+            stream = DomainStream(self, asked, effort, self._settings.dns_concurrency)
+            async with aclosing(stream.batches()) as batches:
+                async for batch in batches:
+                    for domain, evidence in batch:
+                        position = asked[domain]
+                        if effort.is_new and evidence.outcome is DnsOutcome.UNDETERMINED:
+                            left[domain] = position
+                            continue
+                        yield position, evidence
+                        for each in repeated.get(position, ()):
+                            yield each, evidence
+            for name in left:
+                self._forget_failures(name)
+            asked = left
 
     def _forget_failures(self, domain: str) -> None:
         """Let the next question about a domain be asked, if the last one had no result."""
@@ -167,7 +145,7 @@ class Resolver:
 
     async def query_uncached(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask one question about a name in its normal form, whatever the cache has, and do not cache the answer."""
-        return await self._client.ask(make_question(name, rdtype))
+        return await self._client.of_running_loop().answer(make_question(name, rdtype))
 
     async def query_tcp(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask the first server over TCP: shows whether a failure is one of UDP alone. Not cached."""
@@ -191,20 +169,32 @@ class Resolver:
 
     async def _query(self, name: str, rdtype: RecordType, effort: Effort | None) -> DnsAnswer:
         """Ask about a name in its normal form, unless the answer is cached."""
-        return await self._cache.get((name, rdtype), partial(self._resolve, name, rdtype, effort))
+        if (answer := self.cached(name, rdtype)) is not None:
+            return answer
+        answered: asyncio.Future[DnsAnswer] = asyncio.get_running_loop().create_future()
+        waiter = set_answer, answered
+        look_up = self.look_up(name, rdtype, effort, waiter)
+        try:
+            return await answered
+        finally:
+            look_up.remove(waiter)  # if the task was cancelled
 
-    async def _resolve(self, name: str, rdtype: RecordType, effort: Effort | None) -> DnsAnswer:
-        """Ask, and ask about the alias if an answer ends at one (RFC 1034 section 5.2.2)."""
-        began = self.watch.begin() if self.watch is not None else 0
-        answer = await self._client.ask(make_question(name, rdtype), effort)
-        for _ in range(MAX_ALIASES):
-            if not answer.alias:
-                return answer if self.watch is None else self.watch.note(name, rdtype, answer, began)
-            next_answer = await self._client.ask(make_question(answer.alias, rdtype), effort)
-            answer = replace(next_answer, ttl=min(answer.ttl, next_answer.ttl))
-        return DnsAnswer(AnswerOutcome.UNDETERMINED, message="an endless chain of aliases")
+    def cached(self, name: str, rdtype: RecordType) -> DnsAnswer | None:
+        """The cached answer about a name in its normal form."""
+        return self._cache.find((name, rdtype))
 
-    async def _observe_implicit(self, name: str, effort: Effort | None) -> DomainEvidence:
+    def look_up(self, name: str, rdtype: RecordType, effort: Effort | None, waiter: Waiter) -> LookUp:
+        """Call the waiter with the answer about a name in its normal form, which is asked for unless it is already."""
+        client = self._client.of_running_loop()
+        look_up: LookUp | None = client.in_progress.get((name, rdtype))
+        if look_up is None:
+            look_up = LookUp(name, rdtype, effort, [waiter], self._cache, self.watch, client)
+            look_up.start()
+        else:
+            look_up.waiters.append(waiter)
+        return look_up
+
+    async def observe_implicit(self, name: str, effort: Effort | None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
@@ -218,6 +208,151 @@ class Resolver:
         if failures:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
         return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
+
+
+@dataclass(slots=True, eq=False)
+class LookUp:
+    """A question that is being asked, and who waits for its answer; aliases are followed by further questions."""
+
+    name: str
+    rdtype: RecordType
+    effort: Effort | None
+    waiters: list[Waiter]
+    cache: AnswerCache[tuple[str, RecordType], DnsAnswer]
+    watch: AnswerWatch | None
+    client: LoopClient
+    began: int = 0  # number of the last answer before the question
+    query: Query | None = None
+    aliases: int = 0  # followed
+    ttl: float = math.inf  # the shortest of their answers
+
+    def start(self) -> None:
+        """Ask the question."""
+        if self.watch is not None:
+            self.began = self.watch.begin()
+        self.client.in_progress[self.name, self.rdtype] = self
+        self._ask(self.name)
+
+    def _ask(self, name: str) -> None:
+        self.query = self.client.ask(make_question(name, self.rdtype), self.effort, self._on_answer)
+
+    def _on_answer(self, answer: DnsAnswer) -> None:
+        """Cache the answer and call the waiters; ask about the alias if it ends at one (RFC 1034 section 5.2.2)."""
+        if answer.alias and self.aliases < MAX_ALIASES:
+            self.aliases += 1
+            self.ttl = min(self.ttl, answer.ttl)
+            self._ask(answer.alias)
+            return
+        if answer.alias:
+            answer = DnsAnswer(AnswerOutcome.UNDETERMINED, message="an endless chain of aliases")
+        elif self.aliases:
+            answer = answer._replace(ttl=min(self.ttl, answer.ttl))
+        if self.watch is not None:
+            answer = self.watch.note(self.name, self.rdtype, answer, self.began)
+        key = self.name, self.rdtype
+        del self.client.in_progress[key]
+        self.cache.store(key, answer)
+        waiters, self.waiters = self.waiters, []
+        for call, argument in waiters:
+            call(argument, answer)
+
+    def remove(self, waiter: Waiter) -> None:
+        """Do not call a waiter any more; the question ends with its last one."""
+        if waiter in self.waiters:
+            self.waiters.remove(waiter)
+            if not self.waiters and self.query is not None:
+                del self.client.in_progress[self.name, self.rdtype]
+                self.client.cancel(self.query)
+
+
+class DomainStream:
+    """Observes unique domains, at most `limit` at a time; waits for a slow consumer.
+
+    The look-ups call functions of this class. A task is only needed for a domain without MX records.
+    """
+
+    def __init__(self, resolver: Resolver, domains: Iterable[str], effort: Effort, limit: int) -> None:
+        self._resolver, self._effort, self._limit = resolver, effort, limit
+        self._pending = iter(domains)
+        self._look_ups: dict[str, LookUp] = {}  # by domain
+        self._tasks: dict[str, asyncio.Task[DomainEvidence]] = {}
+        self._found: list[tuple[str, DomainEvidence]] = []
+        self._error: BaseException | None = None
+        self._changed = asyncio.Event()
+
+    async def batches(self) -> AsyncGenerator[list[tuple[str, DomainEvidence]], None]:
+        """Yield what was found since the last time, in the order of the answers."""
+        try:
+            self._start()
+            while self._found or self._look_ups or self._tasks:
+                await (asyncio.sleep(0) if self._found else self._changed.wait())
+                self._changed.clear()
+                if self._error is not None:
+                    raise self._error
+                found, self._found = self._found, []
+                yield found
+                self._start()
+        finally:
+            await self._cancel()
+
+    def _start(self) -> None:
+        """Start as many look-ups as are allowed."""
+        for _ in range(self._limit - len(self._look_ups) - len(self._tasks)):
+            if len(self._look_ups) + len(self._tasks) + len(self._found) >= 2 * self._limit:
+                return
+            domain = next(self._pending, None)
+            if domain is None:
+                return
+            try:
+                name = normal_name(domain)
+            except InvalidNameError as exc:
+                self._found.append((domain, evidence_of_invalid(domain, exc)))
+                continue
+            answer = self._resolver.cached(name, "MX")
+            if answer is None:
+                self._look_ups[domain] = self._resolver.look_up(name, "MX", self._effort, (self._on_answer, domain))
+            else:
+                self._observe(domain, name, answer)
+
+    def _on_answer(self, domain: str, answer: DnsAnswer) -> None:
+        try:
+            self._observe(domain, self._look_ups.pop(domain).name, answer)
+            self._start()
+        except Exception as exc:  # noqa: BLE001 - the consumer raises it, not the reader of the socket
+            self._error = exc
+        self._changed.set()
+
+    def _observe(self, domain: str, name: str, answer: DnsAnswer) -> None:
+        if answer.outcome is AnswerOutcome.NODATA:
+            task = asyncio.get_running_loop().create_task(self._resolver.observe_implicit(name, self._effort))
+            self._tasks[domain] = task
+            task.add_done_callback(partial(self._on_task_end, domain))
+        else:
+            self._found.append((domain, mx_evidence(name, answer)))
+
+    def _on_task_end(self, domain: str, task: asyncio.Task[DomainEvidence]) -> None:
+        del self._tasks[domain]
+        if not task.cancelled():
+            self._error = self._error or task.exception()
+            if self._error is None:
+                self._found.append((domain, task.result()))
+                self._start()
+        self._changed.set()
+
+    async def _cancel(self) -> None:
+        """End what is under way."""
+        self._pending = iter(())
+        for domain, look_up in self._look_ups.items():
+            look_up.remove((self._on_answer, domain))
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def evidence_of_invalid(domain: str, error: InvalidNameError) -> DomainEvidence:
+    """Evidence about a domain that the DNS cannot carry."""
+    return DomainEvidence(domain[:MAX_NAME], DnsOutcome.NXDOMAIN, message=str(error))
 
 
 def cache_seconds(answer: DnsAnswer) -> float:
@@ -234,7 +369,7 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     if answer.outcome is AnswerOutcome.NXDOMAIN:
         return DomainEvidence(name, DnsOutcome.NXDOMAIN, message=NO_MAIL[DnsOutcome.NXDOMAIN])
     # A null MX must be the only one (RFC 7505 section 3); beside real exchanges it is a mistake and ignored.
-    if exchanges := tuple(each for each in answer.exchanges if each.host):
+    if exchanges := tuple([each for each in answer.exchanges if each.host]):
         return DomainEvidence(name, DnsOutcome.MX, exchanges)
     return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
 
@@ -267,8 +402,3 @@ def group_positions(domains: Iterable[str]) -> tuple[dict[str, int], dict[int, l
         if earlier != position:
             repeated.setdefault(earlier, []).append(position)
     return first, repeated
-
-
-def error_of(future: asyncio.Future[list[None]]) -> BaseException | None:
-    """Return the exception of a future, if it has one; None if it was cancelled."""
-    return None if future.cancelled() else future.exception()

@@ -1,22 +1,35 @@
-"""Asking one question until it has an answer or the attempts are used up; congestion.py decides when and whom."""
+"""Asking each question until it has an answer or the attempts are used up; congestion.py decides when and whom.
+
+Thousands of questions are in progress at a time. Each is two or three small objects and a function that is called with
+its answer; a task for each would cost more than the question itself.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
+import math
 import random
 import weakref
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 from ...errors import SettingsError
 from ...model.settings import LocalSettings, parse_resolver
 from .answers import AnswerOutcome, DnsAnswer
-from .congestion import Query, Repeat
-from .sockets import Server, SocketPool
-from .wire import EDNS_REFUSALS, Question, is_refusal, is_truncated, parse_answer, rcode_of
+from .congestion import Query, QueryScheduler, Repeat, Transmission
+from .sockets import Server, UdpChannel, ask_tcp, closed_error
+from .wire import EDNS_REFUSALS, REFUSALS, Question, is_refusal, is_truncated, parse_answer, rcode_of
 
-__all__ = ["DnsClient", "Effort", "system_servers"]
+__all__ = ["DnsClient", "Effort", "LoopClient", "set_answer", "system_servers"]
+
+# The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each socket, none is
+# lost while the loop is busy; and several source ports make answers harder to forge (RFC 5452 section 9.2).
+QUESTIONS_PER_SOCKET = 250
+SPARE_SOCKETS = 1
+TCP_CONNECTIONS = 50  # at once: a thousand truncated answers must not use up the file descriptors
 
 
 def system_servers(path: str = "/etc/resolv.conf") -> tuple[Server, ...]:
@@ -54,7 +67,7 @@ class Effort(NamedTuple):
 
 
 class DnsClient:
-    """Asks the configured servers. The sockets belong to the running event loop, and are opened when needed."""
+    """A `LoopClient` for each event loop that asks, opened when needed."""
 
     def __init__(
         self, settings: LocalSettings, randomness: random.Random, find_servers: Callable[[], tuple[Server, ...]]
@@ -63,97 +76,277 @@ class DnsClient:
         self._randomness = randomness
         self._find_servers = find_servers
         self._servers: tuple[Server, ...] = ()
-        self._full_effort = Effort.full(settings)
-        # An event loop cannot use the sockets of another one, so each loop has a pool of its own.
-        self._pools: dict[asyncio.AbstractEventLoop, SocketPool] = {}
-        weakref.finalize(self, close_pools, self._pools).atexit = False
+        # An event loop cannot use the sockets of another one.
+        self._clients: dict[asyncio.AbstractEventLoop, LoopClient] = {}
+        weakref.finalize(self, close_clients, self._clients).atexit = False
 
-    async def ask(self, question: Question, effort: Effort | None = None) -> DnsAnswer:
-        """Return the answer; undetermined, with what failed as message, if there is none.
-
-        Raises SettingsError if no resolver is set and the system has none.
-        """
-        pool = self._open_pool()
-        queries, seconds, is_new = effort or self._full_effort
-        query = Query(question, is_new=is_new, attempts=queries, patience=seconds)
-        failures: list[str] = []
-        pool.add(query)
-        while (result := await ask_once(pool, query)) is not None:
-            if isinstance(result, DnsAnswer):
-                return result
-            message, repeat = result
-            failures += [message] * bool(message)
-            if not pool.repeat(query, repeat):
-                break
-        failures += describe_silence(pool, query)
-        return DnsAnswer(AnswerOutcome.UNDETERMINED, message="; ".join(dict.fromkeys(failures)))
+    def of_running_loop(self) -> LoopClient:
+        """The client of the running event loop; SettingsError if no resolver is set and the system has none."""
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            self._servers = self._servers or self._configured_servers()
+            for ended in [each for each in self._clients if each.is_closed()]:
+                del self._clients[ended]  # its sockets were closed with it
+            client = self._clients[loop] = LoopClient(self._servers, self._settings, self._randomness)
+        return client
 
     async def aclose(self) -> None:
         """Close the sockets; asking again opens new ones."""
-        pool = self._pools.pop(asyncio.get_running_loop(), None)
-        close_pools(self._pools)
-        if pool is not None:
-            await pool.aclose()
-
-    def _open_pool(self) -> SocketPool:
-        """Return the sockets of the running loop."""
-        loop = asyncio.get_running_loop()
-        if loop not in self._pools:
-            self._servers = self._servers or self._configured_servers()
-            for ended in [each for each in self._pools if each.is_closed()]:
-                del self._pools[ended]  # its sockets were closed with it
-            self._pools[loop] = SocketPool(
-                self._servers,
-                timeout=self._settings.dns_timeout,
-                concurrency=self._settings.dns_concurrency,
-                randomness=self._randomness,
-            )
-        return self._pools[loop]
+        client = self._clients.pop(asyncio.get_running_loop(), None)
+        close_clients(self._clients)
+        if client is not None:
+            await client.aclose()
 
     def _configured_servers(self) -> tuple[Server, ...]:
         given = self._settings.resolver
         return self._find_servers() if given is None else (Server(*parse_resolver(given)),)
 
 
-def close_pools(pools: dict[asyncio.AbstractEventLoop, SocketPool]) -> None:
+def close_clients(clients: dict[asyncio.AbstractEventLoop, LoopClient]) -> None:
     """Close sockets from outside their event loops, after the backend was closed or garbage-collected."""
-    while pools:
-        loop, pool = pools.popitem()
+    while clients:
+        loop, client = clients.popitem()
         with contextlib.suppress(RuntimeError):  # the loop is closed, and its sockets with it
-            loop.call_soon_threadsafe(pool.close)
+            loop.call_soon_threadsafe(client.close)
 
 
-async def ask_once(pool: SocketPool, query: Query) -> DnsAnswer | tuple[str, Repeat] | None:
-    """Wait for an answer; if it has no result, return what is wrong with it and whom to ask next; None: no answer."""
-    try:
-        received = await pool.wait(query)
-        if received is None:
-            return None
-        sent, packet = received
-        if rcode_of(packet) in EDNS_REFUSALS and query.edns:
+class LoopClient:
+    """The questions of one event loop, and the sockets that they are asked from.
+
+    A question is sent when the scheduler allows it, and again when its answer is overdue or has no result; the answer
+    to any of these queries counts. `Query.owner` is the function that is called with the answer, None after that.
+    """
+
+    def __init__(self, servers: Sequence[Server], settings: LocalSettings, randomness: random.Random) -> None:
+        self.servers = servers
+        self.in_progress: dict[Any, Any] = {}  # of the caller
+        self.full_effort = Effort.full(settings)
+        self._loop = asyncio.get_running_loop()
+        self._timeout = settings.dns_timeout
+        self._randomness = randomness
+        self._scheduler = QueryScheduler(
+            len(servers), limit=settings.dns_concurrency, timeout=self._timeout, randomness=randomness
+        )
+        self._failures: dict[Query, list[str]] = {}  # answers without a result
+        self._over_tcp: dict[Query, asyncio.Task[None]] = {}
+        self._tcp_slots = asyncio.Semaphore(TCP_CONNECTIONS)
+        self._sockets_each = math.ceil(settings.dns_concurrency / QUESTIONS_PER_SOCKET)
+        self._channels: list[list[UdpChannel]] = [[] for _ in servers]
+        self._next_channel = itertools.count()
+        self._timer: asyncio.Handle | None = None
+        self._timer_due = math.inf  # kept here, since the handles of uvloop do not always have a time
+        self._will_send = self._is_closed = False
+
+    def ask(self, question: Question, effort: Effort | None, on_answer: Callable[[DnsAnswer], None]) -> Query:
+        """Ask a question, by default with full effort.
+
+        Without an answer, `on_answer` is called with an undetermined one whose message says what failed.
+        """
+        queries, seconds, is_new = effort or self.full_effort
+        query = Query(question, on_answer, is_new=is_new, attempts=queries, patience=seconds)
+        if self._is_closed:
+            self._on_failure(query, closed_error())
+        else:
+            self._scheduler.add(query)
+            self._send_soon()
+        return query
+
+    def cancel(self, query: Query) -> None:
+        """End a question whose answer is not needed any more."""
+        if query.owner is None:
+            return
+        query.owner = None
+        self._failures.pop(query, None)
+        if task := self._over_tcp.get(query):
+            task.cancel()
+        self._scheduler.close(query, self._loop.time())
+        self._forget(query)
+        self._send_soon()
+
+    async def answer(self, question: Question) -> DnsAnswer:
+        """Ask a question, and wait for the answer."""
+        answered: asyncio.Future[DnsAnswer] = self._loop.create_future()
+        query = self.ask(question, None, partial(set_answer, answered))
+        try:
+            return await answered
+        finally:
+            self.cancel(query)  # if the task was cancelled
+
+    # --- sending ------------------------------------------------------------------------------------
+
+    def _send_soon(self) -> None:
+        """Send in the next step of the event loop, together with the questions that are added until then."""
+        if not self._will_send:
+            self._will_send = True
+            self._loop.call_soon(self._send_due)
+
+    def _send_due(self) -> None:
+        """Send what may be sent now, and set the timer."""
+        self._will_send = False
+        if self._is_closed:
+            return
+        for sent in self._scheduler.sends(self._loop.time()):
+            try:
+                sent.channel = self._channel(sent.server)
+            except OSError as exc:
+                self._on_error(sent, exc)
+            else:
+                sent.channel.send(sent)
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        """Keep one timer; one that rings too early costs less than setting it again for each answer."""
+        due = self._scheduler.wake_at(self._loop.time())
+        if self._timer is not None:
+            if self._timer_due <= due:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if due < math.inf:
+            self._timer, self._timer_due = self._loop.call_at(due, self._on_timer), due
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        for channel in itertools.chain.from_iterable(self._channels):
+            channel.read_ready()  # what has arrived while the loop was busy is not overdue
+        for query in self._scheduler.expire(self._loop.time()):
+            self._forget(query)
+            self._end_without_answer(query)
+        self._send_due()
+
+    def _channel(self, server: int) -> UdpChannel:
+        """Use the channels to the server in turn."""
+        channels = self._channels[server]
+        if len(channels) < self._sockets_each and (not channels or len(channels) < self._channels_needed(server)):
+            channels.append(
+                UdpChannel(self.servers[server], self._randomness, self._on_packet, self._on_error, self._send_soon)
+            )
+        return channels[next(self._next_channel) % len(channels)]
+
+    def _channels_needed(self, server: int) -> float:
+        return self._scheduler.windows[server].size / QUESTIONS_PER_SOCKET + SPARE_SOCKETS
+
+    # --- outcomes -----------------------------------------------------------------------------------
+
+    def _on_packet(self, sent: Transmission, packet: bytes) -> None:
+        query = sent.query
+        if query.is_done:
+            return
+        rcode = rcode_of(packet)
+        self._scheduler.on_answer(sent, self._loop.time(), is_refusal=rcode in REFUSALS)
+        if len(query.transmissions) > 1:
+            self._forget(query)
+        if rcode in EDNS_REFUSALS and query.edns:
             query.edns = False
             query.attempts += 1
-            return "", Repeat.AT_ONCE
-        server = pool.servers[sent.server]
-        if is_truncated(packet):
-            packet = await pool.ask_tcp(server, query)
-    except TimeoutError:
-        return f"no answer over TCP from {pool.servers[query.last_server].address}", Repeat.LATER
-    except OSError as exc:
-        address = pool.servers[query.last_server].address
-        return f"{address} cannot be asked ({exc.strerror or exc})", Repeat.ELSEWHERE
-    answer = parse_answer(packet, query.question)
-    if answer.outcome is not AnswerOutcome.UNDETERMINED:
-        pool.scheduler.preferred = sent.server
-        return answer
-    is_final = rcode_of(packet) != 0 and not (is_refusal(packet) and pool.scheduler.is_refusal_for_load(sent))
-    return f"{answer.message} from {server.address}", Repeat.ELSEWHERE if is_final else Repeat.LATER
+            self._repeat(query, "", Repeat.AT_ONCE)
+        elif is_truncated(packet):
+            task = self._over_tcp[query] = self._loop.create_task(self._ask_tcp(sent))
+            task.add_done_callback(lambda _: self._over_tcp.pop(query))
+        else:
+            self._read(sent, packet)
+
+    def _read(self, sent: Transmission, packet: bytes) -> None:
+        """End a question by its answer, or ask again if that has no result."""
+        query = sent.query
+        answer = parse_answer(packet, query.question)
+        if answer.outcome is not AnswerOutcome.UNDETERMINED:
+            self._scheduler.preferred = sent.server
+            self._end(query, answer)
+            return
+        is_final = rcode_of(packet) != 0 and not (is_refusal(packet) and self._scheduler.is_refusal_for_load(sent))
+        message = f"{answer.message} from {self.servers[sent.server].address}"
+        self._repeat(query, message, Repeat.ELSEWHERE if is_final else Repeat.LATER)
+
+    async def _ask_tcp(self, sent: Transmission) -> None:
+        """Ask again over TCP, after a truncated answer."""
+        query, server = sent.query, self.servers[sent.server]
+        try:
+            async with self._tcp_slots, asyncio.timeout(self._timeout):
+                packet = await ask_tcp(server, query.question, self._randomness.getrandbits(16), edns=query.edns)
+        except TimeoutError:
+            self._repeat(query, f"no answer over TCP from {server.address}", Repeat.LATER)
+        except OSError as exc:
+            self._on_failure(query, exc)
+        else:
+            self._read(sent, packet)
+
+    def _on_error(self, sent: Transmission, error: OSError) -> None:
+        query = sent.query
+        if not query.is_done:
+            self._scheduler.on_error(sent, self._loop.time())
+            self._forget(query)
+            self._on_failure(query, error)
+
+    def _on_failure(self, query: Query, error: OSError) -> None:
+        address = self.servers[query.last_server].address
+        self._repeat(query, f"{address} cannot be asked ({error.strerror or error})", Repeat.ELSEWHERE)
+
+    def _repeat(self, query: Query, failure: str, how: Repeat) -> None:
+        """Ask again, if an attempt is left."""
+        if failure:
+            self._failures.setdefault(query, []).append(failure)
+        if not self._is_closed and self._scheduler.repeat(query, self._loop.time(), how):
+            self._send_soon()
+        else:
+            self._end_without_answer(query)
+
+    def _end_without_answer(self, query: Query) -> None:
+        failures = self._failures.pop(query, []) + self._describe_silence(query)
+        message = "; ".join(dict.fromkeys(failures))
+        self._end(query, DnsAnswer(AnswerOutcome.UNDETERMINED, message=message))
+
+    def _describe_silence(self, query: Query) -> list[str]:
+        """Which servers did not answer, in at most one line."""
+        if not query.sent:
+            addresses = " and ".join(server.address for server in self.servers)
+            return [f"not asked, since {addresses} had not answered any query for {self._scheduler.silence:.0f} s"]
+        silent = dict.fromkeys(self.servers[sent.server].address for sent in query.transmissions if sent.is_lost)
+        return [f"no answer in {query.patience:.3g} s from {' and '.join(silent)}"] if silent else []
+
+    def _end(self, query: Query, answer: DnsAnswer) -> None:
+        on_answer, query.owner = query.owner, None
+        if self._failures:
+            self._failures.pop(query, None)
+        query.transmissions.clear()  # they refer to the query: without the cycle it is freed at once
+        if on_answer is not None:
+            on_answer(answer)
+
+    @staticmethod
+    def _forget(query: Query) -> None:
+        for sent in query.transmissions:
+            if sent.channel is not None:
+                sent.channel.forget(sent)
+
+    # --- closing ------------------------------------------------------------------------------------
+
+    def _begin_closing(self) -> None:
+        self._is_closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for query in self._scheduler.unsent():
+            query.is_done = True
+            self._on_failure(query, closed_error())
+        for query, task in self._over_tcp.items():
+            task.cancel()
+            self._on_failure(query, closed_error())
+
+    def close(self) -> None:
+        """Close every socket; for the thread of the event loop."""
+        self._begin_closing()
+        for channel in itertools.chain.from_iterable(self._channels):
+            channel.close()
+
+    async def aclose(self) -> None:
+        """Do as `close`, and wait until every socket is closed."""
+        self._begin_closing()
+        await asyncio.gather(*self._over_tcp.values(), return_exceptions=True)
+        for channel in itertools.chain.from_iterable(self._channels):
+            await channel.aclose()
 
 
-def describe_silence(pool: SocketPool, query: Query) -> list[str]:
-    """Which servers did not answer, in at most one line."""
-    if not query.sent:
-        addresses = " and ".join(server.address for server in pool.servers)
-        return [f"not asked, since {addresses} had not answered any query for {pool.scheduler.silence:.0f} s"]
-    silent = dict.fromkeys(pool.servers[sent.server].address for sent in query.transmissions if sent.is_lost)
-    return [f"no answer in {query.patience:.3g} s from {' and '.join(silent)}"] if silent else []
+def set_answer(answered: asyncio.Future[DnsAnswer], answer: DnsAnswer) -> None:
+    """Give a waiting task its answer, unless the task was cancelled."""
+    if not answered.done():
+        answered.set_result(answer)

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -106,7 +106,7 @@ class AnswerWatch:
         if answer.texts and self.false_addresses.issuperset(answer.texts):
             shown = ", ".join(answer.texts[:2])
             message = f"the resolver gives {shown} for names that do not exist, so this counts as NXDOMAIN"
-            answer = replace(answer, outcome=AnswerOutcome.NXDOMAIN, texts=(), message=message)
+            answer = answer._replace(outcome=AnswerOutcome.NXDOMAIN, texts=(), message=message)
         with self._lock:
             self._answers += 1
             if self._unconfirmed:

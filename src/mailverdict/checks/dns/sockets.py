@@ -1,31 +1,23 @@
-"""Sockets to DNS servers: many questions over few UDP sockets, TCP if an answer is truncated."""
+"""Sockets to DNS servers: UDP for many queries at once, TCP for one question whose answer was truncated."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import errno
-import itertools
-import math
 import random
 import socket
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
-from .congestion import Query, QueryScheduler, Repeat, Transmission
-from .wire import REFUSALS, Question, rcode_of
+from .congestion import Transmission
+from .wire import Question
 
-__all__ = ["Answer", "Server", "SocketPool"]
+__all__ = ["Server", "UdpChannel", "ask_tcp", "closed_error"]
 
-# The default receive buffer of Linux holds about 277 small answers. With fewer in flight on each socket, none is
-# lost while the loop is busy; and several source ports make answers harder to forge (RFC 5452 section 9.2).
-QUESTIONS_PER_SOCKET = 250
-SPARE_SOCKETS = 1
 RECEIVE_BUFFER = 1 << 20  # octets requested; the system may give fewer
 LARGEST_DATAGRAM = 4096  # octets; 1232 are offered, a longer datagram is cut and then unreadable
-TCP_CONNECTIONS = 50  # at once: a thousand truncated answers must not use up the file descriptors
 READS_IN_A_ROW = 64  # datagrams read before other tasks of the loop run
 SEND_PAUSE = 0.001  # seconds, while the send buffer is full
 
@@ -162,13 +154,6 @@ class UdpChannel:
         await asyncio.gather(self._reader, return_exceptions=True)
 
 
-class Answer(NamedTuple):
-    """The answer to a query, as it came."""
-
-    sent: Transmission
-    packet: bytes
-
-
 def closed_error() -> OSError:
     """The error of a question to a closed resolver."""
     return OSError(errno.ECONNABORTED, "the resolver was closed")
@@ -193,163 +178,3 @@ async def ask_tcp(server: Server, question: Question, identifier: int, *, edns: 
     if answer[:2] != packet[:2] or not question.is_answered_by(answer):
         raise OSError(errno.ECONNABORTED, "the answer over TCP is to another question")
     return answer
-
-
-class SocketPool:
-    """The sockets of one event loop, opened when needed, and the scheduler of its questions.
-
-    A question is sent when the scheduler allows it, and again when its answer is overdue; the answer to any of these
-    queries counts.
-    """
-
-    def __init__(
-        self, servers: Sequence[Server], *, timeout: float, concurrency: int, randomness: random.Random
-    ) -> None:
-        self._loop = asyncio.get_running_loop()
-        self.servers = servers
-        self.scheduler = QueryScheduler(len(servers), limit=concurrency, timeout=timeout, randomness=randomness)
-        self._tcp_slots = asyncio.Semaphore(TCP_CONNECTIONS)
-        self._timeout = timeout
-        self._randomness = randomness
-        self._sockets_each = math.ceil(concurrency / QUESTIONS_PER_SOCKET)
-        self._channels: list[list[UdpChannel]] = [[] for _ in servers]
-        self._next_channel = itertools.count()
-        self._timer: asyncio.Handle | None = None
-        self._timer_due = math.inf  # kept here, since the handles of uvloop do not always have a time
-        self._will_send = self._is_closed = False
-
-    def add(self, query: Query) -> None:
-        """Enqueue a question."""
-        query.owner = self._loop.create_future()
-        if self._is_closed:
-            query.is_done = True
-            query.owner.set_exception(closed_error())
-        self.scheduler.add(query)
-        self._send_soon()
-
-    def repeat(self, query: Query, how: Repeat) -> bool:
-        """Enqueue a question again, after an answer without a result; False if no attempt is left."""
-        if self._is_closed or not self.scheduler.repeat(query, self._loop.time(), how):
-            return False
-        query.owner = self._loop.create_future()
-        self._send_soon()
-        return True
-
-    async def wait(self, query: Query) -> Answer | None:
-        """Return the answer to any query about an enqueued question; None: no answer. OSError if it cannot be asked."""
-        try:
-            answer: Answer | None = await query.owner
-            return answer
-        finally:
-            if not query.is_done:  # the task was cancelled
-                self.scheduler.close(query, self._loop.time())
-                self._forget(query)
-                self._send_soon()
-
-    async def ask_tcp(self, server: Server, query: Query) -> bytes:
-        """Ask over TCP, after a truncated answer; TimeoutError or OSError without an answer."""
-        async with self._tcp_slots, asyncio.timeout(self._timeout):
-            return await ask_tcp(server, query.question, self._randomness.getrandbits(16), edns=query.edns)
-
-    # --- sending ------------------------------------------------------------------------------------
-
-    def _send_soon(self) -> None:
-        """Send in the next step of the event loop, together with what other tasks enqueue until then."""
-        if not self._will_send:
-            self._will_send = True
-            self._loop.call_soon(self._send_due)
-
-    def _send_due(self) -> None:
-        """Send what may be sent now, and set the timer."""
-        self._will_send = False
-        if self._is_closed:
-            return
-        for sent in self.scheduler.sends(self._loop.time()):
-            try:
-                sent.channel = self._channel(sent.server)
-            except OSError as exc:
-                self._on_error(sent, exc)
-            else:
-                sent.channel.send(sent)
-        self._set_timer()
-
-    def _set_timer(self) -> None:
-        """Keep one timer; one that rings too early costs less than setting it again for each answer."""
-        due = self.scheduler.wake_at(self._loop.time())
-        if self._timer is not None:
-            if self._timer_due <= due:
-                return
-            self._timer.cancel()
-            self._timer = None
-        if due < math.inf:
-            self._timer, self._timer_due = self._loop.call_at(due, self._on_timer), due
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        for channel in itertools.chain.from_iterable(self._channels):
-            channel.read_ready()  # what has arrived while the loop was busy is not overdue
-        for query in self.scheduler.expire(self._loop.time()):
-            self._forget(query)
-            if not query.owner.done():
-                query.owner.set_result(None)
-        self._send_due()
-
-    def _channel(self, server: int) -> UdpChannel:
-        """Use the channels to the server in turn."""
-        channels = self._channels[server]
-        if len(channels) < self._sockets_each and (not channels or len(channels) < self._channels_needed(server)):
-            channels.append(
-                UdpChannel(self.servers[server], self._randomness, self._on_answer, self._on_error, self._send_soon)
-            )
-        return channels[next(self._next_channel) % len(channels)]
-
-    def _channels_needed(self, server: int) -> float:
-        return self.scheduler.windows[server].size / QUESTIONS_PER_SOCKET + SPARE_SOCKETS
-
-    # --- outcomes -----------------------------------------------------------------------------------
-
-    def _on_answer(self, sent: Transmission, packet: bytes) -> None:
-        query = sent.query
-        if not query.is_done:
-            self.scheduler.on_answer(sent, self._loop.time(), is_refusal=rcode_of(packet) in REFUSALS)
-            if len(query.transmissions) > 1:
-                self._forget(query)
-            if not query.owner.done():
-                query.owner.set_result(Answer(sent, packet))
-
-    def _on_error(self, sent: Transmission, error: OSError) -> None:
-        query = sent.query
-        if not query.is_done:
-            self.scheduler.on_error(sent, self._loop.time())
-            self._forget(query)
-            if not query.owner.done():
-                query.owner.set_exception(error)
-
-    @staticmethod
-    def _forget(query: Query) -> None:
-        for sent in query.transmissions:
-            if sent.channel is not None:
-                sent.channel.forget(sent)
-
-    # --- closing ------------------------------------------------------------------------------------
-
-    def _begin_closing(self) -> None:
-        self._is_closed = True
-        if self._timer is not None:
-            self._timer.cancel()
-        for query in self.scheduler.unsent():
-            query.is_done = True
-            if not query.owner.done():
-                query.owner.set_exception(closed_error())
-
-    def close(self) -> None:
-        """Close every socket; for the thread of the event loop."""
-        self._begin_closing()
-        for channel in itertools.chain.from_iterable(self._channels):
-            channel.close()
-
-    async def aclose(self) -> None:
-        """Do as `close`, and wait until every socket is closed."""
-        self._begin_closing()
-        for channel in itertools.chain.from_iterable(self._channels):
-            await channel.aclose()
