@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
+import mailverdict as mv
 from mailverdict.sandbox.serving import ServiceThread
 from mailverdict.widgets import Audit
 from tests.widgets.browser import (
@@ -431,76 +432,147 @@ def test_a_result_is_compared_with_an_earlier_audit(place: Place, opened: AuditP
     assert place.is_clean(opened)
 
 
-def test_the_dark_theme_of_jupyterlab_is_followed(
-    browser: Any, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
-) -> None:
-    folder = folder_with_notebook(tmp_path_factory, "dark", CODE)
-    with jupyter_lab(folder, is_dark=True) as url, audit_page(browser) as opened:
-        place = Place(folder, lambda page: open_in_lab(page, url, NOTEBOOK))
-        show_audit(place, opened, None)
-        opened.upload(contacts(tmp_path))
-        expect(opened.button("Verify")).to_be_enabled()
-        opened.button("Verify").click()
-        expect(opened.lines).to_have_count(50)
-        surfaces = opened.audit.locator(".mv-step, .mv-table thead th, .mv-download").evaluate_all(
-            "nodes => nodes.map((node) => getComputedStyle(node).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number))"
-        )
-        primary = opened.audit.locator(".mv-primary").count()
-        assert len(surfaces) > 10
-        assert sum(max(colour) < 80 for colour in surfaces) == len(surfaces) - primary
-        assert place.is_clean(opened)
+def test_it_can_be_used_without_a_mouse(place: Place, opened: AuditPage, tmp_path: Path) -> None:
+    list_file, earlier = tmp_path / "mails.csv", tmp_path / "earlier.csv"
+    list_file.write_text("mail\nada@example.org\nAda <ada@example.com>\nBo <bo@gmial.com>\nnobody\n")
+    mv.verify(pd.read_csv(list_file), "mail", validation_type="regex", clean=True).to_csv(earlier, index=False)
+    show_audit(place, opened, None)
+    press = opened.page.keyboard.press
 
-
-def test_it_can_be_used_without_a_mouse(voila_page: Place, opened: AuditPage, tmp_path: Path) -> None:
-    (tmp_path / "mails.csv").write_text("mail\nada@example.org\nAda <ada@example.com>\nnobody\n")
-    show_audit(voila_page, opened, None)
-    keyboard = opened.page.keyboard
-    opened.field("or a path on the computer that runs this").focus()
-    keyboard.type(str(tmp_path / "mails.csv"))
-    keyboard.press("Enter")
+    # 1 List: a box is opened, filled and closed; a file is chosen.
+    go_to(opened, opened.button("Paste addresses"))
+    press("Enter")
+    expect(opened.field("Paste addresses, one per line, or cells copied from a spreadsheet")).to_be_focused()
+    go_to(opened, opened.button("Close"))
+    press("Enter")
+    go_to(opened, opened.button("Choose a file"), key="Shift+Tab")
+    choose_by_key(opened, list_file)
     expect(opened.button("Verify")).to_be_enabled()
-    go_to(opened, opened.field("Names, quotes and brackets"))
-    keyboard.press("Space")
-    expect(opened.field("Names, quotes and brackets")).not_to_be_checked()
-    keyboard.press("Space")
-    expect(opened.field("Names, quotes and brackets")).to_be_checked()
+    go_to(opened, opened.step(1), key="Shift+Tab")
+    press("Enter")
+    expect(opened.step(1)).to_have_attribute("aria-expanded", "true")
+    go_to(opened, opened.field("Header line"))
+    press("ArrowDown")
+    press("ArrowUp")
+    expect(opened.button("Verify")).to_be_enabled()
+
+    # 2 Tidy: a switch, more examples, likely typos, the box for a suppression list.
+    switch = opened.field("Names, quotes and brackets")
+    go_to(opened, switch)
+    press("Space")
+    expect(switch).not_to_be_checked()
+    press("Space")
+    expect(switch).to_be_checked()
+    more = opened.button("More examples: Names, quotes and brackets")
+    go_to(opened, more)
+    press("Enter")
+    expect(more).to_have_attribute("aria-expanded", "true")
+    go_to(opened, opened.button("Accept bo@gmail.com for Bo <bo@gmial.com>"))
+    press("Enter")
+    expect(opened.button("All accepted")).to_be_visible()
+    go_to(opened, opened.button("Undo"), key="Shift+Tab")
+    press("Enter")
+    expect(opened.button(re.compile("^Accept all"))).to_be_enabled()
+    go_to(opened, opened.button("Paste a list"))
+    press("Enter")
+    opened.page.keyboard.type("ada@example.com")
+    go_to(opened, opened.button("Use these"))
+    press("Enter")
+    expect(opened.field("On your suppression list")).to_be_checked()
+    expect(opened.button("Verify")).to_be_enabled()
+
+    # 3 Verify: how deep by arrows, start, and on to the result.
+    go_to(opened, opened.field("Format only"))
+    press("ArrowRight")
+    expect(opened.field("Domain can receive mail")).to_be_checked()
+    press("ArrowLeft")
+    expect(opened.field("Format only")).to_be_checked()
     expect(opened.button("Verify")).to_be_enabled()
     go_to(opened, opened.button("Verify"))
-    keyboard.press("Enter")
-    expect(opened.lines).to_have_count(3)
-    go_to(opened, opened.value("Verdict", "Invalid"))
-    keyboard.press("Enter")
+    press("Enter")
+    expect(opened.lines).to_have_count(4)
+    go_to(opened, opened.button("Go to the result"))
+    press("Enter")
+    expect(opened.step(4)).to_be_focused()
+
+    # 4 Decide: a part of the picture, a facet, search, order, details, policy, format, downloads, comparison.
+    segment = opened.audit.get_by_role("group", name="Show rows of a verdict").get_by_role("button", name="Invalid")
+    for chosen in (segment, opened.value("Verdict", "Invalid")):
+        go_to(opened, chosen)
+        press("Enter")
+        expect(opened.lines).to_have_count(1)
+        expect(chosen).to_be_focused()
+        assert opened.addresses() == ["nobody"]
+        press("Enter")
+        expect(opened.lines).to_have_count(4)
+    go_to(opened, opened.field("Search"))
+    opened.page.keyboard.type("nobody")
     expect(opened.lines).to_have_count(1)
-    expect(opened.value("Verdict", "Invalid")).to_be_focused()
-    assert opened.addresses() == ["nobody"]
-    go_to(opened, opened.button("Details of row 3"))
-    keyboard.press("Enter")
-    expect(opened.button("Details of row 3")).to_have_attribute("aria-expanded", "true")
-    go_to(opened, opened.button(re.compile("^Download Send list")), key="Shift+Tab")
+    go_to(opened, opened.button("Show all"))
+    press("Enter")
+    expect(opened.lines).to_have_count(4)
+    go_to(opened, opened.button(re.compile("^mail")))
+    press("Enter")
+    expect(opened.audit.locator("th.mv-col-address")).to_have_attribute("aria-sort", "ascending")
+    go_to(opened, opened.button("Details of row 4"))
+    press("Enter")
+    expect(opened.button("Details of row 4")).to_have_attribute("aria-expanded", "true")
+    go_to(opened, opened.button("Choose the earlier file"))
+    choose_by_key(opened, earlier)
+    opened.shown("since earlier.csv")
+    go_to(opened, opened.field("Policy"), key="Shift+Tab")
+    press("ArrowUp")
+    expect(opened.field("Policy")).not_to_have_value("balanced")
+    go_to(opened, opened.field("As"))
+    press("ArrowDown")
+    go_to(opened, opened.button(re.compile("^Download Send list")))
     with opened.page.expect_download() as saved:
-        keyboard.press("Enter")
-    assert saved.value.suggested_filename == "mails-send-list.csv"
-    assert voila_page.is_clean(opened)
+        press("Enter")
+    assert saved.value.suggested_filename == "mails-send-list.xlsx"
+    assert place.is_clean(opened)
+
+
+def choose_by_key(opened: AuditPage, file: Path) -> None:
+    """Press the button that has the focus, and answer the browser's dialog."""
+    with opened.page.expect_file_chooser() as chooser:
+        opened.page.keyboard.press("Enter")
+    chooser.value.set_files(file)
 
 
 def go_to(opened: AuditPage, control: Any, key: str = "Tab") -> None:
     """Press the tabulator until a control has the focus."""
-    for _ in range(80):
+    for _ in range(120):
         if control.evaluate("node => node === document.activeElement"):
             return
         opened.page.keyboard.press(key)
     raise AssertionError(f"{control} cannot be reached by {key}")
 
 
+@pytest.fixture(params=["lab", "lab, dark", "Voila", "Voila, dark"])
+def themed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """JupyterLab and Voila, light and dark."""
+    host, _, dark = request.param.partition(", ")
+    if not dark:
+        yield request.getfixturevalue("lab" if host == "lab" else "voila_page")
+    else:
+        folder = folder_with_notebook(tmp_path_factory, "dark", CODE)
+        if host == "lab":
+            with jupyter_lab(folder, is_dark=True) as url:
+                yield Place(folder, lambda opened: open_in_lab(opened, url, NOTEBOOK))
+        else:
+            with voila(folder, NOTEBOOK, is_dark=True) as url:
+                yield Place(folder, lambda opened: opened.go_to(url), VOILA_ICONS)
+
+
 @needs_axe
-@pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
-def test_each_state_is_accessible_and_fits_800_pixels(
-    browser: Any, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path, service: ServiceThread, *, is_dark: bool
+def test_each_state_is_accessible_and_fits_a_narrow_page(
+    browser: Any, tmp_path: Path, service: ServiceThread, themed: Place, request: pytest.FixtureRequest
 ) -> None:
-    folder = folder_with_notebook(tmp_path_factory, "axe", CODE)
-    with voila(folder, NOTEBOOK, is_dark=is_dark) as url, audit_page(browser, width=800) as opened:
-        place = Place(folder, lambda page: page.go_to(url), VOILA_ICONS)
-        show_audit(place, opened, service)
+    is_lab, is_dark = "lab" in request.node.name, "dark" in request.node.name
+    with audit_page(browser, width=960 if is_lab else 800) as opened:  # JupyterLab's own parts need the rest
+        show_audit(themed, opened, service)
+        if is_lab:
+            opened.page.keyboard.press("Control+b")  # folds the list of files
         opened.button("Paste addresses").click()
         assert opened.violations() == [], "before a list is loaded"
         (tmp_path / "bad.csv").write_bytes(b"\x89PNG\r\n\x1a\n\x00")
@@ -514,11 +586,18 @@ def test_each_state_is_accessible_and_fits_800_pixels(
         expect(opened.field("On your suppression list")).to_be_checked()
         expect(opened.button("Verify")).to_be_enabled()
         opened.open_step(1)
+        opened.button("Paste a list").click()
+        opened.button("Accept ada@gmail.com for ada@gmial.com").click()
+        expect(opened.button("Verify")).to_be_enabled()
         assert opened.violations() == [], "list, tidy and estimate"
         assert fits(opened)
         opened.button("Verify").click()
         opened.shown(r"[1-9]\d* of 62 different entries checked")
         assert opened.violations() == [], "during a run"
+        opened.button("Pause").click()
+        opened.shown("Paused. What is checked so far is kept")
+        assert opened.violations() == [], "paused"
+        opened.button("Resume").click()
         opened.shown("62 of 62 different entries checked")
         expect(opened.lines).to_have_count(50)
         opened.value("Verdict", "Risky").click()
@@ -526,6 +605,11 @@ def test_each_state_is_accessible_and_fits_800_pixels(
         assert opened.violations() == [], "the result"
         assert fits(opened)
         assert head_fills_the_table(opened), "with the details of a row open"
+        assert is_dark == (min(darkness(opened)) < 80)
+        opened.field("Search").fill("nowhere")
+        opened.shown("No row matches")
+        assert opened.violations() == [], "nothing found"
+        opened.button("Show all").click()
         opened.upload(opened.save("Download Everything", tmp_path), "Choose the earlier file")
         opened.shown("Nothing changed since contacts-everything.csv")
         opened.open_step(1)
@@ -534,7 +618,24 @@ def test_each_state_is_accessible_and_fits_800_pixels(
         assert opened.violations() == [], "comparison and earlier runs"
         assert fits(opened)
         assert opened.audit.locator(".mv-primary").count() == 1
-        assert place.is_clean(opened)
+        opened.open_step(2)
+        opened.button("Undo").click()
+        opened.shown("From the earlier setting")
+        assert opened.violations() == [], "a result of an earlier setting"
+        assert themed.is_clean(opened)
+
+
+def darkness(opened: AuditPage) -> list[int]:
+    """How light the surfaces are that must follow the theme, from 0 to 255; all of them agree."""
+    found: list[list[int]] = opened.audit.locator(
+        ".mv-step, .mv-table thead th, .mv-download:not(.mv-primary)"
+    ).evaluate_all(
+        "nodes => nodes.map((node) => getComputedStyle(node).backgroundColor.match(/\\d+/g).slice(0, 3).map(Number))"
+    )
+    lightest = [max(colour) for colour in found]
+    assert len(lightest) > 10
+    assert max(lightest) < 80 or min(lightest) > 80
+    return lightest
 
 
 def head_fills_the_table(opened: AuditPage) -> bool:
@@ -545,5 +646,6 @@ def head_fills_the_table(opened: AuditPage) -> bool:
 
 
 def fits(opened: AuditPage) -> bool:
-    """Whether nothing of the page must be scrolled sideways."""
-    return bool(opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))
+    """Whether nothing of the page must be scrolled sideways, neither the page nor a part of JupyterLab."""
+    is_within = opened.audit.evaluate("(node) => node.scrollWidth <= node.clientWidth && node.clientWidth >= 700")
+    return bool(is_within and opened.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))

@@ -119,6 +119,8 @@ function render({ model, el }) {
   app.upload = (file, purpose) => {
     app.ui.failed = null;
     if (purpose === "list") app.ui.open = { ...app.ui.open, list: true }; // its progress, and why it fails, are there
+    const box = root.querySelector(`#${app.id}-paste-${purpose}`);
+    if (box && !box.value.trim()) app.ui.paste = { ...app.ui.paste, [purpose]: false };
     return carry(purpose, "Sending", file.name, (onProgress) => transfer.upload(file, purpose, onProgress));
   };
 
