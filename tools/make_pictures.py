@@ -80,6 +80,7 @@ def take_pictures(browser: object, theme: str, *, is_dark: bool) -> None:
 def take(opened: AuditPage, name: str) -> None:
     """Save a screenshot of the audit without the pointer on it."""
     opened.page.mouse.move(0, 0)
+    opened.audit.evaluate("(node) => node.scrollIntoView({block: 'start'})")
     opened.page.wait_for_timeout(700)
     box = opened.audit.bounding_box()
     box["height"] = min(box["height"], TALLEST)

@@ -2,6 +2,7 @@
 // (`ui`), and the functions that send events.
 
 const ALWAYS_SHOWN = 4; // columns of the table besides the row: address, verdict, why, what to do
+const QUOTA_OVER = "Today's quota is used up.";
 const FORMAT_NAMES = { csv: "CSV", xlsx: "Excel (XLSX)", parquet: "Parquet" };
 
 // --- parts that steps share ------------------------------------------------------------------------------------------
@@ -222,7 +223,7 @@ function tidyItem(app, item, off) {
       (isOpen ? item.examples : item.examples.slice(0, 1)).map((pair, at) =>
         h("div", { key: at, class: "mv-pair-row" }, pairLine(pair, item.id === "merge" ? ["=", "is the same mailbox as"] : undefined),
           at === 0 && item.examples.length > 1 && h("button", { type: "button", class: "mv-button mv-small mv-quiet mv-examples-button", "aria-expanded": isOpen ? "true" : "false",
-            "aria-label": `More examples: ${item.label}`, onClick: () => app.set({ examples: { ...app.ui.examples, [item.id]: !isOpen } }) }, isOpen ? "less" : "more")))),
+            "aria-label": `${isOpen ? "Less" : "More"} examples: ${item.label}`, onClick: () => app.set({ examples: { ...app.ui.examples, [item.id]: !isOpen } }) }, isOpen ? "less" : "more")))),
   );
 }
 
@@ -245,7 +246,7 @@ function suggestionPart(app, off) {
     h("ul", { class: "mv-suggestions" }, part.items.map((each) =>
       h("li", { key: each.id },
         pairLine(each), h("span", { class: "mv-count" }, each.rows),
-        h("button", { type: "button", class: "mv-button mv-small", disabled: off || each.accepted, "aria-label": `Accept ${each.after} for ${each.before}`,
+        h("button", { type: "button", class: "mv-button mv-small", disabled: off || each.accepted, "aria-label": `${each.accepted ? "Accepted" : "Accept"} ${each.after} for ${each.before}`,
           onClick: () => app.act("accept_suggestion", { number: each.id }) }, each.accepted ? "Accepted" : "Accept")))),
     part.more > 0 && h("button", { type: "button", class: "mv-button mv-small mv-quiet", onClick: () => app.act("show_more") }, `Show ${part.more} more`),
     part.hidden > 0 && part.more <= 0 && h("p", { class: "mv-soft" }, `${part.hidden.toLocaleString("en")} more are not shown.`),
@@ -291,7 +292,8 @@ function checkStep(app) {
     check.quota_over && h("p", { key: "over", class: "mv-notice mv-notice-warned", role: "status" }, check.quota_over),
     progress && progressPart(app, progress, running),
     check.notices.map((each) => h("p", { key: each, class: "mv-notice mv-notice-warned" }, each)),
-    notices({ ...check, busy: running || plan ? "" : check.busy }),
+    // That the quota is used up is said above, with the time until there is more.
+    notices({ ...check, busy: running || plan ? "" : check.busy, message: check.quota_over && check.message.startsWith(QUOTA_OVER) ? "" : check.message }),
   ];
 }
 
