@@ -461,8 +461,10 @@ def test_it_can_be_used_without_a_mouse(place: Place, opened: AuditPage, tmp_pat
     switch = opened.field("Names, quotes and brackets")
     go_to(opened, switch)
     press("Space")
+    expect(opened.audit.locator(".mv-item.mv-off")).to_have_count(1)  # the kernel's answer is drawn
     expect(switch).not_to_be_checked()
     press("Space")
+    expect(opened.audit.locator(".mv-item.mv-off")).to_have_count(0)
     expect(switch).to_be_checked()
     more = opened.button("More examples: Names, quotes and brackets")
     go_to(opened, more)

@@ -288,6 +288,9 @@ function checkStep(app) {
           : null,
       !running && button(app, "verify", check.button.label, () => app.act("verify"), { key: "go", disabled: !check.button.enabled }),
       progress && progress.left && h("span", { key: "left", class: "mv-soft" }, progress.left),
+      progress && !running && app.decide.is_ready && !app.decide.outdated && [
+        h("button", { key: "result", type: "button", class: "mv-button", onClick: () => app.goTo("decide") }, "Go to the result"),
+        h("span", { key: "summary" }, app.decide.summary)],
     ),
     check.quota_over && h("p", { key: "over", class: "mv-notice mv-notice-warned", role: "status" }, check.quota_over),
     progress && progressPart(app, progress, running),
@@ -331,8 +334,6 @@ function progressPart(app, progress, running) {
       Object.entries(progress.counts).filter(([, count]) => count).map(([name, count]) => h("span", { key: name, class: `mv-${name}`, style: `width:${((100 * count) / total).toFixed(2)}%` }))),
     h("div", { class: "mv-row mv-legend" }, Object.entries(progress.counts).map(([name, count]) =>
       h("span", { key: name, class: "mv-legend-item" }, symbol(app, name), ` ${count.toLocaleString("en")} ${name === "error" ? "failed" : name}`))),
-    !running && app.decide.is_ready && !app.decide.outdated && h("div", { class: "mv-row" }, h("span", {}, app.decide.summary),
-      h("button", { type: "button", class: "mv-button mv-small", onClick: () => app.goTo("decide") }, "Go to the result")),
     running && progress.message && h("p", { class: "mv-soft" }, progress.message),
     running && progress.quota && h("p", { class: "mv-soft" }, progress.quota),
   );
