@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,54 @@ def test_the_column_can_be_given(contacts):
     assert shown(ready(contacts, column="name", validation_type="regex"), "list")["column"] == 0
     with pytest.raises(ColumnError, match="no column 'mail'"):
         Audit(contacts, column="mail")
+
+
+def test_columns_of_the_user_that_are_named_like_results_are_kept_under_another_name():
+    frame = pd.DataFrame(
+        {
+            "email": ["ada@example.org", "bob@example.org; cy@example.org"],
+            "email_status": ["subscribed", "bounced"],
+            "email_status_2": [1, 2],
+            "email_source": ["fair", "shop"],
+            "email_part": ["x", "y"],
+        }
+    )
+    audit = ready(frame, validation_type="regex")
+    audit._state.set_repair("split", True)
+    audit.wait(30)
+    assert shown(audit, "list")["remarks"] == [
+        "Your column email_status is called email_status_3 here: a result has its name.",
+        "Your column email_source is called email_source_2 here: a result has its name.",
+        "Your column email_part is called email_part_2 here: a result has its name.",
+    ]
+    out = finished(audit).result
+    assert out["email_status_3"].tolist() == ["subscribed", "bounced", "bounced"]
+    assert out["email_source_2"].tolist() == ["fair", "shop", "shop"]
+    assert out["email_part_2"].tolist() == ["x", "y", "y"]
+    assert out["email_status"].tolist() == ["done"] * 3
+
+
+def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path):
+    frame = pd.DataFrame({"mail": ["ada@example.org", "ada@example.org", "bob@example.org", None]})
+    audit = ready(frame, validation_type="regex")
+    files = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    for name in ("first.csv", "second.csv"):
+        audit._state.suppress_pasted("bob@example.org")
+        audit.wait(30)
+        audit._state.set_repair("merge", is_on=True)
+        audit.wait(30)
+        finished(audit)
+        assert shown(audit, "list")["remarks"] == []
+        audit._state.download("everything", "csv")
+        audit.wait(30)
+        shutil.copy(files[-1], tmp_path / name)
+        audit._state.load(tmp_path / name)
+        audit.wait(30)
+    first, second = (
+        pd.read_csv(tmp_path / f"{name}.csv").drop(columns="mail_checked_at") for name in ("first", "second")
+    )
+    pd.testing.assert_frame_equal(first, second, check_like=True)
 
 
 def test_without_a_likely_column_one_is_asked_for():
@@ -335,14 +384,6 @@ def test_arguments_that_cannot_work_are_refused(options):
 def test_verifying_nothing_is_refused():
     with pytest.raises(SettingsError, match="load a table"):
         Audit().verify()
-
-
-def test_a_column_that_is_not_ours_is_not_overwritten():
-    audit = ready(pd.DataFrame({"mail": ["ada@example.org"], "mail_verdict": ["mine"]}), validation_type="regex")
-    with pytest.raises(SettingsError, match="already has a column"):
-        audit.verify()
-    assert audit.run is None
-    assert primary(audit) == "verify"
 
 
 def test_a_file_that_is_not_a_journal_is_reported_and_not_changed(contacts, service, tmp_path):

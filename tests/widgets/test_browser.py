@@ -124,6 +124,13 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     expect(opened.step(4)).to_be_focused()
     expect(opened.step(4)).to_be_in_viewport()
 
+    picture = opened.audit.get_by_role("group", name="Show rows of a verdict")
+    # A part of the picture is chosen by its button, and given up by the bar itself.
+    picture.get_by_role("button", name=re.compile("^Risky")).click()
+    expect(opened.lines).to_have_count(15)
+    expect(picture.get_by_role("button", name=re.compile("^Risky"))).to_have_attribute("aria-pressed", "true")
+    opened.audit.locator(".mv-picture-bar .mv-risky").click()
+    expect(opened.lines).to_have_count(50)
     opened.value("Verdict", "Invalid").click()
     expect(opened.lines).to_have_count(16)
     opened.value("Why", "Mailbox does not exist").click()

@@ -45,6 +45,7 @@ NAME_SETS = (
     tuple(c.name for c in CLEAN_COLUMNS),
     tuple(c.name for c in REPAIR_COLUMNS),
     tuple(c.name for c in DUPLICATE_COLUMNS),
+    ("duplicate_of", "copies"),  # of a file of the audit page
     tuple(c.name for c in CONTRADICTION_COLUMNS),
     tuple(c.name for c in ACTION_COLUMNS),
     CORE_NAMES,

@@ -6,6 +6,7 @@ that comes meanwhile wins.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import shutil
 import tempfile
@@ -23,11 +24,21 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, MailVerdictError, SettingsError
-from ..frames.columns import DUPLICATE_COLUMNS, SUPPRESS_COLUMNS, check_column
+from ..frames.columns import (
+    ACTION_COLUMNS,
+    COLUMNS,
+    DUPLICATE_COLUMNS,
+    PART_COLUMNS,
+    REPAIR_COLUMNS,
+    SUPPRESS_COLUMNS,
+    check_column,
+    label_of,
+)
 from ..frames.duplicates import SuppressionList, group_rows
 from ..frames.explode import explode
 from ..frames.kinds import PandasFrame
 from ..frames.options import split_options
+from ..frames.overwrite import check_overwritten
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.text_column import one_array
@@ -54,6 +65,10 @@ Message = tuple[str, str]  # text and kind: plain, done, warned or failed
 NO_MESSAGE: Message = ("", "plain")
 UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
 # The identity of a mailbox is not for people, and as large as the addresses.
+ADDED_COLUMNS = (
+    *(*COLUMNS, *REPAIR_COLUMNS, *ACTION_COLUMNS),
+    *(*DUPLICATE_COLUMNS, *SUPPRESS_COLUMNS, *PART_COLUMNS),
+)
 COPY_COLUMNS = tuple(column for column in DUPLICATE_COLUMNS if column.name != "identity")
 
 
@@ -71,6 +86,7 @@ class Prepared:
     repeated_examples: list[tuple[str, str]]
     suppressed: int  # rows on the suppression list
     skipped: int  # rows that are removed whatever a check finds, and are not checked if that uses a network
+    renamed: dict[Any, str]  # columns of the caller that have the names of result columns, and what they are called
 
 
 @dataclass(frozen=True)
@@ -248,8 +264,10 @@ class SharedState:
         earlier = self.prepared
         if earlier is not None and earlier.choices == chosen:
             return earlier
-        frame, column = source.frame, source.frame.columns[at]
-        check_column(column, list(frame.columns))
+        column = source.frame.columns[at]
+        check_column(column, list(source.frame.columns))
+        renamed = find_new_names(source.frame, column)
+        frame = source.frame.rename(columns=renamed) if renamed else source.frame
         tidy = self.find_base(frame, column, (self.list_number, at))
         if choices.split and len(tidy.several_rows):
             if earlier is not None and earlier.choices[:2] == chosen[:2] and earlier.tidy is not tidy:
@@ -283,7 +301,7 @@ class SharedState:
             is_wanted = ~(is_removed if text_rows is None else is_removed[text_rows])
             read = replace(read, is_wanted=pa.array(is_wanted))
         repeated = len(first) - first.null_count
-        return Prepared(chosen, rows, frame, column, tidy, read, repeated, examples, suppressed, skipped)
+        return Prepared(chosen, rows, frame, column, tidy, read, repeated, examples, suppressed, skipped, renamed)
 
     def find_base(self, frame: pd.DataFrame, column: Hashable, key: tuple[int, int]) -> TidyColumn:
         """What was found in a column of the list, which is looked at once."""
@@ -389,6 +407,22 @@ class SharedState:
         self.changed("check")
         if found.unique > found.known and options.backend.source == "local":
             self.notices = resolver_notices(self.options())
+
+
+def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
+    """New names for columns of the caller that have the names of result columns; a prefix cannot be given here."""
+    labels = list(frame.columns)
+    if frame.columns.nlevels > 1 or set(labels).isdisjoint(label_of(column, None, each.name) for each in ADDED_COLUMNS):
+        return {}
+    data, found = PandasFrame(frame, column), {}
+    for each in ADDED_COLUMNS:
+        label = label_of(column, None, each.name)
+        try:
+            check_overwritten(data, column, None, [each], data.noted(), overwrite=True)
+        except SettingsError:
+            numbers = (f"{label}_{number}" for number in itertools.count(2))
+            found[label] = next(name for name in numbers if name not in labels)
+    return found
 
 
 def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:

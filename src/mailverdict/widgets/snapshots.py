@@ -129,7 +129,9 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["name"] = source.name
     shown["columns"] = source.labels[:MOST_COLUMNS]
     shown["is_text"] = source.is_text
-    shown["remarks"] = [short_text(each, 200) for each in source.remarks[:8]]
+    renamed = {} if state.prepared is None else state.prepared.renamed
+    remarks = [f"Your column {old} is called {new} here: a result has its name." for old, new in renamed.items()]
+    shown["remarks"] = [short_text(each, 200) for each in (*remarks, *source.remarks)[:8]]
     if state.at is not None:
         shown["examples"] = [readable(cell, 60) for cell in source.examples(state.at)]
         shown["guess"] = f"Found automatically: {readable(state.guess, 120)}." if state.guess else ""
