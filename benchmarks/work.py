@@ -1,8 +1,9 @@
-"""The work of three hot paths, counted instead of timed, so that the figure does not depend on how busy the machine is.
+"""The work of four hot paths, counted instead of timed, so that the figure does not depend on how busy the machine is.
 
 Counted are the bytecode instructions that the interpreter executes in this package, and the calls from there to
 functions of other packages and of C. Paths: a column by ``regex``; a look-up, from the question to the evidence; a
-reply to RCPT, from its octets to the row. The figures depend on the Python version: `work.toml` has them for each.
+reply to RCPT, from its octets to the row; a single check by the service, from the request to its reply. The figures
+depend on the Python version: `work.toml` has them for each.
 
 ``python -m benchmarks.work`` prints the figures beside the stored ones, and fails if one is more than 15 % higher;
 ``--write`` stores them. `tests/test_work.py` does the same comparison.
@@ -12,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import random
 import re
 import sys
+import tempfile
 import threading
 import tomllib
 import warnings
@@ -47,6 +50,8 @@ from mailverdict.local.smtp.tracker import ActiveSession, RecipientTracker
 from mailverdict.loop import run_sync
 from mailverdict.model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from mailverdict.model.settings import Lists, LocalSettings
+from mailverdict.service import ServiceSettings, create_app
+from mailverdict.service.http.bodies import BODY_COMPLETE
 
 from .addresses import make_addresses
 from .lookups import answer_to
@@ -54,6 +59,7 @@ from .lookups import answer_to
 PACKAGE = str(Path(mv.__file__).parent)
 STORED = Path(__file__).with_name("work.toml")
 TOLERANCE = 0.15
+CHECKS = 500
 ROWS, DOMAINS, REPLIES = 20_000, 500, 500  # of fewer rows, the malformed ones are read one by one
 NOW = datetime(2027, 1, 15, tzinfo=UTC)
 
@@ -242,15 +248,53 @@ def reply_to(command: bytes) -> bytes:
     return replies.get(verb, b"250 Ok\r\n")
 
 
+def count_single_checks() -> Work:
+    """Requests to the service by ``regex``, one after the other, without HTTP; its writer's thread is not counted."""
+    with tempfile.TemporaryDirectory(prefix="mailverdict-bench-") as folder:
+        app = create_app(ServiceSettings(store=f"sqlite:///{folder}/checks.db", daily_limit=2 * CHECKS))
+        return asyncio.run(request_checks(app))
+
+
+async def request_checks(app: Any) -> Work:
+    """Send requests as a server does that has received each whole body."""
+    scope = {"type": "http", "method": "POST", "path": "/api/check-email", "query_string": b"", "client": ("::1", 1)}
+    headers = [(b"host", b"x"), (b"content-type", b"application/json")]
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def check(number: int) -> None:
+        body = json.dumps({"email": f"ada{number}@example{number}.org", "validation_type": "regex"}).encode()
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": body}
+
+        extensions: dict[str, Any] = {BODY_COMPLETE: {}}
+        await app({**scope, "headers": headers, "extensions": extensions}, receive, send)
+
+    try:
+        for number in range(10):  # loads what is loaded once, and starts the writer's thread
+            await check(number)
+        with WorkCounter() as work:
+            for number in range(CHECKS):
+                await check(number)
+    finally:
+        await app.state.service.close()
+    assert [each["status"] for each in sent if "status" in each] == [200] * (CHECKS + 10)
+    return work
+
+
 PATHS: dict[str, tuple[Callable[[], Work], int]] = {
     "column": (count_column, ROWS),
     "look-up": (count_look_ups, DOMAINS),
     "reply": (count_replies, REPLIES),
+    "single check": (count_single_checks, CHECKS),
 }
 
 
 def count_all() -> dict[str, float]:
-    """Figures by name: instructions and calls for each row, domain or reply."""
+    """Figures by name: instructions and calls for each row, domain, reply or check."""
     figures = {}
     for name, (count, size) in PATHS.items():
         work = count()
@@ -281,7 +325,7 @@ def store(measured: dict[str, float]) -> None:
     """Replace the figures of this Python version in the file."""
     kept = tomllib.loads(STORED.read_text(encoding="utf-8")) if STORED.exists() else {}
     kept[version()] = measured
-    lines = ["# Work for each row, domain or reply, by Python version: python -m benchmarks.work --write"]
+    lines = ["# Work for each row, domain, reply or check, by Python version: python -m benchmarks.work --write"]
     for name, figures in sorted(kept.items()):
         lines += ["", f'["{name}"]', *(f'"{key}" = {value}' for key, value in figures.items())]
     STORED.write_text("\n".join(lines) + "\n", encoding="utf-8")
