@@ -11,8 +11,6 @@ as ``python -m benchmarks.audit``.
 from __future__ import annotations
 
 import argparse
-import ctypes
-import gc
 import json
 import os
 import statistics
@@ -21,14 +19,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import psutil
-import pyarrow as pa
 from tests.widgets.browser import AuditPage, audit_page, chromium
 
 from mailverdict.widgets.page import PageWidget
@@ -64,11 +61,7 @@ def write_list(path: Path, rows: int) -> None:
 
 
 def resident() -> float:
-    """MiB of this process, without what allocators keep."""
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").malloc_trim(0)
+    """MiB of this process, with what allocators keep."""
     return float(psutil.Process().memory_info().rss / MIB)
 
 

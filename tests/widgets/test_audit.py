@@ -454,15 +454,24 @@ def test_the_rows_of_a_run_are_kept_once():
     assert audit.run.result().equals(audit.result)
     assert not len(audit.run._execution.addresses)
     table = state.listing.rows.table
-    characters = {one_array(each).buffers()[2].address for each in (table["clean"], table["normalized"])}
-    assert (
-        characters == {state.prepared.read.texts.buffers()[2].address} == {state.base.cells.texts.buffers()[2].address}
-    )
+    columns = (table["clean"], state.prepared.read.texts, state.base.cells.texts)
+    assert len({one_array(each).buffers()[2].address for each in columns}) == 1
+    assert not table["normalized"].drop_null()
     assert table["clean"].to_pylist() == ["ada@example.org", "bob@example.org", None, None, "ada@gmial.com"]
     prepared = state.prepared
     audit._state.set_depth("regex")
     audit.wait(30)
     assert state.prepared is prepared, "the depth changes nothing about the list"
+
+
+def test_normal_forms_are_those_of_verify_whether_they_differ_from_the_address_or_not():
+    mails = ["ada@example.org", "Support@Example.org", "bob@müller.de", "nobody", None, "Eve <EVE@example.org>"]
+    frame = pd.DataFrame({"mail": mails})
+    audit = finished(ready(frame, validation_type="regex"))
+    expected = mv.verify(frame, "mail", validation_type="regex", columns="all", clean=True)
+    assert audit.result["mail_normalized"].equals(expected["mail_normalized"])
+    assert audit.result["mail_normalized"].notna().tolist() == [True, True, True, False, False, True]
+    assert (expected["mail_normalized"] != expected["mail_clean"]).fillna(value=False).any()
 
 
 def ask_again(audit: Audit) -> None:

@@ -229,3 +229,20 @@ def test_the_format_of_removed_rows_is_checked_since_it_costs_nothing():
     finished(audit)
     assert audit.plan.unique == 2
     assert audit.result["mail_verdict"].tolist() == ["valid", "invalid", "valid"]
+
+
+def test_choices_that_are_undone_give_the_texts_from_before():
+    tidy = TidyColumn(pd.Series(CELLS))
+    typos = [(each.written, each.meant) for each in tidy.suggestions]
+    off = Choices(off={"unwrapped", "link", "case"})
+    off.accept(typos)
+    accepted = Choices()
+    accepted.accept(typos)
+    expected = [TidyColumn(pd.Series(CELLS)).addresses(each) for each in (Choices(), off, accepted)]
+    for number in (0, 1, 2, 1, 0, 2, 0):
+        read = tidy.addresses((Choices(), off, accepted)[number])
+        assert read.texts.equals(expected[number].texts)
+        assert read.repaired.equals(expected[number].repaired)
+        assert read.cells[0].texts.equals(read.texts)
+    assert not expected[0].texts.equals(expected[1].texts)
+    assert not expected[0].texts.equals(expected[2].texts)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
 from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, decide
-from ..frames.text_column import one_array, read_values, show_where
+from ..frames.text_column import one_array, read_values
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.words import REASON_MEANING, Reason, Status, Verdict, reason_within
@@ -37,6 +37,7 @@ PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
 MOST_DOMAINS = 200
+NO_TEXT = ""  # in `normalized` of a compact table: there is none; no address is empty
 MOST_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
@@ -53,7 +54,7 @@ class AuditedRows:
 
     frame: pd.DataFrame
     column: Hashable
-    table: pa.Table  # a row per row of the frame
+    table: pa.Table  # a row per row of the frame, as `compact` makes it
     note: dict[str, Any]
 
     @classmethod
@@ -76,7 +77,7 @@ class AuditedRows:
         frame = self.frame if rows is None else self.frame.take(rows)
         table = self.table if rows is None else self.table.take(pa.array(rows))
         data, wanted = PandasFrame(frame, self.column), (*columns, *REPAIR_COLUMNS)
-        out: pd.DataFrame = data.attach(table, data.names(None, wanted), wanted, self.note)
+        out: pd.DataFrame = data.attach(expand(table), data.names(None, wanted), wanted, self.note)
         return out
 
     def texts(self, name: str) -> pa.ChunkedArray:
@@ -462,25 +463,32 @@ def join_causes(why: str | None, said: str | None) -> str:
 
 
 def compact(table: pa.Table) -> pa.Table:
-    """The table with the smallest codes, and with the characters of `clean` in `normalized` if they are equal."""
-    clean = one_array(table["clean"])
+    """The table with the smallest codes, and in `normalized` only what differs from `clean`."""
     for at, name in enumerate(table.column_names):
         column = one_array(table[name])
-        if name == "checked_at":
+        if name == "normalized":
+            column = difference(column, one_array(table["clean"])).dictionary_encode()
+        elif name == "checked_at":
             moments = column.dictionary_encode()
             column = moments if len(moments.dictionary) < MOST_MOMENTS else column
         if pa.types.is_dictionary(column.type):
             kind = pa.from_numpy_dtype(np.min_scalar_type(-max(len(column.dictionary), 1)))
             column = pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)
-        elif name == "normalized" and is_within(column, clean):
-            column = show_where(clean, column.is_valid())
         table = table.set_column(at, name, column)
     return table
 
 
-def is_within(texts: pa.StringArray, others: pa.StringArray) -> bool:
-    """Whether each text that is not null is that of the same row in another column."""
-    return bool(pc.all(pc.or_(texts.is_null(), pc.equal(texts, others).fill_null(False))).as_py())
+def expand(table: pa.Table) -> pa.Table:
+    """Rows of a compact table with the whole texts in `normalized`."""
+    texts = pc.coalesce(table["normalized"].cast(pa.string()), table["clean"])
+    at = table.schema.get_field_index("normalized")
+    return table.set_column(at, "normalized", pc.if_else(pc.equal(texts, NO_TEXT), None, texts))
+
+
+def difference(texts: pa.StringArray, others: pa.StringArray) -> pa.StringArray:
+    """The texts that differ from those of the same row in another column, else null; `NO_TEXT` where there is none."""
+    is_same = pc.coalesce(pc.equal(texts, others), pc.and_(texts.is_null(), others.is_null()))
+    return pc.if_else(is_same, None, texts.fill_null(NO_TEXT))
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:

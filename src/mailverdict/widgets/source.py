@@ -176,10 +176,17 @@ def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
 
 def read_whole(name: str, table: TableFile) -> Source:
     """Read all rows of an opened file; one without rows is an error."""
-    rows = pa.concat_tables(list(table.pieces()))
+    rows = in_one_piece(pa.concat_tables(list(table.pieces())))
     if not len(rows):
         raise InputError(f"{name} has a header line but no rows")
     remarks = [COMMAND_LINE.sub("", each) for each in (*table.remarks, *table.final_remarks())]
     frame: pd.DataFrame = rows.to_pandas(types_mapper=TYPES.get, self_destruct=True, split_blocks=True)
     del rows
     return Source(name, frame, tuple(remarks), table.format.has_header, table.format.encoding is not None)
+
+
+def in_one_piece(table: pa.Table) -> pa.Table:
+    """The table with each column in one piece: to take a few rows, Arrow would join all pieces each time."""
+    for at, field in enumerate(table.schema):
+        table = table.set_column(at, field, table.column(at).combine_chunks())
+    return table

@@ -68,6 +68,25 @@ class Suggestion:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The texts to verify, and beside them the repaired ones where these are others: two columns would be large."""
+
+    chosen: pa.StringArray
+    is_other: pa.BooleanArray
+    others: pa.StringArray
+
+    @classmethod
+    def of(cls, chosen: pa.StringArray, repaired: pa.StringArray) -> Texts:
+        """The chosen texts, and how they differ from the repaired ones."""
+        is_other = pc.not_equal(chosen, repaired)
+        return cls(chosen, is_other, repaired.filter(is_other))
+
+    def repaired(self) -> pa.StringArray:
+        """The texts after all repairs and without suggestions."""
+        return pc.replace_with_mask(self.chosen, self.is_other, self.others) if len(self.others) else self.chosen
+
+
 class TidyColumn:
     """What was found in the cells of a column; rows are those of the texts in it."""
 
@@ -78,8 +97,12 @@ class TidyColumn:
         found = repair_column(written.texts, written.stripped, seen)
         texts = cut(pc.coalesce(found.address, written.stripped))
         # The texts as they are written would be a second copy of the column: they are read again where needed.
-        self.cells = replace(written, texts=texts, stripped=texts)
-        self.address, self.suggestion = show_where(texts, found.address.is_valid()), found.suggestion
+        self.texts = Texts.of(texts, texts)
+        none, rows = pa.array([], pa.string()), written.rows
+        rows = None if rows is None else narrow(rows, written.size)
+        self.layout = replace(written, texts=none, stripped=none, rows=rows)
+        self.has_address: pa.BooleanArray = found.address.is_valid()
+        self.suggestion = found.suggestion
         self.is_formed: pa.BooleanArray = seen.ok
         del seen
         changes = found.change.dictionary_encode()
@@ -93,19 +116,24 @@ class TidyColumn:
         self.added_rows = int((several[self.several_rows] - 1).sum())
         self.nothing_rows = int(
             np.count_nonzero((several == 0) & self.suggestion.is_null().to_numpy(zero_copy_only=False))
-        ) + len(self.cells.nontext_rows)
-        self.find_suggestions()
+        ) + len(written.nontext_rows)
+        self.find_suggestions(texts)
         self.several_examples = [
             (self.shown(text), self.shown("\n".join(repair_cell(text).addresses)))
             for text in (written.texts[row].as_py() for row in self.several_rows[:EXAMPLES].tolist())
         ]
-        self.examples = {name: self.find_examples(name, written) for name in SAFE}
+        self.examples = {name: self.find_examples(name, written.texts, texts) for name in SAFE}
 
-    def find_suggestions(self) -> None:
+    @property
+    def cells(self) -> TextColumn:
+        """The column with the texts to verify."""
+        return replace(self.layout, texts=self.texts.chosen, stripped=self.texts.chosen)
+
+    def find_suggestions(self, texts: pa.StringArray) -> None:
         """Group the suggestions by what is written and what was meant."""
         mask = self.suggestion.is_valid()
         self.suggested_rows = np.flatnonzero(mask.to_numpy(zero_copy_only=False))
-        written = self.cells.texts.filter(mask)
+        written = texts.filter(mask)
         joined = pc.binary_join_element_wise(written, self.suggestion.filter(mask), "\n").dictionary_encode()
         self.suggestion_codes = joined.indices.to_numpy(zero_copy_only=False)
         counts = np.bincount(self.suggestion_codes, minlength=len(joined.dictionary))
@@ -122,13 +150,13 @@ class TidyColumn:
         """How many rows a repair changes."""
         return int(sum(n for names, n in zip(self.change_sets, self.change_counts, strict=True) if name in names))
 
-    def find_examples(self, name: str, written: TextColumn) -> list[Pair]:
+    def find_examples(self, name: str, written: pa.StringArray, repaired: pa.StringArray) -> list[Pair]:
         """A few different cells that a repair changes, before and after; those that need no other repair first."""
         sets = [at for at, names in enumerate(self.change_sets) if name in names]
         pairs: dict[Pair, None] = {}
         for at in sorted(sets, key=lambda at: len(self.change_sets[at])):
             for row in np.flatnonzero(self.change_codes == at)[: 4 * EXAMPLES].tolist():
-                before, after = written.texts[row].as_py(), self.address[row].as_py()
+                before, after = written[row].as_py(), repaired[row].as_py()
                 pairs[(self.shown(show_blanks(before)), self.shown(after))] = None
             if len(pairs) >= EXAMPLES:
                 break
@@ -160,7 +188,8 @@ class TidyColumn:
 
         A cell whose repair is off stays as it is, and an accepted suggestion takes the place of its cell.
         """
-        texts, clean, suggestion = self.cells.texts, self.address, self.suggestion
+        repaired, suggestion = self.texts.repaired(), self.suggestion
+        texts, clean = repaired, show_where(repaired, self.has_address)
         applied = pa.array(self.applied(choices))
         if applied.false_count:
             stripped = read_values(self.values, keep_blanks=True, longest=MAX_CELL).stripped
@@ -174,8 +203,9 @@ class TidyColumn:
             texts = pc.replace_with_mask(texts, is_accepted, suggestion.take(pa.array(rows)))
             clean = show_where(texts, pc.or_(clean.is_valid(), is_accepted))
             suggestion = pc.if_else(is_accepted, None, suggestion)
-        repaired = pa.table({"clean": clean, "suggestion": suggestion, "change": self.changes(applied, rows)})
-        return AddressColumns([self.cells], texts, repaired, None)
+        self.texts = Texts.of(texts, repaired)
+        found = pa.table({"clean": clean, "suggestion": suggestion, "change": self.changes(applied, rows)})
+        return AddressColumns([self.cells], texts, found, None)
 
     def changes(self, applied: pa.BooleanArray, accepted: npt.NDArray[np.int64]) -> pa.DictionaryArray:
         """The names of the repairs of each row, joined by ``;``."""
@@ -193,7 +223,7 @@ class TidyColumn:
         assert read.repaired is not None
         distinct = one_array(read.repaired["clean"]).fill_null("").dictionary_encode()
         seen = observe_column(distinct.dictionary)
-        index = row_index(distinct.indices, self.cells)
+        index = row_index(distinct.indices, self.layout)
         return IdentityColumn(mailbox_identities(seen).take(index), seen.domains.take(seen.domain_codes).take(index))
 
 
