@@ -1,6 +1,7 @@
 // A page described by values: `h` describes an element, `patch` makes the page like the description. Elements that stay
 // are kept, with focus and what was typed. All text goes through text nodes and attributes, never through HTML.
 
+const CONTROLS = new Set(["button", "input", "select", "textarea", "summary"]);
 const SVG_TAGS = new Set(["svg", "path", "circle"]);
 
 function h(tag, props, ...children) {
@@ -39,6 +40,9 @@ function create(each, isText, name) {
   const node = SVG_TAGS.has(each.tag)
     ? document.createElementNS("http://www.w3.org/2000/svg", each.tag)
     : document.createElement(each.tag);
+  // JupyterLab looks for this from the element with the focus upwards; there some of its shortcuts match at once, such as
+  // the arrows, which a choice needs.
+  if (CONTROLS.has(each.tag)) node.setAttribute("data-lm-suppress-shortcuts", "true");
   node.mvName = name;
   node.mvProps = {};
   return node;

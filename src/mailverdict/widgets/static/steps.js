@@ -90,12 +90,17 @@ function fileButton(app, id, label, purpose, props = {}) {
 function pasteBox(app, name, label, hint, onDone) {
   if (!app.ui.paste[name]) return null;
   const id = `${app.id}-paste-${name}`;
+  // The focus does not get lost with the box: a list that is read replaces its step's buttons, not its title.
+  const close = (place) => {
+    app.set({ paste: { ...app.ui.paste, [name]: false } });
+    app.root.querySelector(`#${app.id}-${place}`)?.focus();
+  };
   const finish = () => {
     const box = app.root.querySelector(`#${id}`);
     const text = box.value;
     if (!text.trim()) return box.focus();
     box.value = "";
-    app.set({ paste: { ...app.ui.paste, [name]: false } });
+    close(name === "list" ? "list-title" : `open-${name}`);
     onDone(text);
   };
   return h(
@@ -104,7 +109,7 @@ function pasteBox(app, name, label, hint, onDone) {
     h("label", { for: id }, label),
     h("textarea", { id, rows: 6, placeholder: hint, spellcheck: "false" }),
     h("div", { class: "mv-row" }, h("button", { type: "button", class: "mv-button", onClick: finish }, "Use these"),
-      h("button", { type: "button", class: "mv-button mv-quiet", onClick: () => app.set({ paste: { ...app.ui.paste, [name]: false } }) }, "Close")),
+      h("button", { type: "button", class: "mv-button mv-quiet", onClick: () => close(`open-${name}`) }, "Close")),
   );
 }
 
@@ -122,7 +127,7 @@ function listStep(app) {
   const choose = [
     h("div", { class: "mv-row" },
       fileButton(app, "choose", isEmpty ? "Choose a file" : "Choose another file", "list", { disabled: off }),
-      h("button", { type: "button", class: "mv-button", disabled: off, onClick: () => openPaste(app, "list") }, "Paste addresses"),
+      h("button", { id: `${app.id}-open-list`, type: "button", class: "mv-button", disabled: off, onClick: () => openPaste(app, "list") }, "Paste addresses"),
       list.can_list_runs && h("button", { type: "button", class: "mv-button", disabled: off, onClick: () => app.act("list_runs") }, "Earlier runs"),
     ),
   ];
@@ -260,7 +265,7 @@ function suppressionPart(app, off) {
       h("h4", {}, "Suppression list"),
       h("span", { class: "mv-soft mv-gap" }, suppression ? suppression : "People and domains that must not be mailed, such as those who unsubscribed."),
       fileButton(app, "suppress", suppression ? "Choose another" : "Choose a list", "suppress", { disabled: off, class: "mv-button mv-small" }),
-      h("button", { type: "button", class: "mv-button mv-small", disabled: off, onClick: () => openPaste(app, "suppress") }, "Paste a list"),
+      h("button", { id: `${app.id}-open-suppress`, type: "button", class: "mv-button mv-small", disabled: off, onClick: () => openPaste(app, "suppress") }, "Paste a list"),
       suppression && h("button", { type: "button", class: "mv-button mv-small mv-quiet", disabled: off, onClick: () => app.act("drop_suppression") }, "Use none")),
     (suppression_notes ?? []).map((each) => h("p", { class: "mv-soft" }, each)),
     pasteBox(app, "suppress", "Paste addresses or domains, one per line", "ada@example.org", (text) => app.act("suppress_pasted", { text })),
