@@ -129,7 +129,7 @@ class Session:
     """One session with one mail server.
 
     >>> next(Session(SessionPlan("client.example")).dialogue())
-    Read(phase='banner')
+    Read(phase='banner', most=1)
     """
 
     def __init__(self, plan: SessionPlan) -> None:
