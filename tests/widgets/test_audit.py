@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import subprocess
 import sys
+import weakref
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -17,7 +20,7 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, SettingsError
 from mailverdict.frames.text_column import one_array
 from mailverdict.widgets import Audit
-from tests.doubles.answering_backend import AnsweringBackend, unknown
+from tests.doubles.answering_backend import AnsweringBackend, unknown, valid
 from tests.doubles.clock import FastClock
 from tests.doubles.waiting import wait_until
 from tests.widgets.conftest import QUICK, SLOW, finished, message, ready, shown, wait_for_settled
@@ -472,6 +475,25 @@ def test_normal_forms_are_those_of_verify_whether_they_differ_from_the_address_o
     assert audit.result["mail_normalized"].equals(expected["mail_normalized"])
     assert audit.result["mail_normalized"].notna().tolist() == [True, True, True, False, False, True]
     assert (expected["mail_normalized"] != expected["mail_clean"]).fillna(value=False).any()
+
+
+def test_an_empty_normal_form_of_a_service_stays_as_it_is():
+    answers = {"ada": lambda email, kind: replace(valid(email, kind), metadata={"normalized": ""})}
+    mails = ["ada@example.org", "bob@example.org", "nobody"]
+    audit = finished(ready(pd.DataFrame({"mail": mails}), AnsweringBackend(answers), journal=None))
+    expected = mv.verify(mails, backend=AnsweringBackend(answers), columns="all", journal=None)["normalized"]
+    assert expected.fillna("none").tolist() == ["", "bob@example.org", "none"]
+    assert audit.result["mail_normalized"].fillna("none").tolist() == expected.fillna("none").tolist()
+
+
+def test_a_new_list_releases_the_run_on_the_list_before():
+    frame = pd.DataFrame({"mail": ["ada@example.org"]})
+    audit = finished(ready(frame, validation_type="regex"))
+    run = weakref.ref(audit.run)
+    audit.load(pd.DataFrame({"mail": ["bob@example.org"]}))
+    audit.wait(30)
+    gc.collect()
+    assert (audit.run, run()) == (None, None)
 
 
 def ask_again(audit: Audit) -> None:

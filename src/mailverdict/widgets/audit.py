@@ -62,7 +62,7 @@ class Audit:
     plan : Plan or None
         The estimate that is shown.
     run : Run or None
-        The last run.
+        The last run on the list that is loaded.
 
     Raises
     ------
@@ -121,7 +121,7 @@ class Audit:
 
     @property
     def run(self) -> Run[Any] | None:
-        """The last run."""
+        """The last run on the list that is loaded."""
         return self._state.run
 
     def load(self, data: Any, column: Hashable | None = None) -> None:

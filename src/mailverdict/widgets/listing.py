@@ -37,7 +37,6 @@ PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
 MOST_DOMAINS = 200
-NO_TEXT = ""  # in `normalized` of a compact table: there is none; no address is empty
 MOST_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
@@ -463,7 +462,11 @@ def join_causes(why: str | None, said: str | None) -> str:
 
 
 def compact(table: pa.Table) -> pa.Table:
-    """The table with the smallest codes, and in `normalized` only what differs from `clean`."""
+    """The table with the smallest codes, and in `normalized` only what differs from `clean`.
+
+    A service may give an empty text there, so that a column of its own says where there is none.
+    """
+    table = table.append_column("has_normalized", table["normalized"].is_valid())
     for at, name in enumerate(table.column_names):
         column = one_array(table[name])
         if name == "normalized":
@@ -482,13 +485,13 @@ def expand(table: pa.Table) -> pa.Table:
     """Rows of a compact table with the whole texts in `normalized`."""
     texts = pc.coalesce(table["normalized"].cast(pa.string()), table["clean"])
     at = table.schema.get_field_index("normalized")
-    return table.set_column(at, "normalized", pc.if_else(pc.equal(texts, NO_TEXT), None, texts))
+    whole = table.set_column(at, "normalized", pc.if_else(table["has_normalized"], texts, None))
+    return whole.drop_columns("has_normalized")
 
 
 def difference(texts: pa.StringArray, others: pa.StringArray) -> pa.StringArray:
-    """The texts that differ from those of the same row in another column, else null; `NO_TEXT` where there is none."""
-    is_same = pc.coalesce(pc.equal(texts, others), pc.and_(texts.is_null(), others.is_null()))
-    return pc.if_else(is_same, None, texts.fill_null(NO_TEXT))
+    """The texts that differ from those of the same row in another column, else null."""
+    return pc.if_else(pc.equal(texts, others).fill_null(False), None, texts)
 
 
 def codes_of(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:

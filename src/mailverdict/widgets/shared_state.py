@@ -146,7 +146,6 @@ class SharedState:
         self.encoding, self.has_header = "", ""
         self.suppression: Suppression | None = None
         self.runs: list[RecordedRun] = []
-        self.run: Run[Any] | None = None
         self.is_running = False
         self.files = 0
         self.rates: dict[str, float] = {}  # addresses a second, by depth
@@ -168,6 +167,7 @@ class SharedState:
         self.is_refreshing = False  # whether the next run asks again about addresses without a clear answer
         self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
         self.notices: list[str] = []
+        self.run: Run[Any] | None = None  # it has the frame of the list
         self.progress: Progress | None = None
         self.rate = Rate()
         self.run_state = ""
