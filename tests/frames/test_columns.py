@@ -141,7 +141,7 @@ CONVERSIONS = [
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"a"}]', "error_message", "a"),
     ("errors", '[{"code":"SMTP","message":"a"},{"code":"X","message":"b"}]', "error_message", "a; b"),
     ("errors", "[]", "error_message", None),
-    ("reasons", "role;timeout", "error_message", "shared mailbox such as info@"),
+    ("reasons", "role;timeout", "error_message", "shared mailbox such as info@, which several people may read"),
     ("reasons", "greylisted", "error_message", "the mail server asks for a second attempt later (greylisting)"),
     ("reasons", "moon_phase;role", "error_message", "the service gives the reason 'moon_phase'"),
     ("reasons", "", "error_message", None),

@@ -13,9 +13,9 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.frames.policy import find_policy, read_decided
-from mailverdict.model.words import Reason
-from mailverdict.reports.facts import RETRY_WHEN, FactsCounter, gather_facts
-from mailverdict.reports.page import digest
+from mailverdict.model.words import REASON_LABELS, Reason
+from mailverdict.reports.facts import RETRY_WHEN, FactsCounter, gather_facts, meaning_of
+from mailverdict.reports.page import digest, sentence
 from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
@@ -86,7 +86,7 @@ def test_its_numbers_are_those_of_summary_and_split(out):
     facts = facts_of(out, "strict")
     assert facts.buckets == mv.summary(out, "email")["rows"].to_dict()
     assert facts.actions == mv.split(out, "email", policy="strict").counts().to_dict()
-    assert facts.mailable == facts.actions["send"] / 6
+    assert facts.mailable == facts.actions["send"] / 7
     assert facts.typos == [("gmial.com", "gmail.com", 1)]
     assert facts.validation_types == {"mx": "valid means that the domain can receive mail, not that the mailbox exists"}
 
@@ -216,8 +216,20 @@ class TestTrend:
 def test_it_names_the_list_the_check_and_the_day(out):
     page = mv.report(out, "email", name="spring <list>.csv").to_html()
     assert "<h1>E-mail audit of spring &lt;list&gt;.csv</h1>" in page
-    assert "column email · 7 rows · 6 distinct addresses · check: Domain can receive mail · checked 20" in page
+    known = "column email · 7 rows · 4 distinct addresses · check: Domain can receive mail, by the sandbox"
+    assert f"{known} (made-up servers) · checked 20" in page
+    assert "The answers come from the sandbox (made-up servers)." in page
     assert "<title>E-mail audit of email</title>" in mv.report(out, "email").to_html()
+
+
+def test_flags_have_the_words_of_the_page_and_no_meaning_repeats_its_label():
+    made = audit(["info@firm.example", "ada@gmail.com", "bob@gmail.com", "nobody"])
+    assert (
+        "whatever their verdict. Shared mailbox such as info@: 1; Free mail provider: 2."
+        in mv.report(made, "email").to_html()
+    )
+    for reason, label in REASON_LABELS.items():
+        assert sentence(meaning_of(reason)) != label, reason
 
 
 def test_who_answered_is_said_in_plain_words():
@@ -267,7 +279,7 @@ def test_a_column_of_the_user_that_is_named_like_ours_is_not_read_as_cleaned_add
 def test_it_shows_in_a_notebook_and_says_so_in_one_line(out):
     made = mv.report(out, "email")
     assert made._repr_html_().startswith("<style>")
-    assert repr(made) == "<mailverdict.Report of 'email': 33.3% of 6 rows with an address can be mailed>"
+    assert repr(made) == "<mailverdict.Report of 'email': 28.6% of 7 rows can be mailed>"
 
 
 def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
@@ -295,7 +307,7 @@ def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
     assert found == table["email"].to_pylist()
     assert book["Send"]["B2"].data_type == "s"
     rows = {row[0]: row[1] for row in book["Summary"].iter_rows(max_col=2, values_only=True)}
-    assert (rows["Rows"], rows["Send"], rows["Share that can be mailed"]) == (7, 2, pytest.approx(1 / 3))
+    assert (rows["Rows"], rows["Send"], rows["Share of rows that can be mailed"]) == (7, 2, pytest.approx(2 / 7))
     assert len(book["Summary"]._charts) == 1
 
 
@@ -317,7 +329,7 @@ def test_a_table_that_does_not_say_which_check_was_made_is_reported_as_such(colu
     assert ("does not record which check was made" in page) is not is_recorded
     summary = openpyxl.load_workbook(tmp_path / "report.xlsx")["Summary"]
     check = {row[0]: row[1] for row in summary.iter_rows(max_col=2, values_only=True)}["Check"]
-    assert check == ("Format only" if is_recorded else "not recorded in the table")
+    assert check == ("Format only" if is_recorded else "not recorded")
 
 
 def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
@@ -326,7 +338,7 @@ def test_the_words_of_a_workbook_are_those_of_the_page(tmp_path):
     rows = [row[:9] for row in openpyxl.load_workbook(tmp_path / "r.xlsx")["Summary"].iter_rows(values_only=True)]
     (heads,) = (row for row in rows if row[0] == "Domain")
     assert heads[-3:] == ("Technical error", "Not verified", "No address")
-    assert ("Role", 1) in [row[:2] for row in rows]
+    assert ("Shared mailbox such as info@", 1) in [row[:2] for row in rows]
 
 
 def test_a_frame_that_was_not_verified_is_refused():
@@ -354,7 +366,7 @@ class TestPieces:
         made = counts.facts(now, None)
         pd.testing.assert_frame_equal(made.domains, whole.domains)
         assert replace(made, domains=None) == replace(whole, domains=None)
-        assert (whole.addresses, whole.cleaning.rows) == (7, 6)
+        assert (whole.addresses, whole.cleaning.rows) == (6, 6)
 
     def test_no_piece_is_a_report_of_no_rows(self):
         made = FactsCounter("email", find_policy("balanced")).facts(datetime.now(UTC), None)

@@ -19,7 +19,7 @@ from mailverdict.frames.files.readers import open_table
 from mailverdict.widgets import Audit
 from mailverdict.widgets.exports import rows_to_save, save_report, save_table, to_send_list, types_of_objects
 from tests.doubles.answering_backend import AnsweringBackend, unknown
-from tests.widgets.conftest import finished, message, ready
+from tests.widgets.conftest import finished, message, ready, shown
 
 MAILS = ["Ada <ada@example.org>", "bob@example.org", "nobody", None, "cy@gmial.com"]
 
@@ -57,11 +57,45 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     sent = audit._state.listing.count_actions()["send"]
     assert sent == 2
     assert "E-mail audit of spring.csv" in page
-    assert "2 of 7 rows with an address" in page
+    assert "2 of 7 rows, by the policy" in page
     for reason in ("Duplicate of an earlier row", "On your suppression list", "Disposable address", "Likely typo"):
         assert reason in page
     book = CalamineWorkbook.from_path(next(each for each in files if each.suffix == ".xlsx"))
     assert len(book.get_sheet_by_name("Send").to_python()) == 1 + sent
+
+
+@pytest.mark.parametrize("depth", ["regex", "mx"])
+def test_page_and_report_have_the_same_figures(depth):
+    """With what makes counts differ: malformed and empty cells, duplicates, suppressed rows."""
+    mails = [
+        "a@example.org",
+        "A@Example.org",
+        "a@example.org",
+        "b@example.org",
+        "<c@example.org>",
+        "nobody",
+        None,
+        "f@x",
+    ]
+    audit = ready(pd.DataFrame({"mail": mails}), AnsweringBackend(), validation_type=depth, journal=None)
+    audit._state.suppress_pasted("b@example.org")
+    audit._state.set_repair("merge", is_on=True)
+    audit.wait(30)
+    figures = {each["what"]: f"{each['number']} {each['unit']}" for each in shown(audit, "check")["plan"]["figures"]}
+    finished(audit)
+    files: list[Path] = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("report", "html")
+    audit.wait(30)
+    page = re.sub("<[^>]+>", " ", files[0].read_text())
+    decide = shown(audit, "decide")
+    assert (figures["in the list"], figures["different ones"]) == ("8 rows", "4 addresses")
+    assert "8 rows · 4 distinct addresses" in page
+    (share,) = re.findall(r"ready to mail \((.*)\)", decide["headline_text"])
+    assert f"{share} can be mailed" in page
+    assert f"{decide['headline']} of 8 rows, by the policy" in page
+    assert "1 row has no address." in page
+    assert re.search(rf"Send\s+{decide['headline']}\s+{share}", page), "the same figure in the table below"
 
 
 @pytest.fixture

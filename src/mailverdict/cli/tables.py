@@ -186,7 +186,7 @@ def verify(
     print_written(table_output.written, quiet=quiet)
     if report is not None:
         again = verify_command(file, options_given(context))
-        rows.report(report, validation_type, list_name(file), again)
+        rows.report(report, validation_type, list_name(file), again, getattr(asked, "label", ""))
         print_written(report, quiet=quiet)
     if stream.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
@@ -285,16 +285,18 @@ class VerifiedRows:
     def frame(self, results: pa.Table) -> pd.DataFrame:
         return restore_frame(results, self.column, self.prefix)
 
-    def report(self, path: str, validation_type: str, name: str, again: str) -> None:
-        """Write the report of all pieces."""
+    def report(self, path: str, validation_type: str, name: str, again: str, answered_by: str) -> None:
+        """Write the report of all pieces; `answered_by` is the label of the backend, if it has one."""
+        note = {"validation_type": str(validation_type), **({"answered_by": answered_by} if answered_by else {})}
         if self.is_counted:
             self.facts.validation_types[str(validation_type)] = None
+            self.facts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
             facts = self.facts.facts(datetime.now(UTC), name, again)
             Report(facts, None, self.column, self.facts.policy, self.prefix).save(path)
             return
         tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
         frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
-        frame.attrs["mailverdict"] = {self.column: {"validation_type": str(validation_type)}}
+        frame.attrs["mailverdict"] = {self.column: note}
         made = mv.report(frame, self.column, policy=self.policy, prefix=self.prefix, earlier=self.earlier, name=name)
         made._with_command(again).save(path)
 

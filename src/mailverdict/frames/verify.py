@@ -147,6 +147,7 @@ class ResultBuilder:
     source: str
     repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
     lists: str | None = None  # the version of the lists of this machine, if its backend was used
+    answered_by: str = ""  # the label of the backend, if it has one
     emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns about an earlier verdict, by label
 
     def __call__(self, unique: pa.Table) -> Any:
@@ -169,6 +170,7 @@ class ResultBuilder:
             "source": self.source,
             "version": package_version(),
             "lists": self.lists,
+            **({"answered_by": self.answered_by} if self.answered_by else {}),
         }
 
     def with_repairs(self, rows: pa.Table) -> pa.Table:
@@ -311,6 +313,7 @@ def prepare(
         validation_type=options.validation_type,
         source=options.backend.source,
         lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
+        answered_by=str(getattr(options.backend, "label", "")),
         is_free=options.is_free,
         read=read,
     )
@@ -345,6 +348,7 @@ def read_frame(
     validation_type: ValidationType,
     source: str,
     lists: str | None,
+    answered_by: str = "",
     is_free: bool,
     extra: Sequence[Column] = (),
     read: AddressColumns | None = None,
@@ -375,6 +379,7 @@ def read_frame(
             source=source,
             repaired=read.repaired_in(part),
             lists=lists,
+            answered_by=answered_by,
             emptied=derived_columns(kind, each, prefix, frame_options) if overwrite else {},
         )
         for kind, each, own_names, own_columns, cells, part in zip(

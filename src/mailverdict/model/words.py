@@ -137,11 +137,12 @@ REASON_MEANING: dict[Reason, str] = {
     Reason.THROTTLED: "the queue of the verification service was full; verify again later",
     Reason.RATE_LIMITED: "the verification service refused for its rate limit; verify again later",
     Reason.CATCH_ALL: "the mail server accepts every address of the domain (catch-all)",
-    Reason.ROLE: "shared mailbox such as info@",
+    Reason.ROLE: "shared mailbox such as info@, which several people may read",
 }
 
 
-# Short labels for tables and lists. Below the reasons are the error codes: types without reasons have nothing else.
+# Short labels for tables and lists. Below the reasons, some of which are flags, too, are the error codes: types without
+# reasons have nothing else. Then what else decides about a row.
 REASON_LABELS: dict[str, str] = {
     Reason.SYNTAX_ERROR: "Not an address",
     Reason.NO_MX_RECORD: "Domain receives no mail",
@@ -169,6 +170,7 @@ REASON_LABELS: dict[str, str] = {
     "BLACKLIST:invalid": "Mail server on a blacklist",
     "BLACKLIST:unknown": "No answer from the blacklist",
     "SMTP": "No clear answer",
+    "free": "Free mail provider",
     "suppressed": "On your suppression list",
     "duplicate": "Duplicate of an earlier row",
     "typo": "Likely typo",
@@ -199,6 +201,7 @@ SOURCE_MEANING = {
 }
 # What decides about the action of a row besides its verdict.
 CAUSE_MEANING = {
+    "free": "the domain is a provider of free mailboxes",
     "suppressed": "on the list of people who must not be mailed",
     "duplicate": "the same mailbox is in an earlier row",
     "typo": "probably mistyped; a person should look at it",

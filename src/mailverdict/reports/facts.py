@@ -105,7 +105,6 @@ class TrendFacts:
     checked: tuple[date, date] | None  # first and last day of the earlier checks, if the frame says so
     validation_types: list[str]  # types used; empty if the frame does not say
     rows: int
-    addressed: int
     buckets: dict[str, int]  # rows of the earlier audit, as in `ReportFacts`
     actions: dict[str, int]
     added: int  # distinct addresses that are only in this audit
@@ -116,7 +115,7 @@ class TrendFacts:
     @property
     def mailable(self) -> float:
         """As in `ReportFacts`."""
-        return share(self.actions["send"], self.addressed)
+        return share(self.actions["send"], self.rows)
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class ReportFacts:
     made_at: datetime  # UTC
     checked: tuple[date, date] | None  # first and last day of the checks, if the frame says so
     rows: int
-    addresses: int  # distinct
+    addresses: int  # distinct and well-formed, after cleaning
     validation_types: dict[str, str]  # types used, and what `valid` means for each
     sources: dict[str, int]  # rows by source; empty where the frame does not say
     buckets: dict[str, int]  # rows by verdict, or by status where there is none; always all seven
@@ -145,6 +144,7 @@ class ReportFacts:
     outcomes: OutcomeFacts | None = None  # what became of the mails, if bounces are given
     trend: TrendFacts | None = None  # against an earlier audit, if one is given
     again: str = ""  # the command that made it, to verify the list again; by default a call of `verify`
+    answered_by: str = ""  # what the backends call themselves, such as the sandbox; most have no name
 
     @property
     def addressed(self) -> int:
@@ -175,8 +175,8 @@ class ReportFacts:
 
     @property
     def mailable(self) -> float:
-        """Share of the rows with an address that can be mailed under the policy."""
-        return share(self.actions["send"], self.addressed)
+        """Share of all rows that can be mailed under the policy."""
+        return share(self.actions["send"], self.rows)
 
 
 def verify_command(file: str, options: Iterable[str]) -> str:
@@ -221,6 +221,7 @@ class FactsCounter:
         self.seen = SeenAddresses()
         self.validation_types: dict[str, None] = {}
         self.sources = Counter[str]()
+        self.answered_by: dict[str, None] = {}
         self.buckets = Counter[str]()
         self.actions = Counter[str]()
         self.flags = Counter[str]()
@@ -237,10 +238,13 @@ class FactsCounter:
         action, why = decide_rows(piece, self.policy)
         advised = why[bucket == Verdict.INVALID].value_counts()
         self.rows += len(bucket)
-        self.addresses += len(self.seen.keep_new(identities(read_values(piece.addresses).texts).unique()))
+        distinct = identities(read_values(piece.addresses).texts).unique()
+        self.addresses += len(self.seen.keep_new(distinct.filter(observe_column(distinct).ok)))
         self.days += [days] if (days := checked_days(piece)) else []
         self.validation_types.update(dict.fromkeys(validation_types(piece)))
         self.sources.update(counts_of(piece.get("source")))
+        if label := piece.data.notes().get("answered_by"):
+            self.answered_by[str(label)] = None
         self.buckets.update(counts_of(bucket))
         self.actions.update(counts_of(action))
         # Rows without a reason of their own that something else than the verdict keeps off the send list.
@@ -302,6 +306,7 @@ class FactsCounter:
             flags={flag: self.flags[flag] for flag in FLAGS},
             domains=top_domains(add_domain_counts(self.domains), TOP_DOMAINS),
             again=again,
+            answered_by=", ".join(self.answered_by),
         )
 
     def cleaning(self) -> CleaningFacts | None:
@@ -350,7 +355,6 @@ def gather_trend(out: VerifiedColumn, earlier: VerifiedColumn, policy: Policy) -
         checked=checked_days(earlier),
         validation_types=validation_types(earlier),
         rows=len(bucket),
-        addressed=len(bucket) - counts["missing"],
         buckets=counts,
         actions=counts_by(decide_rows(earlier, policy)[0], ACTIONS),
         added=int(before.isna().sum()),

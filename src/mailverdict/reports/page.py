@@ -26,6 +26,7 @@ __all__ = [
     "days_of",
     "days_of_earlier",
     "how_to_verify_again",
+    "made_checks",
     "outcome_label",
     "reason_label",
     "render_page",
@@ -101,6 +102,12 @@ def checks_of(kinds: Iterable[str]) -> str:
     """The checks that were made, in words."""
     made = set(kinds)
     return ", ".join(label for kind, label in CHECKS.items() if kind in made)
+
+
+def made_checks(facts: ReportFacts) -> str:
+    """The checks that were made, and by what if that has a name; empty if there was none."""
+    checks = checks_of(facts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
+    return ", by ".join(filter(None, (checks, facts.answered_by)))
 
 
 # --- elements -------------------------------------------------------------------------------------------------------
@@ -247,20 +254,19 @@ def title_of(facts: ReportFacts) -> str:
 
 def head(facts: ReportFacts) -> str:
     """The list, the share that can be mailed, and a picture of all rows."""
-    checks = checks_of(facts.validation_types)
+    checks = made_checks(facts)
     known = (
         f"column {facts.column}" if facts.name else "",
         count_of(facts.rows, "row"),
         count_of(facts.addresses, "distinct address", "distinct addresses"),
-        f"check: {checks}" if checks else "check: not recorded" if facts.is_check_unknown else "",
+        f"check: {checks}" if checks else "",
         f"checked {days_of(facts.checked)}" if facts.checked else "",
         f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
     )
     counts = by_mark(facts.buckets)
-    said = (
-        f"{facts.actions['send']:,} of {count_of(facts.addressed, 'row')} with an address, "
-        f"by the policy “{facts.policy}”."
-    )
+    said = f"{facts.actions['send']:,} of {count_of(facts.rows, 'row')}, by the policy “{facts.policy}”."
+    if empty := facts.buckets["missing"]:
+        said += f" {count_of(empty, 'row has', 'rows have')} no address."
     legend = "".join(
         f"<li>{symbol(name)} {LABELS[name]} <b>{count:,}</b> <span>({percent(count, facts.rows)})</span></li>"
         for name, count in counts.items()
@@ -276,8 +282,8 @@ def head(facts: ReportFacts) -> str:
 
 
 def mailable(facts: ReportFacts | TrendFacts) -> str:
-    """The share of the rows with an address that can be mailed."""
-    return percent(facts.actions["send"], facts.addressed)
+    """The share of all rows that can be mailed."""
+    return percent(facts.actions["send"], facts.rows)
 
 
 def trend_line(facts: ReportFacts) -> str:
@@ -335,8 +341,8 @@ def reasons(facts: ReportFacts) -> str:
         )
         for bucket, reason, meaning, count in facts.reasons
     )
-    flagged = ", ".join(f"{flag.replace('_', '-')} {count:,}" for flag, count in facts.flags.items() if count)
-    note = f'<p class="mv-soft">Rows by flag, whatever their verdict: {text(flagged)}.</p>' if flagged else ""
+    flagged = "; ".join(f"{reason_label(flag)}: {count:,}" for flag, count in facts.flags.items() if count)
+    note = f'<p class="mv-soft">Rows by flag, whatever their verdict. {text(flagged)}.</p>' if flagged else ""
     return (
         f"<section><h2>Why not the others</h2>{table('Reasons', columns, rows, printed=PRINTED_MORE)}{note}</section>"
     )
@@ -546,6 +552,8 @@ def method(facts: ReportFacts) -> str:
             "The table does not record which check was made. “Valid” therefore means at least that the address is well "
             "formed; whether its domain receives mail and its mailbox exists depends on the check."
         )
+    if facts.answered_by:
+        lines.append(f"The answers come from {facts.answered_by}.")
     if answered := [f"{count:,} {SOURCE_MEANING.get(word, word)}" for word, count in facts.sources.items()]:
         lines.append(f"Rows by the source of their answer: {', '.join(answered)}.")
     lines.append("“Unknown” means that the check gave no answer; it does not mean “probably invalid”.")

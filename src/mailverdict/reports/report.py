@@ -21,7 +21,7 @@ from ..frames.files.writers import to_plain
 from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
-from ..model.words import percent
+from ..model.words import count_of, percent
 from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
 
@@ -99,8 +99,8 @@ class Report:
     def __repr__(self) -> str:
         """One line."""
         facts = self._facts
-        share = f"{percent(facts.actions['send'], facts.addressed)} of {facts.addressed:,} rows with an address"
-        return f"<mailverdict.Report of {facts.column!r}: {share} can be mailed>"
+        share = percent(facts.actions["send"], facts.rows)
+        return f"<mailverdict.Report of {facts.column!r}: {share} of {count_of(facts.rows, 'row')} can be mailed>"
 
     def _repr_html_(self) -> str:
         """The page inline."""
@@ -203,7 +203,7 @@ def report(
     >>> import mailverdict as mv
     >>> df = pd.DataFrame({"email": ["ada@example.org", "bob@example.org", "nobody", None]})
     >>> mv.report(mv.verify(df, "email", validation_type="regex"), "email")
-    <mailverdict.Report of 'email': 66.7% of 3 rows with an address can be mailed>
+    <mailverdict.Report of 'email': 50.0% of 4 rows can be mailed>
     """
     chosen = find_policy(policy or "balanced")
     if path is not None:

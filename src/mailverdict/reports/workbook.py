@@ -22,6 +22,7 @@ from .page import (
     days_of,
     days_of_earlier,
     how_to_verify_again,
+    made_checks,
     outcome_label,
     reason_label,
     repair_label,
@@ -100,19 +101,17 @@ def put_cell(sheet: Any, row: int, column: int, cell: Any, form: Any) -> None:
 
 def known(facts: ReportFacts) -> Iterator[tuple[str, Any]]:
     yield "Column", facts.column
-    if checks := checks_of(facts.validation_types):
+    if checks := made_checks(facts):
         yield "Check", checks
-    elif facts.is_check_unknown:
-        yield "Check", "not recorded in the table"
     if facts.checked:
         yield "Checked", days_of(facts.checked)
     yield "Report made (UTC)", f"{facts.made_at:%Y-%m-%d %H:%M}"
     yield "Policy", facts.policy
     yield "Rows", facts.rows
     yield "Rows with an address", facts.addressed
-    yield "Distinct addresses", facts.addresses
+    yield "Distinct well-formed addresses", facts.addresses
     yield "Rows that can be mailed", facts.actions["send"]
-    yield "Share that can be mailed", facts.mailable
+    yield "Share of rows that can be mailed", facts.mailable
 
 
 def sections(facts: ReportFacts) -> Iterator[Section]:
@@ -130,7 +129,7 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
         Section(
             "Flags, whatever the verdict",
             ("Flag", "Rows"),
-            [(sentence(flag.replace("_", "-")), count) for flag, count in facts.flags.items() if count],
+            [(reason_label(flag), count) for flag, count in facts.flags.items() if count],
         ),
         Section(
             "Clean the list first",

@@ -103,11 +103,17 @@ class Rate:
         return max(known, default=None)
 
 
-def describe_plan(plan: Plan, backend: str, rate: float | None, depth: str, skipped: int = 0) -> dict[str, Any]:
-    """What a check costs: figures with their units, and sentences. `skipped` rows are not checked."""
+def describe_plan(
+    plan: Plan, backend: str, rate: float | None, depth: str, skipped: int = 0, addresses: int | None = None
+) -> dict[str, Any]:
+    """What a check costs: figures with their units, and sentences.
+
+    `skipped` rows are not checked; `addresses` are the distinct ones with those of these rows, by default those of the
+    plan.
+    """
     figures = [
         figure(plan.rows, "row", "in the list"),
-        figure(plan.unique, "address", "different ones"),
+        figure(plan.unique if addresses is None else addresses, "address", "different ones"),
         figure(plan.to_submit, "address", "to check now"),
     ]
     notes = []

@@ -26,6 +26,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.columns import (
     ACTION_COLUMNS,
@@ -47,6 +48,7 @@ from ..frames.policy import POLICIES, Policy, find_policy
 from ..frames.text_column import one_array
 from ..frames.verify import AddressColumns
 from ..model.words import Status, Verdict
+from ..runs.execution import unique_addresses
 from ..runs.journal.recall import RecordedRun
 from ..runs.options import Options, parse_validation_type
 from ..runs.plan import Plan
@@ -163,6 +165,9 @@ class SharedState:
         self.prepared: Prepared | None = None
         self.plan: Plan | None = None
         self.skipped = 0  # rows of the plan that need no check
+        self.addresses: int | None = (
+            None  # distinct ones with those of these rows, if that is more than the plan counts
+        )
         self.has_known = False  # whether earlier answers can be used, unless the next run asks again
         self.is_refreshing = False  # whether the next run asks again about addresses without a clear answer
         self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
@@ -398,6 +403,8 @@ class SharedState:
         try:
             options = self.options()
             found = plan_addresses([prepared.read], options)
+            skipped = 0 if options.is_free else prepared.skipped
+            addresses = count_addresses(prepared.read.texts) if skipped else None
         except MailVerdictError as exc:
             if number == self.number:
                 self.say("check", sentence(str(exc)), "failed")
@@ -406,7 +413,7 @@ class SharedState:
             if number != self.number:
                 return
             self.plan, self.notices = found, []
-            self.skipped = 0 if options.is_free else prepared.skipped
+            self.skipped, self.addresses = skipped, addresses
             self.has_known = found.known > 0 or self.is_refreshing
         self.changed("check")
         if found.unique > found.known and options.backend.source == "local":
@@ -427,6 +434,11 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
             numbers = (f"{label}_{number}" for number in itertools.count(2))
             found[label] = next(name for name in numbers if name not in labels)
     return found
+
+
+def count_addresses(texts: pa.StringArray) -> int:
+    """How many distinct well-formed addresses there are, as a report counts them."""
+    return len(unique_addresses(texts.filter(observe_column(texts).ok))[0])
 
 
 def release_memory() -> None:

@@ -270,7 +270,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
     described = {}
     if plan is not None:
         rate = state.rates.get(state.depth)
-        described = describe_plan(plan, state.backend_label(), rate, state.depth, state.skipped)
+        described = describe_plan(plan, state.backend_label(), rate, state.depth, state.skipped, state.addresses)
     button = button_of(state)
     shown = {
         "summary": check_summary(state),
@@ -383,9 +383,8 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
 
 def headline_text(listing: Listing, sent: int) -> str:
     """What the large figure is of; the share is that of the report."""
-    rows, empty = len(listing.rows), listing.count_verdicts()["missing"]
-    share = percent(sent, rows - empty)
-    return f"of {count_of(rows, 'row')} ready to mail ({share}{' of those with an address' if empty else ''})"
+    rows = len(listing.rows)
+    return f"of {count_of(rows, 'row')} ready to mail ({percent(sent, rows)})"
 
 
 def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
