@@ -140,6 +140,29 @@ def test_a_split_list_has_a_row_per_address(messy):
     assert messy.result["mail_verdict"].tolist()[2:4] == ["valid", "valid"]
 
 
+@pytest.mark.parametrize("index", [range(5), list("aabbb"), [0.5, 1, 1, (2,), "x"]])
+def test_a_duplicate_names_the_row_that_it_repeats(index):
+    mails = [
+        "bob@gmail.com; cy@firm.example",
+        "ann@example.com",
+        "B.ob@gmail.com",
+        "<ANN@example.com>",
+        "cy@firm.example",
+    ]
+    audit = ready(pd.DataFrame({"mail": mails}, index=index), validation_type="regex")
+    for name in ("split", "merge"):
+        audit._state.set_repair(name, is_on=True)
+    finished(audit)
+    rows = shown(audit, "decide")["rows"]
+    assert [row["row"] for row in rows] == ["1", "2", "3", "4", "5", "6"]
+    assert [row["why"] for row in rows] == [
+        *["no problem found"] * 3,
+        "the same mailbox as row 1: bob@gmail.com",
+        "the same mailbox as row 3: ann@example.com",
+        "the same mailbox as row 2: cy@firm.example",
+    ]
+
+
 def test_duplicates_are_removed_from_the_send_list_but_not_lost(messy):
     messy._state.set_repair("merge", True)
     finished(messy)

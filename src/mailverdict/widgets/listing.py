@@ -17,6 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..checks.lists.mailboxes import mailbox_identities
+from ..checks.syntax.column import observe_column
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
 from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, decide
@@ -31,7 +33,7 @@ from .source import short_text
 from .tidy import narrow
 from .wording import REPAIR_LABELS, why_label
 
-__all__ = ["CORE", "FACETS", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
+__all__ = ["CORE", "FACETS", "NOTES", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 
 PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
@@ -419,6 +421,7 @@ class Listing:
         for at in (self.address_at, *self.other_columns):
             cells[f"column {at}"] = cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL).to_pylist()
         why, said = self.result_texts(out, "action_why"), self.result_texts(out, "error_message")
+        repeats = self.repeats(rows)
         shown = []
         for at, row in enumerate(rows.tolist()):
             label = why_label(self.whys[self.why[row]]) if self.why[row] >= 0 else ""
@@ -431,11 +434,35 @@ class Listing:
                     "reason": short_text(
                         label or "No problem found" if BUCKETS[self.bucket[row]] == "valid" else label, 80
                     ),
-                    "why": join_causes(why[at], said[at]),
+                    "why": repeats.get(row) or join_causes(why[at], said[at]),
                     "cells": texts,
                 }
             )
         return shown
+
+    def repeats(self, rows: Rows) -> dict[int, str]:
+        """By position, which row some rows repeat, if that is why they are removed."""
+        is_named = np.array([name == "duplicate" for name in self.whys] + [False], np.bool_)
+        found = rows[is_named[self.why[rows]]]
+        if not len(found):
+            return {}
+        # An index may have a label several times: of the rows with these labels, those with the same mailbox are meant.
+        labels = self.rows.frame[label_of(self.column, None, "duplicate_of")].take(found)
+        firsts = np.flatnonzero(self.rows.frame.index.isin(labels) & ~self.is_duplicate)
+        row_of = dict(zip(self.mailboxes(firsts)[::-1], firsts[::-1].tolist(), strict=True))
+        named = {}
+        for row, mailbox in zip(found.tolist(), self.mailboxes(found), strict=True):
+            first = row_of.get(mailbox)
+            if mailbox is not None and first is not None:
+                address = short_text(self.rows.table["clean"][first].as_py(), LONGEST_CELL)
+                named[row] = f"the same mailbox as row {first + 1:,}: {address}"
+        return named
+
+    def mailboxes(self, rows: Rows) -> list[str | None]:
+        """The mailbox of some rows, the same text for all its addresses."""
+        texts = one_array(self.rows.table["clean"].take(pa.array(rows)))
+        mailboxes: list[str | None] = mailbox_identities(observe_column(texts.fill_null(""))).to_pylist()
+        return mailboxes
 
     def result_texts(self, out: pd.DataFrame, name: str) -> list[str | None]:
         """A result column of a few rows as texts of bounded length."""
