@@ -115,6 +115,23 @@ def test_one_click_gives_the_rows_of_an_action(audit, kind):
     assert download(audit, "drop", kind)["id"].tolist() == [2]
 
 
+def test_a_send_list_has_few_columns_besides_those_of_the_user():
+    mails = ["Ada <ada@example.org>", "bob@example.org", "BOB@example.org", "cy@gmial.com"]
+    frame = pd.DataFrame({"mail": mails, "mail_copies": "my own", "name": list("abcd")})
+    audit = ready(frame, validation_type="regex")
+    audit._state.set_repair("merge", is_on=True)
+    audit._state.suppress_pasted("zoe@example.org")
+    audit.wait(30)
+    finished(audit)
+    own, few = ["mail", "mail_copies_2", "name"], ["mail_verdict", "mail_action_why", "mail_as_written"]
+    sent = download(audit, "send")
+    assert sent.columns.tolist() == [*own, *few]
+    assert sent["mail"].tolist() == ["ada@example.org", "bob@example.org"]
+    assert {"mail_copies", "mail_clean", "mail_role", "mail_suppressed"} < set(download(audit, "everything").columns)
+    audit._state.set_policy("lenient")
+    assert download(audit, "send").columns.tolist() == [*own, "mail_verdict", "mail_suggestion", *few[1:]]
+
+
 def test_the_files_of_all_actions_hold_each_row_once(audit):
     parts = [download(audit, action)["id"].tolist() for action in ("send", "review", "retry", "drop", "unchecked")]
     assert sorted(row for part in parts for row in part) == [0, 1, 2, 3, 4]
@@ -206,7 +223,7 @@ def test_a_file_that_cannot_be_written_is_reported(audit, tmp_path):
 
 def test_a_column_named_like_the_one_for_what_was_written_stays():
     out = pd.DataFrame({"mail": ["<a@b.org>"], "mail_as_written": ["mine"], "mail_clean": ["a@b.org"]})
-    sent = to_send_list(out, "mail")
+    sent = to_send_list(out, "mail", is_repaired=True, is_suggested=False)
     assert sent["mail_as_written"].tolist() == ["mine"]
     assert sent["mail_as_written_2"].tolist() == ["<a@b.org>"]
     assert out["mail"].tolist() == ["<a@b.org>"]

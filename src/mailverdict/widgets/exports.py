@@ -14,14 +14,14 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import InputError
-from ..frames.columns import ADDRESS_NAMES, COLUMNS, Column, label_of
+from ..frames.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLUMNS, Column, label_of
 from ..frames.files.writers import create_table
 from ..frames.kinds import read_notes, with_note
 from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
 from ..frames.text_column import is_text, one_array
 from ..reports.facts import FactsCounter, gather_trend
 from ..reports.report import Report, report
-from .listing import CORE, Listing
+from .listing import CORE, NOTES, Listing
 from .source import encodable
 
 __all__ = ["KINDS", "rows_to_save", "save_report", "save_table", "to_send_list", "types_of_objects"]
@@ -33,6 +33,7 @@ NO_TYPES: Mapping[Any, pa.DataType] = {}
 # the check and its time.
 SAVED = CORE
 SAVED_WITH_WHOLE = tuple(c for c in COLUMNS if c.in_core or c.name in ("validation_type", "checked_at"))
+RESULTS = tuple(column.name for column in (*COLUMNS, *REPAIR_COLUMNS, *ACTION_COLUMNS))
 
 
 def save_report(
@@ -80,11 +81,20 @@ def differs_from_clean(out: pd.DataFrame, column: Hashable) -> npt.NDArray[np.bo
     return differs
 
 
-def to_send_list(out: pd.DataFrame, column: Hashable) -> pd.DataFrame:
-    """The same rows with the repaired address in the column itself; what was written there goes to another column."""
+def to_send_list(out: pd.DataFrame, column: Hashable, *, is_repaired: bool, is_suggested: bool) -> pd.DataFrame:
+    """The user's columns with the verdict, why the row is sent, and the suggestions if there are any.
+
+    With `is_repaired` the repaired address is in the column itself; what was written there goes to another column.
+    """
+    kept = ("verdict", "action_why", *(("suggestion",) if is_suggested else ()))
+    dropped = {label_of(column, None, name) for name in RESULTS if name not in kept}
+    noted = read_notes(out.attrs).get(str(column), {}).get("columns", ())
+    dropped |= {label for name in NOTES if str(label := label_of(column, None, name)) in noted}
     clean, cells = out[label_of(column, None, "clean")], out[column]
     differs = differs_from_clean(out, column)
-    out = out.copy(deep=False)
+    out = out.iloc[:, [at for at, name in enumerate(out.columns) if name not in dropped]].copy(deep=False)
+    if not is_repaired:
+        return out
     written, number = label_of(column, None, "as_written"), 1
     while written in out.columns:
         number += 1
@@ -99,8 +109,7 @@ def rows_to_save(
 ) -> Iterator[pd.DataFrame]:
     """The rows of a file in pieces.
 
-    On the list to ``send`` the repaired address is in the column itself. The file of ``everything`` has the check and
-    its time.
+    The list to ``send`` is for a mailing: see `to_send_list`. The file of ``everything`` has the check and its time.
     """
     parts = [rows[start : start + size] for start in range(0, max(len(rows), 1), size)]
     column = listing.column
@@ -108,9 +117,10 @@ def rows_to_save(
     is_repaired = which == "send" and any(
         differs_from_clean(listing.rows.to_frame(part, ()), column).any() for part in parts
     )
+    is_suggested = bool(listing.has_suggestion[rows].any())
     for part in parts:
         out = as_saved(listing.decide(part, saved), column, saved)
-        yield to_send_list(out, column) if is_repaired else out
+        yield to_send_list(out, column, is_repaired=is_repaired, is_suggested=is_suggested) if which == "send" else out
 
 
 def save_table(pieces: Iterable[pd.DataFrame], path: Path, types: Mapping[Any, pa.DataType] = NO_TYPES) -> None:
