@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import dns.asyncresolver
+import dns.exception
 import dns.resolver
 
 try:
@@ -196,8 +197,10 @@ async def ask_all(
 
 
 PEERS: dict[str, Callable[[int], Method]] = {"dnspython": dnspython_with}
+PEER_ERRORS: tuple[type[Exception], ...] = (dns.exception.DNSException,)
 if aiodns is not None:
     PEERS["aiodns"] = aiodns_with
+    PEER_ERRORS += (aiodns.error.DNSError,)
 
 
 @dataclass
@@ -235,12 +238,16 @@ def report(delay: float, size: int, measured: dict[str, Measured]) -> None:
 
 
 def find_best(port: int, domains: list[str]) -> dict[str, Method]:
-    """Each peer with the number in flight with which it is fastest."""
-    methods = {f"{name}, {n:,} in flight": make(n) for name, make in PEERS.items() for n in PEER_CONCURRENCIES}
-    measured = compare(port, methods, domains)
+    """Each peer with the number in flight with which it is fastest and loses no answer."""
     best: dict[str, Method] = {}
-    for name in PEERS:
-        rates = {each: statistics.median(measured[each].wall) for each in methods if each.startswith(name)}
+    for name, make in PEERS.items():
+        methods = {f"{name}, {n:,} in flight": make(n) for n in PEER_CONCURRENCIES}
+        rates: dict[str, float] = {}
+        for subject, method in methods.items():
+            try:
+                rates[subject] = statistics.median(compare(port, {subject: method}, domains)[subject].wall)
+            except PEER_ERRORS as error:
+                print(f"  {subject}: not used, since it fails: {error}")
         fastest = max(rates, key=rates.__getitem__)
         best[fastest] = methods[fastest]
     return best
