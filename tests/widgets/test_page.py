@@ -63,6 +63,17 @@ def test_a_message_with_wrong_arguments_is_an_error_on_the_page(audit, content):
     assert message(audit, ACTIONS[content["act"]][0]) != ""
 
 
+def test_an_action_is_answered_also_if_it_is_refused(audit):
+    widget = audit._widget()
+    send(audit, act="set_repair", name="case", is_on=False, answer="view 1")
+    assert (widget.answered, audit._state.choices.off) == ("view 1", {"case"})
+    send(audit, act="set_repair", name="no repair", is_on=False, answer="view 2")
+    assert (widget.answered, message(audit, "tidy") != "") == ("view 2", True)
+    for answer in ("x" * 41, 3, None):
+        send(audit, act="set_repair", name="case", is_on=True, answer=answer)
+    assert (widget.answered, audit._state.choices.off) == ("view 2", set())
+
+
 @pytest.mark.parametrize("content", [None, 3, {}, {"act": "close"}, {"act": "__init__"}, {"act": ["x"]}])
 def test_other_messages_are_ignored(audit, content):
     audit._widget().receive(None, content, [])

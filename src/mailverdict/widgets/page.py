@@ -30,6 +30,7 @@ __all__ = ["PageWidget"]
 logger = logging.getLogger("mailverdict")
 SCRIPTS = ("transfer.js", "dom.js", "steps.js", "page.js")
 STYLES = ("page.css",)
+LONGEST_ANSWER = 40  # characters
 LONGEST_TEXT = 50_000_000  # characters of a text from the browser
 # The purpose of a file that the browser sends: the section in which an error is shown, and what is done with the file.
 PURPOSES: dict[str, tuple[str, Callable[[AuditState, Path, str], None]]] = {
@@ -85,6 +86,7 @@ class PageWidget(anywidget.AnyWidget):
     check_section = traitlets.Dict().tag(sync=True)
     decide_section = traitlets.Dict().tag(sync=True)
     page_section = traitlets.Dict().tag(sync=True)
+    answered = traitlets.Unicode("").tag(sync=True)  # the last action whose end the browser waits for
     marks = traitlets.Dict().tag(sync=True)  # shapes by verdict, action and state
     words = traitlets.Dict().tag(sync=True)  # labels by verdict and state
 
@@ -123,6 +125,9 @@ class PageWidget(anywidget.AnyWidget):
         if name in ACTIONS:
             section, types = ACTIONS[name]
             self.guard(section, lambda: self.act(name, read_arguments(content, types)))
+            # After the sections that the action has changed: the browser has what was chosen, or that it was refused.
+            if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:
+                self.answered = answer
 
     def act(self, name: str, arguments: dict[str, Any]) -> None:
         """Call the method of the state that an action stands for."""

@@ -4,6 +4,7 @@ const SECTIONS = ["list", "tidy", "check", "decide", "page"];
 const TITLES = { list: "List", tidy: "Tidy", check: "Verify", decide: "Decide" };
 const STEPS = Object.keys(TITLES);
 const ENDED = ["restarting", "autorestarting", "terminating", "dead"]; // states of a kernel that has forgotten the page
+const LONGEST_WAIT = 30_000; // milliseconds for the answer to a choice
 let instances = 0;
 
 function render({ model, el }) {
@@ -19,6 +20,9 @@ function render({ model, el }) {
   const main = document.createElement("div");
   root.append(main, live);
 
+  const pending = new Map(); // by control, what was chosen and the number of the message about it
+  const viewName = Math.random().toString(36).slice(2); // a widget may be shown several times
+  let acts = 0;
   const app = {
     id: `mv${++instances}`,
     root,
@@ -26,10 +30,18 @@ function render({ model, el }) {
     words: model.get("words"),
     ui: { open: {}, paste: {}, examples: {}, transfers: [], format: "csv", open_row: null, lost: "" },
     actionLabel: (name) => app.decide.actions.find((each) => each.id === name)?.label ?? name,
-    act(name, values = {}) {
+    // With a choice, a control and its new value, the page shows this value until the kernel has answered: sections that
+    // come before have the old one, and a second press would be the opposite of what they show.
+    act(name, values = {}, choice = null) {
       app.ui.failed = null;
-      model.send({ act: name, ...values });
+      const number = ++acts;
+      if (choice) pending.set(choice.key, { value: choice.value, number });
+      model.send({ act: name, ...values, ...(choice && { answer: `${viewName} ${number}` }) });
+      if (!choice) return;
+      setTimeout(() => settle(choice.key, number), LONGEST_WAIT); // the message, or its answer, may be lost
+      draw();
     },
+    chosen: (key, value) => (pending.has(key) ? pending.get(key).value : value),
     set(values) {
       Object.assign(app.ui, values);
       draw();
@@ -60,6 +72,17 @@ function render({ model, el }) {
     if (typed !== null) app.search(typed);
   };
   model.on("change:decide_section", onFound);
+  function settle(key, number) {
+    if (!(pending.get(key)?.number <= number)) return;
+    pending.delete(key);
+    onChange();
+  }
+  const onAnswer = () => {
+    const [view, number] = model.get("answered").split(" ");
+    if (view !== viewName) return;
+    for (const key of [...pending.keys()]) settle(key, Number(number));
+  };
+  model.on("change:answered", onAnswer);
   // A step is opened, gets the focus, and comes to the top of what is seen.
   app.goTo = (name) => {
     app.set({ open: { ...app.ui.open, [name]: true } });
@@ -234,6 +257,7 @@ function render({ model, el }) {
     kernel?.connectionStatusChanged?.disconnect(onConnection);
     model.off("msg:custom", onMessage);
     model.off("change:decide_section", onFound);
+    model.off("change:answered", onAnswer);
     for (const name of SECTIONS) model.off(`change:${name}_section`, onChange);
     clearTimeout(searchTimer);
   };

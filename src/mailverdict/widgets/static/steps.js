@@ -216,10 +216,11 @@ function tidyStep(app) {
 function tidyItem(app, item, off) {
   const id = `${app.id}-switch-${item.id}`;
   const isOpen = app.ui.examples[item.id];
-  return h("li", { key: item.id, class: item.on || item.why ? "mv-item" : "mv-item mv-off" },
+  const isOn = app.chosen(id, item.on);
+  return h("li", { key: item.id, class: isOn || item.why ? "mv-item" : "mv-item mv-off" },
     h("label", { class: "mv-switch", for: id },
-      h("input", { id, type: "checkbox", role: "switch", checked: item.on, disabled: off,
-        onChange: (event) => app.act("set_repair", { name: item.id, is_on: event.target.checked }) }),
+      h("input", { id, type: "checkbox", role: "switch", checked: isOn, disabled: off,
+        onChange: (event) => app.act("set_repair", { name: item.id, is_on: event.target.checked }, { key: id, value: event.target.checked }) }),
       h("span", { class: "mv-track", "aria-hidden": "true" }),
       h("span", { class: "mv-item-label" }, item.label)),
     h("span", { class: "mv-count" }, item.count),
@@ -281,8 +282,8 @@ function checkStep(app) {
     depthPart(app, running),
     h("div", { key: "cost", class: "mv-cost", "aria-live": "off" }, plan ? planPart(check) : h("p", { class: "mv-soft" }, check.kind === "failed" ? "The cost is not known." : "Working out the cost…")),
     check.can_refresh && h("label", { key: "refresh", class: "mv-switch", for: `${app.id}-refresh` },
-      h("input", { id: `${app.id}-refresh`, type: "checkbox", role: "switch", checked: check.is_refreshing, disabled: running,
-        onChange: (event) => app.act("set_refresh", { is_on: event.target.checked }) }),
+      h("input", { id: `${app.id}-refresh`, type: "checkbox", role: "switch", checked: app.chosen("refresh", check.is_refreshing), disabled: running,
+        onChange: (event) => app.act("set_refresh", { is_on: event.target.checked }, { key: "refresh", value: event.target.checked }) }),
       h("span", { class: "mv-track", "aria-hidden": "true" }),
       h("span", {}, "Ask again about addresses without a clear answer")),
     h("div", { key: "buttons", class: "mv-row mv-start" },
@@ -308,12 +309,13 @@ function checkStep(app) {
 function depthPart(app, off) {
   const check = app.check;
   const name = `${app.id}-depth`;
-  const chosen = check.depths.find((each) => each.id === check.depth);
+  const depth = app.chosen(name, check.depth);
+  const chosen = check.depths.find((each) => each.id === depth);
   return h("fieldset", { key: "depth", class: "mv-depths", disabled: off },
     h("legend", {}, `How deep, by ${check.backend}`),
     h("div", { class: "mv-depth-row" }, check.depths.map((each) =>
-      h("label", { key: each.id, class: each.id === check.depth ? "mv-depth mv-chosen" : "mv-depth" },
-        h("input", { type: "radio", name, value: each.id, checked: each.id === check.depth, onChange: () => app.act("set_depth", { depth: each.id }) }),
+      h("label", { key: each.id, class: each.id === depth ? "mv-depth mv-chosen" : "mv-depth" },
+        h("input", { type: "radio", name, value: each.id, checked: each.id === depth, onChange: () => app.act("set_depth", { depth: each.id }, { key: name, value: each.id }) }),
         h("span", {}, each.label)))),
     h("p", { class: "mv-soft" }, `${chosen.does} ${chosen.means}`),
   );
