@@ -93,6 +93,15 @@ def test_a_duplicate_names_the_label_of_the_first_row(index, dtype):
     assert list(frame.columns) == ["email", "n"]
 
 
+@pytest.mark.parametrize(
+    "labels", [[None, "b", "c", "d"], [float("nan"), 1.0, 2.0, 3.0], [pd.NaT, *pd.date_range("2026", periods=3)]]
+)
+def test_a_first_row_without_a_label_is_named_by_its_position(labels):
+    found = mv.duplicates(pd.DataFrame({"email": ["bob@firm.example", *TWINS]}, index=["z", *labels]), "email")
+    assert found["email_duplicate_of"].isna().tolist() == [True, True, False, False, True]
+    assert found["email_duplicate_of"].tolist()[2:4] == ["z", 1]
+
+
 def test_polars_and_arrow_frames_name_the_position_of_the_first_row():
     polars = mv.duplicates(pl.DataFrame({"email": TWINS}), "email")
     assert polars["email_duplicate_of"].to_list() == [None, None, 0, None]

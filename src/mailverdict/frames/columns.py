@@ -349,12 +349,18 @@ def to_pandas(table: pa.Table, column: Column, index: pd.Index[Any] | None = Non
 
 
 def labels_at(index: pd.Index[Any], rows: pa.Int64Array) -> Any:
-    """The labels of rows, in a dtype that also holds NA; NA where there is no row."""
+    """The labels of rows, in a dtype that also holds NA; NA where there is no row.
+
+    A row whose label is missing is named by its position, since NA means that there is no row.
+    """
     labels = index.to_flat_index() if index.nlevels > 1 else index
-    series = pd.Series(labels.take(rows.fill_null(0).to_numpy()), index=range(len(rows)), dtype=labels.dtype)
+    positions = rows.fill_null(0).to_numpy()
+    series = pd.Series(labels.take(positions), index=range(len(rows)), dtype=labels.dtype)
     if pd.api.types.is_integer_dtype(labels.dtype) or labels.inferred_type in ("boolean", "string"):
         series = series.convert_dtypes()
     mask = rows.is_null().to_numpy(zero_copy_only=False)
+    if labels.hasnans and (is_unnamed := labels.isna()[positions] & ~mask).any():
+        series = series.astype(object).mask(is_unnamed, positions)
     return series.mask(mask, pd.NA if series.dtype == object else None).array
 
 

@@ -88,10 +88,10 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     DataFrame
         One row out per row in, the caller's columns untouched, and three new ones:
         `identity` (``string``: equal for all rows of a mailbox; to compare, not to send to),
-        `duplicate_of` (the index label of the first row with the same identity; in Polars and
-        Arrow data and lists its position from 0; NA for that first row) and `copies` (``Int64``:
-        how many rows have that identity). A cell without exactly one address has NA in all three,
-        and is not a duplicate.
+        `duplicate_of` (the index label of the first row with the same identity; its position from 0
+        if that label is missing, and in Polars and Arrow data and lists; NA for that first row) and
+        `copies` (``Int64``: how many rows have that identity). A cell without exactly one address has
+        NA in all three, and is not a duplicate.
 
     Raises
     ------
