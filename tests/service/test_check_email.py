@@ -224,6 +224,17 @@ async def test_engine_that_fails_is_a_502(tmp_path: Path, act: object, code: str
 
 
 @asynchronous
+async def test_check_that_a_stopping_server_ends_is_a_502(tmp_path: Path) -> None:
+    async with serving(tmp_path, AnsweringBackend(gate=asyncio.Event())) as world:
+        checking = asyncio.create_task(world.check(validation_type="smtp"))
+        while not world.backend.batches:
+            await asyncio.sleep(0)
+        checking.cancel("as uvicorn does after its limit")
+        reply = await checking
+        assert (reply.status_code, reply.json()["error"]["code"]) == (502, "UPSTREAM_ERROR")
+
+
+@asynchronous
 async def test_engine_that_is_saturated_is_throttled_and_not_a_502(tmp_path: Path) -> None:
     async with serving(tmp_path, AnsweringBackend({"ada": deferred})) as world:
         reply = await world.check(validation_type="smtp")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from dataclasses import asdict
 from functools import partial
@@ -33,6 +34,7 @@ from .replies import QUEUED, REVISION_FORMATS, JsonReply, short_error, standard_
 
 __all__ = ["Endpoints"]
 
+LOG = logging.getLogger(__name__)
 IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that nobody guesses the jobs' identifiers
 
 
@@ -108,7 +110,11 @@ class Endpoints:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         if self.settings.check_costs_quota:
             self.require_granted(await self.state.submitter.debit(trace.client, 1), 1)
-        outcome = await self.state.checks.check(check.email, check.validation_type)
+        try:
+            outcome = await self.state.checks.check(check.email, check.validation_type)
+        except asyncio.CancelledError:  # the server is being stopped, and waits no longer for its last requests
+            LOG.warning("the service was stopped before a single check had an answer")
+            outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)
         return self.usable(outcome, check)
 
     def usable(self, outcome: CheckOutcome, check: CheckRequest) -> Verification:
