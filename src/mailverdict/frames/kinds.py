@@ -658,18 +658,8 @@ def refuse_foreign(data: Any) -> None:
 # it has the Arrow PyCapsule interface; what it is; and what to call instead. The others have the interface in newer
 # releases, and are read by it.
 FOREIGN = (
-    (
-        "dask",
-        True,
-        "a Dask collection",
-        "call mailverdict.dask.verify or .plan, or give data.compute()",
-    ),
-    (
-        "dask_expr",
-        True,
-        "a Dask collection",
-        "call mailverdict.dask.verify or .plan, or give data.compute()",
-    ),
+    ("dask", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
+    ("dask_expr", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
     (
         "pyspark",
         True,

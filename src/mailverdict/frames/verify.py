@@ -604,7 +604,7 @@ def collect(run: Run[Any]) -> Any:
         with ThreadPoolExecutor(1) as beside:
             counting = beside.submit(describe_repairable, run)
             result = run.result()
-        warn_all(counting.result())
+        warn_user(*counting.result())
         return result
     except KeyboardInterrupt as interrupt:
         run._interrupt()
@@ -612,24 +612,19 @@ def collect(run: Run[Any]) -> Any:
         interrupt.add_note("what was checked is on this exception's .partial, and in the journal if there is one")
         raise
     finally:
-        warn_all(run.notices)
-
-
-def warn_all(notices: Iterable[str]) -> None:
-    """Emit notices as warnings."""
-    for notice in notices:
-        warn_user(notice)
+        warn_user(*run.notices)
 
 
 LIBRARIES = frozenset(("mailverdict", "pandas", "polars"))  # between the user's line and a warning
 
 
-def warn_user(message: str) -> None:
-    """Emit a warning that names the line of the user's code, also if that called an accessor or ``pipe``."""
+def warn_user(*messages: str) -> None:
+    """Emit warnings that name the line of the user's code, also if that called an accessor or ``pipe``."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in LIBRARIES:
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
+    for message in messages:
+        warnings.warn(message, UserWarning, stacklevel=level)
 
 
 def describe_repairable(run: Run[Any]) -> list[str]:
@@ -699,7 +694,7 @@ async def averify(data: Any, column: Columns | None = None, **options: Unpack[Ve
     run = await asyncio.to_thread(prepare, data, column, *split_options("averify", options))
     try:
         result = await run
-        warn_all(describe_repairable(run))
+        warn_user(*describe_repairable(run))
         return result
     finally:
-        warn_all(run.notices)
+        warn_user(*run.notices)
