@@ -70,7 +70,7 @@ def take_pictures(browser: object, theme: str, *, is_dark: bool) -> None:
             opened.button("Verify").click()
             opened.shown(r"[1-9]\d\d of 1,\d+ different entries checked")
             take(opened, f"audit-verify-{theme}")
-            opened.shown("ready to mail")
+            opened.shown("can be mailed")
             opened.value("Verdict", "Risky").click()
             opened.shown("of 2,0.. rows")
             opened.step(3).click()

@@ -118,8 +118,8 @@ MARK_OF: Mapping[str, str] = {
 }
 LABELS: Mapping[str, str] = {
     **{name: mark.label for name, mark in MARKS.items()},
-    "send": "Send",
-    "review": "Review",
+    "send": "Send list",
+    "review": "To review",
     "retry": "Ask again",
     "drop": "Remove",
     "error": "Technical error",

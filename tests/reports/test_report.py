@@ -289,7 +289,7 @@ def test_saving_writes_whole_files_of_two_kinds(out, tmp_path):
     made.save(tmp_path / "r.xlsx")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.html", "r.xlsx"]
     book = CalamineWorkbook.from_path(str(tmp_path / "r.xlsx"))
-    assert book.sheet_names == ["Summary", "Send", "Review", "Ask again", "Remove", "Not checked"]
+    assert book.sheet_names == ["Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
     cells = [cell for name in book.sheet_names for row in book.get_sheet_by_name(name).to_python() for cell in row]
     assert "=1+1" in cells  # as text: the writer makes no formulas
     with pytest.raises(mv.InputError, match=r"\.html or \.xlsx"):
@@ -302,12 +302,12 @@ def test_a_workbook_goes_on_in_another_sheet_and_has_the_figures(out, tmp_path):
     table = pa.table({"email": [f"a{at}@x.example" for at in range(5)], "formula": ["=1+1"] * 5})
     write_workbook(tmp_path / "r.xlsx", facts, {"send": table, "drop": table.slice(0, 0)}, sheet_rows=2)
     book = openpyxl.load_workbook(tmp_path / "r.xlsx")
-    assert book.sheetnames == ["Summary", "Send", "Send 2", "Send 3", "Remove"]
+    assert book.sheetnames == ["Summary", "Send list", "Send list 2", "Send list 3", "Remove"]
     found = [cell for name in book.sheetnames[1:] for (cell, _) in book[name].iter_rows(min_row=2, values_only=True)]
     assert found == table["email"].to_pylist()
-    assert book["Send"]["B2"].data_type == "s"
+    assert book["Send list"]["B2"].data_type == "s"
     rows = {row[0]: row[1] for row in book["Summary"].iter_rows(max_col=2, values_only=True)}
-    assert (rows["Rows"], rows["Send"], rows["Share of rows that can be mailed"]) == (7, 2, pytest.approx(2 / 7))
+    assert (rows["Rows"], rows["Send list"], rows["Share of rows that can be mailed"]) == (7, 2, pytest.approx(2 / 7))
     assert len(book["Summary"]._charts) == 1
 
 

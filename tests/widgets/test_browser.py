@@ -122,7 +122,7 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     assert paid(service) == 61
     opened.open_step(3)  # it is folded at the end, unless the pointer or the focus is in it
     opened.shown("62 of 62 different entries checked")
-    opened.shown("16 of 63 rows ready to mail")
+    opened.shown("16 of 63 rows can be mailed")
     opened.button("Go to the result").click()
     expect(opened.step(4)).to_be_focused()
     expect(opened.step(4)).to_be_in_viewport()
@@ -174,7 +174,7 @@ def test_40_megabytes_go_up_and_come_down(place: Place, opened: AuditPage, tmp_p
     opened.shown("6,400 cells")
     expect(opened.button("Verify")).to_be_enabled()
     opened.button("Verify").click()
-    opened.shown("of 640,000 rows ready to mail")
+    opened.shown("of 640,000 rows can be mailed")
     expect(opened.button(re.compile("^Download Everything"))).to_be_enabled()
     found = opened.save("Download Everything", tmp_path)
     assert found.stat().st_size > 40_000_000

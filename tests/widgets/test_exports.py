@@ -61,7 +61,12 @@ def test_the_report_has_the_name_of_the_list_and_the_figures_of_the_page(tmp_pat
     for reason in ("Duplicate of an earlier row", "On your suppression list", "Disposable address", "Likely typo"):
         assert reason in page
     book = CalamineWorkbook.from_path(next(each for each in files if each.suffix == ".xlsx"))
-    assert len(book.get_sheet_by_name("Send").to_python()) == 1 + sent
+    assert len(book.get_sheet_by_name("Send list").to_python()) == 1 + sent
+    buttons = [(each["label"], each["means"]) for each in shown(audit, "decide")["actions"]]
+    assert book.sheet_names == ["Summary", *(label for label, _ in buttons)], (
+        "an action has one name on page and report"
+    )
+    assert all(label in page and means in page for label, means in buttons)
 
 
 @pytest.mark.parametrize("depth", ["regex", "mx"])
@@ -91,11 +96,11 @@ def test_page_and_report_have_the_same_figures(depth):
     decide = shown(audit, "decide")
     assert (figures["in the list"], figures["different ones"]) == ("8 rows", "4 addresses")
     assert "8 rows · 4 distinct addresses" in page
-    (share,) = re.findall(r"ready to mail \((.*)\)", decide["headline_text"])
+    (share,) = re.findall(r"can be mailed \((.*)\)", decide["headline_text"])
     assert f"{share} can be mailed" in page
     assert f"{decide['headline']} of 8 rows, by the policy" in page
     assert "1 row has no address." in page
-    assert re.search(rf"Send\s+{decide['headline']}\s+{share}", page), "the same figure in the table below"
+    assert re.search(rf"Send list\s+{decide['headline']}\s+{share}", page), "the same figure in the table below"
 
 
 @pytest.fixture

@@ -7,9 +7,10 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import InputError, SettingsError
+from mailverdict.model.words import REASON_LABELS
 from mailverdict.widgets import Audit
 from mailverdict.widgets.tidy import SAFE, Choices, TidyColumn
-from mailverdict.widgets.wording import REPAIR_LABELS, why_label
+from mailverdict.widgets.wording import REPAIR_LABELS
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.widgets.conftest import finished, message, ready, shown
 
@@ -238,7 +239,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     page = shown(audit, "decide")
     assert page["amber"] == "", "nothing is left to check"
     assert [row["reason"] for row in page["rows"][1:4]] == [
-        why_label(each) for each in ("duplicate", "duplicate", "suppressed")
+        REASON_LABELS[each] for each in ("duplicate", "duplicate", "suppressed")
     ]
     audit._state.drop_suppression()
     finished(audit)

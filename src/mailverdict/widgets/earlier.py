@@ -19,14 +19,14 @@ from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.words import ValidationType
 from ..reports.facts import checked_days, validation_types
-from ..reports.page import another_check, days_of_earlier
+from ..reports.page import CHECKS, another_check, days_of_earlier
 from ..reports.summary import diff
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from .listing import AuditedRows
 from .source import TYPES, read_file, readable
 from .tidy import Choices, TidyColumn
-from .wording import DEPTHS, VERDICT_LABELS, count_of, date_text
+from .wording import VERDICT_LABELS, count_of, date_text
 
 __all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run", "read_audit"]
 
@@ -47,7 +47,7 @@ def describe_run(run: RecordedRun) -> dict[str, str]:
     """A run for the page."""
     return {
         "when": date_text(datetime.fromtimestamp(run.last, UTC)),
-        "what": f"{count_of(run.settled, 'entry')}, {DEPTHS[parse_key(run.key)[0]][0]}",
+        "what": f"{count_of(run.settled, 'entry')}, {CHECKS[ValidationType(parse_key(run.key)[0])]}",
         "where": place_of_run(run),
     }
 

@@ -26,12 +26,13 @@ from ..frames.text_column import one_array, read_values
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.words import REASON_MEANING, Reason, Status, Verdict, reason_within
+from ..reports.page import reason_label
 from ..reports.summary import BUCKETS
 from ..runs.retry import ASK_AGAIN, ERROR_GOOD_FOR
 from .source import label_of as printable_label
 from .source import short_text
 from .tidy import narrow
-from .wording import REPAIR_LABELS, why_label
+from .wording import REPAIR_LABELS
 
 __all__ = ["CORE", "FACETS", "NOTES", "PAGE_ROWS", "AuditedRows", "Listing", "cell_texts"]
 
@@ -262,7 +263,7 @@ class Listing:
         """Which of some rows contain a word."""
         whole = len(rows) == len(self.rows)
         found = np.zeros(len(rows), np.bool_)
-        names = [at for at, name in enumerate(self.whys) if word.casefold() in why_label(name).casefold()]
+        names = [at for at, name in enumerate(self.whys) if word.casefold() in reason_label(name).casefold()]
         if names:
             found |= np.isin(self.why[rows], names)
         for texts in (self.rows.table["clean"], self.rows.table["suggestion"], *self.own_texts(rows, whole=whole)):
@@ -349,7 +350,7 @@ class Listing:
         """All rows in the order of a column; rows without a value come last."""
         codes = {"verdict": self.bucket, "action": self.action}.get(key)
         if key == "reason":
-            labels = [why_label(name) for name in self.whys]
+            labels = [reason_label(name) for name in self.whys]
             rank = np.array([*np.argsort(np.argsort(labels)), len(labels)])
             codes = rank[self.why]
         if codes is not None:
@@ -424,7 +425,7 @@ class Listing:
         repeats = self.repeats(rows)
         shown = []
         for at, row in enumerate(rows.tolist()):
-            label = why_label(self.whys[self.why[row]]) if self.why[row] >= 0 else ""
+            label = reason_label(self.whys[self.why[row]]) if self.why[row] >= 0 else ""
             texts = {key: values[at] or "" for key, values in cells.items()}
             shown.append(
                 {

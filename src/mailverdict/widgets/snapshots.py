@@ -9,7 +9,11 @@ from typing import Any
 from ..frames.columns import ACTIONS
 from ..frames.files.readers import COMPRESSIONS
 from ..frames.files.readers import KINDS as FILE_KINDS
+from ..frames.policy import ACTION_MEANING
+from ..model.words import ValidationType
+from ..reports.page import CHECKS, reason_label
 from ..reports.summary import BUCKETS
+from ..theme import LABELS
 from .checking import describe_plan, describe_progress, next_day
 from .earlier import describe_run
 from .exports import KINDS
@@ -18,7 +22,6 @@ from .source import ENCODINGS, readable, short_text
 from .state import AuditState
 from .tidy import SAFE, TidyColumn
 from .wording import (
-    ACTION_LABELS,
     DEPTHS,
     REPAIR_LABELS,
     VERDICT_LABELS,
@@ -26,7 +29,6 @@ from .wording import (
     date_text,
     duration_words,
     percent,
-    why_label,
 )
 
 __all__ = ["primary_of", "take_snapshot"]
@@ -300,7 +302,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
 
 def check_summary(state: AuditState) -> str:
     """The step in one line."""
-    label = DEPTHS[state.depth][0]
+    label = CHECKS[ValidationType(state.depth)]
     if state.progress is not None and state.progress.is_over:
         settled = count_of(state.progress.settled, "row" if state.progress.unit == "rows" else "address")
         return f"{label} · {settled} checked by {state.backend_label()}"
@@ -350,9 +352,9 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
     left_out = listing.columns_left_out()
     return {
         "is_ready": True,
-        "summary": f"{actions['send']:,} of {count_of(rows, 'row')} ready to mail",
+        "summary": f"{actions['send']:,} of {count_of(rows, 'row')} can be mailed",
         "title": f"{card.name} · column {card.column}",
-        "check": f"{DEPTHS[card.depth][0]}, by {card.backend}, {date_text(card.when)}",
+        "check": f"{CHECKS[ValidationType(card.depth)]}, by {card.backend}, {date_text(card.when)}",
         "outdated": "From the earlier setting: verify again to apply what you changed." if is_old else "",
         "headline": f"{actions['send']:,}",
         "headline_text": headline_text(listing, actions["send"]),
@@ -384,7 +386,7 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
 def headline_text(listing: Listing, sent: int) -> str:
     """What the large figure is of; the share is that of the report."""
     rows = len(listing.rows)
-    return f"of {count_of(rows, 'row')} ready to mail ({percent(sent, rows)})"
+    return f"of {count_of(rows, 'row')} can be mailed ({percent(sent, rows)})"
 
 
 def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
@@ -431,11 +433,10 @@ def picture(listing: Listing) -> list[dict[str, Any]]:
 
 
 def action_part(name: str, count: int) -> dict[str, Any]:
-    label, meaning = ACTION_LABELS[name]
     return {
         "id": name,
-        "label": label,
-        "means": meaning,
+        "label": LABELS[name],
+        "means": ACTION_MEANING[name],
         "count": count_of(count, "row"),
         "empty": not count,
     }
@@ -471,8 +472,8 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
 
 LABELERS: dict[str, Callable[[str], str]] = {
     "verdict": lambda value: VERDICT_LABELS[value],
-    "action": lambda value: ACTION_LABELS[value][0] if value in ACTIONS else value,
-    "reason": why_label,
+    "action": lambda value: LABELS[value] if value in ACTIONS else value,
+    "reason": reason_label,
     "repaired": lambda value: REPAIR_LABELS.get(value, value),
 }
 SNAPSHOTS: dict[str, Callable[[AuditState], dict[str, Any]]] = {

@@ -25,6 +25,7 @@ from ..reports.facts import verify_command
 from ..runs.journal.recall import parse_key
 from ..runs.progress import Progress
 from ..runs.run import Run
+from ..theme import LABELS
 from .checking import QUOTA_RESET, Rate, describe_end, follow
 from .earlier import compare_with, open_run, place_of_run, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
@@ -32,7 +33,7 @@ from .inputs import InputState
 from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
 from .shared_state import Card
 from .source import Source, readable
-from .wording import ACTION_LABELS, DEPTHS, count_of
+from .wording import DEPTHS, count_of
 
 __all__ = ["AuditState"]
 
@@ -283,7 +284,7 @@ class AuditState(InputState):
         if which not in (*ACTIONS, "everything", "shown", "report") or kind not in (*KINDS, "html"):
             raise SettingsError(f"{which!r} as {kind!r} is not a file that can be made")
         stem = self.source.stem() if self.source is not None else "emails"
-        label = ACTION_LABELS[which][0].lower().replace(" ", "-") if which in ACTION_LABELS else which
+        label = LABELS[which].lower().replace(" ", "-") if which in ACTIONS else which
         self.files += 1
         path = Path(self.folder, f"{self.files}", f"{stem}-{label}.{kind}")
         rows = self.found if which == "shown" else np.arange(len(listing.rows))

@@ -1,14 +1,13 @@
-"""The words of the audit page: labels of checks, verdicts, actions and repairs; numbers and times in words."""
+"""Words that only the audit page has: what a check does, times, messages. Labels that others show too are imported."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict, count_of, percent
+from ..model.words import REPAIR_LABELS, ValidationType, Verdict, count_of, percent
 from ..theme import LABELS
 
 __all__ = [
-    "ACTION_LABELS",
     "DEPTHS",
     "REPAIR_LABELS",
     "VERDICT_LABELS",
@@ -17,7 +16,6 @@ __all__ = [
     "duration_words",
     "percent",
     "sentence",
-    "why_label",
 ]
 
 # How deep, in the order of the page: the label, what is done, and what "valid" then means.
@@ -45,19 +43,6 @@ DEPTHS: dict[str, tuple[str, str, str]] = {
 }
 # Verdicts, and the states of rows without one.
 VERDICT_LABELS = {name: LABELS[name] for name in (*map(str, Verdict), "error", "pending", "missing")}
-# The label, and what it means in a line.
-ACTION_LABELS = {
-    "send": ("Send list", "ready to mail"),
-    "review": ("To review", "a person should look: likely typos, shared mailboxes, catch-all domains"),
-    "retry": ("Ask again", "no clear answer yet; verify these again later"),
-    "drop": ("Remove", "cannot or should not be mailed"),
-    "unchecked": ("Not checked", "empty, or not verified yet"),
-}
-
-
-def why_label(name: str) -> str:
-    """A reason, or what else decided about a row, in words; one that only a service knows loses its underscores."""
-    return REASON_LABELS.get(name) or name.replace("_", " ")
 
 
 def duration_words(seconds: float) -> str:

@@ -11,7 +11,7 @@ from mailverdict.frames.files.table_file import FileFormat
 from mailverdict.frames.files.writers import create_table
 
 ACTION = "email_action"
-SHEETS = ["verified", "Summary", "Send", "Review", "Ask again", "Remove", "Not checked"]
+SHEETS = ["verified", "Summary", "Send list", "To review", "Ask again", "Remove", "Not checked"]
 PIECES = [
     pa.table({"email": ["ada@x.example", "=1+1"], "n": [1, 2], ACTION: pa.array(["send", "drop"]).dictionary_encode()}),
     pa.table({"email": ["bo@x.example", None], "n": [3, None], ACTION: ["send", "unchecked"]}),
@@ -60,16 +60,16 @@ def test_each_row_is_on_the_first_sheet_and_on_that_of_its_action(tmp_path):
         ["bo@x.example", 3, "send"],
         [None, None, "unchecked"],
     ]
-    assert rows_of(book["Send"]) == [whole[0], whole[2]]
+    assert rows_of(book["Send list"]) == [whole[0], whole[2]]
     assert rows_of(book["Remove"]) == [whole[1]]
     assert book["Remove"]["A2"].data_type == "s"  # not a formula
     assert rows_of(book["Not checked"]) == [whole[3]]
-    assert rows_of(book["Review"]) == rows_of(book["Ask again"]) == []
+    assert rows_of(book["To review"]) == rows_of(book["Ask again"]) == []
     assert all(book[name].freeze_panes == "A2" for name in SHEETS if name != "Summary")
     counts = {row[0]: row[1:3] for row in book["Summary"].iter_rows(min_row=4, max_row=8, values_only=True)}
     assert counts == {
-        "Send": (2, 0.5),
-        "Review": (0, 0),
+        "Send list": (2, 0.5),
+        "To review": (0, 0),
         "Ask again": (0, 0),
         "Remove": (1, 0.25),
         "Not checked": (1, 0.25),
@@ -117,5 +117,5 @@ def test_a_workbook_with_other_sheets_keeps_them_and_gets_none(tmp_path):
 
 
 def test_a_table_named_like_a_sheet_of_ours_keeps_its_name(tmp_path):
-    book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION, like=FileFormat(sheet="send"))
-    assert book.sheetnames == ["send", "Summary", "Send 2", *SHEETS[3:]]
+    book = write(tmp_path / "x.xlsx", PIECES, by_action=ACTION, like=FileFormat(sheet="send list"))
+    assert book.sheetnames == ["send list", "Summary", "Send list 2", *SHEETS[3:]]

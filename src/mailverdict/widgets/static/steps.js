@@ -401,7 +401,7 @@ function downloadPart(app) {
     ),
     h("div", { class: "mv-downloads" },
       actions.filter((each) => each.id !== "unchecked" || !each.empty).map((each) => named(each.id, each.label, each.count, each.means, each.empty)),
-      named("everything", "Everything", app.decide.total, "all rows with all that was found out", false)),
+      named("everything", "Everything", app.decide.total, "All rows, with all that was found out.", false)),
     h("div", { class: "mv-row" },
       h("button", { type: "button", class: "mv-button mv-small", disabled: off, onClick: () => app.act("download", { which: "report", kind: "html" }) }, "Report to forward (HTML)"),
       h("button", { type: "button", class: "mv-button mv-small", disabled: off, onClick: () => app.act("download", { which: "report", kind: "xlsx" }) }, "Report as Excel"),
