@@ -1,6 +1,7 @@
 """Which session is opened next, within every limit."""
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,6 +58,35 @@ def test_a_set_gets_its_second_session_once_the_first_has_an_answer():
     made.on_first_answer(first)
     assert len(open_all(made)) == 1
     assert open_all(made) == []  # two are the limit
+
+
+def test_an_exchange_that_answers_gets_two_sessions_at_once():
+    made = scheduler(waiting(200, host("mx")))
+    (first,) = open_all(made)
+    made.on_first_answer(first)
+    (second,) = open_all(made)
+    made.on_first_answer(second)
+    for each in (first, second):
+        made.end(each, is_answered=True)
+    assert len(open_all(made)) == 2
+
+
+def test_after_a_session_without_an_answer_one_is_opened_at_a_time():
+    made = scheduler(waiting(200, host("mx")))
+    (first,) = open_all(made)
+    made.on_first_answer(first)
+    (second,) = open_all(made)
+    made.end(second, is_answered=False)
+    made.end(first, is_answered=True)
+    assert len(open_all(made)) == 1
+
+
+def test_large_windows_need_a_longer_queue_for_a_second_session():
+    mx = host("mx")
+    mx.plan = replace(mx.plan, refusal_budget=36)
+    made = scheduler(waiting(72, mx))
+    made.on_first_answer(*open_all(made))
+    assert open_all(made) == []
 
 
 def test_a_short_queue_gets_one_session():

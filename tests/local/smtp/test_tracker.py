@@ -259,12 +259,85 @@ def test_small_windows_are_not_worth_their_round_trip(budget, room, expected, is
 def test_the_rest_of_a_queue_and_a_trial_are_asked_to_the_end():
     bench = Bench()
     on_trial, other = bench.active(budget=10), bench.active()
+    on_trial.is_trial = True
     bench.window(on_trial, 1)
     bench.window(other, 1)
     assert not bench.tracker.is_too_small(on_trial, pipelined(1))
     assert bench.tracker.is_too_small(other, pipelined(1))
     bench.exchanges.queues[0].draw(2)
     assert not bench.tracker.is_too_small(other, pipelined(2))  # both that are left fit
+
+
+def test_a_session_under_way_follows_the_budget_of_its_exchange():
+    bench = Bench()
+    active, on_trial = bench.active(), bench.active(budget=10)
+    on_trial.is_trial = True
+    for budget in (36, 4):
+        bench.hosts[0].plan = SessionPlan("c.example", refusal_budget=budget)
+        assert bench.tracker.next_window(active, pipelined(1)).refusal_budget == budget
+        assert bench.tracker.next_window(on_trial, pipelined(1)).refusal_budget == 10
+
+
+def after(asked, refused, size):
+    return WindowRequest(size, asked, refused, can_pipeline=True, most=size)
+
+
+def trial_with_probe():
+    bench = Bench()
+    active = bench.active(budget=10)
+    active.is_trial = True
+    bench.exchanges.probes = [0]
+    return bench, active
+
+
+def test_a_probe_is_the_last_refusal_of_a_trial():
+    bench, on_trial = trial_with_probe()
+    assert not any(r.is_probe for r in bench.tracker.next_window(on_trial, after(30, 8, 2)).recipients)
+    other = bench.window(bench.active(), 2)
+    assert not any(r.is_probe for r in other)
+    last = bench.tracker.next_window(on_trial, after(32, 9, 1))
+    assert ([r.is_probe for r in last.recipients], last.is_last) == ([True], True)
+
+
+RELEASED = [
+    ("rare refusals", 80, 1),
+    ("the end of the queue", 30, 5),
+    ("the end of the session", 30, 5),
+]
+
+
+@pytest.mark.parametrize(("why", "asked", "refused"), RELEASED)
+def test_a_probe_is_not_kept_for_long(why, asked, refused):
+    bench, on_trial = trial_with_probe()
+    bench.tracker.next_window(on_trial, after(30, 5, 2))
+    assert bench.exchanges.probes == [0]
+    if why == "the end of the queue":
+        bench.exchanges.queues[0].draw(4)
+    if why == "the end of the session":
+        bench.tracker.on_session_end(on_trial, SessionEnd())
+        on_trial = bench.active()
+    first, *_ = bench.tracker.next_window(on_trial, after(asked, refused, 2)).recipients
+    assert first.is_probe
+
+
+REST = [
+    ("the probe of the domain may become due", {}, (3, 0), False),
+    ("it was requested before", {"wanted": True}, (3, 0), True),
+    ("no probes are made", {"catch_all_probe": False}, (3, 0), True),
+    ("others wait", {"wanted": True, "draws": 2}, (3, 0), False),
+    ("the first window", {"wanted": True}, (0, 0), False),
+]
+
+
+@pytest.mark.parametrize(("why", "how", "counts", "expected"), REST)
+def test_quit_goes_with_the_last_window(why, how, counts, expected):
+    bench = Bench(catch_all_probe=how.get("catch_all_probe", True))
+    bench.exchanges.queues[0].draw(3)
+    if how.get("wanted"):
+        bench.tracker.probes.wanted.add(1)
+    plan = bench.tracker.next_window(bench.active(), after(*counts, how.get("draws", 3)))
+    assert len(plan.recipients) == how.get("draws", 3)
+    assert plan.is_last is expected, why
 
 
 def ended(kind, *, recipients=(), whose=None, action=None, reason=None, phase="rcpt"):

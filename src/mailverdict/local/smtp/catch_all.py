@@ -64,9 +64,13 @@ class CatchAllProbes:
         self.pending[code].append(answer)
         return None
 
+    def is_requested(self, code: int) -> bool:
+        """Whether the probe of a domain was requested before, or is not needed."""
+        return code in self.wanted or code in self.known
+
     def wants_probe(self, code: int) -> bool:
         """Whether a probe is to be sent; true once per domain."""
-        if code in self.wanted or code in self.known:
+        if self.is_requested(code):
             return False
         self.wanted.add(code)
         return True

@@ -73,6 +73,8 @@ class ExchangeSet:
     probes: list[int] = field(default_factory=list)  # codes of domains whose catch-all probe is due
     active: int = 0  # sessions under way
     starting: int = 0  # those of them without an answer yet
+    is_answering: bool = False  # the last session that got an answer, or ended without one, got one
+    keeps_probe: bool = False  # one probe waits, to be the last refusal of a trial session
     is_queued: bool = False  # the scheduler has it among the ready ones
     silent_for: float = 0.0  # seconds of sessions since the last answer
 

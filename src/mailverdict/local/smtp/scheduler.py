@@ -85,9 +85,14 @@ class Scheduler:
         waiting = exchanges.waiting()
         if not exchanges.active:
             return waiting > 0
-        if exchanges.starting or exchanges.active >= self.settings.max_sessions_per_exchange:
+        if exchanges.active >= self.settings.max_sessions_per_exchange:
             return False
-        return waiting > WORTH_ANOTHER * self.settings.refusal_budget
+        if exchanges.starting and not exchanges.is_answering:  # nothing is known of it, or the last session failed
+            return False
+        # A session under way may ask two budgets of addresses in its next window.
+        host = exchanges.host_for(0)
+        enough = max(WORTH_ANOTHER * self.settings.refusal_budget, 2 * host.plan.refusal_budget if host else 0)
+        return waiting > enough * (1 + exchanges.starting)
 
     def free(self, name: str) -> None:
         """A host or an address may have room: the sets that wait for it are tried next time."""
@@ -119,6 +124,7 @@ class Scheduler:
             if found is not None:
                 self.begin(found)
                 yield found
+                self.offer(exchanges)
             self.offer_waiting()
             left -= 1
 
@@ -187,6 +193,7 @@ class Scheduler:
     def on_first_answer(self, found: Assignment) -> None:
         """A session got its first answer: another session may be opened."""
         found.exchanges.starting -= 1
+        found.exchanges.is_answering = True
         self.offer(found.exchanges)
 
     def end(self, found: Assignment, *, is_answered: bool) -> None:
@@ -195,7 +202,9 @@ class Scheduler:
         self.by_address[found.address] -= 1
         found.host.active -= 1
         found.exchanges.active -= 1
-        found.exchanges.starting -= not is_answered
+        if not is_answered:
+            found.exchanges.starting -= 1
+            found.exchanges.is_answering = False
         self.free(found.address)
         self.free(found.host.host)
         self.offer(found.exchanges)

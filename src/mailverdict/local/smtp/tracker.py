@@ -35,6 +35,7 @@ __all__ = ["MOVES", "ActiveSession", "RecipientState", "RecipientTracker"]
 
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
+SELDOM = 40  # recipients for each refusal, beyond which the end of a trial is not waited for
 SHOWN = 400  # characters of a reply that are kept
 
 
@@ -69,6 +70,7 @@ class ActiveSession:
     assignment: Assignment
     began: float  # clock reading
     budget: int = 0  # refusals that it may meet; 0: it has not asked for recipients yet
+    is_trial: bool = False  # it tries a larger budget
     positions: dict[Recipient, int] = field(default_factory=dict)  # recipients not answered yet
     probes: dict[Recipient, int] = field(default_factory=dict)  # the same for probes: code of the domain
     has_asked: bool = False
@@ -127,20 +129,55 @@ class RecipientTracker:
     def next_window(self, active: ActiveSession, request: WindowRequest) -> WindowPlan:
         """What a session asks next: due probes, then addresses of its queue; nothing if it should end."""
         host, exchanges = active.assignment.host, active.assignment.exchanges
-        if not active.budget:
-            active.budget = host.grant_budget(exchanges.waiting(), is_pipelining=request.can_pipeline)
+        self.update_budget(active, request)
         if host.closed or self.is_too_small(active, request):
             return WindowPlan((), active.budget)
-        size = host.window_size(request)
+        # A random address is the refusal that the trial lacks.
+        ends_trial = active.is_trial and request.size == 1 and request.asked > 0 and bool(exchanges.probes)
+        size = 1 if ends_trial else host.window_size(request)
         expected = size * request.refused / max(1, request.asked)
-        is_last = request.asked > 0 and self.is_too_small(active, request, expected)
-        codes, exchanges.probes = exchanges.probes[:size], exchanges.probes[size:]
-        probes = {Recipient(self.probes.address_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
+        is_last = ends_trial or (request.asked > 0 and self.is_too_small(active, request, expected))
+        probes = self.draw_probes(active, request, size, keeps_one=not ends_trial)
         addresses = self.draw(active.queue, size - len(probes))
         active.probes |= probes
         active.positions |= addresses
         active.has_asked = True
+        is_last = is_last or self.is_rest(exchanges, request, addresses.values())
         return WindowPlan([*probes, *addresses], active.budget, is_last)
+
+    def update_budget(self, active: ActiveSession, request: WindowRequest) -> None:
+        """Grant a budget for the session, and follow what other sessions showed meanwhile."""
+        host = active.assignment.host
+        if not active.budget:
+            active.budget = host.grant_budget(active.assignment.exchanges.waiting(), is_pipelining=request.can_pipeline)
+            active.is_trial = active.budget > host.plan.refusal_budget
+        elif not active.is_trial:
+            active.budget = host.plan.refusal_budget
+
+    def draw_probes(
+        self, active: ActiveSession, request: WindowRequest, count: int, *, keeps_one: bool
+    ) -> dict[Recipient, int]:
+        """Take probes that are due; one is kept for the end of a trial, since it will probably be refused.
+
+        Not where refusals are rare, since a domain is settled only after its probe.
+        """
+        exchanges = active.assignment.exchanges
+        if active.is_trial:
+            is_soon = request.asked < SELDOM * (request.refused + 1)
+            exchanges.keeps_probe = keeps_one and is_soon and active.queue.size > 0
+        count = max(0, min(count, len(exchanges.probes) - exchanges.keeps_probe))
+        codes, exchanges.probes = exchanges.probes[:count], exchanges.probes[count:]
+        return {Recipient(self.probes.address_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
+
+    def is_rest(self, exchanges: ExchangeSet, request: WindowRequest, positions: Iterable[int]) -> bool:
+        """Whether nothing waits beyond these addresses, and no answer about them can make a probe due.
+
+        Not in the first window: what a server demands there, as TLS, needs another one in the same session.
+        """
+        if not request.asked or not request.can_pipeline or exchanges.waiting():
+            return False
+        probing = self.settings.catch_all_probe
+        return all(not probing or self.probes.is_requested(self.codes[position]) for position in positions)
 
     def draw(self, queue: PreferenceQueue, count: int) -> dict[Recipient, int]:
         """Take addresses from a queue; their time begins now."""
@@ -155,8 +192,7 @@ class RecipientTracker:
     def is_too_small(self, active: ActiveSession, request: WindowRequest, refusals: float = 0.0) -> bool:
         """Whether windows are so small, after `refusals` more, that a new session is faster for the rest."""
         exchanges, host = active.assignment.exchanges, active.assignment.host
-        is_on_trial = active.budget > host.plan.refusal_budget
-        if not request.can_pipeline or not active.has_asked or is_on_trial:
+        if not request.can_pipeline or not active.has_asked or active.is_trial:
             return False
         is_small = 3 * (request.size - refusals) < active.budget
         return is_small and active.queue.size + len(exchanges.probes) > host.window_size(request)
@@ -281,6 +317,8 @@ class RecipientTracker:
         """Requeue unanswered recipients, except the one that the session's end answers."""
         exchanges = active.assignment.exchanges
         exchanges.probes += self.lost_probes(active, end)
+        if active.is_trial:
+            exchanges.keeps_probe = False
         unasked = [active.positions[recipient] for recipient in end.unasked if recipient in active.positions]
         answered = self.answered_by_end(active, end, unasked) if end.classification is not None else None
         unasked = [position for position in unasked if position != answered]

@@ -571,6 +571,15 @@ def test_quit_goes_along_and_is_said_once() -> None:
     assert end == SessionEnd(reached="mail", asked=2)
 
 
+def test_nothing_counts_of_a_window_where_the_reply_to_quit_comes_too_early() -> None:
+    lost: dict[str, Any] = {f"RCPT TO:<{BOB}>": None}
+    _, asked, end = play_two_windows(server([ADA, BOB], special=lost), ADA, BOB, EVE)
+    assert asked == [ADA]
+    assert [each.address for each in end.unasked] == [BOB]
+    assert end.classification is not None
+    assert end.classification.action is Action.IN_STEP
+
+
 @pytest.mark.parametrize("reply", [GONE, "421 4.7.0 Too many errors"])
 def test_quit_is_not_said_again_when_the_window_breaks(reply: Any) -> None:
     flights, asked, end = play_two_windows(server([ADA, BOB], special={f"RCPT TO:<{BOB}>": reply}), ADA, BOB, EVE)

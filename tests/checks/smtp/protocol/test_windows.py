@@ -113,6 +113,12 @@ def test_is_misplaced_by_the_address_named(texts: list[str], expected: bool, why
     assert is_misplaced(entries, [OK, *(Reply(550, "5.1.1", text) for text in texts)]) is expected, why
 
 
+def test_the_reply_to_quit_shows_that_one_before_it_was_lost() -> None:
+    entries = plan_window([A, B], **PLAIN)
+
+    assert is_misplaced(entries, [OK, OK, Reply(221, "2.0.0", "Bye")])
+
+
 def test_is_misplaced_takes_no_offence_at_acceptance() -> None:
     entries = plan_window([A, B], **PLAIN)
 

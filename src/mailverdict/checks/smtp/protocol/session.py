@@ -334,9 +334,10 @@ class Session:
         while (given := len(self.open)) < size:
             window = yield WindowRequest(size - given, self.asked, self.refused, self.can_pipeline, most - given)
             assert isinstance(window, WindowPlan)
-            self.refusal_budget, self.is_last_window = window.refusal_budget, window.is_last
+            self.refusal_budget = window.refusal_budget
             if not window.recipients:
                 break
+            self.is_last_window = window.is_last
             for recipient in window.recipients:
                 if classification := self.classify_unsendable(recipient):
                     yield RecipientAnswers([recipient], None, classification)

@@ -12,6 +12,9 @@ from .steps import Recipient
 __all__ = ["OpenTransaction", "WindowCommand", "domain_of", "is_misplaced", "plan_window", "transaction_after"]
 
 
+CLOSED = 221  # the reply to QUIT
+
+
 class WindowCommand(NamedTuple):
     """One command of a window."""
 
@@ -113,13 +116,15 @@ def transaction_after(commands: Sequence[WindowCommand], before: OpenTransaction
 
 
 def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) -> bool:
-    """Whether a refusal names another recipient of this window than the one that it would be assigned to.
+    """Whether a refusal names another recipient of this window, or a reply belongs to the QUIT after it.
 
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
     wrong `mailbox_not_found`. There may be fewer replies than commands.
     """
     asked = [each.recipient.address.lower() for each in commands if each.recipient]
     for each, reply in zip(commands, replies, strict=False):
+        if reply.code == CLOSED:
+            return True
         if reply.is_positive or each.recipient is None or "@" not in reply.text or len(asked) == 1:
             continue
         text = reply.text.lower()
