@@ -46,6 +46,8 @@ class AuditPage:
     def watch(self) -> None:
         """Note errors; block other hosts."""
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        # Without a listener the first dialog may be closed before `expect_file_chooser` has asked for it.
+        self.page.on("filechooser", lambda _: None)
         self.page.route(re.compile("^https?://"), self.judge)
 
     def judge(self, route: Any) -> None:

@@ -66,6 +66,9 @@ function setProperty(node, name, value, before) {
     if (node.value !== String(value ?? "") && (node.ownerDocument.activeElement !== node || node.localName === "select")) {
       node.value = value ?? "";
     }
+  } else if (name === "disabled" && node.localName === "button") {
+    // Browsers move the focus away from a button with the attribute `disabled`.
+    node.setAttribute("aria-disabled", Boolean(value));
   } else if (name === "checked" || name === "indeterminate") {
     node[name] = Boolean(value);
   } else if (value === before) {
@@ -78,6 +81,7 @@ function setProperty(node, name, value, before) {
 }
 
 function callHandler(event) {
+  if (event.type === "click" && event.currentTarget.getAttribute("aria-disabled") === "true") return;
   const props = event.currentTarget.mvProps;
   const name = Object.keys(props).find((each) => each.toLowerCase() === `on${event.type}`);
   if (name && props[name]) props[name](event);

@@ -41,6 +41,7 @@ function render({ model, el }) {
       setTimeout(() => settle(choice.key, number), LONGEST_WAIT); // the message, or its answer, may be lost
       draw();
     },
+    isWaiting: () => pending.size > 0,
     chosen: (key, value) => (pending.has(key) ? pending.get(key).value : value),
     set(values) {
       Object.assign(app.ui, values);

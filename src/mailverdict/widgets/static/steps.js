@@ -292,7 +292,7 @@ function checkStep(app) {
         : app.page.primary === "plan"
           ? button(app, "plan", check.quota_over ? "Look at the quota again" : "Try again", () => app.act("make_plan_again"), { key: "plan" })
           : null,
-      !running && button(app, "verify", check.button.label, () => app.act("verify"), { key: "go", disabled: !check.button.enabled }),
+      !running && button(app, "verify", check.button.label, () => app.act("verify"), { key: "go", disabled: !check.button.enabled || app.isWaiting() }),
       progress && progress.left && h("span", { key: "left", class: "mv-soft" }, progress.left),
       progress && !running && app.decide.is_ready && !app.decide.outdated && [
         h("button", { key: "result", type: "button", class: "mv-button", onClick: () => app.goTo("decide") }, "Go to the result"),
