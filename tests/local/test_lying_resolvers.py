@@ -279,7 +279,7 @@ def test_a_private_resolver_needs_the_setting():
             assert mv.verify(emails, backend=backend)["verdict"].tolist() == ["valid", "invalid"]
 
 
-def test_screening_needs_a_resolver_that_works():
+def test_screening_needs_a_resolver_that_works(real_waits):
     with (
         serving(ZONES, always(DnsFault.NXDOMAIN)) as server,
         backend_for(server) as screen,
