@@ -18,7 +18,11 @@ async def test_healthy_service_says_so_with_its_queue(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         reply = await world.get("/healthz")
         assert reply.status_code == 200
-        assert reply.json() == {"status": "ok", "queue": {"waiting": 0, "verifying": 0, "postponed": 0}}
+        assert reply.json() == {
+            "status": "ok",
+            "store": "ok",
+            "queue": {"waiting": 0, "verifying": 0, "postponed": 0},
+        }
 
 
 @asynchronous

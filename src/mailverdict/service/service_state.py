@@ -13,6 +13,8 @@ from dataclasses import asdict, fields
 from functools import partial
 from typing import Any
 
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+
 from ..backend import Backend
 from ..local.backend import LocalBackend
 from ..model.settings import LocalSettings
@@ -31,6 +33,8 @@ from .shared.store import SharedStore
 from .shared.tasks import TaskQueue
 
 __all__ = ["ServiceState", "make_engine"]
+
+REFUSED_FOR = 30.0  # seconds for which a write that the store refused counts, unless a later one succeeds
 
 
 class ServiceState:
@@ -62,6 +66,8 @@ class ServiceState:
         can_wait = settings.when_saturated is WhenSaturated.WAIT
         self.pace = RateLimiter(settings.rate_limit if can_wait else 0.0, settings.rate_burst)  # delays bulk jobs
         self.tasks: list[asyncio.Task[None]] = []
+        self.refused_at: float | None = None  # of time.monotonic: the last write, if the store refused it
+        self.answer_seconds = 3.0  # that `/healthz` waits for the store
         self.is_open = False
         self.open_lock = asyncio.Lock()
 
@@ -149,7 +155,20 @@ class ServiceState:
         """Write operations to the store in one transaction, and count it."""
         self.metrics.commits.inc()
         self.metrics.operations.inc(len(operations))
-        return self.store.commit(operations)
+        try:
+            results = self.store.commit(operations)
+        except IntegrityError:  # a submission that exists already
+            raise
+        except SQLAlchemyError:
+            self.refused_at = time.monotonic()
+            raise
+        self.refused_at = None
+        return results
+
+    def refuses_writes(self) -> bool:
+        """Whether the store refused the last write, and lately."""
+        refused_at = self.refused_at
+        return refused_at is not None and time.monotonic() - refused_at < REFUSED_FOR
 
 
 def make_engine(settings: ServiceSettings, backend: Backend | None) -> VerificationEngine:

@@ -107,6 +107,8 @@ async def test_owner_with_many_jobs_gives_its_place_to_a_task_that_waits(tmp_pat
             jobs += await world.submitted(*(f"t{turn}n{n}@a.org" for n in range(100)), validation_type="smtp")
         await until(lambda: backend.batches)
         jobs += await world.submitted("bob@b.org", validation_type="smtp")
+        waiting = "SELECT count(*) > 0 FROM procrastinate_jobs WHERE status = 'todo' AND task_name = 'look_up'"
+        await until(lambda: rows(url, waiting) == [(True,)])
         gate.set()
         for job_id in jobs:
             assert (await world.ended(job_id))["status"] == "done"

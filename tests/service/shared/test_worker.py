@@ -300,35 +300,6 @@ def test_worker_needs_postgresql(tmp_path: Path) -> None:
         create_worker_app(ServiceSettings(store=f"sqlite:///{tmp_path / 'jobs.db'}"))
 
 
-def set_read_only(cluster: Cluster, url: str, value: str) -> None:
-    """What a database does whose disk is full or which became a standby: new sessions cannot write."""
-    name = url.split("@/")[1].split("?", maxsplit=1)[0]
-    admin = cluster.url("postgres")
-    rows(admin, f"ALTER DATABASE {name} SET default_transaction_read_only = {value}")
-    rows(admin, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
-
-
-@asynchronous
-async def test_database_that_cannot_be_written_refuses_and_loses_nothing(
-    tmp_path: Path, cluster: Cluster, url: str
-) -> None:
-    gate = asyncio.Event()
-    async with serving(tmp_path, AnsweringBackend(gate=gate), store=url) as world:
-        [job_id] = await world.submitted("ada@a.org", validation_type="smtp")
-        await until(lambda: world.backend.batches)
-        set_read_only(cluster, url, "on")
-        gate.set()
-        reply = await world.submit(["bob@b.org"])
-        assert (reply.status_code, reply.json()["error"]["code"]) == (503, "E1005")
-        set_read_only(cluster, url, "off")
-        async with asyncio.timeout(60):
-            while (await world.submit(["bob@b.org"])).status_code != 202:
-                await asyncio.sleep(0.1)
-            while (await world.get(f"/api/verification-result/{job_id}")).json()["data"]["result"]["status"] != "done":
-                await asyncio.sleep(0.1)
-        assert await world.used() == 2
-
-
 def test_clocks_of_hosts_that_differ_agree_by_the_database(cluster: Cluster, url: str) -> None:
     engine = create_engine(url)
     clocks = [DatabaseClock(lambda skew=skew: 1_000_000.0 + skew) for skew in (-300.0, 0.0, 300.0)]

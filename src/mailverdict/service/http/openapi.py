@@ -283,8 +283,12 @@ def health_operation() -> Json:
     queue = record({"waiting": whole(), "verifying": whole(), "postponed": whole()})
     worker = record({"name": text(), "version": text(), "types": text()}, {"egress": {"type": ["string", "null"]}})
     workers = {"type": "array", "items": worker, "description": "With PostgreSQL: the workers that are running."}
-    healthy = record({"status": text(enum=["ok", "failing"]), "queue": queue}, {"workers": workers})
-    failing = response("The worker has stopped, or the store is unavailable.", {"oneOf": [healthy, SHORT]})
+    store = text("Whether the store accepts writes.", enum=["ok", "read-only", "refuses writes"])
+    healthy = record({"status": text(enum=["ok", "failing"]), "store": store, "queue": queue}, {"workers": workers})
+    failing = response(
+        "The worker has stopped, or the store cannot be written, or it does not answer (`E1005`).",
+        {"oneOf": [healthy, SHORT]},
+    )
     return {
         "operationId": "health",
         "summary": "Whether the service works, and the length of its queue",

@@ -234,11 +234,22 @@ class Endpoints:
         return JsonReply(self.document)
 
     async def healthz(self, _: Request) -> Response:
-        """``GET /healthz``: 200 while the store answers and the worker runs; with PostgreSQL also who works."""
-        await self.state.reads.run(Ping())
-        await self.state.worker.refresh()
-        healthy = self.state.is_working()
-        report: dict[str, Any] = {"status": "ok" if healthy else "failing", "queue": asdict(self.state.worker.depth)}
+        """``GET /healthz``: 200 while the store can be written and the worker runs; with PostgreSQL also who works."""
+        try:
+            async with asyncio.timeout(self.state.answer_seconds):
+                can_write: bool = await self.state.reads.run(Ping())
+                await self.state.worker.refresh()
+        except TimeoutError:
+            raise short_error("E1005", "the service's store does not answer", headers=retry_after(5)) from None
+        store = "ok" if can_write else "read-only"
+        if can_write and self.state.refuses_writes():
+            store = "refuses writes"
+        healthy = store == "ok" and self.state.is_working()
+        report: dict[str, Any] = {
+            "status": "ok" if healthy else "failing",
+            "store": store,
+            "queue": asdict(self.state.worker.depth),
+        }
         if (workers := self.state.workers()) is not None:
             report["workers"] = workers
         return JsonReply(report, 200 if healthy else 503)

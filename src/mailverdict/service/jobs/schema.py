@@ -117,12 +117,16 @@ def is_shared(text: str) -> bool:
 def create_file(url: URL) -> None:
     """Create a missing SQLite file so that only its user can read it: it contains addresses.
 
-    SQLite gives the files beside it the same mode. The mode of an existing file is not changed.
+    SQLite gives the files beside it the same mode. The mode of an existing file is not changed. Raises `SettingsError`
+    if the file is read-only.
     """
     path = url.database or ""
     if not path.startswith("file:"):  # a URI, which SQLite opens itself
         with suppress(OSError):  # it exists, or SQLite's own error says more
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        # SQLite opens a file that it may not write for reading, without an error.
+        if Path(path).exists() and not os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids):
+            raise SettingsError(f"store: {path!r} cannot be written; check its owner and mode, or its file system")
 
 
 def connect(url: URL, *, writes: bool) -> Engine:
@@ -209,10 +213,14 @@ def lock_file(url: URL) -> Callable[[], None]:
 
     Returns the function that releases the lock; raises `SettingsError` if another process has it.
     """
-    connection = sqlite3.connect(f"{url.database}-owner", timeout=0, isolation_level=None, check_same_thread=False)
+    file = f"{url.database}-owner"
+    try:
+        connection = sqlite3.connect(file, timeout=0, isolation_level=None, check_same_thread=False)
+    except sqlite3.Error as exc:
+        raise SettingsError(f"store: {file!r} cannot be created or opened; check its folder: {exc}") from exc
     try:
         connection.execute("BEGIN EXCLUSIVE")
     except sqlite3.Error as exc:
         connection.close()
-        raise SettingsError(LOCKED if "locked" in str(exc) else f"store: {exc}") from exc
+        raise SettingsError(LOCKED if "locked" in str(exc) else f"store: {file!r}: {exc}") from exc
     return connection.close

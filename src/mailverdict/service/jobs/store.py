@@ -24,6 +24,7 @@ from sqlalchemy import (
     delete,
     func,
     select,
+    text,
     update,
 )
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
@@ -207,7 +208,7 @@ class CountJobs:
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """Whether the database answers."""
+    """Whether the database, which answers, accepts writes as far as it says."""
 
 
 StoreQuery = FindJob | QuotaUsed | NextJobs | DueJobs | CountJobs | Ping
@@ -224,8 +225,8 @@ class Store:
         self.unlock: Callable[[], None] = lambda: None
         self.is_shared = parsed.get_backend_name() == "postgresql"
         if not self.is_shared:
-            self.unlock = lock_file(parsed)
             create_file(parsed)
+            self.unlock = lock_file(parsed)
         self.writer = connect(parsed, writes=True)
         self.reader = connect(parsed, writes=False)
         try:
@@ -464,6 +465,8 @@ def count_jobs(connection: Connection, _: CountJobs) -> tuple[list[tuple[str, fl
 
 
 def ping(connection: Connection, _: Ping) -> bool:
+    if connection.dialect.name == "postgresql":  # a standby, or set so by an administrator
+        return bool(connection.scalar(text("SELECT current_setting('transaction_read_only') = 'off'")))
     return connection.scalar(select(1)) == 1
 
 

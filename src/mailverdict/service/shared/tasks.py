@@ -30,6 +30,7 @@ HEARTBEAT_INTERVAL = 5.0  # seconds
 STALLED_AFTER = 20.0  # seconds without a heartbeat after which a worker's tasks go to others
 POLLING_INTERVAL = 1.0  # seconds; a notification wakes a worker at once, a scheduled task waits for this
 ABORT_AFTER = 10.0  # seconds that tasks have to end when a worker stops
+ANSWER_TIMEOUT = 10.0  # seconds that a query of Procrastinate waits for a connection
 LISTEN_DELAY = 1.0  # seconds until a connection for notifications is made again
 RECOVER_EVERY = "* * * * * */10"  # the last field is the second
 PURGE_EVERY = "*/10 * * * *"
@@ -71,10 +72,29 @@ class TaskQueue:
         self.running: set[int] = set()  # tasks that run in this process, by their number
         self.database_clock = database_clock
         url = parse_url(settings.store).set(drivername="postgresql").render_as_string(hide_password=False)
-        self.connector = procrastinate.PsycopgConnector(conninfo=url, min_size=1, max_size=8, timeout=10.0)
+        # The pool tries to connect after 1, 3, 7 and 10 s, and again with the next query. Without the limit the pauses
+        # double for minutes, and a worker would go on minutes after a long outage.
+        limits = {"timeout": ANSWER_TIMEOUT, "reconnect_timeout": ANSWER_TIMEOUT}
+        self.connector = self.make_connector(conninfo=url, min_size=1, max_size=8, **limits)
         self.app: Any = procrastinate.App(connector=self.connector)
         self.already_enqueued = procrastinate.exceptions.AlreadyEnqueued
         self.unavailable = procrastinate.exceptions.ConnectorException
+
+    @staticmethod
+    def make_connector(**options: Any) -> Any:
+        """The connections to the database."""
+        from procrastinate import PsycopgConnector, exceptions  # noqa: PLC0415 - an extra
+
+        class PatientConnector(PsycopgConnector):  # type: ignore[misc,unused-ignore]
+            """Connects again for notifications when the database was away, which would else stop a worker at once."""
+
+            async def listen_notify(self, *args: Any, **kwargs: Any) -> None:
+                while True:
+                    with suppress(exceptions.ConnectorException):
+                        await super().listen_notify(*args, **kwargs)
+                    await asyncio.sleep(LISTEN_DELAY)
+
+        return PatientConnector(**options)
 
     async def open(self) -> None:
         """Connect."""
@@ -115,10 +135,7 @@ class TaskQueue:
         async def pass_on(*, channel: str, payload: str) -> None:
             on_payload(payload)
 
-        while True:
-            with suppress(self.unavailable):
-                await self.connector.listen_notify(on_notification=pass_on, channels=[channel])
-            await asyncio.sleep(LISTEN_DELAY)
+        await self.connector.listen_notify(on_notification=pass_on, channels=[channel])
 
     # --- running ------------------------------------------------------------------------------
 

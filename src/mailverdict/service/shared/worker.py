@@ -12,7 +12,7 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
@@ -92,6 +92,8 @@ class SharedWorker(JobVerifier):
         self.orphans: set[int] = set()  # tasks that are marked as ours and were not running at the last look
         self.is_stopping = False  # no task begins anything new
         self.seen_at = time.monotonic()  # last heartbeat
+        self.lost_after = LOST_AFTER
+        self.unwritten: set[object] = set()  # what could not be written and is tried again
         self.runner: Any = None  # Procrastinate's worker
         self.side_tasks: list[asyncio.Task[None]] = []
 
@@ -115,9 +117,9 @@ class SharedWorker(JobVerifier):
             await self.store.run(self.store.unregister, self.number)
 
     def is_working(self) -> bool:
-        """Whether it runs and has written a heartbeat lately."""
+        """Whether it runs, has written a heartbeat lately, and could write the results that it has."""
         is_running = bool(self.side_tasks) and not any(task.done() for task in self.side_tasks)
-        return is_running and time.monotonic() - self.seen_at < LOST_AFTER
+        return is_running and not self.unwritten and time.monotonic() - self.seen_at < self.lost_after
 
     async def run_tasks(self) -> None:
         """Run tasks until cancelled, also when the database is away for a while.
@@ -140,11 +142,11 @@ class SharedWorker(JobVerifier):
         That is when the database cannot be reached, or when this process was suspended.
         """
         while True:
-            is_lost = time.monotonic() - self.seen_at > LOST_AFTER
+            is_lost = time.monotonic() - self.seen_at > self.lost_after
             if is_lost:
                 self.interrupt()
             try:
-                async with asyncio.timeout(LOST_AFTER):
+                async with asyncio.timeout(self.lost_after):
                     await self.store.run(self.store.heartbeat, self.number)
                     await self.end_orphans()
                 self.seen_at = time.monotonic()
@@ -309,22 +311,25 @@ class SharedWorker(JobVerifier):
             )
             for result, verification in results
         ]
-        while True:
-            try:
-                await self.results.run((self.number, ended))
-                return
-            except STORE_UNAVAILABLE as exc:
-                LOG.error("results could not be written; the worker tries again: %s", exc)
-                await asyncio.sleep(self.retry_delay)
+        await self.until_written(lambda: self.results.run((self.number, ended)))
 
     async def persist(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a method of the store, and try again for as long as the database is unavailable."""
-        while True:
-            try:
-                return await self.store.run(method, *args, **kwargs)
-            except STORE_UNAVAILABLE as exc:
-                LOG.error("answers could not be written; the worker tries again: %s", exc)
-                await asyncio.sleep(self.retry_delay)
+        return await self.until_written(lambda: self.store.run(method, *args, **kwargs))
+
+    async def until_written(self, write: Callable[[], Awaitable[T]]) -> T:
+        """Write results, and try again for as long as the database is unavailable."""
+        mark = object()
+        try:
+            while True:
+                try:
+                    return await write()
+                except STORE_UNAVAILABLE as exc:
+                    self.unwritten.add(mark)
+                    LOG.error("results could not be written; the worker tries again: %s", exc)
+                    await asyncio.sleep(self.retry_delay)
+        finally:
+            self.unwritten.discard(mark)
 
     async def settle(self, answered: Sequence[tuple[CheckOutcome, list[StoredJob]]]) -> None:
         """Write results; jobs that are greylisted for the first time get a second pass on a schedule."""
