@@ -167,7 +167,10 @@ def verification_of(row: dict[str, Any]) -> Verification:
 
 def dump_json(value: Any) -> str:
     """Compact JSON text, keys in their order."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return COMPACT.encode(value)
+
+
+COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))  # `json.dumps` would make one for each call
 
 
 def parse_moment(value: object) -> datetime | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
 from ..replies import Reply
 
@@ -31,6 +32,7 @@ ASCII_PATH = re.compile(r"(?:[A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+|\"(?:[ !#-\[\]-~]|
 NON_ASCII_PATH = re.compile(r"(?:[^\s<>@\"]+|\"[^\"\\]*\")@[^\s<>@\"]+")
 
 
+@lru_cache(maxsize=1024)  # each recipient is checked when it is drawn, and when its command is made
 def is_sendable(address: str) -> bool:
     r"""Whether `address` can be sent in a path: no CR, LF, NUL, control, blank or bracket that would end it.
 

@@ -121,13 +121,14 @@ def is_misplaced(commands: Sequence[WindowCommand], replies: Sequence[Reply]) ->
     A server that loses a reply under pipelining shifts all later ones, and a shifted 550 would be a
     wrong `mailbox_not_found`. There may be fewer replies than commands.
     """
-    asked = [each.recipient.address.lower() for each in commands if each.recipient]
     for each, reply in zip(commands, replies, strict=False):
         if reply.code == CLOSED:
             return True
-        if reply.is_positive or each.recipient is None or "@" not in reply.text or len(asked) == 1:
+        if reply.is_positive or each.recipient is None or "@" not in reply.text:
             continue
         text = reply.text.lower()
-        if each.recipient.address.lower() not in text and any(address in text for address in asked):
+        if each.recipient.address.lower() not in text and any(
+            other.recipient is not None and other.recipient.address.lower() in text for other in commands
+        ):
             return True
     return False
