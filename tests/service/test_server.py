@@ -16,10 +16,10 @@ from mailverdict.service import create_app, run
 from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
 from mailverdict.service.http.replies import RequestRefused
 from mailverdict.service.jobs.store import Store
-from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
+from mailverdict.service.server import BoundedProtocol, ResponseWriter, bounded_protocol, configure
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.listening import listening
-from tests.doubles.service import asynchronous, settings_for
+from tests.doubles.service import asynchronous, settings_for, until
 
 START = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: "
 
@@ -29,11 +29,15 @@ class Wire(asyncio.Transport):
 
     def __init__(self) -> None:
         super().__init__()
-        self.written = b""
+        self.pieces: list[bytes] = []
         self.closed = False
 
+    @property
+    def written(self) -> bytes:
+        return b"".join(self.pieces)
+
     def write(self, data: bytes) -> None:
-        self.written += data
+        self.pieces.append(data)
 
     def close(self) -> None:
         self.closed = True
@@ -148,6 +152,43 @@ async def test_refusal_does_not_break_into_another_answer(tmp_path: Path) -> Non
     assert (wire.closed, wire.written) == (True, b"")
     protocol.connection_lost(None)
     await asyncio.gather(*protocol.tasks, return_exceptions=True)
+
+
+@asynchronous
+async def test_response_is_written_in_one_piece(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    for count, method in enumerate((b"GET", b"HEAD", b"GET"), 1):
+        protocol.data_received(method + b" /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n")
+        await until(lambda: not protocol.is_busy())
+        assert len(wire.pieces) == count
+        assert wire.pieces[-1].startswith(b"HTTP/1.1 200 OK\r\n")
+        assert wire.pieces[-1].endswith(b"\r\n\r\n" if method == b"HEAD" else b"}")
+    protocol.connection_lost(None)
+    await protocol.app.state.service.close()
+
+
+@asynchronous
+async def test_interim_response_does_not_wait_for_the_body_of_a_response(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    fields = b"host: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue\r\n\r\n"
+    protocol.data_received(b"POST /api/check-email HTTP/1.1\r\n" + fields)
+    await until(lambda: wire.pieces)
+    assert wire.pieces == [b"HTTP/1.1 100 Continue\r\n\r\n"]
+    protocol.data_received(b"{}")
+    await until(lambda: not protocol.is_busy())
+    assert len(wire.pieces) == 2
+    assert wire.pieces[1].startswith(b"HTTP/1.1 400 ")
+    protocol.connection_lost(None)
+    await protocol.app.state.service.close()
+
+
+def test_head_is_written_when_the_body_fails() -> None:
+    wire = Wire()
+    writer = ResponseWriter(wire)
+    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
+    assert (wire.pieces, writer.is_closing()) == ([], False)
+    writer.close()
+    assert (wire.pieces, writer.is_closing()) == ([b"HTTP/1.1 200 OK\r\n\r\n"], True)
 
 
 def test_proxies_are_not_believed_by_the_server_itself(tmp_path: Path) -> None:

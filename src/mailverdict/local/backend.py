@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Self, Unpack
@@ -237,7 +237,7 @@ class LocalBackend:
             batch = ObservedBatch.of_one(syntax, evidence.flags, self._lists.current().version)
             async with self._session_limit(dns):
                 mailbox = await self.mailboxes.ask_one(batch, dns, None if record is None else record.transcript)
-        return replace(evidence, dns=dns, blacklist=blacklist, mailbox=mailbox)
+        return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
 
     def _session_limit(self, dns: DomainEvidence) -> asyncio.Semaphore:
         """Bounds concurrent checks at the same mail servers; a batch bounds its sessions itself."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -50,8 +50,7 @@ class MailExchange(NamedTuple):
     host: str  # lower-case A-label host name without the final dot
 
 
-@dataclass(frozen=True, slots=True)
-class SyntaxEvidence:
+class SyntaxEvidence(NamedTuple):
     """What the syntax check saw; all texts but `message` are empty for a refused address."""
 
     ok: bool  # whether the address is accepted
@@ -129,8 +128,7 @@ class MailboxEvidence:
         return self.classification.reason
 
 
-@dataclass(frozen=True, slots=True)
-class Flags:
+class Flags(NamedTuple):
     """Facts from lists; None where a flag was never determined."""
 
     role: bool | None = None
@@ -139,12 +137,11 @@ class Flags:
     free: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """Everything seen about one address; a part that was not reached is None."""
 
     syntax: SyntaxEvidence
     dns: DomainEvidence | None = None
     blacklist: BlacklistEvidence | None = None
     mailbox: MailboxEvidence | None = None
-    flags: Flags = field(default_factory=Flags)
+    flags: Flags = Flags()

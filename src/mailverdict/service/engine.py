@@ -6,8 +6,8 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -40,8 +40,7 @@ FAILURE_MESSAGE = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOutcome:
+class CheckOutcome(NamedTuple):
     """The outcome for one address: a verification, or why there is none."""
 
     email: str

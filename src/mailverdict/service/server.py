@@ -132,6 +132,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first head."""
         super().connection_made(transport)
+        self.writer = ResponseWriter(transport)
         self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -170,6 +171,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.in_head = False
         self.stop_timer()
         super().on_headers_complete()
+        self.cycle.transport = self.writer  # type: ignore[assignment]
+
+    def on_response_complete(self) -> None:
+        """Prepare the writer for the next response."""
+        self.writer.finish()
+        super().on_response_complete()
 
     def on_message_complete(self) -> None:
         """Note in the scope that the application can read the body without a timer."""
@@ -199,6 +206,48 @@ class BoundedProtocol(HttpToolsProtocol):
             if not self.is_busy():
                 self.transport.write(ERROR_RESPONSES[status])
             self.transport.close()
+
+
+class ResponseWriter:
+    """What the responses of a connection are written to; a head waits for its body, and both are one system call."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self.transport = transport
+        self.head = b""  # not written yet
+        self.is_in_body = False
+
+    def write(self, data: bytes) -> None:
+        """Write to the connection, unless it is a head."""
+        if self.is_in_body:
+            self.transport.write(data)
+        elif self.head:
+            self.is_in_body = True
+            self.flush(data)
+        elif data.startswith(CONTINUE):
+            self.transport.write(data)
+        else:
+            self.head = data
+
+    def flush(self, data: bytes = b"") -> None:
+        """Write a head that waits, and `data`."""
+        if self.head:
+            self.transport.write(self.head + data)
+            self.head = b""
+
+    def finish(self) -> None:
+        """End a response; that to `HEAD` has no body."""
+        self.flush()
+        self.is_in_body = False
+
+    def is_closing(self) -> bool:
+        return self.transport.is_closing()
+
+    def close(self) -> None:
+        self.flush()
+        self.transport.close()
+
+
+CONTINUE = b"HTTP/1.1 100 "  # an interim response (RFC 9110 section 15.2.1)
 
 
 def raw_response(status: int, phrase: str, code: str, message: str) -> bytes:

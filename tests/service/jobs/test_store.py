@@ -2,12 +2,11 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import insert, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import insert, text, update
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from mailverdict.errors import SettingsError
 from mailverdict.service.jobs.schema import about
@@ -123,6 +122,45 @@ def test_debits_of_one_client_are_granted_in_order_as_far_as_the_limit_goes(stor
     assert granted == [(True, 94), (True, 99), (False, 94), (True, 0), (False, 0)]
 
 
+# Fails the debit that brings the client b to 100 units.
+TRIGGER = """
+    CREATE TRIGGER refuse BEFORE UPDATE ON quota WHEN NEW.client = 'b' AND NEW.used = 100
+    BEGIN SELECT RAISE(ABORT, 'the disk is full'); END
+"""
+
+
+@pytest.fixture
+def failing(tmp_path: Path) -> Iterator[Store]:
+    opened = Store(f"sqlite:///{tmp_path / 'failing.db'}")
+    opened.commit([debit("a", 90), debit("b", 90)])
+    with opened.writer.begin() as connection:
+        connection.execute(text(TRIGGER))
+    yield opened
+    opened.close()
+
+
+def test_debits_that_are_on_disk_are_granted_although_later_ones_fail(failing: Store) -> None:
+    granted, *failed = failing.commit([debit("a", 5), debit("b", 10), debit("b", 1)])
+    assert granted == DebitResult(granted=True, remaining=5)
+    assert all(isinstance(each, SQLAlchemyError) for each in failed)
+    assert len(failed) == 2
+    assert ask(failing, QuotaUsed("a", DAY), QuotaUsed("b", DAY)) == [95, 90]
+
+
+def test_debits_of_one_statement_fail_together(failing: Store) -> None:
+    with pytest.raises(SQLAlchemyError, match="the disk is full"):
+        failing.commit([debit("a", 5), debit("b", 10)])
+    assert ask(failing, QuotaUsed("a", DAY), QuotaUsed("b", DAY)) == [90, 90]
+    assert failing.commit([debit("b", 9)]) == [DebitResult(granted=True, remaining=1)]
+
+
+def test_commits_of_every_connection_to_sqlite_are_synced(failing: Store) -> None:
+    assert failing.driver is not None
+    assert failing.driver.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    with failing.writer.begin() as connection:
+        assert connection.scalar(text("PRAGMA synchronous")) == 2
+
+
 def test_waiting_jobs_come_one_of_each_client_in_turn(store: Store) -> None:
     store.commit([debit("many", 5, *(f"m{n}" for n in range(5))), debit("few", 2, "f0", "f1"), debit("one", 1, "o0")])
     [jobs] = ask(store, NextJobs((("few", 2), ("one", 5), ("many", 3), ("nobody", 1))))
@@ -131,9 +169,9 @@ def test_waiting_jobs_come_one_of_each_client_in_turn(store: Store) -> None:
 
 
 def test_waiting_jobs_are_counted_by_client_and_second(store: Store) -> None:
-    store.commit([replace(debit("a", 2, "a0", "a1"), now=1000.25)])
-    store.commit([replace(debit("b", 1, "b0"), now=1000.5)])
-    store.commit([replace(debit("a", 1, "a2"), now=1007.25)])
+    store.commit([debit("a", 2, "a0", "a1")._replace(now=1000.25)])
+    store.commit([debit("b", 1, "b0")._replace(now=1000.5)])
+    store.commit([debit("a", 1, "a2")._replace(now=1007.25)])
     assert ask(store, CountJobs()) == [([("a", 1000.25, 2), ("b", 1000.5, 1), ("a", 1007.25, 1)], 0)]
 
 

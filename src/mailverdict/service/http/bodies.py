@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.requests import Request
 
@@ -23,8 +23,7 @@ NUMBER_DIGITS = 18  # in Content-Length; Python refuses to parse numbers of thou
 CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRequest:
+class CheckRequest(NamedTuple):
     """A single check of a well-formed address."""
 
     email: str

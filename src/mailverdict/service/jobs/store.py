@@ -8,9 +8,10 @@ writer's thread; a client gets its reply only after the commit. `run_queries` ex
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import (
     BigInteger,
@@ -27,7 +28,7 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.exc import IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from ...contract.envelope import JobStatus
 from ..shared.schema import prepare
@@ -103,8 +104,7 @@ class JobResult:
 # Operations, in the order of a job's life.
 
 
-@dataclass(frozen=True, slots=True)
-class Debit:
+class Debit(NamedTuple):
     """Add `cost` to the quota that a client has used on a day, and queue jobs: all of it or nothing."""
 
     client: str
@@ -115,8 +115,7 @@ class Debit:
     jobs: tuple[NewJob, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class DebitResult:
+class DebitResult(NamedTuple):
     """Whether a `Debit` was granted, and how much quota remains."""
 
     granted: bool
@@ -223,6 +222,7 @@ class Store:
     def __init__(self, url: str) -> None:
         parsed = parse_url(url)
         self.unlock: Callable[[], None] = lambda: None
+        self.driver: sqlite3.Connection | None = None  # for `commit_debits`, which uses no other
         self.is_shared = parsed.get_backend_name() == "postgresql"
         if not self.is_shared:
             create_file(parsed)
@@ -238,9 +238,13 @@ class Store:
             self.close()
             raise
         self.add_used = add_quota(parsed.get_backend_name())
+        if not self.is_shared:
+            self.driver = detached_connection(self.writer)
 
     def close(self) -> None:
         """Close the connections and release the lock."""
+        if self.driver is not None:
+            self.driver.close()
         for engine in (self.writer, self.reader):
             engine.dispose()
         self.unlock()
@@ -257,6 +261,9 @@ class Store:
         If jobs exist already, because two processes wrote one submission at once, each operation gets a transaction,
         and the one that failed has the exception as its result.
         """
+        debits = [each for each in operations if isinstance(each, Debit) and not each.jobs]
+        if self.driver is not None and len(debits) == len(operations):
+            return list(self.commit_debits(self.driver, debits))
         try:
             return list(self.commit_together(operations))
         except IntegrityError:
@@ -280,6 +287,35 @@ class Store:
                 next(results) if isinstance(each, Debit) else WRITE[type(each)](connection, each) for each in operations
             ]
 
+    def commit_debits(self, driver: sqlite3.Connection, debits: Sequence[Debit]) -> list[DebitResult | Exception]:
+        """Debit quota where no jobs are written, as for single checks: one statement, which is one transaction.
+
+        The driver needs a third of SQLAlchemy's time for it. Debits of clients whose limit does not cover all of
+        theirs are decided by `debit`.
+        """
+        costs = costs_by_owner(debits)
+        limits = {limit for _, _, limit in costs}
+        rows = [(client, day, cost) for (client, day, limit), cost in costs.items() if cost <= limit]
+        totals: dict[tuple[str, str], int] = {}
+        if len(limits) == 1 and rows:
+            statement = ADD_USED.format(", ".join(["(?, ?, ?)"] * len(rows)))
+            try:
+                found = driver.execute(statement, [value for row in rows for value in row] + [*limits]).fetchall()
+            except sqlite3.Error as exc:
+                raise OperationalError(statement, None, exc) from exc
+            totals = {(client, day): used for client, day, used in found}
+        results: dict[int, DebitResult | Exception] = {**grants(debits, costs, totals)}
+        if len(results) < len(debits):
+            left = [number for number in range(len(debits)) if number not in results]
+            others: Sequence[DebitResult | Exception]
+            try:
+                with self.writer.begin() as connection:
+                    others = self.debit(connection, [debits[number] for number in left])
+            except SQLAlchemyError as exc:  # the debits above are on disk, and their callers get the results
+                others = [exc] * len(left)
+            results.update(zip(left, others, strict=True))
+        return [results[number] for number in range(len(debits))]
+
     def debit(self, connection: Connection, debits: Sequence[Debit]) -> list[DebitResult]:
         """Debit the quota by one conditional UPDATE for each client and day, then write the granted jobs.
 
@@ -287,22 +323,11 @@ class Store:
         """
         if not debits:
             return []
-        by_owner: dict[QuotaOwner, list[int]] = {}
-        for number, each in enumerate(debits):
-            by_owner.setdefault((each.client, each.day, each.limit), []).append(number)
-        owners = sorted(by_owner)
-        costs = [sum(debits[number].cost for number in by_owner[owner]) for owner in owners]
-        totals = self.try_debit(connection, list(zip(owners, costs, strict=True)))
-        results: dict[int, DebitResult] = {}
-        for owner, cost in zip(owners, costs, strict=True):
-            after = totals.get(owner[:2])  # None: the limit does not cover all debits of this client
-            left = None if after is None else owner[2] - after + cost
-            for number in by_owner[owner]:
-                if left is None:
-                    results[number] = self.debit_one(connection, debits[number])
-                else:
-                    left -= debits[number].cost
-                    results[number] = DebitResult(granted=True, remaining=left)
+        costs = costs_by_owner(debits)
+        results = grants(debits, costs, self.try_debit(connection, sorted(costs.items())))
+        left = [number for number in range(len(debits)) if number not in results]
+        for number in sorted(left, key=lambda number: debits[number][:2]):
+            results[number] = self.debit_one(connection, debits[number])
         granted = [debit for number, debit in enumerate(debits) if results[number].granted]
         if rows := [job_row(debit, new) for debit in granted for new in debit.jobs]:
             insert_jobs(connection, rows)
@@ -328,6 +353,45 @@ class Store:
             for rows in by_limit.values()
             for client, day, used in connection.execute(self.add_used, rows)
         }
+
+
+# SQLite: the statement of `add_quota` for the driver, with the values of some rows and one limit.
+ADD_USED = """
+    INSERT INTO quota (client, day, used) VALUES {} ON CONFLICT (client, day)
+    DO UPDATE SET used = used + excluded.used WHERE used + excluded.used <= ? RETURNING client, day, used
+"""
+
+
+def detached_connection(engine: Engine) -> sqlite3.Connection:
+    """A connection of the driver, which its pool does not have any more."""
+    pooled = engine.raw_connection()
+    connection = pooled.driver_connection
+    pooled.detach()
+    assert isinstance(connection, sqlite3.Connection)
+    return connection
+
+
+def costs_by_owner(debits: Sequence[Debit]) -> dict[QuotaOwner, int]:
+    """What each client is debited in all."""
+    costs: dict[QuotaOwner, int] = {}
+    for each in debits:
+        owner = (each.client, each.day, each.limit)
+        costs[owner] = costs.get(owner, 0) + each.cost
+    return costs
+
+
+def grants(
+    debits: Sequence[Debit], costs: Mapping[QuotaOwner, int], totals: Mapping[tuple[str, str], int]
+) -> dict[int, DebitResult]:
+    """The results of debits whose client has a new total, by number; the limits of the others do not cover all."""
+    left = {owner: owner[2] - totals[owner[:2]] + cost for owner, cost in costs.items() if owner[:2] in totals}
+    results: dict[int, DebitResult] = {}
+    for number, each in enumerate(debits):
+        owner = (each.client, each.day, each.limit)
+        if owner in left:
+            left[owner] -= each.cost
+            results[number] = DebitResult(granted=True, remaining=left[owner])
+    return results
 
 
 def job_row(debit: Debit, new: NewJob) -> dict[str, Any]:
