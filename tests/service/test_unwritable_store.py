@@ -69,6 +69,21 @@ async def test_results_wait_until_the_store_can_be_written(
         assert await world.used() == len(jobs) + 100
 
 
+@asynchronous
+async def test_single_check_is_refused_at_no_cost_while_the_store_cannot_be_written(tmp_path: Path) -> None:
+    async with serving(tmp_path, AnsweringBackend(), daily_limit=10) as world:
+        assert (await world.check("ada@example.org", "mx")).status_code == 200  # by now the first purge is over
+        driver = world.state.store.driver
+        assert driver is not None
+        driver.execute("PRAGMA query_only = ON")
+        reply = await world.check("ada@example.org", "mx")
+        assert (reply.status_code, reply.json()["error"]["code"], reply.headers["retry-after"]) == (503, "E1005", "5")
+        await unhealthy(world)
+        driver.execute("PRAGMA query_only = OFF")
+        assert (await world.check("ada@example.org", "mx")).status_code == 200
+        assert await world.used() == 2
+
+
 @contextmanager
 def unprivileged() -> Iterator[None]:
     """Under an account for which the mode of a file counts, if this is root."""
