@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
 import mailverdict as mv
 from mailverdict.errors import SettingsError
-from mailverdict.frames.columns import COLUMNS, SETS, choose_columns, error_message, to_arrow, to_pandas
+from mailverdict.frames.columns import (
+    COLUMNS,
+    SETS,
+    choose_columns,
+    error_message,
+    take_rows,
+    to_arrow,
+    to_pandas,
+)
 from mailverdict.model.table import SCHEMA, complete_table
 from mailverdict.model.words import REASON_MEANING, Reason
 
@@ -207,3 +216,21 @@ def test_messages_are_made_from_codes_of_any_width(codes):
     )
     made = error_message(table["errors"], table["reasons"]).to_pylist()
     assert made == ["There is no @.", REASON_MEANING[Reason.ROLE], None]
+
+
+@pytest.mark.parametrize("chunks", [1, 2])
+@pytest.mark.parametrize("size", [0, 5])
+def test_rows_without_a_row_of_the_table_are_missing(chunks, size):
+    words = pa.array(["done"] * size, pa.string()).dictionary_encode()
+    codes = pa.array(["a", None, "b", "a", None][:size], pa.string()).dictionary_encode()
+    flags, texts = pa.array([True, None, False, True, True][:size]), pa.array(["x", None, "", "y", "z"][:size])
+    part = pa.table(
+        {"status": words, "reasons": codes, "role": flags.cast(pa.bool_()), "text": texts.cast(pa.string())}
+    )
+    order = np.array([4, -1, 0, 1, 2, 2, -1]) if size else np.array([-1, -1])
+    taken = take_rows(pa.concat_tables([part.slice(0, 2), part.slice(2)]) if chunks == 2 else part, order)
+    assert taken.schema.names == part.schema.names
+    for name, cells in part.to_pydict().items():
+        empty = "missing" if name == "status" else None
+        assert taken[name].to_pylist() == [cells[row] if row >= 0 else empty for row in order.tolist()]
+        taken[name].validate(full=True)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import mailverdict as mv
 from mailverdict.checks.syntax.address import is_well_formed, observe_syntax
-from mailverdict.frames.clean import read_plain, repair_column
+from mailverdict.frames.clean import read_plain, repair_column, repair_distinct
 from mailverdict.frames.repair import (
     CODED,
     DECODERS,
@@ -317,20 +317,21 @@ PLAIN = st.one_of(
 @example(["a_x000D_b@firm.com;", "mailto:ada@firm.com?subject=Hi there", "- ada@firm.com;"])
 def test_the_frequent_forms_are_read_in_a_column_as_one_by_one(cells):
     refused = [cell for cell in cells if not is_well_formed(cell.strip())]
-    plain, left = read_plain(pa.array(refused, pa.string()))
+    texts = pa.array(refused, pa.string())
+    plain, found = read_plain(texts), repair_distinct(texts)
     for at, cell in enumerate(refused):
         alone = repair_cell(cell)
-        if plain.address[at].as_py() is not None:
-            assert (plain.address[at].as_py(),) == alone.addresses
-            assert plain.change[at].as_py() == ";".join(alone.changes)
-        elif at not in left:
+        if at in plain.rows[plain.ok]:
+            assert (found.address[at].as_py(),) == alone.addresses
+            assert found.change[at].as_py() == ";".join(alone.changes)
+        elif at not in plain.unread:
             assert alone == RepairedCell()
 
 
 @given(CELLS | st.text(max_size=12))
 def test_a_text_without_a_sign_holds_nothing(cell):
-    plain, left = read_plain(pa.array([cell], pa.string()))
-    if not len(left) and plain.address[0].as_py() is None:
+    plain = read_plain(pa.array([cell], pa.string()))
+    if not len(plain.unread) and not len(plain.rows):
         assert repair_cell(cell) == RepairedCell()
 
 

@@ -21,6 +21,7 @@ from mailverdict.frames.text_column import (
     NOT_UTF8,
     SURROGATES,
     read_values,
+    replace_texts,
     strip_texts,
 )
 
@@ -292,3 +293,15 @@ def test_blanks_are_stripped_as_arrow_does(texts, start):
     column = pa.array(texts, pa.string()).slice(start)
     assert strip_texts(column).equals(pc.utf8_trim_whitespace(column))
     assert (strip_texts(column) is column) == pc.utf8_trim_whitespace(column).equals(column)
+
+
+@pytest.mark.parametrize("start", [0, 3])
+@pytest.mark.parametrize("size", [0, 1, 7, 200_000])
+def test_texts_are_replaced_in_any_order_of_the_rows(size, start):
+    texts = pa.array([None, "é", "", "ada"] * (size // 4 + 1) + ["x"] * 3, pa.string()).slice(start, size)
+    rows = np.random.default_rng(1).permutation(size)[: size // 3]
+    others = pa.array([f"new {row}" if row % 3 else None for row in rows.tolist()], pa.string())
+    expected = texts.to_pylist()
+    for row, text in zip(rows.tolist(), others.to_pylist(), strict=True):
+        expected[row] = text
+    assert replace_texts(texts, rows, others).to_pylist() == expected

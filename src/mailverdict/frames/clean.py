@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from ..checks.lists.suggestions import suggest_domain, suggest_domains
 from ..checks.syntax.column import SyntaxColumn, observe_column
-from ..checks.syntax.kernels import to_bools
+from ..checks.syntax.kernels import Rows, to_bools
 from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
 from .kinds import ArrowData, kind_of_data
 from .repair import MAX_CELL, RepairedCell, canonical_form, repair_cell, suggest_plain
-from .text_column import LONGEST_TEXT, TextColumn, read_values, strip_texts
+from .text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,22 +35,23 @@ MAX_READ = 500  # ... and of these one by one, which takes about 10 ms
 # The most frequent forms of messy cells, as patterns for a whole column: what `repair_cell` would find in them, many
 # times as fast. Nothing in them is decoded, and nothing but the address could be a part of it.
 ADDRESS = (
-    r"(?P<address>[0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?"
+    r"(?:[0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?"
     r"@[0-9A-Za-z][0-9A-Za-z.\-]*\.(?:[A-Za-z]+|xn--[0-9a-z\-]+))"
 )
 PLAIN_FORMS = (
-    (
-        "unwrapped",
-        rf"^(?:[A-Z][a-zA-Z]{{1,40}}(?: [A-Z][a-zA-Z]{{1,40}}){{1,3}} |\"[A-Za-z ,]{{1,80}}\" )?<{ADDRESS}>[;,.]?$",
-    ),
-    ("link", rf"^(?:mailto|MAILTO):{ADDRESS}(?:\?[A-Za-z]+=[\w +.,!-]*)?$"),
-    ("label", rf"^(?:E-?[Mm]ail|EMAIL|E-MAIL|e-?mail|[Mm]ail|[Ww]ork|[Hh]ome|[Pp]rivat|Kontakt|Contact): ?{ADDRESS}$"),
-    ("punctuation", rf"^(?:[*-] )?{ADDRESS}[;,.]{{0,2}}$"),
-    ("unwrapped", rf"^(?:'{ADDRESS}'|$^)$"),
-    ("unwrapped", rf"^(?:\"{ADDRESS}\"|$^)$"),
-    ("unwrapped", rf"^{ADDRESS} \((?:work|home|private|privat|old|new|office|main|business)\)$"),
+    rf"^(?:[A-Z][a-zA-Z]{{1,40}}(?: [A-Z][a-zA-Z]{{1,40}}){{1,3}} |\"[A-Za-z ,]{{1,80}}\" )?<{ADDRESS}>[;,.]?$",
+    rf"^(?:mailto|MAILTO):{ADDRESS}(?:\?[A-Za-z]+=[\w +.,!-]*)?$",
+    rf"^(?:E-?[Mm]ail|EMAIL|E-MAIL|e-?mail|[Mm]ail|[Ww]ork|[Hh]ome|[Pp]rivat|Kontakt|Contact): ?{ADDRESS}$",
+    rf"^(?:[*-] )?{ADDRESS}[;,.]{{0,2}}$",
+    rf"^'{ADDRESS}'$",
+    rf"^\"{ADDRESS}\"$",
+    rf"^{ADDRESS} \((?:work|home|private|privat|old|new|office|main|business)\)$",
 )
-ANY_PLAIN_FORM = "|".join(pattern for _, pattern in PLAIN_FORMS).replace("(?P<address>", "(?:")
+ANY_PLAIN_FORM = "|".join(PLAIN_FORMS)
+# In a text of one of these forms: its address, and the name of the repair, which is the first whose pattern is found.
+ADDRESS_IN_FORM = r"(?P<address>[0-9A-Za-z_.+\-]+@[0-9A-Za-z.\-]*[0-9A-Za-z\-])"
+NAMES_OF_FORMS = (("unwrapped", "[<(\"']"), ("link", "^(?:mailto|MAILTO):"), ("label", ":"), ("punctuation", ""))
+MAY_HAVE_PREFIX = r"^(?:['%]|[^\x00-\x7f])|=|%|："  # in all texts with a prefix that `suggest_plain` knows
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = (
     r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
@@ -143,14 +144,21 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
 
 
 @dataclass(frozen=True, slots=True)
-class RepairedColumn:
-    """What `repair_column` found in each text of a column."""
+class RepairedTexts:
+    """What was found in each of some texts."""
 
     address: pa.StringArray  # in its canonical form; null where the text holds no address or several
     suggestion: pa.StringArray  # the address that was probably meant; null for none
     change: pa.StringArray  # names of the repairs that were applied, joined by ";"; no nulls
     count: pa.Int32Array  # distinct addresses in the text; no nulls
     is_unclear: pa.BooleanArray  # an address can be read in it, but not with certainty; no nulls
+
+
+@dataclass(frozen=True, slots=True)
+class RepairedColumn(RepairedTexts):
+    """What `repair_column` found in each text of a column."""
+
+    texts: pa.StringArray  # the address; where it is null, the text without the blanks around it
 
 
 def repair_column(
@@ -173,27 +181,40 @@ def repair_column(
     """
     stripped = strip_texts(texts) if stripped is None else stripped
     seen = observe_column(stripped) if seen is None else seen
-    address, is_new = canonical_column(stripped, seen)
-    suggestion = suggest_column(seen) if suggests_domains else pa.nulls(len(texts), pa.string())
-    formed = RepairedColumn(
-        address,
-        suggest_without_prefix(stripped, seen, suggestion),
-        change_column(texts, stripped, address, is_new),
-        seen.ok.cast(pa.int32()),
-        pa.array(np.zeros(len(texts), np.bool_)),
-    )
-    if seen.ok.true_count == len(texts):
-        return formed
-    refused = pc.invert(seen.ok)
-    distinct = texts.filter(refused).dictionary_encode()
-    found = repair_distinct(distinct.dictionary)
-    names = RepairedColumn.__dataclass_fields__
+    size, ok = len(texts), to_bools(seen.ok)
+    changed, forms = canonical_rows(stripped, seen)
+    named, names = name_rows(texts, stripped, seen, changed, forms)
+    suggested = suggest_rows(stripped, seen, suggests_domains=suggests_domains)
+    refused = np.flatnonzero(~ok)
+    distinct = texts.take(pa.array(refused)).dictionary_encode()
+    found, at = repair_distinct(distinct.dictionary), distinct.indices
+    address = found.address.take(at)
+    is_found = address.is_valid()
+    replaced = np.concatenate([changed, refused[to_bools(is_found)]])
+    whole = replace_texts(stripped, replaced, pa.concat_arrays([forms, address.filter(is_found)]))
+    has_address, count, is_unclear = ok.copy(), ok.astype(np.int32), np.zeros(size, np.bool_)
+    has_address[refused] = to_bools(is_found)
+    count[refused] = found.count.take(at)
+    is_unclear[refused] = to_bools(found.is_unclear.take(at))
     return RepairedColumn(
-        **{
-            name: pc.replace_with_mask(getattr(formed, name), refused, getattr(found, name).take(distinct.indices))
-            for name in names
-        }
+        address=show_where(whole, pa.array(has_address)),
+        suggestion=fill_rows(size, None, *suggested, (refused, found.suggestion.take(at))),
+        change=fill_rows(size, "", (named, names), (refused, found.change.take(at))),
+        count=pa.array(count),
+        is_unclear=pa.array(is_unclear),
+        texts=whole,
     )
+
+
+def fill_rows(size: int, base: str | None, *parts: tuple[Rows, pa.StringArray]) -> pa.StringArray:
+    """A column of one text, with other texts in the rows of each part."""
+    rows = np.concatenate([rows for rows, _ in parts])
+    pool = pa.concat_arrays([pa.array([base], pa.string()), *(texts for _, texts in parts)])
+    if not len(rows) or pool.null_count == len(pool):
+        return pa.repeat(pa.scalar(base, pa.string()), size)
+    at = np.zeros(size, np.int32)
+    at[rows] = np.arange(1, len(pool))
+    return pool.take(pa.array(at))
 
 
 def advise(texts: pa.StringArray) -> pa.StringArray:
@@ -228,8 +249,9 @@ def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tup
     if len(head) <= MAX_READ:  # the patterns of a column take as long to compile as hundreds of texts to read
         is_read, unread = np.zeros(len(head), np.bool_), np.arange(len(head))
     else:
-        plain, unread = read_plain(head)
-        is_read = to_bools(plain.address.is_valid())
+        plain = read_plain(head)
+        is_read, unread = np.zeros(len(head), np.bool_), plain.unread
+        is_read[plain.rows[plain.ok]] = True
     others = unread[:MAX_READ]
     texts_left = head.take(pa.array(others)).to_pylist()
     is_read[others] = [bool(repair_text(text, suggests=False).addresses) for text in texts_left]
@@ -238,95 +260,64 @@ def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tup
     return pc.sum(is_repairable.take(distinct.indices)).as_py() or 0, is_exact
 
 
-def canonical_column(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[pa.StringArray, pa.BooleanArray]:
-    """The canonical form of the accepted texts, null for the others; and in which rows it is not the text itself.
-
-    Most columns are in their canonical form, so nothing is copied before a row is found that is not.
-    """
-    differs = pc.not_equal(seen.normalized, stripped).fill_null(False)
-    if not differs.true_count:
-        return seen.normalized, differs
-    written, normalized = stripped.filter(differs), seen.normalized.filter(differs)
+def canonical_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> tuple[Rows, pa.StringArray]:
+    """The accepted rows whose text is not in its canonical form, and these forms."""
+    rows = seen.changed_rows()
+    written = stripped.take(pa.array(rows))
     local = pc.replace_substring_regex(written, "@.*$", "")
-    forms = pc.binary_join_element_wise(local, seen.domains.take(seen.domain_codes.filter(differs)), "@")
-    is_ascii = pc.string_is_ascii(written)
-    if is_ascii.false_count:
-        rows = (each.filter(pc.invert(is_ascii)).to_pylist() for each in (written, normalized))
-        others = list(map(canonical_form, *rows))
-        forms = pc.replace_with_mask(forms, pc.invert(is_ascii), pa.array(others, pa.string()))
-    is_new = pc.not_equal(forms, written)
-    if not is_new.true_count and not seen.normalized.null_count:
-        return stripped, pa.array(np.zeros(len(stripped), np.bool_))
-    address = seen.normalized if forms.equals(normalized) else pc.replace_with_mask(seen.normalized, differs, forms)
-    return address, pc.replace_with_mask(differs, differs, is_new)
-
-
-def suggest_column(seen: SyntaxColumn) -> pa.StringArray:
-    """The accepted addresses with the domain that was probably meant; null for most rows."""
-    meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string())
-    if meant.null_count == len(meant):
-        return pa.nulls(len(seen.ok), pa.string())
-    return pc.binary_join_element_wise(seen.local, meant.take(seen.domain_codes), "@")
-
-
-def suggest_without_prefix(stripped: pa.StringArray, seen: SyntaxColumn, suggestion: pa.StringArray) -> pa.StringArray:
-    """Add suggestions for accepted texts that begin with a probable quote or label."""
-    rows = rows_with_prefix(stripped)
-    rows = rows[seen.ok.take(pa.array(rows)).to_numpy(zero_copy_only=False)] if len(rows) else rows
-    found = [suggest_plain(text) for text in stripped.take(pa.array(rows)).to_pylist()]
-    if not any(found):
-        return suggestion
-    mask = np.zeros(len(stripped), np.bool_)
-    mask[rows] = [each is not None for each in found]
-    mask &= suggestion.is_null().to_numpy(zero_copy_only=False)
-    meant = [each for row, each in zip(rows.tolist(), found, strict=True) if mask[row]]
-    return pc.replace_with_mask(suggestion, pa.array(mask), pa.array(meant, pa.string()))
-
-
-FIRST_OF_PREFIX = np.frombuffer(
-    b"'%\xc2\xc3\xe2\xe3", np.uint8
-)  # of quotes, encoded blanks, a byte order mark, brackets
-
-
-def rows_with_prefix(texts: pa.StringArray) -> npt.NDArray[np.int64]:
-    """Rows of the texts that may begin with a prefix that `suggest_plain` knows; looks at octets, not text by text."""
-    _, offsets, octets = texts.buffers()
-    if octets is None or not len(texts):
-        return np.empty(0, np.int64)
-    starts = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
-    content = np.frombuffer(octets, np.uint8)[: starts[-1]]
-    if not len(content):
-        return np.empty(0, np.int64)
-    first = content[np.minimum(starts[:-1], len(content) - 1)]
-    found = [np.flatnonzero(np.isin(first, FIRST_OF_PREFIX))]
-    whole = content.tobytes()
-    for sign in (b"=", b"%", b"\xef"):  # email=, mailto%3A and the first octet of a full-width colon
-        if sign in whole:  # much faster than a comparison of each octet
-            places = np.flatnonzero(content == sign[0])
-            found.append(np.searchsorted(starts[1:], places[places >= starts[0]], side="right"))
-    return np.unique(np.concatenate(found))
-
-
-def change_column(
-    texts: pa.StringArray, stripped: pa.StringArray, address: pa.StringArray, is_new: pa.BooleanArray
-) -> pa.StringArray:
-    """The names of what changed in accepted texts; `is_new`: in which rows the address is not the stripped text."""
-    change = pa.StringArray.from_buffers(
-        len(texts), pa.py_buffer(np.zeros(len(texts) + 1, np.int32)), pa.py_buffer(b"")
-    )
-    differs = is_new
-    if texts is not stripped:
-        differs = pc.or_(is_new, pc.and_(address.is_valid(), pc.not_equal(texts, stripped)))
-    if not differs.true_count:
-        return change
-    texts, stripped, address = (each.filter(differs) for each in (texts, stripped, address))
-    has_blanks, is_same = pc.not_equal(texts, stripped), pc.equal(address, stripped)
-    names = pc.if_else(is_same, pc.if_else(has_blanks, "blanks", ""), pc.if_else(has_blanks, "blanks;case", "case"))
-    others = pc.invert(pc.or_(is_same, pc.and_(pc.string_is_ascii(stripped), pc.string_is_ascii(address))))
+    forms = pc.binary_join_element_wise(local, seen.domains.take(seen.domain_codes.take(pa.array(rows))), "@")
+    others = pc.invert(pc.string_is_ascii(written))
     if others.true_count:
-        rows = zip(*(each.filter(others).to_pylist() for each in (texts, stripped, address)), strict=True)
-        names = pc.replace_with_mask(names, others, pa.array([name_changes(*row) for row in rows], pa.string()))
-    return pc.replace_with_mask(change, differs, names)
+        texts = (written.filter(others).to_pylist(), seen.take(rows[to_bools(others)]).normalized.to_pylist())
+        forms = pc.replace_with_mask(forms, others, pa.array(map(canonical_form, *texts), pa.string()))
+    is_new = pc.not_equal(forms, written)
+    return rows[to_bools(is_new)], forms.filter(is_new)
+
+
+def suggest_rows(
+    stripped: pa.StringArray, seen: SyntaxColumn, *, suggests_domains: bool
+) -> list[tuple[Rows, pa.StringArray]]:
+    """The accepted rows for which another address is suggested, and this: for a domain, and for a prefix."""
+    rows, suggested = np.empty(0, np.intp), []
+    if suggests_domains:
+        rows, meant = mistyped_rows(seen)
+        suggested = [(rows, pc.binary_join_element_wise(seen.take(rows).local, meant, "@"))]
+    unusual = np.setdiff1d(seen.unusual_rows(), rows, assume_unique=True)
+    unusual = unusual[to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_HAVE_PREFIX))]
+    found = pa.array(map(suggest_plain, stripped.take(pa.array(unusual)).to_pylist()), pa.string())
+    return [*suggested, (unusual, found)]
+
+
+def mistyped_rows(seen: SyntaxColumn) -> tuple[Rows, pa.StringArray]:
+    """The accepted rows whose domain is probably mistyped, and the domain that was probably meant."""
+    meant = pa.array(suggest_domains(seen.domains.to_pylist()), pa.string())
+    is_mistyped = np.append(to_bools(meant.is_valid()), False)  # the last one is for refused rows
+    rows = np.flatnonzero(is_mistyped[seen.domain_codes.fill_null(-1).to_numpy()])
+    return rows, meant.take(seen.domain_codes.take(pa.array(rows)))
+
+
+def name_rows(
+    texts: pa.StringArray, stripped: pa.StringArray, seen: SyntaxColumn, changed: Rows, forms: pa.StringArray
+) -> tuple[Rows, pa.StringArray]:
+    """The accepted rows whose text is not the address, and the names of what changed in them.
+
+    `changed` are the rows that are not in their canonical form, and `forms` these forms.
+    """
+    has_blanks = np.zeros(len(texts), np.bool_)
+    if texts is not stripped:
+        has_blanks = to_bools(pc.and_(seen.ok, pc.not_equal(texts, stripped)))
+    is_same = ~has_blanks
+    is_same[changed] = False
+    rows = np.flatnonzero(~is_same)
+    written, plain = texts.take(pa.array(rows)), stripped.take(pa.array(rows))
+    address = replace_texts(plain, np.searchsorted(rows, changed), forms)
+    is_same, has_blanks = pc.equal(address, plain), pa.array(has_blanks[rows])
+    names = pc.if_else(is_same, pc.if_else(has_blanks, "blanks", ""), pc.if_else(has_blanks, "blanks;case", "case"))
+    others = pc.invert(pc.or_(is_same, pc.and_(pc.string_is_ascii(plain), pc.string_is_ascii(address))))
+    if others.true_count:
+        each_row = zip(*(each.filter(others).to_pylist() for each in (written, plain, address)), strict=True)
+        names = pc.replace_with_mask(names, others, pa.array([name_changes(*row) for row in each_row], pa.string()))
+    return rows, names
 
 
 def name_changes(text: str, stripped: str, address: str) -> str:
@@ -342,55 +333,59 @@ def name_changes(text: str, stripped: str, address: str) -> str:
     return ";".join(names)
 
 
-def repair_distinct(texts: pa.StringArray) -> RepairedColumn:
+def repair_distinct(texts: pa.StringArray) -> RepairedTexts:
     """Repair refused texts: the frequent forms by column, the others one by one."""
-    plain, others = read_plain(texts)
-    if not len(others):
-        return plain
-    mask = np.zeros(len(texts), np.bool_)
-    mask[others] = True
-    rest = to_columns([repair_text(text) for text in texts.filter(pa.array(mask)).to_pylist()])
-    names = RepairedColumn.__dataclass_fields__
-    return RepairedColumn(
-        **{name: pc.replace_with_mask(getattr(plain, name), pa.array(mask), getattr(rest, name)) for name in names}
+    size, plain = len(texts), read_plain(texts)
+    rest = to_columns([repair_text(text) for text in texts.take(pa.array(plain.unread)).to_pylist()])
+    rows, written = plain.rows[plain.ok], plain.written.filter(pa.array(plain.ok))
+    lowered = identities(written)
+    changes = pa.array([f"{name}{case}" for name, _ in NAMES_OF_FORMS for case in ("", ";case")])
+    change = changes.take(pa.array(2 * plain.form[plain.ok] + to_bools(pc.not_equal(written, lowered))))
+    mistyped, meant = mistyped_rows(plain.seen)
+    local = pc.replace_substring_regex(plain.written.take(pa.array(mistyped)), "@.*$", "")
+    suggestion = pc.binary_join_element_wise(local, meant, "@")
+    count, is_unclear = np.zeros(size, np.int32), np.zeros(size, np.bool_)
+    count[rows] = 1
+    count[plain.unread], is_unclear[plain.unread] = rest.count, to_bools(rest.is_unclear)
+    return RepairedTexts(
+        address=fill_rows(size, None, (rows, lowered), (plain.unread, rest.address)),
+        suggestion=fill_rows(size, None, (plain.rows[mistyped], suggestion), (plain.unread, rest.suggestion)),
+        change=fill_rows(size, "", (rows, change), (plain.unread, rest.change)),
+        count=pa.array(count),
+        is_unclear=pa.array(is_unclear),
     )
 
 
-def read_plain(texts: pa.StringArray) -> tuple[RepairedColumn, npt.NDArray[np.int64]]:
-    """What is found in texts of the frequent forms, and the positions of the texts that have another form."""
+@dataclass(frozen=True, slots=True)
+class PlainTexts:
+    """What was read by column in texts that the syntax check refuses."""
+
+    rows: Rows  # the texts of the frequent forms
+    written: pa.StringArray  # their addresses as written
+    seen: SyntaxColumn  # the check of these
+    form: npt.NDArray[np.intp]  # of each, its position in `NAMES_OF_FORMS`
+    unread: Rows  # the texts of other forms, and those whose address is malformed
+
+    @property
+    def ok(self) -> npt.NDArray[np.bool_]:
+        """Which of the addresses are well-formed."""
+        return to_bools(self.seen.ok)
+
+
+def read_plain(texts: pa.StringArray) -> PlainTexts:
+    """Read the texts of the frequent forms; texts without a sign of an address are neither read nor left over."""
     left = np.flatnonzero(to_bools(pc.match_substring_regex(texts, SIGNS)))
-    is_escaped = to_bools(pc.match_substring(texts.take(pa.array(left)), "_x00"))  # `repair_cell` removes some escapes
-    is_plain = to_bools(pc.match_substring_regex(texts.take(pa.array(left)), ANY_PLAIN_FORM)) & ~is_escaped
+    candidates = texts.take(pa.array(left))
+    is_escaped = to_bools(pc.match_substring(candidates, "_x00"))  # `repair_cell` removes some escapes
+    is_plain = to_bools(pc.match_substring_regex(candidates, ANY_PLAIN_FORM)) & ~is_escaped
+    plain = candidates.filter(pa.array(is_plain))
+    form = np.zeros(len(plain), np.intp)
+    for position, (_, pattern) in reversed(list(enumerate(NAMES_OF_FORMS))):
+        form[to_bools(pc.match_substring_regex(plain, pattern))] = position
+    written = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(plain, ADDRESS_IN_FORM), "address"), ".")
+    seen = observe_column(written)
     rows, unread = left[is_plain], left[~is_plain]
-    candidates, form_of, is_read = read_forms(texts.take(pa.array(rows)))
-    unread = np.sort(np.concatenate([unread, rows[~is_read]]))
-    written, rows = candidates.filter(pa.array(is_read)), rows[is_read]
-    lowered = identities(written)
-    address = np.full(len(texts), None, object)
-    address[rows] = lowered.to_numpy(zero_copy_only=False)
-    change = np.full(len(texts), "", object)
-    names = np.array([[name, f"{name};case"] for name, _ in PLAIN_FORMS], object)
-    change[rows] = names[form_of[is_read], to_bools(pc.not_equal(written, lowered)).astype(np.intp)]
-    addresses = pa.array(address, pa.string())
-    count = addresses.is_valid().cast(pa.int32())
-    unclear = pa.array(np.zeros(len(texts), np.bool_))
-    found = RepairedColumn(addresses, suggest_many(addresses), pa.array(change, pa.string()), count, unclear)
-    return found, unread
-
-
-def read_forms(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """For each text the address in the form that it has, the form, and whether the address is well-formed."""
-    found = [pc.struct_field(pc.extract_regex(texts, pattern), "address") for _, pattern in PLAIN_FORMS]
-    form_of = np.argmax([to_bools(each.is_valid()) for each in found], axis=0)
-    candidates = pc.coalesce(*found, "")
-    return candidates, form_of, to_bools(observe_column(candidates).ok)
-
-
-def suggest_many(addresses: pa.StringArray) -> pa.StringArray:
-    """For each address the one with the domain that was probably meant."""
-    domains = pc.struct_field(pc.extract_regex(addresses, r"@(?P<domain>.*)$"), "domain").dictionary_encode()
-    meant = pa.array(suggest_domains(domains.dictionary.to_pylist()), pa.string()).take(domains.indices)
-    return pc.binary_join_element_wise(pc.replace_substring_regex(addresses, r"@.*$", ""), meant, "@")
+    return PlainTexts(rows, written, seen, form, np.sort(np.concatenate([unread, rows[~to_bools(seen.ok)]])))
 
 
 def repair_text(text: str, *, suggests: bool = True) -> RepairedCell:
@@ -400,14 +395,14 @@ def repair_text(text: str, *, suggests: bool = True) -> RepairedCell:
     return repair_cell(text, suggests=suggests)
 
 
-def to_columns(cells: list[RepairedCell]) -> RepairedColumn:
+def to_columns(cells: list[RepairedCell]) -> RepairedTexts:
     """The columns for repaired cells."""
     addresses = [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells]
     suggestions = [
         suggest_repaired(each) or suggest_plain(each) if each else cell.suggestion
         for each, cell in zip(addresses, cells, strict=True)
     ]
-    return RepairedColumn(
+    return RepairedTexts(
         pa.array(addresses, pa.string()),
         pa.array(suggestions, pa.string()),
         pa.array([";".join(cell.changes) for cell in cells], pa.string()),

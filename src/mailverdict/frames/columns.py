@@ -322,17 +322,27 @@ def map_columns(function: Callable[[Any], Any], columns: Iterable[Any], size: in
         return list(pool.map(function, columns))
 
 
-def take_column(column: pa.ChunkedArray, rows: pa.Int64Array) -> pa.Array | pa.ChunkedArray:
-    """Cells of one column in other rows; null where there is no row."""
+def take_column(column: pa.ChunkedArray, rows: pa.Int64Array, is_row: pa.BooleanArray) -> pa.Array:
+    """Cells of one column in other rows; null where `is_row` is false.
+
+    Values and nulls are looked up apart: Arrow does it several times as fast where neither cells nor rows are null.
+    """
     if column.null_count == len(column):
         return pa.nulls(len(rows), column.type)
-    return pc.take(column.chunk(0) if column.num_chunks == 1 else column, rows, boundscheck=False)
+    cells = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    values = cells.indices if pa.types.is_dictionary(cells.type) else cells
+    if values.null_count:
+        is_row = pc.and_(is_row, pc.take(values.is_valid(), rows, boundscheck=False))
+        values = pa.Array.from_buffers(values.type, len(values), [None, *values.buffers()[1:]], offset=values.offset)
+    buffers = pc.take(values, rows, boundscheck=False).buffers()
+    taken = pa.Array.from_buffers(values.type, len(rows), [is_row.buffers()[1], *buffers[1:]])
+    return pa.DictionaryArray.from_arrays(taken, cells.dictionary) if pa.types.is_dictionary(cells.type) else taken
 
 
 def take_rows(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
     """Row `order[i]` of the table in row i; -1 is an empty cell: status ``missing``, everything else null."""
-    table, wanted = table.unify_dictionaries().combine_chunks(), pa.array(order, mask=order < 0)
-    taken = map_columns(lambda column: take_column(column, wanted), table.columns, len(order))
+    table, wanted, is_row = table.unify_dictionaries(), pa.array(np.maximum(order, 0)), pa.array(order >= 0)
+    taken = map_columns(lambda column: take_column(column, wanted, is_row), table.columns, len(order))
     rows = pa.table(taken, schema=table.schema)
     status = rows["status"].combine_chunks()
     words = pa.concat_arrays([status.dictionary, pa.array([str(Status.MISSING)])])

@@ -31,6 +31,7 @@ __all__ = [
     "is_text",
     "one_array",
     "read_values",
+    "replace_texts",
     "show_where",
     "spread_texts",
     "strip_texts",
@@ -110,7 +111,8 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
     rows = None if present.true_count == len(stripped) else np.flatnonzero(to_bools(present))
     wanted = stripped
     if keep_blanks and stripped is not array:
-        wanted = pc.if_else(pc.less(pc.binary_length(array), longest), array, stripped)
+        is_short = pc.less(pc.binary_length(array), longest)
+        wanted = pc.if_else(is_short, array, stripped) if is_short.false_count else array
     texts = wanted if rows is None else wanted.filter(present)
     without = texts if wanted is stripped else stripped if rows is None else stripped.filter(present)
     return TextColumn(texts, without, rows, nontext.rows, nontext.types, len(stripped))
@@ -148,9 +150,31 @@ def strip_texts(texts: pa.StringArray) -> pa.StringArray:
     # Of an empty text, octets beside it are read.
     may_have_blanks = is_edge_of_blank(octets.take(bounds[:-1], mode="clip"))
     may_have_blanks |= is_edge_of_blank(octets.take(bounds[1:] - 1, mode="clip"))
-    written = texts.take(pa.array(np.flatnonzero(may_have_blanks)))
+    rows = np.flatnonzero(may_have_blanks)
+    written = texts.take(pa.array(rows))
     stripped = pc.utf8_trim_whitespace(written)
-    return texts if stripped.equals(written) else pc.replace_with_mask(texts, pa.array(may_have_blanks), stripped)
+    return texts if stripped.equals(written) else replace_texts(texts, rows, stripped)
+
+
+def replace_texts(texts: pa.StringArray, rows: npt.NDArray[np.intp], others: pa.StringArray) -> pa.StringArray:
+    """The texts with other ones in some rows; twice as fast as `pc.replace_with_mask`.
+
+    >>> replace_texts(pa.array(["ada", "ben", None]), np.array([2, 0]), pa.array(["eve", "dan"])).to_pylist()
+    ['dan', 'ben', 'eve']
+    """
+    if not len(rows):
+        return texts
+    order = np.argsort(rows, kind="stable")
+    rows, others = rows[order], others.take(pa.array(order))
+
+    def replace_in(start: int) -> pa.StringArray:
+        piece = texts.slice(start, PIECE_ROWS)
+        first, last = np.searchsorted(rows, (start, start + PIECE_ROWS)).tolist()
+        at = np.arange(len(piece))
+        at[rows[first:last] - start] = np.arange(len(piece), len(piece) + last - first)
+        return pa.concat_arrays([piece, others.slice(first, last - first)]).take(pa.array(at))
+
+    return pa.concat_arrays(map_columns(replace_in, range(0, len(texts), PIECE_ROWS), len(texts)))
 
 
 def is_edge_of_blank(octets: Octets) -> Bools:

@@ -108,7 +108,7 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
     seen = observe_column(stripped)
     # `verify` suggests domains itself.
     found = repair_column(written, stripped, seen, suggests_domains=False)
-    texts = found.address if not found.address.null_count else pc.coalesce(found.address, stripped)
+    texts = found.texts
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
         texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
     repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})

@@ -155,7 +155,10 @@ class ObservedBatch:
             return nothing
         wanted = pa.array([s is not None for s in self.suggested], pa.bool_())
         mask = take_flags(wanted, domains).fill_null(False)
-        local = pick(self.syntax.local, picked).filter(mask)
+        if picked is None:  # of a large column only these local parts are made
+            local = self.syntax.take(positions_where(mask)).local
+        else:
+            local = pick(self.syntax.local, picked).filter(mask)
         meant = pa.array(self.suggested, pa.string()).take(domains.filter(mask))
         return pc.replace_with_mask(nothing, mask, pc.binary_join_element_wise(local, meant, "@"))
 

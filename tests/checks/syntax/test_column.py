@@ -11,6 +11,7 @@ from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -310,3 +311,50 @@ def test_letters_and_digits_of_any_script_are_of_categories_that_are_never_unsaf
 
 def test_nothing_combines_with_an_at_sign_so_that_the_first_one_always_separates():
     assert [char for char in EVERY_CHARACTER if unicodedata.normalize("NFC", "@" + char)[0] != "@"] == []
+
+
+@pytest.mark.parametrize("size", [0, 1, 20_000])
+def test_the_check_of_some_rows_is_that_of_their_texts(size):
+    texts = pa.array([*hostile_texts()[:5_000], *["ada@firm.com"] * PIECE_ROWS, *hostile_texts()[:5_000]])
+    seen = observe_column(texts)
+    rows = np.sort(np.random.default_rng(1).choice(len(texts), size, replace=False))
+    taken, alone = seen.take(rows).take(np.arange(0, size, 2)), observe_column(texts.take(pa.array(rows[::2])))
+    domains = [each.domains.take(each.domain_codes).to_pylist() for each in (taken, alone)]
+    assert domains[0] == domains[1]
+    for name in ("ok", "local", "normalized"):
+        assert getattr(taken, name).to_pylist() == getattr(alone, name).to_pylist()
+    assert taken.unusual_rows().tolist() == alone.unusual_rows().tolist()
+    assert taken.match_locals({"info", "local"}).to_pylist() == alone.match_locals({"info", "local"}).to_pylist()
+
+
+def test_rows_that_are_replaced_have_the_forms_of_the_other_check():
+    before, after = hostile_texts()[:3_000], hostile_texts()[3_000:6_000]
+    mask = np.arange(3_000) % 7 == 2
+    others = pa.array(after).filter(pa.array(mask))
+    seen = observe_column(pa.array(before)).replace_rows(pa.array(mask), observe_column(others))
+    expected = observe_column(
+        pa.array([new if is_new else old for old, new, is_new in zip(before, after, mask, strict=True)])
+    )
+    assert seen.domains.take(seen.domain_codes).equals(expected.domains.take(expected.domain_codes))
+    rows = np.arange(1, 3_000, 5)
+    for one, other in (
+        (seen, expected),
+        (seen.take(rows), expected.take(rows)),
+        (seen.slice(9, 50), expected.slice(9, 50)),
+    ):
+        for name in ("ok", "local", "normalized"):
+            assert getattr(one, name).to_pylist() == getattr(other, name).to_pylist()
+        assert one.match_locals({"info", "local"}).to_pylist() == other.match_locals({"info", "local"}).to_pylist()
+
+
+def test_rows_that_are_not_named_have_common_characters_and_their_normal_form():
+    texts = pa.array(hostile_texts()[:20_000])
+    seen = observe_column(texts)
+    accepted = np.flatnonzero(seen.ok)
+    differs = pc.not_equal(seen.normalized, texts).fill_null(False)
+    assert set(np.flatnonzero(differs)) <= set(seen.changed_rows()) <= set(accepted)
+    common = texts.take(pa.array(np.setdiff1d(accepted, seen.unusual_rows())))
+    assert pc.all(pc.match_substring_regex(common, r"\A[A-Za-z0-9\-./_+@]*\z")).as_py()
+    made = seen.slice(0, 1_000)
+    assert np.array_equal(made.changed_rows(), made.unusual_rows())
+    assert np.array_equal(made.changed_rows(), np.flatnonzero(made.ok))

@@ -66,6 +66,10 @@ class RowForms(Protocol):
         """As `kernels.match_locals`."""
         ...
 
+    def take(self, rows: Rows) -> RowForms:
+        """The normal forms of some rows, which ascend."""
+        ...
+
 
 @dataclass(frozen=True)
 class SyntaxColumn:
@@ -90,8 +94,28 @@ class SyntaxColumn:
         """Whether each local part, in lower case and without a ``+tag``, is one of `names`; null if not ok."""
         return self.forms.match_locals(names)
 
+    def changed_rows(self) -> Rows:
+        """The accepted rows whose normal form may differ from the text, ascending."""
+        forms = self.forms
+        return forms.changed_rows() if isinstance(forms, SplitForms) else np.flatnonzero(to_bools(self.ok))
+
+    def unusual_rows(self) -> Rows:
+        """The accepted rows that may have other characters than ASCII letters, digits and ``-./_+@``, ascending."""
+        forms = self.forms
+        rows = forms.unusual_rows() if isinstance(forms, SplitForms) else np.arange(len(self.ok))
+        return rows[to_bools(self.ok)[rows]]
+
+    def take(self, rows: Rows) -> SyntaxColumn:
+        """The check of some rows, which ascend; all domains stay."""
+        wanted = pa.array(rows)
+        return SyntaxColumn(
+            self.ok.take(wanted), self.domain_codes.take(wanted), self.domains, forms=self.forms.take(rows)
+        )
+
     def slice(self, start: int, size: int) -> SyntaxColumn:
         """The check of some rows; all domains stay."""
+        if size == len(self.ok):
+            return self
         ok, codes, local, normalized = (
             each.slice(start, size) for each in (self.ok, self.domain_codes, self.local, self.normalized)
         )
@@ -106,10 +130,7 @@ class SyntaxColumn:
             ok=pc.replace_with_mask(self.ok, mask, other.ok),
             domain_codes=pc.replace_with_mask(self.domain_codes, mask, codes),
             domains=domains,
-            forms=MadeForms(
-                pc.replace_with_mask(self.local, mask, other.local),
-                pc.replace_with_mask(self.normalized, mask, other.normalized),
-            ),
+            forms=ReplacedForms(self.forms, mask, other.forms),
         )
 
 
@@ -129,6 +150,33 @@ class MadeForms:
     def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
         return match_locals(self.local_parts, names)
 
+    def take(self, rows: Rows) -> MadeForms:
+        return MadeForms(self.local_parts.take(pa.array(rows)), self.addresses.take(pa.array(rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedForms:
+    """Normal forms of which those of some rows are replaced by others."""
+
+    forms: RowForms
+    mask: pa.BooleanArray
+    others: RowForms
+
+    def local(self) -> pa.StringArray:
+        return pc.replace_with_mask(self.forms.local(), self.mask, self.others.local())
+
+    def normalized(self) -> pa.StringArray:
+        return pc.replace_with_mask(self.forms.normalized(), self.mask, self.others.normalized())
+
+    def match_locals(self, names: Iterable[str]) -> pa.BooleanArray:
+        names = frozenset(names)
+        return pc.replace_with_mask(self.forms.match_locals(names), self.mask, self.others.match_locals(names))
+
+    def take(self, rows: Rows) -> ReplacedForms:
+        is_new = to_bools(self.mask)
+        others = self.others.take((np.cumsum(is_new) - 1)[rows[is_new[rows]]])
+        return ReplacedForms(self.forms.take(rows), pa.array(is_new[rows]), others)
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedPiece:
@@ -138,6 +186,7 @@ class CheckedPiece:
     ok: Bools
     codes: Positions  # position of the domain in `CheckedDomains.names`; -1 if not ok
     local_changes: dict[int, str]  # by row: normal forms of local parts that differ from the text
+    unusual: Rows  # that may have other octets than the common ones
     domain_at: Positions  # position of the domain in `CheckedDomains`
 
 
@@ -169,6 +218,29 @@ class SplitForms:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             found = list(pool.map(lambda piece: match_piece(piece, known), self.pieces))
         return pa.array(np.concatenate(found), mask=~to_bools(self.ok))
+
+    def take(self, rows: Rows) -> SplitForms:
+        starts = self.starts()
+        parts = np.split(rows, np.searchsorted(rows, starts[1:]))
+        taken = [take_piece(*each) for each in zip(self.pieces, map(np.subtract, parts, starts), strict=True)]
+        return SplitForms(taken, self.domains, self.ok.take(pa.array(rows)))
+
+    def changed_rows(self) -> Rows:
+        concerned, idna = self.domains.has_capitals.copy(), self.domains.idna
+        written = self.domains.written.take(pa.array(idna, pa.int32())).to_pylist()
+        concerned[[at for at, text in zip(idna, written, strict=True) if text != f"@{idna[at].display}"]] = True
+        return self.joined([changed_rows(each, concerned) for each in self.pieces])
+
+    def unusual_rows(self) -> Rows:
+        return self.joined([each.unusual for each in self.pieces])
+
+    def starts(self) -> Rows:
+        """The row of the column with which each piece begins."""
+        return np.cumsum([0, *(len(each.ok) for each in self.pieces[:-1])])
+
+    def joined(self, rows: Iterable[Rows]) -> Rows:
+        """Rows of each piece as rows of the column."""
+        return np.concatenate(list(map(np.add, rows, self.starts())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +303,14 @@ def blank_long_texts(texts: pa.Array) -> pa.StringArray:
 
 
 def check_piece(
-    domains: CheckedDomains, piece: SplitPiece, positions: Positions, local_result: tuple[Bools, dict[int, str]]
+    domains: CheckedDomains, piece: SplitPiece, positions: Positions, local_result: tuple[Bools, dict[int, str], Rows]
 ) -> CheckedPiece:
     """Combine the checks of both sides; `positions` are those of the piece's distinct domains in `domains`."""
-    ok, local_changes = local_result
+    ok, local_changes, unusual = local_result
     domain_at = positions[piece.domain.indices.to_numpy()]
     codes = domains.codes[domain_at]
     ok &= codes >= 0
-    checked = CheckedPiece(piece.split, ok, codes, local_changes, domain_at)
+    checked = CheckedPiece(piece.split, ok, codes, local_changes, unusual, domain_at)
     rows = rows_with_other_forms(checked, domains)
     local_lengths = (piece.split.ats - piece.split.starts[:-1])[rows]
     changed = [row in local_changes for row in rows.tolist()]
@@ -252,9 +324,27 @@ def rows_with_other_forms(piece: CheckedPiece, domains: CheckedDomains) -> Rows:
     """Return the accepted rows whose normal form may differ in more than the domain's capitals."""
     concerned = np.zeros(len(domains.codes), np.bool_)
     concerned[list(domains.idna)] = True
-    concerned = concerned[piece.domain_at]
-    concerned[list(piece.local_changes)] = True
-    return np.flatnonzero(concerned & piece.ok)
+    return changed_rows(piece, concerned)
+
+
+def changed_rows(piece: CheckedPiece, concerned: Bools) -> Rows:
+    """Return the accepted rows whose domain is `concerned`, or whose local part has another normal form."""
+    is_changed = concerned[piece.domain_at]
+    is_changed[list(piece.local_changes)] = True
+    return np.flatnonzero(is_changed & piece.ok)
+
+
+def take_piece(piece: CheckedPiece, rows: Rows) -> CheckedPiece:
+    """Return the check of some rows of a piece."""
+    changes, is_unusual = piece.local_changes, np.isin(rows, piece.unusual)
+    return CheckedPiece(
+        split=split_at(piece.split.texts.take(pa.array(rows))),
+        ok=piece.ok[rows],
+        codes=piece.codes[rows],
+        local_changes={at: changes[row] for at, row in enumerate(rows.tolist()) if row in changes},
+        unusual=np.flatnonzero(is_unusual),
+        domain_at=piece.domain_at[rows],
+    )
 
 
 def normalize_rows(piece: CheckedPiece, domains: CheckedDomains) -> dict[int, str]:
@@ -309,6 +399,7 @@ LONG_LABEL = r"[^@.]{64}"  # RFC 1035 section 2.3.4
 class CheckedDomains:
     """The distinct domains as written, checked."""
 
+    written: pa.StringArray  # with their @
     codes: Positions  # position in `names`; -1 if refused
     has_capitals: Bools  # a plain host name with capitals
     idna: dict[int, DomainName]  # accepted by email-validator itself, by position
@@ -341,7 +432,8 @@ def check_domains(written: pa.StringArray) -> CheckedDomains:
     has_capitals = plain & to_bools(pc.not_equal(lowered, written))
     longest = pc.binary_length(written).to_numpy() - np.int32(len("@"))
     longest[list(idna)] = [max(len(name.ascii), len(name.display.encode())) for name in idna.values()]
-    return CheckedDomains(encoded.indices.fill_null(-1).to_numpy(), has_capitals, idna, longest, encoded.dictionary)
+    codes = encoded.indices.fill_null(-1).to_numpy()
+    return CheckedDomains(written, codes, has_capitals, idna, longest, encoded.dictionary)
 
 
 def may_be_idna(lowered: pa.StringArray) -> Bools:

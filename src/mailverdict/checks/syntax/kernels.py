@@ -150,8 +150,11 @@ DOT_ATOM = rf"\A{ATEXT}+(?:\.{ATEXT}+)*\z"
 BLOCK_OCTETS = 1 << 20  # few calls, for each of which the interpreter lock is released, and a dozen passes in the cache
 
 
-def check_local_parts(split: SplitTexts) -> tuple[Bools, dict[int, str]]:
-    """Return which local parts are accepted, and by row the normal forms that differ from the text."""
+def check_local_parts(split: SplitTexts) -> tuple[Bools, dict[int, str], Rows]:
+    """Return which local parts are accepted, by row the normal forms that differ from the text, and the unusual rows.
+
+    Rows that are not unusual consist of letters, digits and ``-./_+@``.
+    """
     ok = split.ats > split.starts[:-1]
     rows = doubtful_rows(split)
     doubtful = local_parts(split, rows)
@@ -163,7 +166,7 @@ def check_local_parts(split: SplitTexts) -> tuple[Bools, dict[int, str]]:
         ok[row] = normal is not None
         if normal is not None and normal != text:
             changed[row] = normal
-    return ok, changed
+    return ok, changed, rows
 
 
 def doubtful_rows(split: SplitTexts) -> Rows:
