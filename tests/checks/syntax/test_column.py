@@ -7,7 +7,6 @@ import json
 import random
 import re
 import unicodedata
-from dataclasses import astuple
 
 import numpy as np
 import pyarrow as pa
@@ -111,7 +110,7 @@ def rows_of(texts: pa.Array, seen: SyntaxColumn) -> list[SyntaxEvidence]:
 
 def differing_rows(texts: list[str], found: list[SyntaxEvidence]) -> list[int]:
     """The positions where a column's answer is not that of `observe_syntax`."""
-    return [row for row, text in enumerate(texts) if astuple(observe_syntax(text)) != astuple(found[row])]
+    return [row for row, text in enumerate(texts) if observe_syntax(text) != found[row]]
 
 
 def compare(texts: list[str]) -> list[int]:
