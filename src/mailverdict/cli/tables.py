@@ -27,7 +27,7 @@ from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, explain_gue
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
 from ..frames.files.table_file import LINE, TableFile
-from ..frames.files.writers import CsvTableWriter, FormulaColumns, TableWriter, check_target, create_table, to_plain
+from ..frames.files.writers import FormulaColumns, check_target, create_table, to_plain
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
@@ -175,14 +175,8 @@ def verify(
                 pieces = (mv.explode(piece, name, prefix=prefix) for piece in pieces)
             if listed is not None:
                 pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
-
-            def make(piece: pa.Table) -> tuple[pa.Table, Any]:
-                results = rows.results(piece)
-                return results, table_output.render(rows.shown(piece, results))
-
-            for (results, lines), _ in stream.verify(pieces, make):
-                rows.count(results)
-                write(lines)
+            for piece, _ in stream.verify(pieces):
+                write(rows.add(piece))
     print_notices(stream)
     print_remarks(source, quiet=quiet)
     outcome = FileOutcome(
@@ -236,10 +230,7 @@ COUNTED = (*(c.name for c in choose_columns("core")), "error")
 
 
 class VerifiedRows:
-    """Counts verified pieces, adds actions, keeps what a report needs, and selects the columns to write.
-
-    `results` and `shown` may be called in several threads, `count` for one piece after another.
-    """
+    """Counts verified pieces, adds actions, keeps what a report needs, and selects the columns to write."""
 
     def __init__(
         self,
@@ -266,23 +257,16 @@ class VerifiedRows:
     def label(self, name: str) -> str:
         return str(label_of(self.column, self.prefix, name))
 
-    def results(self, piece: pa.Table) -> pa.Table:
-        """The columns of a piece that are counted and reported."""
+    def add(self, piece: pa.Table) -> pa.Table:
+        """Count a piece and return the columns to write."""
+        self.counts.add(piece, self.label(""))
         judged = (self.label(name) for name in (*COUNTED, "clean", "change", "suppressed"))
-        return piece.select([self.column, *(label for label in judged if label in piece.column_names)])
-
-    def count(self, results: pa.Table) -> None:
-        """Count the next piece."""
-        self.counts.add(results, self.label(""))
-        if self.report_path is None:
-            return
-        if self.is_counted:
-            self.facts.add(read_decided(self.frame(results), self.column, self.prefix))
-        else:
-            self.reported.append(results)
-
-    def shown(self, piece: pa.Table, results: pa.Table) -> pa.Table:
-        """The columns of a piece to write."""
+        results = piece.select([self.column, *(label for label in judged if label in piece.column_names)])
+        if self.report_path is not None:
+            if self.is_counted:
+                self.facts.add(read_decided(self.frame(results), self.column, self.prefix))
+            else:
+                self.reported.append(results)
         shown = piece.select(
             [i for i, n in enumerate(piece.column_names) if i < self.own_columns or n in self.written or n == LINE]
         )
@@ -574,7 +558,6 @@ class TableOutput:
     ) -> None:
         self.path, self.source, self.is_escaped, self.by_action = path, source, is_escaped, by_action
         self.written = path
-        self.writer: TableWriter | None = None
 
     def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
         """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded.
@@ -617,12 +600,8 @@ class TableOutput:
             choose=choose,
             like=found,
             by_action=self.by_action,
-        ) as self.writer:
-            yield self.writer.write
-
-    def render(self, piece: pa.Table) -> Any:
-        """What the function that writes may be given for a piece: of a CSV its lines, which any thread may make."""
-        return self.writer.render(piece) if isinstance(self.writer, CsvTableWriter) else piece
+        ) as writer:
+            yield writer.write
 
 
 def partial_path(path: str) -> Path:

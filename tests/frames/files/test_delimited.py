@@ -132,7 +132,6 @@ def monkeypatch_module():
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_blocks_of_any_size_give_the_same_file(tmp_path, monkeypatch, block, end):
     monkeypatch.setattr(delimited, "BLOCK", block)
-    monkeypatch.setattr(delimited, "PIECE", block)
     lines = [f'{n},"a ""b"", {end}c",ada{n}@x.org' for n in range(30)]
     lines[7] += end * 3  # blank lines
     path = tmp_path / "in.csv"
@@ -286,7 +285,7 @@ def test_damaged_characters_are_kept_and_counted(tmp_path):
 
 
 def test_a_file_that_changes_while_it_is_read_is_told(tmp_path, monkeypatch):
-    monkeypatch.setattr(delimited, "PIECE", 64)
+    monkeypatch.setattr(delimited, "BLOCK", 64)
     path = tmp_path / "in.csv"
     path.write_text("email\n" + "ada@example.org\n" * 50)
     with open_table(path) as source:

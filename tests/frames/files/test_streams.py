@@ -73,38 +73,6 @@ def test_an_address_of_an_earlier_piece_is_not_asked_again(journal, result, tmp_
     assert [batch for batch in backend.asked if batch] == EMAILS[:2]
 
 
-class TestPiecesAtOnce:
-    def test_two_pieces_are_verified_at_once_and_come_in_order(self):
-        together = threading.Barrier(2, timeout=60)
-
-        def then(piece):
-            together.wait()  # raises where a piece is only begun after the one before it
-            return piece["email"].to_pylist()
-
-        stream = PieceStream("email", Stopper(), validation_type="regex")
-        assert [made for made, _ in stream.verify(PIECES, then)] == EMAILS
-        assert stream.newly_verified == sum(map(len, EMAILS))
-
-    def test_an_error_while_reading_comes_after_the_pieces_before_it(self):
-        def read():
-            yield from PIECES[:3]
-            raise ValueError("truncated")
-
-        seen = []
-        with pytest.raises(ValueError, match="truncated"):
-            seen += (piece for piece, _ in PieceStream("email", Stopper(), validation_type="regex").verify(read()))
-        assert [piece["email"].to_pylist() for piece in seen] == EMAILS[:3]
-
-    def test_after_a_stop_every_row_still_comes(self):
-        stopper, seen = Stopper(), []
-        for piece, _ in PieceStream("email", stopper, validation_type="regex").verify(PIECES):
-            seen.append(piece["email_status"].to_pylist())
-            stopper.stop()
-        assert [len(each) for each in seen] == [3, 3, 3, 3]
-        assert seen[0] == ["done"] * 3
-        assert seen[-1] == ["pending"] * 3
-
-
 def test_no_temporary_journal_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     run(ScriptedBackend())
@@ -156,7 +124,7 @@ class TestStopper:
                 seen.append(piece["email_status"].to_pylist())
                 if len(seen) == 1:
                     gate.clear()  # the second piece never ends by itself
-                    interrupt_when(lambda: len(backend.asked) == 2 and stopper.runs[-1].progress.settled == 2)
+                    interrupt_when(lambda: len(backend.asked) == 2 and stopper.run.progress.settled == 2)
         assert seen == statuses(3, 2, 0, 0)
         assert told == ["stopping"]
         assert backend.closed.is_set()

@@ -28,8 +28,7 @@ from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
 __all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
 
-BLOCK = 8 << 20  # bytes at most in a row, and read at once where nothing is kept of them
-PIECE = 5 << 20  # bytes of a piece of rows: several are in memory
+BLOCK = 8 << 20  # bytes split at once: bounds memory, and the length of a row
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
 MAX_LISTED_LINES = 5
 DELIMITERS = ",;\t|"
@@ -500,8 +499,8 @@ class DelimitedFile(TableFile):
             file.seek(self.data_start)
             is_last = False
             while not is_last:
-                block = file.read(PIECE)
-                is_last = len(block) < PIECE
+                block = file.read(BLOCK)
+                is_last = len(block) < BLOCK
                 data = rest + block
                 rows = self.complete_rows(data, is_last=is_last)
                 used = int(rows.line_starts[-1])

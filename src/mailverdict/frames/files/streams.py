@@ -5,12 +5,10 @@ from __future__ import annotations
 import signal
 import tempfile
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
@@ -20,7 +18,6 @@ import pyarrow as pa
 from ...backend import Quota
 from ...errors import BackendError
 from ...local.backend import LocalBackend
-from ...loop import wait_until_done
 from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
 from ...runs.endings import describe_ending
@@ -34,8 +31,6 @@ from ..verify import ResultBuilder, prepare, repairable_rows, settled_table, sho
 
 __all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
 
-AT_ONCE = 2  # pieces that are verified at once: bounds memory
-
 
 class Stopper:
     """While it is open, the first Ctrl-C, SIGTERM or SIGHUP requests a stop, whenever it comes.
@@ -48,7 +43,7 @@ class Stopper:
         self.on_stop = on_stop
         self.is_requested = False
         self.exit_status = 128 + signal.SIGINT  # as shells report a process that a signal ended
-        self.runs: list[Run[Any]] = []
+        self.run: Run[Any] | None = None
 
     def __enter__(self) -> Stopper:
         # Possible in the main thread only.
@@ -71,14 +66,14 @@ class Stopper:
         self.on_stop()
 
     def stop(self) -> None:
-        """Cancel the current runs, and every later one at its start."""
+        """Cancel the current run, and every later one at its start."""
         self.is_requested = True
-        for run in self.runs:
-            run.cancel()
+        if self.run is not None:
+            self.run.cancel()
 
     def watch(self, run: Run[Any]) -> None:
-        """Make this a current run; those that have ended are no longer."""
-        self.runs = [*(each for each in self.runs if not each.done()), run]
+        """Make this the current run."""
+        self.run = run
         if self.is_requested:
             run.cancel()
 
@@ -92,16 +87,6 @@ def heard_signals() -> list[signal.Signals]:
 def exit_on_signal(number: int, frame: FrameType | None) -> NoReturn:
     """Leave by an exception, so that every temporary file is removed; for `signal.signal`."""
     raise SystemExit(128 + number)
-
-
-@dataclass(frozen=True)
-class CheckedPiece:
-    """A piece that was checked."""
-
-    run: Run[Any]
-    made: Any  # of the piece with its result columns
-    had_ended: bool  # whether the verification had ended before it
-    failure: BackendError | None = None
 
 
 class PieceStream:
@@ -147,55 +132,19 @@ class PieceStream:
         found = repairable_rows(self.repairable, is_exact=self.all_counted)
         return [f"{found}: it is verified without --no-clean, and with --explode if there are several"]
 
-    def verify(
-        self, pieces: Iterable[pa.Table], then: Callable[[pa.Table], Any] = lambda piece: piece
-    ) -> Iterator[tuple[Any, Progress]]:
-        """Yield for each piece what `then` makes of it with its result columns, and the progress of its run.
+    def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
+        """Yield each piece with its result columns, and the progress of its run.
 
-        Without a network several pieces are verified at once, and `then` is called in threads; the order stays.
         Raises the `BackendError` if nothing was checked before it.
         """
         settled = 0
         with self.journal_kept():
-            for checked in self.check_at_once(pieces, then) if self.is_free() else self.check_in_turn(pieces, then):
-                self.count(checked)
-                settled += checked.run.progress.settled
+            for piece in pieces:
+                out, progress = self.verify_piece(piece)
+                settled += progress.settled
                 if self.failure is not None and not settled:
                     raise self.failure
-                yield checked.made, checked.run.progress
-                del checked  # its memory is free while the next one is made
-
-    def check_in_turn(self, pieces: Iterable[pa.Table], then: Callable[[pa.Table], Any]) -> Iterator[CheckedPiece]:
-        """Check piece after piece; each knows how the one before it ended."""
-        for piece in pieces:
-            yield self.check(piece, then)
-
-    def check_at_once(self, pieces: Iterable[pa.Table], then: Callable[[pa.Table], Any]) -> Iterator[CheckedPiece]:
-        """Check several pieces at once; results and errors come in the order of the pieces."""
-        waiting: deque[Future[CheckedPiece]] = deque()
-        source, error = iter(pieces), None
-        is_over = False
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            try:
-                while waiting or not is_over:
-                    while len(waiting) < AT_ONCE and not is_over:
-                        try:
-                            piece = next(source)
-                        except StopIteration:
-                            is_over = True
-                        except Exception as exc:  # noqa: BLE001 - raised when the pieces before it are written
-                            is_over, error = True, exc
-                        else:
-                            waiting.append(pool.submit(copy_context().run, self.check, piece, then))
-                            del piece
-                    if waiting:
-                        wait_until_done(waiting[0])
-                        yield waiting.popleft().result()
-            finally:
-                for each in waiting:
-                    each.cancel()
-        if error is not None:
-            raise error
+                yield out, progress
 
     def problem(self) -> str:
         """The technical cause for which most addresses have no verdict; empty if there is none."""
@@ -216,22 +165,13 @@ class PieceStream:
 
     def is_costly(self) -> bool:
         """Whether an address of a later piece must not be asked again; DNS answers are in the backend's cache."""
-        kind, is_local = self.kind_and_place()
+        kind = parse_validation_type(self.options.get("validation_type", ValidationType.MX))
+        backend = self.options.get("backend")
+        is_local = backend is None or isinstance(backend, LocalBackend)
         return kind == ValidationType.SMTP or not (is_local or kind == ValidationType.REGEX)
 
-    def is_free(self) -> bool:
-        """Whether no piece needs what was learned from another one."""
-        kind, is_local = self.kind_and_place()
-        return kind == ValidationType.REGEX and is_local and self.limit_left is None
-
-    def kind_and_place(self) -> tuple[ValidationType, bool]:
-        """The type, and whether this machine verifies."""
-        backend = self.options.get("backend")
-        kind = parse_validation_type(self.options.get("validation_type", ValidationType.MX))
-        return kind, backend is None or isinstance(backend, LocalBackend)
-
-    def check(self, piece: pa.Table, then: Callable[[pa.Table], Any]) -> CheckedPiece:
-        """Check one piece; after a stop or failure, add its result columns without asking the backend."""
+    def verify_piece(self, piece: pa.Table) -> tuple[pa.Table, Progress]:
+        """Verify one piece; after a stop or failure, add its result columns without asking the backend."""
         has_ended = self.stopper.is_requested or self.failure is not None
         changed = {"limit": self.limit_left}
         if has_ended:
@@ -245,14 +185,10 @@ class PieceStream:
             if self.listener is not None:
                 run.subscribe(self.listener)
         try:
-            return CheckedPiece(run, then(run.result()), has_ended)
+            out = run.result()
         except BackendError as exc:
-            return CheckedPiece(run, then(exc.partial), has_ended, exc)
-
-    def count(self, checked: CheckedPiece) -> None:
-        """Add up what is known of the whole table after each piece, in their order."""
-        run, self.failure = checked.run, self.failure or checked.failure
-        if self.limit_left is not None and not checked.had_ended:
+            self.failure, out = exc, exc.partial
+        if self.limit_left is not None and not has_ended:
             self.limit_left -= run._execution.newly_verified
         self.count_cost(run)
         self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
@@ -264,6 +200,7 @@ class PieceStream:
         self.causes += run._execution.causes
         known = (*self.notices, run.progress.problem)
         self.notices += [notice for notice in run.notices if notice not in known]
+        return out, run.progress
 
     def count_cost(self, run: Run[Any]) -> None:
         """Add up what was submitted to a service, settled in this run, and reused from the journal."""

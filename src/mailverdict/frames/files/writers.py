@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -29,11 +28,11 @@ from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
 from .delimited import errors_of
 from .json_lines import JsonLinesWriter
-from .lines import binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
+from .lines import join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
 
-__all__ = ["CsvTableWriter", "FormulaColumns", "TableWriter", "create_table", "neutralize", "to_plain"]
+__all__ = ["FormulaColumns", "TableWriter", "create_table", "neutralize", "to_plain"]
 
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
@@ -41,7 +40,7 @@ WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}
 FORMULA = r"^[=+\-@\t\r]"
 HARMLESS = r"^[+\-]?([0-9 ().,/\-]*[0-9][0-9 ().,/\-]*([eE][+\-]?[0-9]+)?|(?i:inf|infinity|nan))$"
 FORMULA_BYTES = np.isin(np.arange(256), np.frombuffer(b"=+-@\t\r", np.uint8))
-CSV_ROWS = 131_072  # lines made at once: bounds memory
+CSV_ROWS = 65_536  # lines made at once: bounds memory
 FEW = 1_000  # distinct values of a column that is joined by combination of values
 MAX_COMBINATIONS = 1 << 40  # of values of neighbouring columns: a code is an int64
 
@@ -151,23 +150,6 @@ class FormulaColumns:
 # --- CSV -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CsvPart:
-    """Lines of some rows."""
-
-    data: Sequence[Any]  # bytes, one after the other
-    ends_open: bool = False  # the last row, which is a copy, has no line end
-
-
-@dataclass(frozen=True)
-class CsvLines:
-    """The lines of a piece of a table, and the header that is written if they are the first."""
-
-    header: bytes
-    is_copy: bool  # of rows of another CSV
-    parts: Sequence[CsvPart]
-
-
 class CsvTableWriter:
     """One header, quotes only where needed, in UTF-8; rows of another CSV are copied in the encoding of that."""
 
@@ -186,78 +168,47 @@ class CsvTableWriter:
         self.ends_open = False  # the last row that was copied has no line end
         self.file: BinaryIO = path.open("wb")
 
-    def write(self, piece: pa.Table | CsvLines) -> None:
-        """Append rows, or the lines that `render` made of them."""
-        if isinstance(piece, CsvLines):
-            header, is_copy, parts = piece.header, piece.is_copy, iter(piece.parts)
-        else:
-            header, is_copy, parts = self.header(piece), self.copies(piece), self.parts(piece)
-        like = self.like if is_copy else None
+    def write(self, piece: pa.Table) -> None:
+        """Append rows; cells are joined to lines by column, so that millions of rows are a few arrays."""
+        if LINE in piece.column_names and self.like is not None:
+            self.copy_rows(piece, self.like)
+            return
         if not self.has_header:
-            self.put(b"" if like is None else like.wide_mark, None)
-            self.put(header, like)
-            self.has_header, self.is_copying = True, is_copy
-        for part in parts:
-            if self.ends_open and like is not None:
-                self.put(line_end_of(like), like)
-            for data in part.data:
-                self.put(data, like)
-            self.ends_open = part.ends_open
-
-    def render(self, piece: pa.Table) -> CsvLines:
-        """The lines of some rows, for `write`: any thread may make them, in any order."""
-        return CsvLines(self.header(piece), self.copies(piece), list(self.parts(piece)))
-
-    def copies(self, piece: pa.Table) -> bool:
-        """Whether the rows are those of another CSV, whose own cells are copied."""
-        return self.like is not None and LINE in piece.column_names
-
-    def header(self, piece: pa.Table) -> bytes:
-        """All that is before the first row."""
-        names = piece.column_names
-        if self.like is None or LINE not in names:
-            quoted = quote(pa.array(names, pa.large_string()), self.delimiter).to_pylist()
-            return (codecs.BOM_UTF8 if self.has_bom else b"") + (self.delimiter.join(quoted) + "\n").encode()
-        like = self.like
-        added = quote(pa.array(names[names.index(LINE) + 1 :], pa.large_string()), self.delimiter)
-        cells = [like.header, *self.encode(added, like).to_pylist()]
-        return like.lead + self.delimiter.encode().join(cells) + like.header_end
-
-    def parts(self, piece: pa.Table) -> Iterator[CsvPart]:
-        """The lines of some rows in parts of bounded size; cells are joined to lines by column, with Arrow."""
+            self.file.write(codecs.BOM_UTF8 if self.has_bom else b"")
+            names = pa.array(piece.column_names, pa.large_string())
+            self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
+            self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
-            if not len(batch):
-                continue
-            if self.like is not None and LINE in piece.column_names:
-                yield self.copied_rows(batch, self.like)
-            else:
-                *cells, last = self.joined_cells(piece.column_names, batch.columns)
-                yield CsvPart([bytes_of(join(*cells, join(last, "\n"), between=self.delimiter))])
+            *cells, last = self.joined_cells(piece.column_names, batch.columns)
+            self.file.write(bytes_of(join(*cells, join(last, "\n"), between=self.delimiter)))
 
-    def copied_rows(self, batch: pa.RecordBatch, like: FileFormat) -> CsvPart:
-        """Rows of another CSV with our cells behind them; its own cells stay byte for byte."""
-        names = batch.schema.names
-        own = names.index(LINE)
-        changed = [at for at in range(own) if self.is_changed(batch, at)]
-        offsets, ends, data = find_line_ends(batch.column(own))
-        is_open = ends == offsets[1:]
-        ends_open = bool(is_open[-1])
-        added = [self.encode(each, like) for each in self.joined_cells(names[own + 1 :], batch.columns[own + 1 :])]
-        if not changed and added and not is_open[:-1].any():
-            # Behind our cells of a row: its line end and the own cells of the next row, which follow each other.
-            between = binary_array(data, np.append(ends, offsets[-1]))
-            cells = [part for each in added for part in (self.delimiter, each)]
-            return CsvPart([data[int(offsets[0]) : int(ends[0])], bytes_of(join(*cells, between))], ends_open)
-        lines, line_ends = strip_line_ends(batch.column(own))
-        if is_open[:-1].any():  # rows that were repeated or moved
-            is_inner = np.arange(len(ends)) < len(ends) - 1
-            line_ends = pc.if_else(pa.array(is_open & is_inner), line_end_of(like), line_ends)
-        cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
-        return CsvPart([bytes_of(join(join(*cells, *added, between=self.delimiter), line_ends))], ends_open)
+    def copy_rows(self, piece: pa.Table, like: FileFormat) -> None:
+        """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
+        own = piece.column_names.index(LINE)
+        names = [*piece.column_names[:own], *piece.column_names[own + 1 :]]
+        if not self.has_header:
+            added = quote(pa.array(names[own:], pa.large_string()), self.delimiter)
+            header = [like.header, *self.encode(added, like).to_pylist()]
+            self.put(like.wide_mark, None)
+            self.put(like.lead + self.delimiter.encode().join(header) + like.header_end, like)
+            self.has_header = self.is_copying = True
+        changed = [at for at in range(own) if self.is_changed(piece, at)]
+        line_end = (re.match(rb"\r?\n|\r|", like.header_end) or [b""])[0] or b"\n"
+        for batch in piece.to_batches(max_chunksize=CSV_ROWS):
+            lines, ends = strip_line_ends(batch.column(own))
+            is_open = pc.equal(pc.binary_length(ends), 0)
+            self.put(line_end if self.ends_open and len(ends) else b"", like)
+            self.ends_open = bool(len(ends)) and bool(is_open[len(ends) - 1].as_py())
+            if (pc.sum(is_open).as_py() or 0) > int(self.ends_open):  # rows that were repeated or moved
+                is_inner = np.arange(len(ends)) < len(ends) - 1
+                ends = pc.if_else(pc.and_(is_open, pa.array(is_inner)), line_end, ends)
+            cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
+            cells += [self.encode(each, like) for each in self.joined_cells(names[own:], batch.columns[own + 1 :])]
+            self.put(bytes_of(join(join(*cells, between=self.delimiter), ends)), like)
 
-    def is_changed(self, batch: pa.RecordBatch, at: int) -> bool:
+    def is_changed(self, piece: pa.Table, at: int) -> bool:
         """Whether a column of the other CSV is not copied: it has other values, or is to be escaped."""
-        field = batch.schema.field(at)
+        field = piece.schema.field(at)
         return field.metadata != CELL_MARK or self.is_escaped(field.name)
 
     def changed_cells(
@@ -355,11 +306,6 @@ def encode_few(column: pa.Array) -> pa.DictionaryArray | None:
     else:
         return None
     return encoded if len(encoded.dictionary) <= FEW else None
-
-
-def line_end_of(like: FileFormat) -> bytes:
-    """The line end of the header."""
-    return (re.match(rb"\r?\n|\r|", like.header_end) or [b""])[0] or b"\n"
 
 
 def is_risky(value: bytes) -> bool:
