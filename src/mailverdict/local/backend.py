@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Self, Unpack
-from weakref import WeakValueDictionary
 
 import pyarrow as pa
 
@@ -27,7 +26,7 @@ from ..checks.syntax.address import observe_syntax
 from ..checks.syntax.column import SyntaxColumn
 from ..errors import BackendError
 from ..loop import run_sync
-from ..model.evidence import DomainEvidence, Evidence, Flags
+from ..model.evidence import Evidence, Flags
 from ..model.settings import Lists, LocalOptions, LocalSettings
 from ..model.table import SOURCE_LOCAL
 from ..model.verification import Verification
@@ -128,7 +127,6 @@ class LocalBackend:
         self._network: tuple[DomainStage, MailboxStage] | None = None
         self._lock = threading.Lock()  # two event loops may use the network for the first time at once
         self._lists = ListCache(self.settings.lists)
-        self._session_limits: WeakValueDictionary[tuple[object, ...], asyncio.Semaphore] = WeakValueDictionary()
         self._is_closed = False
 
     def __repr__(self) -> str:
@@ -235,17 +233,8 @@ class LocalBackend:
         mailbox = None
         if kind is ValidationType.SMTP and dns.exchanges:
             batch = ObservedBatch.of_one(syntax, evidence.flags, self._lists.current().version)
-            async with self._session_limit(dns):
-                mailbox = await self.mailboxes.ask_one(batch, dns, None if record is None else record.transcript)
+            mailbox = await self.mailboxes.ask_one(batch, dns, None if record is None else record.transcript)
         return evidence._replace(dns=dns, blacklist=blacklist, mailbox=mailbox)
-
-    def _session_limit(self, dns: DomainEvidence) -> asyncio.Semaphore:
-        """Bounds concurrent checks at the same mail servers; a batch bounds its sessions itself."""
-        servers = (asyncio.get_running_loop(), *(exchange.host for exchange in dns.exchanges))
-        limit = self._session_limits.get(servers)
-        if limit is None:
-            limit = self._session_limits[servers] = asyncio.Semaphore(self.settings.max_sessions_per_exchange)
-        return limit
 
     # --- a batch ------------------------------------------------------------------------------------
 

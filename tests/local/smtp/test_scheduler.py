@@ -25,8 +25,8 @@ def host(name, *addresses, config=None):
     )
 
 
-def waiting(count, *hosts):
-    exchanges = ExchangeSet(list(hosts), 3)
+def waiting(count, *hosts, run=None):
+    exchanges = ExchangeSet(list(hosts), 3, run=run)
     exchanges.add(np.arange(count))
     return exchanges
 
@@ -141,7 +141,7 @@ def test_a_host_without_look_up_is_looked_up_once():
     sets = [waiting(5, unknown) for _ in range(3)]
     made = scheduler(*sets)
     assert open_all(made) == []
-    assert [each.host for each in made.pop_unresolved()] == ["mx"]
+    assert [each.host for each, _ in made.pop_unresolved()] == ["mx"]
     assert made.pop_unresolved() == []
     unknown.addresses = ("192.0.2.1",)
     made.resolved(unknown)
@@ -158,7 +158,7 @@ def test_look_ups_are_limited():
         if not wanted:
             break
         assert len(wanted) <= 3
-        for each in wanted:
+        for each, _ in wanted:
             each.addresses = (f"ip-{each.host}",)
             made.resolved(each)
     assert served == 10
@@ -197,6 +197,69 @@ def test_a_set_with_no_host_left_is_not_served():
     assert open_all(scheduler(waiting(3, only))) == []
 
 
+def test_runs_are_served_in_turn():
+    sets = [waiting(100 + n, host(f"mx{n}"), run="long") for n in range(5)]
+    made = scheduler(*sets, waiting(1, host("other"), run="short"))
+    assert [each.exchanges.run for each in open_all(made)][:2] == ["long", "short"]
+
+
+def test_a_session_ends_for_a_shorter_queue_of_another_run():
+    busy = host("mx", config=LocalSettings(max_sessions_per_exchange=1))
+    made = scheduler(waiting(1000, busy, run="long"), max_sessions_per_exchange=1)
+    (session,) = open_all(made)
+    made.offer(waiting(500, busy, run="long"))
+    assert open_all(made) == []
+    assert not made.should_end(session, 900)  # only its own run waits
+    short = waiting(20, busy, run="short")
+    made.offer(short)
+    assert open_all(made) == []
+    assert [made.should_end(session, asked) for asked in (19, 20)] == [False, True]
+    assert not made.should_end(session, 30)  # it ends already
+    made.on_first_answer(session)
+    made.end(session, is_answered=True)
+    (session,) = open_all(made)
+    assert session.exchanges.waiting() == 500  # it waited first
+    made.on_first_answer(session)
+    made.end(session, is_answered=True)
+    assert [each.exchanges for each in open_all(made)] == [short]
+
+
+def test_two_sessions_do_not_both_end_for_one_queue():
+    busy = host("mx")
+    made = scheduler(waiting(1000, busy, run="long"))
+    opened = open_all(made)
+    made.on_first_answer(*opened)
+    opened += open_all(made)
+    made.offer(waiting(1, busy, run="short"))
+    assert open_all(made) == []
+    assert sorted(made.should_end(each, 9) for each in opened) == [False, True]
+
+
+def test_a_freed_place_goes_to_the_set_that_waited_and_not_to_one_that_comes():
+    busy = host("mx", config=LocalSettings(max_sessions_per_exchange=1))
+    first, waited, comes = (waiting(count, busy, run=count) for count in (30, 20, 1000))
+    made = scheduler(first, max_sessions_per_exchange=1)
+    (session,) = open_all(made)
+    made.offer(waited)
+    assert open_all(made) == []
+    made.end(session, is_answered=True)
+    made.offer(comes)
+    assert [each.exchanges for each in open_all(made)] == [waited]
+
+
+def test_the_place_of_a_set_whose_run_has_ended_goes_to_the_next():
+    busy = host("mx", config=LocalSettings(max_sessions_per_exchange=1))
+    first, gone, waits = (waiting(20, busy, run=run) for run in "abc")
+    made = scheduler(first, max_sessions_per_exchange=1)
+    (session,) = open_all(made)
+    for each in (gone, waits):
+        made.offer(each)
+        assert open_all(made) == []
+    gone.is_closed = first.is_closed = True
+    made.end(session, is_answered=True)
+    assert [each.exchanges for each in open_all(made)] == [waits]
+
+
 def test_one_look_opens_a_few():
     made = scheduler(*(waiting(5, host(f"mx{n}")) for n in range(3 * BATCH)))
     assert len(list(made.assignments(0.0))) == BATCH
@@ -210,7 +273,7 @@ def test_nobody_starves_and_no_limit_is_broken(limit, seed):
     rng = random.Random(seed)
     config = LocalSettings(max_sessions_per_exchange=limit, max_sessions=6)
     hosts = [host(f"mx{n}", *rng.sample(["a", "b", "c", "d", "e"], rng.randint(1, 3)), config=config) for n in range(8)]
-    sets = [waiting(rng.randint(1, 80), *rng.sample(hosts, rng.randint(1, 3))) for _ in range(25)]
+    sets = [waiting(rng.randint(1, 80), *rng.sample(hosts, rng.randint(1, 3)), run=rng.randrange(4)) for _ in range(25)]
     made = Scheduler(config)
     for exchanges in sets:
         made.offer(exchanges)
@@ -233,5 +296,7 @@ def test_nobody_starves_and_no_limit_is_broken(limit, seed):
                 each.host.not_before, each.host.limit = now + 1.0, max(1, each.host.limit // 2)
             if rng.random() < 0.1:
                 each.host.dead_addresses.add(each.address) if len(each.host.open_addresses()) > 1 else None
+                made.should_end(each, rng.randint(1, 30))
             made.end(each, is_answered=is_answered)
+    assert [made.reserved, made.by_host, made.by_address] == [{}, {}, {}]
     assert [exchanges.waiting() for exchanges in sets] == [0] * 25

@@ -3,6 +3,7 @@
 `MailboxStage.settle` looks up domains, passes them to an `SmtpEngine` and yields rows as they settle. The engine opens
 sessions within the limits (`scheduler`). A session draws recipients from the queues of its exchange set and
 reports each answer (`tracker`); when one ends, the next is opened. Everything happens on one event loop.
+The engines of one backend share the limits and what was observed of each exchange (`SharedExchanges`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -24,7 +26,7 @@ from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
 from ...checks.smtp.protocol.session import Session
-from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan
+from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan, WindowPlan, WindowRequest
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
 from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
@@ -39,12 +41,14 @@ from .results import ResultBuffer, find_aliases
 from .scheduler import Assignment, Scheduler
 from .tracker import ActiveSession, RecipientTracker
 
-__all__ = ["MailboxStage", "SmtpEngine", "find_helo_name", "no_address_message"]
+__all__ = ["MailboxStage", "SharedExchanges", "SmtpEngine", "find_helo_name", "no_address_message"]
 
 FLUSH_ROWS = 5000  # rows that are yielded at once, before the time is up
 NOT_ASKED = -1
 LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
+KEPT_FOR = 600.0  # seconds for which further runs use what was observed of an exchange
+MOST_KEPT = 10_000  # exchanges
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
 
@@ -61,6 +65,7 @@ class MailboxStage:
         self.rng = rng or random.Random()
         self.providers = load_providers()
         self.helo_name: str | None = None
+        self.shared: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedExchanges] = WeakKeyDictionary()
 
     async def settle(self, batch: ObservedBatch, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
         """Yield rows as they settle: domains without exchanges first, then the others."""
@@ -100,9 +105,15 @@ class MailboxStage:
         settings = self.settings if is_column else replace(self.settings, retry_greylisted=0)
         if self.helo_name is None:
             self.helo_name = await find_helo_name(self.settings)
-        resolver, name = self.domains.resolver, self.helo_name
         return SmtpEngine(
-            settings, resolver, results, helo_name=name, providers=self.providers, rng=self.rng, transcript=transcript
+            settings,
+            self.domains.resolver,
+            results,
+            helo_name=self.helo_name,
+            providers=self.providers,
+            rng=self.rng,
+            transcript=transcript,
+            shared=self.shared.setdefault(asyncio.get_running_loop(), SharedExchanges(self.settings)),
         )
 
     async def look_up_domains(self, engine: SmtpEngine, batch: ObservedBatch, results: ResultBuffer) -> None:
@@ -139,6 +150,56 @@ class MailboxStage:
         return events
 
 
+class SharedExchanges:
+    """What the runs of a backend share on one event loop: who opens the next session, what was observed of exchanges.
+
+    So no exchange gets more sessions than its limit, however many runs there are, and what one run has observed
+    holds for those that begin within the next ten minutes. A run under way keeps what it began with.
+    """
+
+    def __init__(self, settings: LocalSettings) -> None:
+        self.settings = settings
+        self.scheduler = Scheduler(settings)
+        self.engines: set[SmtpEngine] = set()
+        self.states: dict[str, ExchangeState] = {}  # by host, the last used at the end
+
+    def state(self, name: str, plan: SessionPlan, provider: Provider | None, now: float) -> ExchangeState:
+        """The state of an exchange for a run that begins to use it."""
+        state = self.states.pop(name, None)
+        if state is None or now >= state.began + KEPT_FOR:
+            back_off_ends = 0.0 if state is None else state.not_before
+            state = ExchangeState(name, self.settings, plan, provider, began=now, not_before=back_off_ends)
+        elif not state.runs:
+            state.forget_failures()
+        self.states[name] = state
+        if len(self.states) > MOST_KEPT:
+            del self.states[next(iter(self.states))]
+        return state
+
+    def start_sessions(self, now: float) -> None:
+        """Start what can be started now: sessions, a few at a time, and look-ups of hosts."""
+        for assignment in self.scheduler.assignments(now):
+            assignment.exchanges.run.start_session(assignment)
+        for host, engine in self.scheduler.pop_unresolved():
+            engine.start_look_up(host)
+
+    def close_exchange(self, host: ExchangeState) -> None:
+        """Reschedule the sets of an exchange that was closed, in every run that uses its state."""
+        for engine in list(self.engines):
+            if engine.hosts.get(host.host) is host:
+                engine.reschedule_sets_of(host)
+
+    def leave(self, engine: SmtpEngine) -> None:
+        """After the end of a run: only what was observed is kept."""
+        if engine not in self.engines:
+            return
+        self.engines.discard(engine)
+        for host in engine.hosts.values():
+            host.runs -= 1
+        if not self.engines:
+            self.scheduler = Scheduler(self.settings)
+
+
 class SmtpEngine:
     """The sessions of one run; made on the event loop that they run on."""
 
@@ -153,6 +214,7 @@ class SmtpEngine:
         clock: Callable[[], float] | None = None,
         rng: random.Random | None = None,
         transcript: Transcript | None = None,
+        shared: SharedExchanges | None = None,
     ) -> None:
         self.settings, self.resolver, self.results = settings, resolver, results
         self.providers = providers or {}
@@ -160,7 +222,9 @@ class SmtpEngine:
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.transcript = transcript
         self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
-        self.scheduler = Scheduler(settings)
+        self.shared = shared or SharedExchanges(settings)
+        self.shared.engines.add(self)
+        self.scheduler = self.shared.scheduler
         self.sets: dict[tuple[str, ...], ExchangeSet] = {}
         self.hosts: dict[str, ExchangeState] = {}
         self.sets_of: defaultdict[str, list[ExchangeSet]] = defaultdict(list)
@@ -194,16 +258,20 @@ class SmtpEngine:
         if key not in self.sets:
             ordered = sorted(seen.exchanges, key=lambda e: (e.preference, self.rng.random()))
             hosts = [self.host(name) for name in dict.fromkeys(e.host for e in ordered)]
-            self.sets[key] = made = ExchangeSet(hosts, self.settings.max_exchange_attempts)
+            self.sets[key] = made = ExchangeSet(hosts, self.settings.max_exchange_attempts, run=self)
             for host in hosts:
                 self.sets_of[host.host].append(made)
         return self.sets[key]
 
     def host(self, name: str) -> ExchangeState:
-        """The state of an exchange, shared by all sets that have it."""
+        """The state of an exchange, shared by all sets that have it; a run with a transcript has a new one."""
         if name not in self.hosts:
             provider = find_provider(name, self.providers)
-            self.hosts[name] = ExchangeState(name, self.settings, self.plan, provider)
+            if self.transcript is None:
+                self.hosts[name] = self.shared.state(name, self.plan, provider, self.clock())
+            else:
+                self.hosts[name] = ExchangeState(name, self.settings, self.plan, provider)
+            self.hosts[name].runs += 1
         return self.hosts[name]
 
     def reschedule(self, exchanges: ExchangeSet) -> None:
@@ -241,33 +309,46 @@ class SmtpEngine:
         return wait, f"{len(self.tracker.retries):,} greylisted, asked again in {wait:.0f} s"
 
     async def aclose(self) -> None:
-        """Cancel every session; each sends QUIT."""
+        """Cancel every session; each sends QUIT, and its place is free for other runs."""
+        for exchanges in self.sets.values():
+            exchanges.is_closed = True
         for task in self.tasks:
             task.cancel()
-        await asyncio.gather(*self.tasks, return_exceptions=True)
+        try:
+            await asyncio.gather(*self.tasks, return_exceptions=True)
+        finally:
+            self.shared.leave(self)
 
     def start_sessions(self) -> None:
-        """Start what can be started now: sessions, a few at a time, and look-ups of hosts."""
+        """Start what can be started now, also for other runs."""
         now = self.clock()
         for exchanges in self.tracker.queue_retries(now):
             self.reschedule(exchanges)
-        for assignment in self.scheduler.assignments(now):
-            self.spawn(self.run_session(assignment))
-        for host in self.scheduler.pop_unresolved():
-            self.spawn(self.resolve(host))
+        self.shared.start_sessions(now)
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def start_session(self, assignment: Assignment) -> None:
+        """Run a session; its place is counted until its task is over, however that ends."""
+        active = ActiveSession(assignment, self.clock())
+        self.spawn(self.run_session(active), partial(self.release, active))
+
+    def start_look_up(self, host: ExchangeState) -> None:
+        """Look up the addresses of a host; another run that waits for them begins again if this one is cancelled."""
+        self.spawn(self.resolve(host), partial(self.scheduler.resolved, host))
+
+    def spawn(self, work: Coroutine[Any, Any, None], at_end: Callable[[], None]) -> None:
         """Run a coroutine as a task of this engine."""
         task = asyncio.create_task(work)
         self.tasks.add(task)
-        task.add_done_callback(self.on_task_done)
+        task.add_done_callback(partial(self.on_task_done, at_end))
 
-    def on_task_done(self, task: asyncio.Task[None]) -> None:
-        """Forget a task; its exception is raised by `run_until_change`."""
+    def on_task_done(self, at_end: Callable[[], None], task: asyncio.Task[None]) -> None:
+        """Start what waited for this task, in any run; its exception is raised by `run_until_change`."""
         self.tasks.discard(task)
+        at_end()
         self.change.set()
         if not task.cancelled() and (error := task.exception()) is not None:
             self.error = error
+        self.shared.start_sessions(self.clock())
 
     async def resolve(self, host: ExchangeState) -> None:
         """Look up the addresses of an exchange that may be contacted."""
@@ -276,38 +357,48 @@ class SmtpEngine:
         if not host.addresses:
             classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
             host.close_without_address(no_address_message(answer), classification)
-            self.close_exchange(host)
-        self.scheduler.resolved(host)
+            self.shared.close_exchange(host)
 
-    def close_exchange(self, host: ExchangeState) -> None:
+    def reschedule_sets_of(self, host: ExchangeState) -> None:
         """Reschedule the sets of an exchange that was closed."""
         for exchanges in self.sets_of.pop(host.host, ()):
             self.reschedule(exchanges)
+        self.change.set()
 
     # --- one session ----------------------------------------------------------------------------------
 
-    async def run_session(self, assignment: Assignment) -> None:
+    async def run_session(self, active: ActiveSession) -> None:
         """Run one session and take in its end."""
-        active = ActiveSession(assignment, self.clock())
+        assignment = active.assignment
         handler = SessionHandler(
-            next_window=partial(self.tracker.next_window, active),
+            next_window=partial(self.next_window, active),
             on_reply=partial(self.tracker.on_reply, active),
             on_limit=assignment.host.observe_limit,
             on_first_reply=partial(self.on_first_reply, assignment),
         )
-        try:
-            end = await drive_session(
-                Session(assignment.host.plan),
-                [assignment.address],
-                handler,
-                port=self.settings.smtp_port,
-                timeouts=self.timeouts(assignment),
-                allow_networks=self.settings.allow_networks,
-                transcript=self.transcript,
-            )
-            self.on_session_end(active, end)
-        finally:
-            self.scheduler.end(assignment, is_answered=active.answered_at is not None)
+        end = await drive_session(
+            Session(assignment.host.plan),
+            [assignment.address],
+            handler,
+            port=self.settings.smtp_port,
+            timeouts=self.timeouts(assignment),
+            allow_networks=self.settings.allow_networks,
+            transcript=self.transcript,
+        )
+        self.on_session_end(active, end)
+
+    def next_window(self, active: ActiveSession, request: WindowRequest) -> WindowPlan:
+        """What a session asks next; nothing if it should end for another run."""
+        if active.has_asked and self.scheduler.should_end(active.assignment, request.asked):
+            return WindowPlan((), active.budget)
+        return self.tracker.next_window(active, request)
+
+    def release(self, active: ActiveSession) -> None:
+        """Free the place of a session that is over, also of a trial that was cancelled."""
+        host = active.assignment.host
+        if active.budget > host.plan.refusal_budget:
+            host.is_on_trial = False
+        self.scheduler.end(active.assignment, is_answered=active.answered_at is not None)
 
     def timeouts(self, assignment: Assignment) -> SessionTimeouts:
         """How long a session may take: at most what is left of the deadline of the addresses that waited longest."""
@@ -336,7 +427,7 @@ class SmtpEngine:
             host.back_off(end, self.clock(), self.rng.random())
         self.tracker.on_session_end(active, end)
         if host.closed:
-            self.close_exchange(host)
+            self.shared.close_exchange(host)
         self.tracker.requeue_or_fail(active.assignment.exchanges)
 
 

@@ -40,14 +40,15 @@ class ClosedExchange:
 
 @dataclass(slots=True, eq=False)
 class ExchangeState:
-    """One exchange host during a run."""
+    """What was observed of one exchange host."""
 
     host: str
     settings: LocalSettings
     plan: SessionPlan  # of the next session; adapted to the limits that were observed
     provider: Provider | None = None
     addresses: tuple[str, ...] | None = None  # IP addresses that may be contacted; None: not looked up yet
-    active: int = 0  # sessions under way
+    began: float = 0.0  # clock reading of the first observation
+    runs: int = 0  # under way that use it
     limit: int = 0  # of sessions at once; halved by capacity replies
     not_before: float = 0.0  # clock reading before which no session is opened
     capacity_replies: int = 0  # since the last answer
@@ -86,6 +87,13 @@ class ExchangeState:
         self.has_no_address = True
         not_dialled = classify_failure(ConnectionFailure(FailureKind.NOT_DIALLED))
         self.close(SessionEnd(classification or not_dialled, "connect", detail))
+
+    def forget_failures(self) -> None:
+        """Before the next run: the addresses may have changed, and may be reachable again; refusals are kept."""
+        self.addresses, self.has_no_address, self.failed_sessions = None, False, 0
+        self.dead_addresses.clear()
+        if self.closed is not None and self.closed.classification.action is not Action.BACK_OFF:
+            self.closed = self.closed if self.closed.classification.reason in CLIENT_REFUSED else None
 
     # --- what a session is allowed ------------------------------------------------------------
 

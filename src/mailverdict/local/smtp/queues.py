@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..batch import Positions
 from .politeness import ExchangeState
@@ -75,7 +76,10 @@ class ExchangeSet:
     starting: int = 0  # those of them without an answer yet
     is_answering: bool = False  # the last session that got an answer, or ended without one, got one
     keeps_probe: bool = False  # one probe waits, to be the last refusal of a trial session
+    run: Any = None  # the engine that it belongs to
+    is_closed: bool = False  # its run has ended: no session is opened for it any more
     is_queued: bool = False  # the scheduler has it among the ready ones
+    freed_by: str = ""  # the host or address whose free place made it ready
     silent_for: float = 0.0  # seconds of sessions since the last answer
 
     def __post_init__(self) -> None:
