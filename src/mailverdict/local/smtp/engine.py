@@ -49,6 +49,7 @@ LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
 KEPT_FOR = 600.0  # seconds for which further runs use what was observed of an exchange
 MOST_KEPT = 10_000  # exchanges
+SHORTEST_WAIT = 0.001  # seconds; a loop may end a wait within its clock's resolution, before the time has come
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
 
@@ -131,7 +132,7 @@ class MailboxStage:
         """Run the engine; yield when rows should be made, and once more when it is done."""
         due = engine.clock() + FLUSH_SECONDS
         while not (look_ups.done() and engine.is_done()):
-            await engine.run_until_change(max(0.0, due - engine.clock()))
+            await engine.run_until_change(max(SHORTEST_WAIT, due - engine.clock()))
             if look_ups.done():
                 look_ups.result()
             if engine.clock() >= due or len(engine.results) >= FLUSH_ROWS:
@@ -292,7 +293,7 @@ class SmtpEngine:
             seconds = 0.0
         times = [t for t in (self.scheduler.next_time(), self.tracker.retries.next_time()) if t is not None]
         try:
-            async with asyncio.timeout(min([seconds, *(max(0.0, t - self.clock()) for t in times)])):
+            async with asyncio.timeout(min([seconds, *(max(SHORTEST_WAIT, t - self.clock()) for t in times)])):
                 await self.change.wait()
         except TimeoutError:
             pass
