@@ -85,7 +85,7 @@ class TaskQueue:
         """The connections to the database."""
         from procrastinate import PsycopgConnector, exceptions  # noqa: PLC0415 - an extra
 
-        class PatientConnector(PsycopgConnector):  # type: ignore[misc,unused-ignore]
+        class ReconnectingConnector(PsycopgConnector):  # type: ignore[misc,unused-ignore]
             """Connects again for notifications when the database was away, which would else stop a worker at once."""
 
             async def listen_notify(self, *args: Any, **kwargs: Any) -> None:
@@ -94,7 +94,7 @@ class TaskQueue:
                         await super().listen_notify(*args, **kwargs)
                     await asyncio.sleep(LISTEN_DELAY)
 
-        return PatientConnector(**options)
+        return ReconnectingConnector(**options)
 
     async def open(self) -> None:
         """Connect."""
