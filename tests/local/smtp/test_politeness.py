@@ -194,23 +194,29 @@ def test_a_server_that_loses_replies_is_asked_in_step():
 
 # --- the size of a window ----------------------------------------------------------------------------------
 
+UNPUNISHED, PERHAPS = True, False
 WINDOWS = [
-    # accepted, refused, room in the budget, at most, size
-    (0, 0, 9, 17, 9, "nothing is known: all may be refused"),
-    (0, 9, 9, 17, 9, "all were refused"),
-    (8, 2, 7, 15, 10, "2.8 refusals are expected of 10, and more than 7 are unlikely"),
-    (80, 20, 9, 17, 17, "4 refusals are expected of 19, which is more than the session allows"),
-    (80, 20, 36, 71, 71, "the larger budget, bounded by what the session allows"),
-    (40, 60, 36, 71, 39, "most are refused: 23.8 are expected of 39"),
-    (1000, 0, 9, 17, 17, "none was refused"),
-    (1000, 0, 9, 12, 12, "the session has room for twelve"),
-    (1000, 0, 0, 0, 0, "nothing is left"),
+    # what refusals cost, accepted, refused, room in the budget, at most, size
+    (PERHAPS, 0, 0, 9, 17, 9, "nothing is known: all may be refused"),
+    (PERHAPS, 0, 9, 9, 17, 9, "all were refused"),
+    (PERHAPS, 8, 2, 7, 15, 7, "7 of 10 are unlikely to be refused, but not unlikely enough"),
+    (UNPUNISHED, 8, 2, 7, 15, 10, "2.8 refusals are expected of 10, and more than 7 are unlikely"),
+    (PERHAPS, 80, 20, 9, 17, 14, "3 refusals are expected of 14, and more than 9 almost impossible"),
+    (UNPUNISHED, 80, 20, 9, 17, 17, "4 refusals are expected of 19, which is more than the session allows"),
+    (UNPUNISHED, 80, 20, 36, 71, 71, "the larger budget, bounded by what the session allows"),
+    (UNPUNISHED, 40, 60, 36, 71, 39, "most are refused: 23.8 are expected of 39"),
+    (PERHAPS, 1000, 0, 9, 17, 17, "none was refused"),
+    (PERHAPS, 1000, 0, 9, 12, 12, "the session has room for twelve"),
+    (PERHAPS, 1000, 0, 0, 0, 0, "nothing is left"),
 ]
 
 
-@pytest.mark.parametrize(("accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
-def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(accepted, refused, size, most, expected, why):
+@pytest.mark.parametrize(("unpunished", "accepted", "refused", "size", "most", "expected", "why"), WINDOWS)
+def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(
+    unpunished, accepted, refused, size, most, expected, why
+):
     host = state()
+    host.is_unpunished = unpunished
     for code in [250] * accepted + [550] * refused:
         host.on_reply(Classification(None, "rule"), Reply(code, None, ""))
     assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True, most=most)) == expected, why
@@ -260,6 +266,28 @@ def test_a_trial_that_slowed_the_server_settles_it():
     host.on_session_end(SessionEnd(refused=10), budget, "127.0.0.1", 0.0)
     assert host.plan.refusal_budget == 8
     assert host.grant_budget(1000, is_pipelining=True) == 8
+
+
+def test_a_window_with_more_refusals_than_expected_replaces_the_trial():
+    host = state()
+    host.on_session_end(SessionEnd(refused=10), 9, "127.0.0.1", 0.0)
+    assert (host.plan.refusal_budget, host.is_unpunished) == (36, True)
+    assert host.grant_budget(1000, is_pipelining=True) == 36
+
+
+def test_the_delay_of_such_a_session_is_not_counted_as_usual():
+    host = state()
+    host.on_session_end(SessionEnd(refused=10), 9, "127.0.0.1", 1.0)
+    assert host.longest_quit == 0.0
+    assert (host.plan.refusal_budget, host.budget_is_known, host.is_unpunished) == (9, True, False)
+    assert trial(host) == (9, 9)
+
+
+def test_a_server_that_punishes_after_its_trial_gets_small_windows_again():
+    host = state()
+    assert trial(host) == (10, 36)
+    host.observe_limit(LimitObserved(cut_after=31))
+    assert (host.plan.refusal_budget, host.is_unpunished) == (30, False)
 
 
 POINTLESS = [

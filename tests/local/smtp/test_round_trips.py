@@ -163,9 +163,9 @@ def median_of(seeds, *args, **how):
 
 ROUND_TRIPS = [
     # addresses, share of unknown ones, how the exchange behaves, median of round trips at most
-    (600, 0.2, {}, 21),
+    (600, 0.2, {}, 22),
     (600, 0.01, {}, 24),
-    (600, 0.2, {"punishes": True}, 80),
+    (600, 0.2, {"punishes": True}, 86),
     (20, 0.2, {}, 6),
     (1, 0.0, {}, 4),
 ]
@@ -174,6 +174,10 @@ ROUND_TRIPS = [
 @pytest.mark.parametrize(("count", "unknown", "how", "most"), ROUND_TRIPS)
 def test_a_queue_needs_few_round_trips(count, unknown, how, most):
     assert median_of(9, count, unknown, **how) <= most
+
+
+def test_refusals_are_almost_never_punished():
+    assert max(Model(600, 0.2, punishes=True, seed=seed).run() for seed in range(30)) <= 110
 
 
 @pytest.mark.parametrize("seed", range(9))

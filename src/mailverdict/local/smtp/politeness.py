@@ -23,7 +23,9 @@ MOST_FAILED = 2  # sessions in a row that failed without an answer: the next one
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
 TRIAL_STEP = 1  # refusals added in a trial session: 9 + 1 is where a default Postfix begins to delay replies
 TRIAL_WORTH = 20  # budgets of addresses that must wait for a trial, since a delayed QUIT costs about a second
-SURE = 2.5  # standard deviations by which the refusals of a window may exceed the expected number within the budget
+# Standard deviations by which the refusals of a window may exceed the expected number within the budget:
+SURE = 3.5  # a reply beyond the budget may be delayed by a second
+SURE_UNPUNISHED = 2.5  # where a session beyond it was not delayed
 UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
@@ -59,6 +61,7 @@ class ExchangeState:
     closed: ClosedExchange | None = None
     has_no_address: bool = False  # closed because there was no address to contact
     budget_is_known: bool = False  # it has shown whether refusals delay its replies
+    is_unpunished: bool = False  # it has shown that they do not
     is_on_trial: bool = False  # a session is trying a larger budget
     longest_quit: float = 0.0  # seconds from the last answer to the end of a session within the budget
     dead_addresses: set[str] = field(default_factory=set)
@@ -116,8 +119,9 @@ class ExchangeState:
         """
         if not request.can_pipeline:
             return request.size
+        sure = SURE_UNPUNISHED if self.is_unpunished else SURE
         share = max((self.refused + 1) / (self.answers + 1), request.refused / max(1, request.asked))
-        root = (math.sqrt(SURE**2 + 4 * request.size) - SURE) / 2  # expected + SURE * sqrt(expected) = size
+        root = (math.sqrt(sure**2 + 4 * request.size) - sure) / 2  # expected + sure * sqrt(expected) = size
         return max(request.size, min(request.most, int(root**2 / share)))
 
     # --- what a session showed ----------------------------------------------------------------
@@ -147,18 +151,15 @@ class ExchangeState:
         )
         for count in (seen.slowed_after, seen.cut_after):
             if count is not None:
-                self.budget_is_known = True
+                self.budget_is_known, self.is_unpunished = True, False
                 self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
     def on_session_end(self, end: SessionEnd, budget: int, address: str, quit_seconds: float) -> None:
         """Take in how a session ended: its budget of refusals, its IP address, seconds from last answer to end."""
-        is_trial = budget > self.plan.refusal_budget
-        if is_trial:
+        if budget > self.plan.refusal_budget:
             self.is_on_trial = False
-        if end.classification is None and is_trial:
-            self.assess_trial(end, budget, quit_seconds)
-        elif end.classification is None:
-            self.longest_quit = max(self.longest_quit, quit_seconds)
+        if end.classification is None:
+            self.assess_latency(end, quit_seconds)
         elif end.classification.action is Action.WITHOUT_TLS:
             self.plan = replace(self.plan, starttls="never")
         elif end.classification.action is Action.IN_STEP:
@@ -166,13 +167,18 @@ class ExchangeState:
         elif end.classification.action is not Action.BACK_OFF:
             self.record_failure(end, address)
 
-    def assess_trial(self, end: SessionEnd, budget: int, quit_seconds: float) -> None:
-        """Raise the budget if the trial session showed no extra latency, not even for the reply to QUIT."""
-        if end.refused < budget or self.budget_is_known:
-            return
-        self.budget_is_known = True
-        if quit_seconds <= self.longest_quit + self.plan.slow_by:
-            self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
+    def assess_latency(self, end: SessionEnd, quit_seconds: float) -> None:
+        """Raise the budget if a session beyond it showed no extra latency, not even for the reply to QUIT.
+
+        It was beyond the budget as a trial, or since more of a window were refused than expected.
+        """
+        if end.refused <= self.plan.refusal_budget:
+            self.longest_quit = max(self.longest_quit, quit_seconds)
+        elif not self.budget_is_known:
+            self.budget_is_known = True
+            if quit_seconds <= self.longest_quit + self.plan.slow_by:
+                self.is_unpunished = True
+                self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
     def back_off(self, end: SessionEnd, now: float, jitter: float) -> None:
         """Halve the sessions and double the wait, with jitter (0 to 1); close after too many capacity replies."""

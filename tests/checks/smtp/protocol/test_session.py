@@ -513,6 +513,19 @@ def test_slow_replies_after_refusals_are_learned_and_heeded() -> None:
     assert played.ended.refused < 18
 
 
+def test_slow_replies_to_refusals_beyond_the_budget_are_learned() -> None:
+    count = Counter[str]()
+
+    def seconds(reply: str) -> float:
+        count["refused"] += reply == UNKNOWN
+        return 1.0 if count["refused"] > 6 else 0.01
+
+    played = play(to(*many(9)), server([]), plan=plan(refusal_budget=5), seconds=seconds, expects_refusals=False)
+
+    assert played.ended.refused == 9
+    assert played.lessons == [LimitObserved(slowed_after=6)]
+
+
 def test_server_that_is_slow_from_the_beginning_is_not_punishing() -> None:
     played = play(to(*many(20)), server(many(20)[::2]), seconds=lambda reply: 2.0)
 

@@ -229,7 +229,7 @@ class Session:
         """Check the latency: whether the server now delays replies because of refusals; true at most once."""
         if phase == "ehlo" or self.refused < UNDELAYED:
             self.usual_seconds = max(self.usual_seconds, seconds)
-        elif self.refused < self.budget() and seconds > self.usual_seconds + self.plan.slow_by:
+        elif self.slowed_after == UNLIMITED and seconds > self.usual_seconds + self.plan.slow_by:
             self.slowed_after = self.refused
             return True
         return False
