@@ -233,9 +233,9 @@ def test_refusals_of_the_session_count_where_they_are_more_frequent():
 # --- the refusal budget ------------------------------------------------------------------------------------
 
 
-def trial(host, *, refused=10, pause=0.0, classification=None):
+def trial(host, *, refused=10, pause=0.0, late=0.0, classification=None):
     budget = host.grant_budget(1000, is_pipelining=True)
-    host.on_session_end(SessionEnd(classification, refused=refused), budget, "127.0.0.1", pause)
+    host.on_session_end(SessionEnd(classification, refused=refused), budget, "127.0.0.1", pause, late)
     return budget, host.plan.refusal_budget
 
 
@@ -257,6 +257,20 @@ def test_a_trial_that_was_not_refused_enough_says_nothing():
     host = state()
     assert trial(host, refused=9) == (10, 9)
     assert trial(host) == (10, 36)
+
+
+def test_a_trial_whose_latency_may_be_a_pause_of_our_own_says_nothing():
+    host = state()
+    assert trial(host, pause=1.0, late=0.7) == (10, 9)
+    assert trial(host, pause=1.0, late=0.3) == (10, 9)
+    assert host.budget_is_known
+    assert trial(host) == (9, 9)
+
+
+def test_a_pause_of_our_own_does_not_make_latency_usual():
+    host = state()
+    host.on_session_end(SessionEnd(refused=7), 9, "127.0.0.1", 1.0, 0.9)
+    assert trial(host, pause=1.0) == (10, 9)
 
 
 def test_a_trial_that_slowed_the_server_settles_it():

@@ -29,7 +29,7 @@ from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan, WindowPlan, WindowRequest
 from ...checks.smtp.providers import Provider, find_provider, load_providers
 from ...checks.smtp.transport.dial import may_dial
-from ...checks.smtp.transport.driver import SessionHandler, SessionTimeouts, Transcript, drive_session
+from ...checks.smtp.transport.driver import LoopPauses, SessionHandler, SessionTimeouts, Transcript, drive_session
 from ...model.evidence import Action, Classification, DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason, ValidationType
@@ -222,6 +222,7 @@ class SmtpEngine:
         self.clock = clock or asyncio.get_running_loop().time
         self.rng = rng or random.Random()  # jitter, names of probes, order of equal preferences
         self.transcript = transcript
+        self.pauses = LoopPauses()
         self.tracker = RecipientTracker(settings, results, self.clock, self.rng)
         self.shared = shared or SharedExchanges(settings)
         self.shared.engines.add(self)
@@ -377,16 +378,18 @@ class SmtpEngine:
             on_limit=assignment.host.observe_limit,
             on_first_reply=partial(self.on_first_reply, assignment),
         )
-        end = await drive_session(
-            Session(assignment.host.plan),
-            [assignment.address],
-            handler,
-            port=self.settings.smtp_port,
-            timeouts=self.timeouts(assignment),
-            allow_networks=self.settings.allow_networks,
-            transcript=self.transcript,
-        )
-        self.on_session_end(active, end)
+        with self.pauses:
+            end = await drive_session(
+                Session(assignment.host.plan),
+                [assignment.address],
+                handler,
+                port=self.settings.smtp_port,
+                timeouts=self.timeouts(assignment),
+                allow_networks=self.settings.allow_networks,
+                transcript=self.transcript,
+                pauses=self.pauses,
+            )
+            self.on_session_end(active, end)
 
     def next_window(self, active: ActiveSession, request: WindowRequest) -> WindowPlan:
         """What a session asks next; nothing if it should end for another run."""
@@ -423,7 +426,8 @@ class SmtpEngine:
         """Take in how a session ended."""
         host = active.assignment.host
         quit_seconds = 0.0 if active.answered_at is None else self.clock() - active.answered_at
-        host.on_session_end(end, active.budget, active.assignment.address, quit_seconds)
+        late = self.pauses.lateness(asyncio.get_running_loop().time())
+        host.on_session_end(end, active.budget, active.assignment.address, quit_seconds, late)
         if end.classification is not None and end.classification.action is Action.BACK_OFF:
             host.back_off(end, self.clock(), self.rng.random())
         self.tracker.on_session_end(active, end)

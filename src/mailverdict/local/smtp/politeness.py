@@ -154,12 +154,17 @@ class ExchangeState:
                 self.budget_is_known, self.is_unpunished = True, False
                 self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
-    def on_session_end(self, end: SessionEnd, budget: int, address: str, quit_seconds: float) -> None:
-        """Take in how a session ended: its budget of refusals, its IP address, seconds from last answer to end."""
+    def on_session_end(
+        self, end: SessionEnd, budget: int, address: str, quit_seconds: float, late: float = 0.0
+    ) -> None:
+        """Take in how a session ended: its budget of refusals, its IP address, seconds from last answer to end.
+
+        So many of these seconds as `late` may be a pause of this process.
+        """
         if budget > self.plan.refusal_budget:
             self.is_on_trial = False
         if end.classification is None:
-            self.assess_latency(end, quit_seconds)
+            self.assess_latency(end, quit_seconds, late)
         elif end.classification.action is Action.WITHOUT_TLS:
             self.plan = replace(self.plan, starttls="never")
         elif end.classification.action is Action.IN_STEP:
@@ -167,16 +172,18 @@ class ExchangeState:
         elif end.classification.action is not Action.BACK_OFF:
             self.record_failure(end, address)
 
-    def assess_latency(self, end: SessionEnd, quit_seconds: float) -> None:
+    def assess_latency(self, end: SessionEnd, quit_seconds: float, late: float) -> None:
         """Raise the budget if a session beyond it showed no extra latency, not even for the reply to QUIT.
 
-        It was beyond the budget as a trial, or since more of a window were refused than expected.
+        It was beyond the budget as a trial, or since more of a window were refused than expected. It shows nothing if
+        the latency may be a pause of this process.
         """
+        limit = self.longest_quit + self.plan.slow_by
         if end.refused <= self.plan.refusal_budget:
-            self.longest_quit = max(self.longest_quit, quit_seconds)
-        elif not self.budget_is_known:
+            self.longest_quit = max(self.longest_quit, quit_seconds - late)
+        elif not self.budget_is_known and (quit_seconds <= limit or quit_seconds - late > limit):
             self.budget_is_known = True
-            if quit_seconds <= self.longest_quit + self.plan.slow_by:
+            if quit_seconds <= limit:
                 self.is_unpunished = True
                 self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 

@@ -13,6 +13,7 @@ import pytest
 
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import (
+    LimitObserved,
     Recipient,
     RecipientAnswers,
     SessionEnd,
@@ -21,6 +22,7 @@ from mailverdict.checks.smtp.protocol.steps import (
     WindowRequest,
 )
 from mailverdict.checks.smtp.transport.driver import (
+    LoopPauses,
     SessionHandler,
     SessionTimeouts,
     Transcript,
@@ -337,3 +339,52 @@ def test_budget_is_kept_over_the_wire() -> None:
     played, asked = play([punishing], action)
 
     assert (played.ended.refused, asked, played.ended.classification) == (9, 9, None)
+
+
+# --- pauses of this process ------------------------------------------------------------------------
+
+
+def limits_of(exchange: Exchange, *, measures: bool, pause: float = 0.0) -> list[LimitObserved]:
+    """The limits noticed in a session whose fourth reply is read after a pause of the event loop."""
+
+    async def action(server: SmtpServer) -> PlayedSession:
+        pauses = LoopPauses()
+        with pauses:
+            names = [f"nobody{n}" for n in range(6)]
+            task = asyncio.create_task(run(server, exchange, names, pauses=pauses if measures else None))
+            while pause and server.stats(exchange.host).commands["RCPT"] < 4:
+                await asyncio.sleep(0)
+            asyncio.get_running_loop().now += pause  # type: ignore[attr-defined]
+            return await task
+
+    played = play([exchange], action)
+    assert played.ended.refused >= 3
+    return [event for event in played.events if isinstance(event, LimitObserved)]
+
+
+IN_STEP = Exchange("mx.step.example", "refuses everyone", extensions=())
+SLOWING = Exchange("mx.slowing.example", "is slow from the third refusal on", extensions=(), slow_after=3, slow_by=1.0)
+
+
+@pytest.mark.parametrize(("measures", "noticed"), [(True, []), (False, [LimitObserved(slowed_after=3)])])
+def test_a_pause_of_the_event_loop_is_not_a_delay_by_the_server(measures: bool, noticed: list[LimitObserved]) -> None:
+    assert limits_of(IN_STEP, measures=measures, pause=2.0) == noticed
+
+
+def test_a_delay_by_the_server_is_noticed_while_pauses_are_measured() -> None:
+    assert limits_of(SLOWING, measures=True) == [LimitObserved(slowed_after=2)]
+
+
+def test_lateness_counts_before_the_timer_fires_and_until_it_fires_again() -> None:
+    async def main() -> list[float]:
+        loop, pauses = asyncio.get_running_loop(), LoopPauses()
+        with pauses:
+            begun = pauses.due
+            loop.now = begun + 2.0  # type: ignore[attr-defined]
+            found = [pauses.lateness(begun - 0.05), pauses.lateness(loop.time())]
+            await asyncio.sleep(0)
+            found.append(pauses.lateness(loop.time()))
+            await asyncio.sleep(0.15)
+            return [*found, pauses.lateness(loop.time())]
+
+    assert [round(late, 1) for late in asyncio.run(main())] == [0.0, 2.0, 2.0, 0.0]

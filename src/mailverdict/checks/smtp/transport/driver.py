@@ -33,12 +33,13 @@ from ..protocol.steps import (
 from ..replies import Reply, ReplyParser
 from .dial import Target, dial
 
-__all__ = ["SessionHandler", "SessionTimeouts", "Transcript", "drive_session"]
+__all__ = ["LoopPauses", "SessionHandler", "SessionTimeouts", "Transcript", "drive_session"]
 
 Transcript = list[tuple[float, str, str]]
 """Lines of a dialogue: seconds since the beginning, ``C`` (client), ``S`` (server) or ``*`` (event), text."""
 
 CLOSING = 421
+PAUSE_PERIOD = 0.1  # seconds; a pause of the event loop is measured up to so much too short
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,43 @@ class SessionHandler(NamedTuple):
     on_first_reply: Callable[[], None] = ignore_event  # after the `on_reply` of the session's first reply to RCPT
 
 
+class LoopPauses:
+    """How late the event loop is: a reply that waited for this process was not delayed by its server.
+
+    While it is entered, a timer is due every `PAUSE_PERIOD`. A reply can only have waited for the last pause.
+    """
+
+    def __init__(self) -> None:
+        self.timer: asyncio.TimerHandle | None = None
+        self.sessions = 0
+        self.due = float("inf")
+        self.last = 0.0  # lateness of the timer when it fired last
+
+    def __enter__(self) -> None:
+        self.sessions += 1
+        if self.timer is None:
+            self.last = 0.0
+            self.arm(asyncio.get_running_loop())
+
+    def __exit__(self, *error: object) -> None:
+        self.sessions -= 1
+        if self.timer is not None and not self.sessions:
+            self.timer.cancel()
+            self.timer, self.due = None, float("inf")
+
+    def arm(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.due = loop.time() + PAUSE_PERIOD
+        self.timer = loop.call_at(self.due, self.on_timer, loop)
+
+    def on_timer(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.last = max(0.0, loop.time() - self.due)
+        self.arm(loop)
+
+    def lateness(self, now: float) -> float:
+        """Seconds by which what is done now may be late, whether the timer has fired since the pause or not."""
+        return now - self.due if now > self.due else self.last
+
+
 async def drive_session(
     session: Session,
     addresses: Sequence[str],
@@ -80,15 +118,17 @@ async def drive_session(
     source: str | None = None,
     transcript: Transcript | None = None,
     tls: ssl.SSLContext | None = None,
+    pauses: LoopPauses | None = None,
 ) -> SessionEnd:
     """Run a new `session` with the first of `addresses` (IP, all of one exchange) that accepts a connection.
 
     `source` is the local IP address to connect from; `tls` replaces the context for STARTTLS, which verifies
-    nothing, as opportunistic TLS does (RFC 7435). Nothing is raised for what a server does, not even if there is
-    no connection. When cancelled it sends QUIT and closes the connection first.
+    nothing, as opportunistic TLS does (RFC 7435). `pauses`, which the caller has entered, is subtracted from the
+    time of a reply. Nothing is raised for what a server does, not even if there is no connection. When cancelled it
+    sends QUIT and closes the connection first.
     """
     timeouts = timeouts or SessionTimeouts()
-    protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript, tls or default_tls())
+    protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript, tls or default_tls(), pauses)
     protocol.note("*", f"connecting to {', '.join(addresses) or 'nothing'}, port {port}")
     target = Target(tuple(addresses), port, source, tuple(allow_networks))
     connected = await dial(target, lambda: protocol, timeouts.connect)
@@ -120,12 +160,14 @@ class SessionProtocol(asyncio.Protocol):
         timeouts: SessionTimeouts,
         transcript: Transcript | None,
         tls: ssl.SSLContext,
+        pauses: LoopPauses | None = None,
     ) -> None:
         self.session = session
         self.handler = handler
         self.timeouts = timeouts
         self.transcript = transcript
         self.tls = tls
+        self.pauses = pauses or LoopPauses()
         self.loop = asyncio.get_running_loop()
         self.steps = session.dialogue()
         self.parser = ReplyParser()
@@ -211,7 +253,7 @@ class SessionProtocol(asyncio.Protocol):
             return self.failure
         replies = [self.replies.popleft() for _ in range(min(read.most, len(self.replies)))]
         now = self.loop.time()
-        timed = TimedReplies(replies, now - self.since)
+        timed = TimedReplies(replies, max(0.0, now - self.since - self.pauses.lateness(now)))
         self.since = now
         if self.transcript is not None:
             for reply in replies:
