@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from .model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Evidence, Flags, MailboxEvidence
 from .model.verification import Fault, Verification
@@ -48,13 +48,12 @@ SATURATION = {
 NO_FLAGS = Flags()
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """The verdict on one address, and what it follows from."""
 
     result: Verdict
     reasons: tuple[Reason, ...] = ()  # in order of precedence; empty for types without an SMTP session
-    checks: dict[str, bool] = field(default_factory=dict)  # the sub-checks that gave an answer
+    checks: Mapping[str, bool] = MappingProxyType({})  # the sub-checks that gave an answer
     errors: tuple[Fault, ...] | None = None
 
     @property

@@ -8,6 +8,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.backend import Batch, Settled
+from mailverdict.local.backend import iso_timestamp
 from mailverdict.local.screen import Screener
 from mailverdict.loop import run_sync
 from mailverdict.model.evidence import DnsOutcome
@@ -214,3 +215,12 @@ def test_failed_look_ups_are_not_reused_from_the_journal(tmp_path: Path, is_sand
         emails = ["ada@servfail.example", "ada@one.example"]
         sources = [mv.verify(emails, columns="all", **options)["source"].tolist() for _ in range(2)]
     assert sources == [["local", "local"], ["local", "journal"]]
+
+
+def test_a_timestamp_is_the_present_in_utc_to_the_microsecond() -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    written = iso_timestamp()
+    assert before <= datetime.fromisoformat(written) <= datetime.now(UTC)
+    assert written.endswith("+00:00")
+    assert len(written) == len("2026-11-22T20:00:00.000000+00:00")
+    assert iso_timestamp(0.25) == "1970-01-01T00:00:00.250000+00:00"

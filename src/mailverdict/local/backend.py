@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import lru_cache
 from hashlib import sha256
 from typing import Any, Self, Unpack
 
@@ -37,7 +38,7 @@ from .domains import DomainStage, domain_notes
 from .smtp.engine import MailboxStage
 from .smtp.results import mailbox_notes
 
-__all__ = ["CheckRecord", "LocalBackend"]
+__all__ = ["CheckRecord", "LocalBackend", "iso_timestamp"]
 
 LISTS_MAX_AGE = 5.0  # seconds until a single check looks for changed list files again
 
@@ -45,6 +46,20 @@ LISTS_MAX_AGE = 5.0  # seconds until a single check looks for changed list files
 def utc_now() -> datetime:
     """The time in UTC."""
     return datetime.now(UTC)
+
+
+def iso_timestamp(seconds: float | None = None) -> str:
+    """A time, the present one by default, as ISO 8601 with offset."""
+    if seconds is not None:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    second, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
+    return f"{iso_second(second)}.{microseconds:06d}+00:00"
+
+
+@lru_cache(maxsize=2)
+def iso_second(second: int) -> str:
+    """A second of UTC without its offset; `isoformat` takes longer than to encode a verification."""
+    return datetime.fromtimestamp(second, UTC).replace(tzinfo=None).isoformat()
 
 
 def keyword_only(signature: inspect.Signature) -> inspect.Signature:
@@ -205,7 +220,8 @@ class LocalBackend:
             Equal to the address's row of a column.
         """
         self._require_open()
-        email, kind = email.strip(), ValidationType(validation_type)
+        email = email.strip()
+        kind = validation_type if isinstance(validation_type, ValidationType) else ValidationType(validation_type)
         lists = self._lists.current()
         syntax = observe_syntax(email)
         flags = lists.flags(syntax.local, syntax.ascii_domain) if syntax.ok else Flags()
@@ -215,7 +231,8 @@ class LocalBackend:
         decision = settle(kind, evidence)
         if record is not None:
             record.evidence, record.decision = evidence, decision
-        metadata = {**evidence_notes(evidence), "lists": lists.version, "validated_at": self.clock().isoformat()}
+        validated_at = iso_timestamp() if self.clock is utc_now else self.clock().isoformat()
+        metadata = {**evidence_notes(evidence), "lists": lists.version, "validated_at": validated_at}
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
         if syntax.ok and (meant := suggest_domain(syntax.ascii_domain)):

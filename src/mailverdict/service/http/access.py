@@ -16,6 +16,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...errors import SettingsError
+from ...local.backend import iso_timestamp
 from ...model.settings import Network
 from ..jobs.group_committer import CommitterClosed
 from ..jobs.worker import STORE_UNAVAILABLE
@@ -27,7 +28,6 @@ from .replies import (
     LingeringReply,
     RequestRefused,
     encode_json,
-    iso_timestamp,
     new_request_id,
     short_error,
     standard_error,

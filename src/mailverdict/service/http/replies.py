@@ -6,12 +6,9 @@ import asyncio
 import itertools
 import json
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from starlette.responses import Response
@@ -27,6 +24,7 @@ from ...contract.envelope import (
     dump_success,
 )
 from ...contract.revisions import EARLIER_STATUS, Revision, dump_earlier_job, dump_earlier_payload
+from ...local.backend import iso_timestamp
 from ...model.verification import Verification, dump_payload, parse_payload
 from ...model.words import ValidationType, Verdict
 from ..jobs.store import StoredJob
@@ -39,7 +37,6 @@ __all__ = [
     "RequestRefused",
     "RevisionFormat",
     "encode_json",
-    "iso_timestamp",
     "new_request_id",
     "short_error",
     "standard_error",
@@ -165,20 +162,6 @@ REQUEST_NUMBERS = itertools.count(1)
 def new_request_id() -> str:
     """A unique identifier: a random part of this process and a number."""
     return f"{PROCESS_ID}-{next(REQUEST_NUMBERS):08x}"
-
-
-def iso_timestamp(seconds: float | None = None) -> str:
-    """A time, the present one by default, as ISO 8601 with offset."""
-    if seconds is not None:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    second, microseconds = divmod(time.time_ns() // 1000, 1_000_000)
-    return f"{iso_second(second)}.{microseconds:06d}+00:00"
-
-
-@lru_cache(maxsize=2)
-def iso_second(second: int) -> str:
-    """A second of UTC without its offset; `isoformat` takes longer than to encode a verification."""
-    return datetime.fromtimestamp(second, UTC).replace(tzinfo=None).isoformat()
 
 
 QUEUED = "Queued for verification"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from collections.abc import Awaitable, Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -265,9 +266,9 @@ class Endpoints:
         """``GET /``."""
         return self.page.response()
 
-    async def body(self, request: Request) -> Any:
+    def body(self, request: Request) -> Awaitable[Mapping[str, Any]]:
         """The JSON object in the request's body."""
-        return await read_object(request, limit=self.settings.body_limit, seconds=self.body_seconds)
+        return read_object(request, limit=self.settings.body_limit, seconds=self.body_seconds)
 
 
 def idempotency_key(request: Request) -> str | None:
