@@ -54,15 +54,27 @@ def make_messy(addresses: Sequence[str]) -> list[str]:
     return [forms[at // 10].format(each) if at % 10 == 0 else each for at, each in enumerate(addresses)]
 
 
-def measure(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """The median seconds of processor time of each, in turn; the first round is not timed."""
+def measure(functions: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
+    """The seconds of processor time of each round of each, in turn; the first round does not count."""
     taken: dict[str, list[float]] = {name: [] for name in functions}
     for _ in range(rounds + 1):
         for name, function in functions.items():
             begin = time.process_time()
             function()
             taken[name].append(time.process_time() - begin)
-    return {name: statistics.median(each[1:]) for name, each in taken.items()}
+    return {name: each[1:] for name, each in taken.items()}
+
+
+def compare(task: str, rounds: dict[str, list[float]], rows: int, goal: float) -> None:
+    """Record both functions, and print how many times as long the second one takes."""
+    for function, seconds in rounds.items():
+        record(f"{task}, processor time", function, seconds, size=rows)
+    medians = {function: statistics.median(seconds) for function, seconds in rounds.items()}
+    first, second = medians.values()
+    factor = second / first
+    figures = "  ".join(f"{function} {seconds:.3f}" for function, seconds in medians.items())
+    result = "reached" if factor <= goal else "MISSED"
+    print(f"{task:14} {figures}  {factor:.2f} times as long; goal: at most {goal}, {result}")
 
 
 def verify(column: pd.Series, *, clean: bool = False) -> pd.DataFrame:
@@ -82,20 +94,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     print(f"{given.rows:,} rows; seconds of processor time, median of {given.rounds} rounds")
     for name, column in columns.items():
-        times = measure({"verify": lambda c=column: verify(c), "clean": lambda c=column: mv.clean(c)}, given.rounds)
-        factor = times["clean"] / times["verify"]
-        for function, seconds in times.items():
-            record(f"{name}, processor time", function, [seconds], size=given.rows)
-        print(f"{name:14} verify {times['verify']:6.3f}  clean {times['clean']:6.3f}  {factor:5.2f} times as long")
-    print(f"goal: at most {GOAL} times as long with one messy cell in ten: {'reached' if factor <= GOAL else 'MISSED'}")
+        pair = measure({"verify": lambda c=column: verify(c), "clean": lambda c=column: mv.clean(c)}, given.rounds)
+        compare(name, pair, given.rows, GOAL)
     tidy = mv.clean(columns["no messy cell"])["clean"]  # domains in lower case: nothing to repair
     column = pd.Series(tidy.tolist(), dtype="str")
-    times = measure({"without": lambda: verify(column), "with": lambda: verify(column, clean=True)}, given.rounds)
-    factor = times["with"] / times["without"]
-    print(
-        f"verify on clean data: {times['without']:.3f}, with clean=True {times['with']:.3f}, {factor:.2f} times as long"
+    pair = measure(
+        {"verify": lambda: verify(column), "verify, clean=True": lambda: verify(column, clean=True)}, given.rounds
     )
-    print(f"goal: at most {GOAL_CLEAN} times as long: {'reached' if factor <= GOAL_CLEAN else 'MISSED'}")
+    compare("nothing to repair", pair, given.rows, GOAL_CLEAN)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """How long a column that is known takes: `verify` over a journal of a million settled addresses.
 
 The journal is filled first; the service's transport refuses every request, so that an answer can
-only come from the journal.
+only come from the journal. The median of several rounds counts.
 
 Run it as ``python -m benchmarks.journal``; a smaller number of addresses may be given.
 """
 
 from __future__ import annotations
 
+import statistics
 import sys
 import tempfile
 import time
@@ -29,7 +30,7 @@ from .figures import OURS, record
 ADDRESSES = 1_000_000
 DOMAINS = 50_000
 PIECE = 50_000
-GOAL = 15.0
+ROUNDS, GOAL = 3, 15.0
 OUTCOMES = [("valid", ""), ("risky", "role"), ("invalid", "mailbox_not_found"), ("unknown", "mailbox_full")]
 
 
@@ -67,11 +68,14 @@ def main() -> None:
                 journal.record(backend.journal_key("smtp"), Settled(rows))
         print(f"{count:,} addresses written in {time.perf_counter() - begun:.1f} s, {path.stat().st_size / 1e6:.0f} MB")
         frame = pd.DataFrame({"email": emails.to_pandas()})
-        begun = time.perf_counter()
-        out = mv.verify(frame, "email", validation_type="smtp", backend=backend, journal=path, progress=False)
-        seconds = time.perf_counter() - begun
-    assert (out["email_status"] == "done").all(), "not everything came from the journal"
-    record("a column that the journal knows", OURS, [seconds], size=count)
+        rounds = []
+        for _ in range(ROUNDS):
+            begun = time.perf_counter()
+            out = mv.verify(frame, "email", validation_type="smtp", backend=backend, journal=path, progress=False)
+            rounds.append(time.perf_counter() - begun)
+            assert (out["email_status"] == "done").all(), "not everything came from the journal"
+    record("a column that the journal knows", OURS, rounds, size=count)
+    seconds = statistics.median(rounds)
     print(f"verify of the same column: {seconds:.1f} s; the goal is under {GOAL:.0f} s for {ADDRESSES:,}")
     sys.exit(seconds >= GOAL)
 
