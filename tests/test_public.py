@@ -119,7 +119,11 @@ class TestWeight:
 
     def test_working_on_syntax_alone_loads_no_network(self):
         work = "import mailverdict as mv; mv.verify(['ada@example.org'], validation_type='regex')"
-        assert modules_after(work) & (HEAVY - {"tqdm", "dns"}) == set()
+        assert modules_after(work) & (HEAVY - {"tqdm"}) == set()
+
+    def test_one_check_of_syntax_loads_no_network(self):
+        work = "import mailverdict as mv; mv.check('ada@example.org', validation_type='regex')"
+        assert modules_after(work) & HEAVY == set()
 
     def test_the_command_line_loads_no_service_and_no_client(self):
         assert modules_after("import mailverdict.cli") & {"httpx", "starlette", "sqlalchemy", "uvicorn"} == set()

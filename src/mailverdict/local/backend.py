@@ -15,14 +15,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import pyarrow as pa
 
 from ..backend import Batch, Event, Job, Settled
 from ..checks.lists.flags import LoadedLists, load_lists
 from ..checks.lists.suggestions import suggest_domain
-from ..checks.smtp.transport.driver import Transcript
 from ..checks.syntax.address import observe_syntax
 from ..checks.syntax.column import SyntaxColumn
 from ..errors import BackendError
@@ -34,9 +33,11 @@ from ..model.verification import Verification
 from ..model.words import ValidationType
 from ..verdicts import Decision, settle
 from .batch import ObservedBatch, observe_batch
-from .domains import DomainStage, domain_notes
-from .smtp.engine import MailboxStage
-from .smtp.results import mailbox_notes
+
+if TYPE_CHECKING:  # a process that only checks by regex does not import the modules for DNS and SMTP
+    from ..checks.smtp.transport.driver import Transcript
+    from .domains import DomainStage
+    from .smtp.engine import MailboxStage
 
 __all__ = ["CheckRecord", "LocalBackend", "iso_timestamp"]
 
@@ -139,8 +140,9 @@ class LocalBackend:
     def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]) -> None:
         self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks
         self.clock = clock
-        self._network: tuple[DomainStage, MailboxStage] | None = None
-        self._lock = threading.Lock()  # two event loops may use the network for the first time at once
+        self._domains: DomainStage | None = None
+        self._mailboxes: MailboxStage | None = None
+        self._lock = threading.RLock()  # two event loops may use the network for the first time at once
         self._lists = ListCache(self.settings.lists)
         self._is_closed = False
 
@@ -153,21 +155,23 @@ class LocalBackend:
 
     @property
     def domains(self) -> DomainStage:
-        """The stage that asks the DNS."""
-        return self._stages()[0]
+        """The stage that asks the DNS, made when it is first needed."""
+        with self._lock:
+            if self._domains is None:
+                from .domains import DomainStage  # noqa: PLC0415
+
+                self._domains = DomainStage(self.settings)
+            return self._domains
 
     @property
     def mailboxes(self) -> MailboxStage:
-        """The stage that asks the mail servers."""
-        return self._stages()[1]
-
-    def _stages(self) -> tuple[DomainStage, MailboxStage]:
-        """The stages that use the network, made when first needed: ``regex`` does without."""
+        """The stage that asks the mail servers, made when it is first needed."""
         with self._lock:
-            if self._network is None:
-                domains = DomainStage(self.settings)
-                self._network = domains, MailboxStage(self.settings, domains)
-            return self._network
+            if self._mailboxes is None:
+                from .smtp.engine import MailboxStage  # noqa: PLC0415
+
+                self._mailboxes = MailboxStage(self.settings, self.domains)
+            return self._mailboxes
 
     def is_free(self, validation_type: str) -> bool:
         """Whether the type needs no network: only ``regex``."""
@@ -297,8 +301,8 @@ class LocalBackend:
     async def aclose(self) -> None:
         """Do as `close`, from async code."""
         self._is_closed = True
-        if self._network is not None:
-            await self.domains.aclose()
+        if self._domains is not None:
+            await self._domains.aclose()
 
     def __enter__(self) -> Self:
         return self
@@ -319,5 +323,13 @@ class LocalBackend:
 
 def evidence_notes(evidence: Evidence) -> dict[str, Any]:
     """What `metadata` says about the domain and the mailbox."""
-    domain = {} if evidence.dns is None else domain_notes(evidence.dns, evidence.blacklist)
-    return domain if evidence.mailbox is None else {**domain, **mailbox_notes(evidence.mailbox)}
+    if evidence.dns is None:
+        return {}
+    from .domains import domain_notes  # noqa: PLC0415
+
+    notes = domain_notes(evidence.dns, evidence.blacklist)
+    if evidence.mailbox is None:
+        return notes
+    from .smtp.results import mailbox_notes  # noqa: PLC0415
+
+    return {**notes, **mailbox_notes(evidence.mailbox)}

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 import pyarrow as pa
@@ -15,11 +15,13 @@ from ..backend import Backend
 from ..checks.syntax.column import SyntaxColumn
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
-from ..local.screen import Screener
 from ..model.settings import Duration, parse_duration
 from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
 from .execution import Execution, RunSettings
+
+if TYPE_CHECKING:
+    from ..local.screen import Screener
 
 __all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
 
@@ -173,8 +175,12 @@ def pick_screen(options: Options) -> Screener | None:
     `LocalBackend` settles malformed addresses itself, so it needs a screen only when offline.
     """
     offline, backend = options.settings.offline, options.backend
+    if isinstance(backend, LocalBackend) and not offline:
+        return None
+    from ..local.screen import Screener  # noqa: PLC0415 - imports the modules for DNS, which `regex` does not need
+
     if isinstance(backend, LocalBackend):
-        return Screener(backend, with_dns=False) if offline else None
+        return Screener(backend, with_dns=False)
     given = options.screen if isinstance(options.screen, LocalBackend) else None
     with_dns = options.screen is not None and not offline
     return Screener(given or LocalBackend(), with_dns=with_dns, owns_backend=given is None)
