@@ -51,7 +51,7 @@ ANY_PLAIN_FORM = "|".join(PLAIN_FORMS)
 # In a text of one of these forms: its address, and the name of the repair, which is the first whose pattern is found.
 ADDRESS_IN_FORM = r"(?P<address>[0-9A-Za-z_.+\-]+@[0-9A-Za-z.\-]*[0-9A-Za-z\-])"
 NAMES_OF_FORMS = (("unwrapped", "[<(\"']"), ("link", "^(?:mailto|MAILTO):"), ("label", ":"), ("punctuation", ""))
-MAY_HAVE_PREFIX = r"^(?:['%]|[^\x00-\x7f])|=|%|："  # in all texts with a prefix that `suggest_plain` knows
+MAY_HAVE_PREFIX = r"^(?:['%]|[^\x00-\x7f])|[=%：‘’´‐‑–—]"  # in all texts for which `suggest_plain` has an address
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = (
     r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'

@@ -79,6 +79,8 @@ REPAIRS: tuple[Repair, ...] = (
            "a blank inside; it may stand for a missing character"),
     Repair("top_level", False, "ada@gmail", "ada@gmail.com",
            "the end of a well-known provider's domain is missing"),
+    Repair("typed_sign", False, "<o’neil@firm.com>", "o'neil@firm.com",
+           "a typographic apostrophe or dash between two letters; it may also separate two words"),
     Repair("unclear_text", False, "ada@firm.com; bob@firm", "ada@firm.com",
            "one address can be read, but the rest of the cell may be a second one or a part of it"),
     Repair("prefix", False, "'ada@firm.com", "ada@firm.com",
@@ -130,7 +132,10 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
             found = again if again.addresses else found
     if found.addresses:
         return found
-    suggestion = (found.suggestion or suggest_repair(text)) if suggests else None
+    suggestion = None
+    if suggests:
+        typed = suggest_typed_sign(cell) or suggest_typed_sign(text)
+        suggestion = found.suggestion or typed or suggest_repair(text)
     return RepairedCell(suggestion=suggestion, is_unclear=found.is_unclear)
 
 
@@ -204,6 +209,7 @@ DOT_WORD = re.compile(
 )
 OPENING = frozenset("[({<«【")
 CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
+WRONG_START = re.compile(f"[{CONTROLS}]{{1,100}}(?!\\w)")  # touching a word, it may be its first letter
 
 
 def remove_invisible(text: str) -> str:
@@ -211,7 +217,7 @@ def remove_invisible(text: str) -> str:
     text = CONTROL.sub(" ", REMOVED.sub("", text)).strip()
     if "\\" in text or "_x00" in text:
         text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
-    return text if text.isascii() else text.strip(CONTROLS).strip()
+    return text if text.isascii() else WRONG_START.sub("", text.rstrip(CONTROLS)).strip()
 
 
 def decode_html(text: str) -> str:
@@ -300,6 +306,9 @@ SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-]@)[^\W_][\w\-]*\.[^\W_]")
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
 BEFORE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # may touch an address in front of it
 AFTER = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # may touch it behind
+# Quotes, dashes and bullets between two letters: perhaps typed for an apostrophe, a hyphen or a dot.
+QUOTES = dict.fromkeys('"“”„', '"“”„') | dict.fromkeys("‘’‚", "‘’‚'")
+TYPED_SIGNS = frozenset([*QUOTES, *"–—•·"])
 QUOTED = re.compile(r"(?:(?P<literal>[bBuU]')|\w{4,}')\w[^']*")  # in front of a closing quote; b' is of Python
 ESCAPE_NAME = re.compile(r"[nrt]|u[0-9A-Fa-f]{4}|x[0-9A-Fa-f]{2}")
 TERMINAL_COLOUR = re.compile(r"(?:\d{1,3}m|m)(?=\w)")
@@ -375,11 +384,16 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
         return False  # perhaps a control character that was written as text, or what is left of one
     if before == "{" and text.startswith("{") and text.rstrip().endswith("}"):
         return True
-    if before.isspace() or before in BEFORE:
+    if before.isspace():
+        return True
+    if before in BEFORE:
         token = text[max(earliest, start - 300) : start].split()
-        return before.isspace() or not token or not is_in_link(token[-1])
-    if not before.isascii():  # a bullet or a picture
-        return start - 1 == earliest or text[start - 2].isspace()
+        return not is_inside_word(text, start, earliest) and (not token or not is_in_link(token[-1]))
+    if (
+        not before.isascii()
+    ):  # a bullet or a picture, not a letter that was decoded wrongly or an accent beside its letter
+        is_letter = before in CONTROLS or unicodedata.combining(before)
+        return not is_letter and (start - 1 == earliest or text[start - 2].isspace())
     extra = text[max(earliest, start - MAX_LOCAL) : start]
     found = ATOM_END.search(extra)
     atom = found[0] if found else ""
@@ -393,8 +407,21 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     return may_drop_atom(atom, lead)
 
 
-def closes(text: str, start: int, sign: str) -> bool:
-    """Whether the address that begins at `start` is followed by the other one of a pair of signs."""
+def is_inside_word(text: str, start: int, earliest: int) -> bool:
+    """Whether the sign in front of `start` may be part of a word, as in O’Brien and Jean–Luc."""
+    before = text[max(earliest, start - MAX_LOCAL) : start - 1]
+    if text[start - 1] not in TYPED_SIGNS or not before[-1:].isalnum():
+        return False
+    quotes = QUOTES.get(text[start - 1])
+    if quotes and (closes(text, start, tuple(quotes)) or re.search(rf"(?<!\w)[{quotes}][^{quotes}]*\Z", before)):
+        return False
+    word = WORD.findall(before)[-1].lower()
+    is_separate = word.isdigit() or word in re.split(r"[._+\-]", text[start : text.find("@", start)].lower())
+    return not (is_separate or (len(word) > 2 and word in KNOWN))  # o’brien: a letter is not a conjunction here
+
+
+def closes(text: str, start: int, sign: str | tuple[str, ...]) -> bool:
+    """Whether the address that begins at `start` is followed by `sign`, the other one of a pair."""
     domain = DOMAIN.match(text, text.find("@", start) + 1, start + 2 * MAX_LOCAL)
     return domain is not None and text.startswith(sign, domain.end())
 
@@ -626,6 +653,7 @@ DOT_GUESS = re.compile(r"\s{1,5}(?:dot|punkt|point|punto|ponto)\s{1,5}", re.IGNO
 BLANK_FOR_DOT = re.compile(r"(@[\w.\-]{1,200})\s(com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z", re.IGNORECASE)
 LEADING_LABEL = re.compile(r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE)
 SIGN_FOR_DOT = re.compile(r"[;:](?=(?:com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z)(?<=\w[;:])", re.IGNORECASE)
+PLAIN_SIGNS = str.maketrans("‘’´‐‑–—", "'''----")
 BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
 SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
 PROVIDER_ENDS = {
@@ -667,6 +695,13 @@ def suggest_repair(text: str) -> str | None:
     return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
 
 
+def suggest_typed_sign(cell: str) -> str | None:
+    """The address of a cell whose typographic apostrophes and dashes were typed as `'` and `-`."""
+    plain = cell.translate(PLAIN_SIGNS)
+    addresses = repair_cell(plain, suggests=False).addresses if plain != cell else ()
+    return addresses[0] if len(addresses) == 1 else None
+
+
 def replace_other_sign(text: str) -> str:
     """Write an at sign for ``#`` and, before a well-known provider, for ``2`` or a quote, if there is none."""
     if "@" in text:
@@ -681,12 +716,12 @@ def replace_other_sign(text: str) -> str:
 
 
 def suggest_plain(address: str) -> str | None:
-    """The address that was probably meant by one whose first characters do not look like a part of it.
+    """The address that was probably meant by one with a prefix or a sign that does not look like a part of it.
 
-    >>> suggest_plain("'ada@firm.com"), suggest_plain("o'neil@firm.com")
-    ('ada@firm.com', None)
+    >>> suggest_plain("'ada@firm.com"), suggest_plain("o’neil@firm.com"), suggest_plain("o'neil@firm.com")
+    ('ada@firm.com', "o'neil@firm.com", None)
     """
     match = PREFIX.match(address)
     if match is None or not is_well_formed(match[1]):
-        return None
+        return suggest_typed_sign(address)
     return canonical_form(match[1])
