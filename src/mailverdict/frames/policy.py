@@ -18,7 +18,7 @@ from .columns import ACTION_COLUMNS, ACTIONS
 from .kinds import ArrowData, kind_of_data
 from .repair import MAX_CELL
 from .text_column import read_values
-from .verified import VerifiedColumn
+from .verified import VerifiedColumn, to_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -309,7 +309,27 @@ def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[
     distinct = cells.texts.dictionary_encode()
     found = advise(distinct.dictionary).take(distinct.indices).to_numpy(zero_copy_only=False)
     advice.iloc[positions if cells.rows is None else positions[cells.rows]] = found
+    nontext = np.flatnonzero((is_invalid & rows.texts.isna()).to_numpy(dtype=bool))
+    values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()
+    held = [
+        row
+        for row, cell in zip(nontext.tolist(), values, strict=True)
+        if isinstance(cell, HOLDERS) and "@" in str(cell)
+    ]
+    advice.iloc[held] = "is not text and may hold an address: correct it by hand"
     return advice
+
+
+HOLDERS = (
+    str,
+    bytes,
+    list,
+    tuple,
+    set,
+    frozenset,
+    dict,
+    np.ndarray,
+)  # in which an address may be; str: with surrogates
 
 
 def row_action(policy: Policy, bucket: str, details: Any) -> str:

@@ -303,6 +303,7 @@ LABEL = r"[^\W_](?:[\w\-]*[^\W_])?"
 DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 # It is in every text in which LOCAL_END and DOMAIN find an address; a pattern that begins with a literal is fast.
 SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-]@)[^\W_][\w\-]*\.[^\W_]")
+QUOTED_LOCAL = re.compile(r'"@[^\W_][\w\-]*\.[^\W_]')  # RFC 5321 section 4.1.2 has it, `verify` does not accept it
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
 BEFORE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # may touch an address in front of it
 AFTER = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # may touch it behind
@@ -529,11 +530,13 @@ LONGEST_END = 4  # letters; shorter words behind an address may be the end of it
 
 def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
     """Read the addresses of a text, if the rest of the text is certainly not a part of them."""
-    if not SIGN_IN_ADDRESS.search(text) or "\u202e" in text:  # the order in which a person reads the text is reversed
-        return RepairedCell()
+    if not SIGN_IN_ADDRESS.search(text):
+        return RepairedCell(is_unclear=QUOTED_LOCAL.search(text) is not None)
+    if "\u202e" in text:  # the order in which a person reads the text is reversed
+        return RepairedCell(is_unclear=True)
     places, is_complete = find_addresses(text)
     if not places:
-        return RepairedCell()
+        return RepairedCell(is_unclear=True)
     distinct = distinct_addresses(places)
     if not is_complete or not is_separated(text, places):
         is_sole = len(distinct) == 1 and not is_complete
