@@ -26,6 +26,8 @@ class ReplyLanguage:
     samples: tuple[str, str, str]  # unknown, closed, full; each complete
     seen: str  # where such replies were seen
     absent: str = ""  # whole statements that the mailbox does not exist
+    none: str = ""  # "there is no", before a noun
+    articles: str = ""  # words between that and the noun
     exhausted: str = ""  # whole statements that the mailbox is full
     refused: str = ""  # not permitted: the mailbox may exist
     others: str = ""  # other subjects of an unknown: the sender, a password
@@ -52,7 +54,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             no longer (?:exists?|valid|in use|used|with|works?|employed|here|on (?:this|our|the|server))
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
             invalid  undeliverable  unroute?able  illegal  misspelled
-            is (?:bad|wrong|incorrect)  has (?:left|moved(?! to another))
+            is (?:bad|wrong|incorrect)  unrecogni[sz]ed  has (?:left|moved(?! to another))
             left (?:the|our) (?:company|organi[sz]ation)
             (?<!being )moved(?! to another)  has been replaced by
         """,
@@ -74,7 +76,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)  n'est pas (?:connue?|valide)
-            invalides?  non (?:trouvee?|valide)  incorrecte?
+            a d[ée]m[ée]nag[ée]  invalides?  non (?:trouvee?|valide)  incorrecte?
         """,
         closed=r"""
             d[ée]sactiv[ée]e?s?  suspendue?s?  ferm[ée]e?s?  expir[ée]e?s?  supprim[ée]e?s?  archiv[ée]e?s?  inactive?
@@ -84,19 +86,28 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         either="ou",
         samples=("Utilisateur inconnu", "Boite aux lettres desactivee", "Boite du destinataire pleine"),
         others=r"adresse de retour  expediteur  emetteur  envoyeur  mot de passe", domain=r"domaine  serveur",
-        seen="Orange, Free, La Poste", absent=r"\b(?:aucun|pas d[e']) ?(?:utilisateur|destinataire|compte)",
-        refused=r"non autoris[ée]  pas autoris[ée]  interdit",
-        not_served=r"domaine (?:inconnu|inexistant|non (?:h[ée]berg[ée]|g[ée]r[ée]|local))"),
+        seen="Orange, Free, La Poste",
+        absent=r"\bne (?:fait|travaille) plus (?:partie|chez|dans|pour)", none=r"aucune?  pas d[e']?",
+        articles="tel  telle",
+        refused=r"""
+            non autoris[ée]  pas autoris[ée]  interdit  n'accepte  accepte (?:que|uniquement|seulement)
+            seuls? les (?:membres|abonn[ée]s)  r[ée]serv[ée]e? aux
+        """,
+        not_served=r"""
+            domaine (?:inconnu|inexistant|non (?:h[ée]berg[ée]|g[ée]r[ée]|local))
+            \bn'? ?(?:h[ée]berge|g[èe]re)\w*[^.;]{0,12} (?:ce |le )domaine
+        """),
     ReplyLanguage(
         "Spanish",
         nouns=r"""
-            usuario  destinatari[oa]s?  cuenta(?: de correo)?  direcci[óo]n(?: de correo)?  buz[óo]n(?: de correo)?
+            usuarios?  destinatari[oa]s?  cuenta(?: de correo)?  direcci[óo]n(?: de correo)?  buz[óo]n(?: de correo)?
             casilla  persona  correo(?: electr[óo]nico)?
         """,
         unknown=r"""
-            desconocid[oa]s?  inexistentes?  no (?:se )?existe[n]?  no (?:fue |ha sido )?encontrad[oa]
-            no (?:es )?v[áa]lid[oa]  inv.lid[oa]  incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)
-            no registrad[oa]
+            desconocid[oa]s?  inexistentes?  no (?:se )?existe(?:n|nte)?
+            no (?:fue |ha sido )?(?:encontrad|localizad)[oa]  no (?:es )?v[áa]lid[oa]  inv.lid[oa]
+            incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)  no registrad[oa]
+            ya no (?:trabaja|labora|forma parte|pertenece)
         """,
         closed=r"""
             desactivad[oa]  deshabilitad[oa]  inhabilitad[oa]  inactiv[oa]  suspendid[oa]  cancelad[oa]  cerrad[oa]
@@ -105,23 +116,49 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"llen[oa]  excedid[oa]  sin espacio  satura(?:do|da)",
         either="o  u",
         samples=("Usuario desconocido", "Cuenta deshabilitada", "El buzon esta lleno"),
-        others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", domain=r"dominio  servidor",
+        others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", domain=r"dominio  servidor  sintaxis",
         seen="servers in Spain and Latin America; lists of other tools",
-        absent=r"""
-            \bya no hay nadie con est?e (?:e-?mail|correo)
-            \bno (?:existe|se encontr[óo]) (?:\w+ )?(?:usuario|persona|destinatario|cuenta|buz[óo]n|direcci[óo]n)\b
+        absent=r"\bya no hay nadie con est?e (?:e-?mail|correo)",
+        none=r"no (?:existe|hay|se encontr[óo]|conocemos a)",
+        articles="un  una  el  la  ningún  ninguna  ese  esa  este  esta  dicho  dicha  tal",
+        exhausted=r"""
+            (?:cuota|espacio)[^.;]{0,20}(?:excedid|superad|agotad|insuficiente)
+            (?:excedid|superad|agotad)[oa][^.;]{0,12} (?:cuota|espacio)
         """,
-        exhausted=r"(?:cuota|espacio)[^.;]{0,20}(?:excedid|superad|agotad|insuficiente)",
-        refused=r"no (?:est[áa] )?(?:autorizad|permitid|habilitad)[oa]",
-        not_served=r"dominio[^.;]{0,12} no (?:\w+ )?(?:alojado|existe|v[áa]lido|permitido|local)"),
+        refused=r"""
+            no (?:est[áa] )?(?:autorizad|permitid|habilitad)[oa]
+            (?:no|s[óo]lo|[úu]nicamente|solamente) (?:se )?acept\w+
+            (?:s[óo]lo|[úu]nicamente|solamente) (?:los )?(?:miembros|suscriptores)
+        """,
+        not_served=r"""
+            dominio[^.;]{0,12} no (?:\w+ )?(?:alojado|existe|v[áa]lido|permitido|local)
+            \bno (?:gestiona|aloja|administra|atiende|maneja)\w*[^.;]{0,16} dominio
+        """),
     ReplyLanguage(
-        "Portuguese",
+        "Catalan",
+        nouns=r"usuari  destinatari  b[úu]stia(?: de \w+)?  adre[çc]a(?: de correu| electr[òo]nica)?",
+        unknown=r"""
+            no existeix  desconeg(?:ut|uda)  no (?:s'ha |ha estat )?trobad?[at]?  inexistent  no [ée]s v[àa]lida?
+        """,
+        closed=r"desactivada?t?  donada?t? de baixa  suspesa?  cancel[·.]?lada?t?",
+        full=r"plena?  superat la quota",
+        either="o",
+        samples=("L'usuari no existeix", "La bustia esta desactivada", "La bustia esta plena"),
+        others=r"remitent  contrasenya", domain=r"domini",
+        seen="help pages of Catalan providers; standard phrases",
+        none=r"no (?:hi ha|existeix)", articles="cap  aquest  aquesta  el  la",
+        refused=r"no (?:est[àa] )?(?:autoritza|perm[èe])\w*",
+        not_served=r"domini[^.;]{0,12} no (?:\w+ )?(?:allotjat|gestionat|existeix)"),
+    ReplyLanguage(
+        "Portuguese and Galician",
         nouns=r"""
-            utilizador  usu[áa]rio  conta(?: de e-?mail)?  caixa(?: postal| de correio| de entrada)?  endere[çc]o
+            enderezo  utilizador  usu[áa]rio  colaborador  funcion[áa]rio
+            conta(?: de e-?mail)?  caixa(?: postal| de correio| de entrada)?  endere[çc]o
             destinat[áa]rio
         """,
         unknown=r"""
-            desconhecid[oa]  n[ãa]o existe  n[ãa]o (?:foi )?encontrad[oa]  n[ãa]o [ée]? ?v[áa]lid[oa]  inexistente
+            desconhecid[oa]  n[ãa]o existe(?:nte)?  n[ãa]o (?:foi )?(?:encontrad|localizad|reconhecid)[oa]  inexistente
+            non existe  desco[ñn]ecid[oa]  n[ãa]o [ée]? ?v[áa]lid[oa]  n[ãa]o faz mais parte  n[ãa]o trabalha mais
             n[ãa]o cadastrad[oa]  inv.lid[oa]
         """,
         closed=r"""
@@ -133,9 +170,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Usuario inexistente", "Conta desativada", "Caixa postal cheia"),
         others=r"remetente  senha", domain=r"dom[íi]nio  servidor",
         seen="UOL, Terra, Locaweb; bounces in lists of other tools",
-        absent=r"\bnenhum (?:usu[áa]rio|destinat[áa]rio)",
+        none=r"nenhuma?  n[ãa]o (?:h[áa]|existe)",
+        articles="um  uma  nenhum  nenhuma  esse  essa  este  esta  tal  o  a",
         exhausted=r"\bcota[^.;]{0,20}(?:excedid|atingid|ultrapassad)  espa[çc]o[^.;]{0,20}(?:esgotad|insuficiente)",
-        refused=r"n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]",
+        refused=r"""
+            n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]  (?:n[ãa]o|s[óo]|somente|apenas) (?:se )?aceit\w+
+            (?:s[óo]|somente|apenas) (?:membros|assinantes)
+        """,
         not_served=r"dom[íi]nio[^.;]{0,12} n[ãa]o (?:\w+ )?(?:hospedado|existe|atendido|local)"),
     ReplyLanguage(
         "Italian",
@@ -148,32 +189,38 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"""
             disabilitat[oa]  disat+ivat[oa]  inattiv[oa]  sospes[oa]  chius[oa]  scadut[oa]  cessat[oa]  non attiv[oa]
-            bloccat[oa] per inutilizzo  eliminat[oa]
+            bloccat[oa] per inutilizzo  eliminat[oa]  cancellat[oa]  rimoss[oa]  dismess[oa]
+            non (?:[èe]'? )?piu'? (?:attiv[oa]|in uso|valid[oa]|utilizzat[oa])
         """,
         full=r"pien[oa]  esaurit[oa]",
         either="o  oppure",
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
         others=r"indirizzo di ritorno  mittente  password", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
-        absent=r"\bnessun (?:utente|destinatario)  \bdestin\. ?sconosciuto",
+        absent=r"\bdestin\. ?sconosciuto", none=r"nessun[ao]?  non (?:esiste|c'e)'?",
+        articles="un  uno  una  il  la  alcun  alcuna  nessun  nessuna  questo  questa  tale  l'",
         exhausted=r"""
             spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)  superato la quota
         """,
-        refused=r"non (?:[èe]'? )?(?:autorizzat|abilitat|consentit|ammess)[oaie]",
+        refused=r"""
+            non (?:[èe]'? )?(?:autorizzat|abilitat|consentit|ammess)[oaie]  non accett\w+
+            accett\w+ (?:sol[oaie]|soltanto|unicamente)  sol[oi] (?:gli |i )?(?:membri|iscritti)
+        """,
         not_served=r"dominio[^.;]{0,12} non (?:\w+'? )?(?:ospitato|gestito|esiste|locale)"),
     ReplyLanguage(
         "German",
         nouns=r"""
             benutzers?(?:name)?  nutzers?  empf(?:ae|ä)ngers?(?:adresse)?  postfach  konto  teilnehmer  kunde  anwender
-            adressat  adresse  e-?mail-?adresse  mailadresse
+            adressat  adresse  e-?mail-?adresse  mailadresse  mitarbeiter(?:in)?
         """,
         unknown=r"""
             unbekannt\w*  nicht bekannt  existiert (?:hier )?nicht  nicht gefunden  nicht vorhanden
             ung(?:ue|ü)ltig\w*  unzustellbar  nicht (?:mehr )?(?:g(?:ue|ü)ltig|existent)  gibt es (?:hier )?nicht
+            nicht mehr (?:im|bei|besch(?:ae|ä)ftigt|t(?:ae|ä)tig|vorhanden)
         """,
         closed=r"""
             deaktiviert  stillgelegt  inaktiv  gel(?:oe|ö)scht  abgelaufen  nicht (?:mehr )?aktiv  gesperrt
-            abgemeldet
+            abgemeldet  wird nicht (?:mehr|l(?:ae|ä)nger) (?:verwendet|genutzt|benutzt|gelesen|betreut)
         """,
         full=r"voll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
         either="oder",
@@ -190,8 +237,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             speicher\w*[^.;]{0,40}\b(?:voll|(?:ue|ü)berschritten|ersch(?:oe|ö)pft)  (?:ue|ü)berschritten
             zu ?viele (?:e-?)?mails auf
         """,
-        refused=r"nicht (?:berechtigt|erlaubt|zugelassen|autorisiert)  nur per de-mail  darf \w*\s?keine?n?",
-        not_served=r"(?:domain|dom(?:ae|ä)ne)[^.;]{0,12} nicht (?:\w+ )?(?:gehostet|bekannt|zust(?:ae|ä)ndig|lokal)"),
+        refused=r"""
+            nicht (?:berechtigt|erlaubt|zugelassen|autorisiert)  nur per de-mail  darf \w*\s?keine?n?
+            (?:akzeptiert|nimmt) (?:keine|nur)  nur (?:f(?:ue|ü)r )?(?:mitglieder|abonnenten)
+        """,
+        not_served=r"""
+            (?:domain|dom(?:ae|ä)ne)[^.;]{0,12} nicht (?:\w+ ){0,2}(?:gehostet|bekannt|zust(?:ae|ä)ndig|lokal)
+            (?:domain|dom(?:ae|ä)ne)[^.;]{0,12} nicht (?:\w+ ){0,2}(?:verwaltet|betreut)
+        """),
     ReplyLanguage(
         "Dutch",
         nouns=r"gebruiker  ontvanger  (?:e-?mail)?adres  e-?mail-?adres  postvak  geadresseerde",
@@ -280,14 +333,17 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         refused=r"nem enged[ée]lyezett"),
     ReplyLanguage(
         "Romanian",
-        nouns=r"utilizator(?:ul)?  destinatar(?:ul)?  adresa  contul?  c[ăa]su[țt]a",
+        nouns=r"utilizator(?:ul)?  destinatar(?:ul)?  adresa  cont(?:ul)?  c[ăa]su[țt][ăa](?: po[șs]tal[ăa])?",
         unknown=r"necunoscut[ăa]?  nu exist[ăa]  inexistent[ăa]?  nu a fost g[ăa]sit[ăa]?",
-        closed=r"dezactivat[ăa]?  suspendat[ăa]?  blocat[ăa]?",
+        closed=r"dezactivat[ăa]?  suspendat[ăa]?  blocat[ăa]?  [șs]ters[ăa]?  [îi]nchis[ăa]?",
         full=r"plin[ăa]?",
         either="sau",
         samples=("Utilizator necunoscut", "Contul dezactivat", "Casuta este plina"),
         others=r"expeditor\w*  parola", domain=r"domeniu\w*",
-        seen="standard phrases", refused=r"nu este permis"),
+        seen="standard phrases",
+        none=r"nu exist[ăa]", articles="nici un  nici o  niciun  nicio  nici  un  o  acest  această",
+        refused=r"nu este permis  nu accept[ăa]",
+        not_served=r"domeniu\w*[^.;]{0,12} nu (?:\w+ )?(?:g[ăa]zduit|exist[ăa]|local)"),
     ReplyLanguage(
         "Croatian, Serbian and Slovene",
         nouns=r"korisnik  primatelj  primalac  uporabnik  prejemnik  sandu[čc]i[ćc]  naslov",

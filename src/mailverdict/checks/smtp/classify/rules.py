@@ -131,6 +131,8 @@ NOT_UNKNOWN_WORDS = (
     RELAY_WORDS,
     CERTIFIED_MAIL_WORDS,
     LOOKUP_FAILURE_WORDS,
+    RATE_WORDS,
+    r"un(?:deliverable|verified) address: \S|\blog ?in\b|^: ",
 )
 UNKNOWN_CODES = r"|5\.[01245]\.\d+|5\.7\.1"  # beside an unknown mailbox
 NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS)
@@ -179,10 +181,6 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
          seen="Gmail, Outlook.com, Yandex, iCloud: a limit of the recipient proves that the mailbox exists"),
 
-    Rule("unknown_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
-         text=MAILBOX_UNKNOWN_WORDS, unless=NOT_UNKNOWN_WORDS, without_advice=True,
-         sample="rcpt 550 5.1.1 User unknown; please check your settings",
-         seen="local rules: the advice after the reason may name the sender, a policy or a server"),
     Rule("docomo_filter", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.0", phases="rcpt",
          text=r"^(?:unknown user|user unknown)\b",
          sample="rcpt 550 5.2.0 Unknown user x@docomo.example",
@@ -190,6 +188,15 @@ RULES: tuple[Rule, ...] = (
     Rule("kddi_filter", Reason.INCONCLUSIVE, code="550", phases="rcpt", text=r"^: user unknown",
          sample="rcpt 550 : User unknown",
          seen="KDDI: with an empty address it is the recipient's filter"),
+    Rule("unknown_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
+         text=MAILBOX_UNKNOWN_WORDS, unless=NOT_UNKNOWN_WORDS, without_advice=True,
+         sample="rcpt 550 5.1.1 User unknown; please check your settings",
+         seen="local rules: the advice after the reason may name the sender, a policy or a server"),
+    Rule("closed_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
+         error_code="MAILBOX_DISABLED", text=MAILBOX_CLOSED_WORDS, unless=(*NOT_UNKNOWN_WORDS, r"\btry again"),
+         without_advice=True,
+         sample="rcpt 550 5.2.1 The account is disabled. Please contact your administrator.",
+         seen="as the rule above"),
 
     # 4. An extension is missing: TLS or SMTPUTF8.
     # Early, because the same command is sent again with the extension; nothing is refused for good yet.
@@ -354,7 +361,8 @@ RULES: tuple[Rule, ...] = (
                 "abilitato alla ricezione di posta non certificata",
          seen="Aruba PEC: a mailbox for certified mail refuses ordinary mail"),
     Rule("authentication", Reason.SENDER_BLOCKED,
-         text=r"authenticat|\bauth\b|log ?in (?:first|to|before)|pop3? before",
+         text=r"authenti(?:cat|fi|se)|autentic|\bauth\b|anmeldung (?:ist )?erforderlich"
+              r"|log ?in (?:first|to|before)|pop3? before",
          unless=r"(?:temporary|server|internal|backend) authentication (?:failure|error|problem)",
          sample="rcpt 530 5.7.57 SMTP; Client was not authenticated to send anonymous mail during MAIL FROM",
          seen="submission servers and internal exchanges"),
@@ -408,14 +416,8 @@ RULES: tuple[Rule, ...] = (
          text=r"recipient addresses rejected ?: ?access denied",
          sample="rcpt 550 5.4.1 All recipient addresses rejected : Access denied. AS(201806271)",
          seen="Exchange Online: only allowed senders reach the domain (SMTP Field Manual), whatever the recipient"),
-    Rule("postfix_recipient_access", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
-         error_code="MAILBOX_DISABLED",
-         text=r"^xaddrx: recipient address rejected: access denied$",
-         sample="rcpt 554 5.7.1 <x@example.org>: Recipient address rejected: Access denied",
-         seen="Postfix check_recipient_access: the only Postfix class that is about the recipient"),
-
     Rule("interia_not_available", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.1", phases="rcpt",
-         text=r"^mailbox not available$",
+         text=r"^(?:xaddrx:? )?mailbox not available\b",
          sample="rcpt 550 5.2.1 Mailbox not available",
          seen="Interia documents it as misspelled, full or suspended"),
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -105,12 +106,20 @@ def fold(text: str) -> str:
     lower = text.casefold()
     if lower.isascii():  # the usual case; texts rarely repeat, so it pays
         return lower.translate(APOSTROPHES)
-    decomposed = unicodedata.normalize("NFKD", lower)
+    decomposed = unicodedata.normalize("NFKD", undo_mojibake(text).casefold())
     return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(APOSTROPHES)
 
 
-LINK = r"(?:https?://|\bwww\.)\S+"
-ADDRESS = r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{1,255}>?"
+def undo_mojibake(text: str) -> str:
+    """Undo the reading of UTF-8 as Latin-1 or Windows-1252, which some servers send."""
+    for encoding in ("latin-1", "cp1252"):
+        with suppress(UnicodeError):
+            return text.encode(encoding).decode("utf-8")
+    return text
+
+
+LINK = r"(?:https?://|\bwww\.)\S*[^\s.,;!?)]"
+ADDRESS = r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{0,254}[^\s<>(),;:\".!?]>?"
 LINK_OR_ADDRESS = re.compile(rf"({LINK})|{ADDRESS}")
 MASKS = tuple(
     (re.compile(pattern), token)
@@ -134,12 +143,19 @@ INACTIVITY = r"due to (?:\S+ )?inactivity"
 CLOSED_ACCOUNT = (
     rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?: {IS}(?: \w+)? {LOCKED}(?: due to inactivity)?| {LOCKED} {INACTIVITY})"
 )
+OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"
 # Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
 MISLEADING_CLAUSES = tuple(
     (part, re.compile(pattern), token)
     for part, pattern, token in (
         ("relay", r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
         ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
+        # "No such user at this site": the place is the server, not the client.
+        *((part, OWN_PLACE, " here") for part in ("this", "our")),
+        # Vendors sign their replies: "User unknown. Trend Micro Email Security".
+        ("security", r"\b(?:e-?mail|cloud|internet) security\b(?! (?:polic|rule|reason|check|settings))", ""),
+        ("gateway user", r"\bgateway user", "user"),
+        ("not accepting", r"(?<=disabled), not accepting (?:messages|mail)\b(?! from)", ""),  # RFC 3463 x.2.1
         # Cyrus: the mailbox does not exist
         ("you do not have", r"(?:\bor )?you do not have authori[sz]ation to see it", ""),
         # Postfix, quoting the next server
@@ -246,14 +262,15 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might  verification
+    message  may  might  verification  group
 """)
-GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)[^.;!?]){{0,48}}?"
+IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
+GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,48}}?"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(r"""
     error  command  argument  parameter  host  domain  helo  ehlo  syntax  reason  option  sender  client  failure
     response  data  character  format  reverse  protocol  server  network  certificate  request  sequence  message
-    content  header  mx  dns  ip  relay  source  service  encoding  tls
+    content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in
 """)
 END_OF_PHRASE = rf"\b(?! {NEXT_NOUN})"
 
@@ -271,28 +288,33 @@ QUALIFIER = phrases(r"""
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|uknown)"  # with the misspellings of servers
-INVALID = rf"(?:{UNKNOWN}|invalid|bad|non-?exist(?:ent|ing)|unroute?able|undeliverable|illegal|wrong|incorrect)"
+INVALID = phrases(rf"""
+    {UNKNOWN}  unrecogni[sz]ed  invalid  bad  non-?exist(?:ent|ing)  unroute?able  undeliverable  illegal  wrong
+    incorrect
+""")
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap)"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were))
     \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b
-    \bnot (?:an? )?{MAILBOX} (?:of|at|on) (?:this|the|our)
+    \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
     \bnot a member of (?:this |the |our )?domain
     \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password| in )
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
     \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
-    \buser missing home directory\b
+    \buser missing home directory\b  \bno records? (?:of|for) {QUALIFIERS}{MAILBOX}\b
+    \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
     \bnot (?:listed |found )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b(?:can'?t|can ?not|could ?n[o']t|unable to) (?:find|locate) (?:the |a |that |this |your )?{QUALIFIERS}{MAILBOX}
-    ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:at|on) this|no longer (?:in use|valid))\b
+    ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     \bno redirect entry for this address  ^xaddrx not used\b
     \buserunknown\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
+    \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! ip\b)
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
     {NO_SUCH_MAILBOX}  \b{ANY_MAILBOX}\b{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
@@ -314,7 +336,7 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
 def alternatives() -> str:
     """Patterns of an unknown mailbox as one of two alternatives, where the other one is not "unknown"."""
     patterns = [
-        rf"\b{UNKNOWN_PREDICATE}/(?!{UNKNOWN_PREDICATE})",
+        rf"\b{UNKNOWN_PREDICATE} ?/ ?(?!(?:(?:\S+ ){{0,3}}?{UNKNOWN_PREDICATE}|no such)\b)",
         rf"\b(?:no such|{INVALID}) {QUALIFIERS}{MAILBOX} or\b(?! (?:\S+ ){{0,3}}?(?:{MAILBOX}|{UNKNOWN_PREDICATE})\b)",
     ]
     for language in LANGUAGES:
@@ -322,7 +344,7 @@ def alternatives() -> str:
         if language.spaced:
             patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
             before = rf"\b(?:{unknown}|no such)\b[^.;]*\b{either}\b"
-            patterns.append(rf"^(?=.*\b{either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})")
+            patterns.append(rf"^(?=.*\w(?<!xaddrx),? {either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})")
         else:
             patterns.append(rf"{unknown}{CLOSE_TO}{either}")
     return phrases("  ".join(patterns))
@@ -357,7 +379,8 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     \b{ROOM} (?:has (?:been )?|is |was )?(?:exhausted|used up|full)
     \b(?:storage|mail ?box|mail) ?space (?:is )?not enough  \bquota[^.;]{{0,20}}hard limit
     reached (?:its |his |her |the |their )?(?:disk |storage |mailbox )?quota
-    too many messages (?:on|in) (?:the |this |his |her |their )?(?:server|mail ?box)  \btoo much mail data\b
+    too (?:many messages|much (?:e-?)?mail) (?:on|in) (?:the |this |his |her |their )?(?:server|mail ?box)
+    \b{STORAGE}\b[^.;]{{0,30}} maximum number of messages  \btoo much mail data\b
     out of (?:storage|space|quota|disk space|mailbox space)
     (?:insufficient|not enough|no) {OWNER}? ?(?:storage|space|quota|room)[^.;]{{0,30}}(?:{OWNER}|left)
     (?:not|n't) (?:have )?enough (?:mail |mailbox |storage )?(?:space|room|storage)  insufficient {OWNER}
@@ -450,7 +473,10 @@ CAPACITY_WORDS = phrases(r"""
 """Too many connections or sessions at once, or a server under load."""
 
 SENDER = r"\b(?:sender|helo|ehlo|mail ?from|from|return[- ]path|envelope)(?:'s)?"
-BLACKLIST_WORDS = r"\b(?:black|block|deny|ban|reject|bad)[- ]?list(?:ed|ing|s)?\b"
+BLACKLIST_WORDS = (
+    r"(?:\b(?:black|block|deny|ban|reject|bad)[- ]?list(?:ed|ing|s)?\b"
+    r"|\b(?:liste noire|lista (?:negra|nera|neagra)|sperrliste|schwarze\w* liste))"
+)
 DNS_LIST_NAMES = phrases(r"""
     spamhaus  spamcop  barracuda ?central  barracuda reputation  \bsorbs\b  abuseat  \bcbl\b  dns ?[bw]?l\b  dnsbl
     dnsrbl  \brbls?\b  \brbl[+ -]  uceprotect  psbl  invaluement  mailspike  nixspam  manitu  senderbase
@@ -471,7 +497,8 @@ REVERSE_DNS_WORDS = phrases(r"""
     (?:your|client|sending|remote|connecting) (?:\w+ ){0,2}[^.;]{0,40}\b(?:not|n't|unable to) resolve
     (?:dns|host ?name) (?:entry |record |found )?(?:for|of) (?:your|client|xipx)
     no (?:valid )?(?:dns|host ?name) (?:entry|record|found)
-    (?:your|client|connecting) (?:host|ip|server)\w* (?:has no|without) (?:a )?(?:dns|name)
+    (?:your|client|connecting) (?:host|ip|server)\w* (?:has no|without) (?:a )?(?:dns|name)  \bip\b[^.;]{0,20}\bresolv
+    \bdns (?:revers[eo]|invers[eo])  (?:resolucion|risoluzione|resolution|resolucao) (?:dns )?invers[ae]
 """)
 ACCESS_NETWORK_WORDS = phrases(r"""
     \bdynamic(?:ally)?\b  dial-?up  residential  \ba?dsl\b  generic (?:ptr|r?dns|host)  end-?user (?:ip|net|range)
@@ -480,7 +507,9 @@ ACCESS_NETWORK_WORDS = phrases(r"""
 UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?existent|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
 COUNTED = r"(?:recipients|messages|mails?|e-?mails?|rcpts?|users)"
 RATE_WORDS = phrases(rf"""
-    unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many  too much mail(?! data)  ratelimit
+    (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
+    \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
+    unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many  too much mail(?! data| on)  ratelimit
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number)  unexpected volume  user complaints  permanently deferred
@@ -495,7 +524,9 @@ CLIENT_REFUSED_WORDS = phrases(rf"""
     \bip[ -]based  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )  found on (?:a|an|our|one of)
 """)
 COUNTRY = r"\b(?:country|countries|geo-?\w*|region)\b"
-COUNTRY_REFUSED_WORDS = phrases(rf"{COUNTRY}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,40}}{COUNTRY}")
+COUNTRY_REFUSED_WORDS = phrases(
+    rf"{COUNTRY}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,40}}{COUNTRY}  not accept[^.;]{{0,40}}{COUNTRY}"
+)
 ACCESS_REFUSED_WORDS = phrases(r"""
     not accepting (?:connections|mail from (?:you|your|this))  your access  access (?:from|for) (?:you|your|this)
     connections? (?:will not be |not |is not |are not )?(?:accepted|rejected|denied|blocked|refused)
@@ -509,7 +540,8 @@ ABUSE_WORDS = phrases(rf"""
 # --- sender ---------------------------------------------------------------------------------------------------------
 
 RELAY_WORDS = phrases(rf"""
-    \brelay  relais  rcpthosts  gateway for  non-accepted domain  not a (?:local|hosted) domain
+    \brelay  relais  \bretransmiss\w+ (?:nega|nao|proib)  \breencaminhamento (?:nega|nao|proib)
+    weiterleitung[^.;]{{0,20}} nicht  rcpthosts  gateway for  non-accepted domain  not a (?:local|hosted) domain
     \bdomain (?:or user )?(?:is ?n[o']t|is not|not) (?:hosted|local|served|handled|accepted|allowed|in my|here)
     \b(?:do|does)(?: not|n't|nt) (?:accept|handle|host|serve|process)[^.;]{{0,20}} domain
     \b(?:do|does)(?: not|n't|nt) (?:handle|host|serve|process) (?:e-?)?mail (?:for|of|to)\b  not a gateway
