@@ -251,6 +251,7 @@ WRONG = [
     ),
     ("x.csv", b"email,email\n1,2\n", ("-c", "email"), "x.csv: the column name 'email' occurs 2 times"),
     ("x.csv", b"id,name\n1,Ada\n", (), "no column looks like e-mail addresses; name one of 'id', 'name'"),
+    ("x.csv", b"id,name\n1,J\xf6rg\n", (), "name one of 'id', 'name'; encoding: cp1252 (guessed"),
     ("x.csv", b"id,email\n1,a@b.org\n2\n", ("-c", "email", "--strict"), "x.csv, line 3: 1 cell where the header has 2"),
     ("x.csv", b'id,email\n1,"a@b.org\n2,b\n', ("-c", "email"), "x.csv ends inside quotes: it is truncated"),
     (

@@ -499,7 +499,10 @@ def pick_column(source: TableFile, column: str | None) -> str:
         source.address_at = source.columns.index(column)
         return column
     first = next(source.pieces())
-    found, reason = explain_guess({n: first.column(i)[:SAMPLE_ROWS] for i, n in enumerate(source.columns)})
+    try:
+        found, reason = explain_guess({n: first.column(i)[:SAMPLE_ROWS] for i, n in enumerate(source.columns)})
+    except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
+        raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
     source.check_column(found)
     source.address_at = source.columns.index(found)
     print_status(f"using column {found!r} ({reason}); give another with --column")

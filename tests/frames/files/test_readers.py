@@ -147,6 +147,8 @@ class TestDelimited:
                 {},
                 " is not a text table but a Parquet file; give a table, with the ending of its kind",
             ),
+            ("\n<!DOCTYPE html>\n<table><tr><td>a@b.org", {}, " is not a text table but a web page; open it in"),
+            ("<TABLE border=1><tr><td>a@b.org", {}, " is not a text table but a web page"),
         ],
         ids=lambda v: repr(v)[:25],
     )
@@ -257,6 +259,10 @@ class TestWorkbook:
     def test_a_file_cut_off_is_told(self, tmp_path, part):
         whole = write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]]).read_bytes()
         assert "cannot be read as XLSX" in fault_of(write(tmp_path, "x.xlsx", whole[: int(len(whole) * part)]))
+
+    def test_a_workbook_with_a_password_is_told(self, tmp_path):
+        path = write(tmp_path, "x.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
+        assert "cannot be read as XLSX: it has a password, or is an old workbook" in fault_of(path)
 
 
 class TestOpening:

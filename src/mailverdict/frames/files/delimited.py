@@ -52,6 +52,8 @@ OTHER_KINDS = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"\xd0\xcf\x11\xe0": "an old workbook (.xls)",
 }
+# Exports that programs name .xls or .csv although they are HTML.
+MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
 WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a mark
 STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
 # Code pages that are guessed. Western first: where nothing speaks for another one, it is what Excel saves.
@@ -161,10 +163,14 @@ def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> Del
 def check_is_text(path: Path, name: str) -> None:
     """Raise `InputError` for a file of another kind that is named as a CSV."""
     with path.open("rb") as file:
-        start = file.read(4)
+        start = file.read(256)
     for magic, kind in OTHER_KINDS.items():
         if start.startswith(magic):
             raise InputError(f"{name} is not a text table but {kind}; give a table, with the ending of its kind")
+    if MARKUP.match(start):
+        raise InputError(
+            f"{name} is not a text table but a web page; open it in a spreadsheet program and save it as CSV"
+        )
     if is_json(path):
         raise InputError(f"{name} is not a text table but JSON; name it with the ending .jsonl")
 

@@ -302,7 +302,14 @@ def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str]
                 break
         return found, names, rows
     except CalamineError as exc:
-        raise InputError(f"{name} cannot be read as XLSX: {first_line(exc)}") from exc
+        with path.open("rb") as file:
+            is_compound = file.read(4) == b"\xd0\xcf\x11\xe0"
+        why = (
+            "it has a password, or is an old workbook (.xls); save it as .xlsx without one"
+            if is_compound
+            else first_line(exc)
+        )
+        raise InputError(f"{name} cannot be read as XLSX: {why}") from exc
 
 
 def typed_column(cells: Sequence[Any]) -> pa.Array:
