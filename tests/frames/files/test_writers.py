@@ -123,6 +123,14 @@ class TestCsv:
             is_escaped = FormulaColumns("email", None, in_all=in_all)
             assert [is_escaped(name) for name in columns] == [bool(each) for each in escaped]
 
+    def test_a_missing_text_is_empty_whatever_bytes_it_has(self, tmp_path):
+        texts = pa.array(["a,b", "c,d", ""])
+        texts = pa.Array.from_buffers(pa.string(), 3, [pa.py_buffer(b"\x05"), *texts.buffers()[1:]])
+        assert texts.to_pylist() == ["a,b", None, ""]
+        assert written(tmp_path / "x.csv", pa.table({"a": texts, "b": ["1", "2", "3"]})).read_text() == (
+            'a,b\n"a,b",1\n,2\n,3\n'
+        )
+
     def test_a_byte_order_mark_where_the_input_had_one(self, tmp_path):
         path = written(tmp_path / "x.csv", pa.table({"a": ["ö"]}), has_bom=True)
         assert path.read_bytes() == b"\xef\xbb\xbfa\n\xc3\xb6\n"

@@ -16,7 +16,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["QUOTE", "Rows", "align", "join_cells", "split_rows", "strip_line_ends", "unquote"]
+__all__ = [
+    "QUOTE",
+    "Rows",
+    "align",
+    "binary_array",
+    "find_line_ends",
+    "join_cells",
+    "split_rows",
+    "strip_line_ends",
+    "unquote",
+]
 
 Index = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -307,19 +317,25 @@ def join_cells(cells: Sequence[bytes], delimiter: bytes) -> bytes:
     return b'"' + delimiter.join(map(unquote, cells)).replace(b'"', b'""') + b'"'
 
 
-def strip_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeBinaryArray, pa.LargeBinaryArray]:
-    """The lines without their line ends, and the line ends."""
+def find_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.Buffer, Index, Index]:
+    """The bytes of consecutive lines, where in them each line begins, with the end of the last, and its line end."""
     offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
-    data = lines.buffers()[2]
-    buffer = np.frombuffer(data, np.uint8) if data is not None else np.empty(0, np.uint8)
+    data = lines.buffers()[2] or pa.py_buffer(b"")
+    buffer = np.frombuffer(data, np.uint8)
     starts, ends = offsets[:-1], offsets[1:].copy()
     left = np.arange(len(ends))
     while len(left) and len(buffer):
         left = left[(ends[left] > starts[left]) & is_any(buffer[ends[left] - 1], LF, CR)]
         ends[left] -= 1
+    return data, offsets, ends
+
+
+def strip_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeBinaryArray, pa.LargeBinaryArray]:
+    """The lines without their line ends, and the line ends."""
+    data, offsets, ends = find_line_ends(lines)
     spans = np.empty(2 * len(ends) + 1, np.int64)
     spans[0::2], spans[1::2] = offsets, ends
-    both = binary_array(data or b"", spans)
+    both = binary_array(data, spans)
     return both.take(pa.array(np.arange(0, 2 * len(ends), 2))), both.take(pa.array(np.arange(1, 2 * len(ends), 2)))
 
 

@@ -22,13 +22,15 @@ import pyarrow.compute as pc
 import pyarrow.parquet
 
 from ...atomic_write import atomic_write, is_device
+from ...checks.syntax.kernels import to_bools
 from ...errors import InputError
 from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
+from ..text_column import replace_texts
 from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
 from .delimited import errors_of
 from .json_lines import JsonLinesWriter
-from .lines import join_cells, split_rows, strip_line_ends
+from .lines import binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
 
@@ -195,16 +197,32 @@ class CsvTableWriter:
         changed = [at for at in range(own) if self.is_changed(piece, at)]
         line_end = (re.match(rb"\r?\n|\r|", like.header_end) or [b""])[0] or b"\n"
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
-            lines, ends = strip_line_ends(batch.column(own))
-            is_open = pc.equal(pc.binary_length(ends), 0)
-            self.put(line_end if self.ends_open and len(ends) else b"", like)
-            self.ends_open = bool(len(ends)) and bool(is_open[len(ends) - 1].as_py())
-            if (pc.sum(is_open).as_py() or 0) > int(self.ends_open):  # rows that were repeated or moved
-                is_inner = np.arange(len(ends)) < len(ends) - 1
-                ends = pc.if_else(pc.and_(is_open, pa.array(is_inner)), line_end, ends)
-            cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
-            cells += [self.encode(each, like) for each in self.joined_cells(names[own:], batch.columns[own + 1 :])]
-            self.put(bytes_of(join(join(*cells, between=self.delimiter), ends)), like)
+            if len(batch):
+                self.put(line_end if self.ends_open else b"", like)
+                parts, self.ends_open = self.copied_lines(batch, own, changed, line_end, like)
+                for part in parts:
+                    self.put(part, like)
+
+    def copied_lines(
+        self, batch: pa.RecordBatch, own: int, changed: Sequence[int], line_end: bytes, like: FileFormat
+    ) -> tuple[list[Any], bool]:
+        """The bytes of rows of another CSV with our cells behind them, and whether the last one has no line end."""
+        names, columns = batch.schema.names[own + 1 :], batch.columns[own + 1 :]
+        added = [self.encode(each, like) for each in self.joined_cells(names, columns)]
+        data, starts, ends = find_line_ends(batch.column(own))
+        is_open = ends == starts[1:]
+        ends_open = bool(is_open[-1])
+        is_open[-1] = False  # from here on: rows that were repeated or moved
+        if added and not changed and not is_open.any():
+            # Behind our cells of a row are its line end and the cells of the next row, as they stand in the file.
+            between = binary_array(data, np.append(ends, starts[-1]))
+            cells = [part for each in added for part in (self.delimiter, each)]
+            return [data[int(starts[0]) : int(ends[0])], bytes_of(join(*cells, between))], ends_open
+        lines, line_ends = strip_line_ends(batch.column(own))
+        if is_open.any():
+            line_ends = pc.if_else(pa.array(is_open), line_end, line_ends)
+        cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
+        return [bytes_of(join(join(*cells, *added, between=self.delimiter), line_ends))], ends_open
 
     def is_changed(self, piece: pa.Table, at: int) -> bool:
         """Whether a column of the other CSV is not copied: it has other values, or is to be escaped."""
@@ -332,11 +350,16 @@ def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
     >>> quote(pa.array(["ada", "a,b", '5" pipe'], pa.large_string()), ",").to_pylist()
     ['ada', '"a,b"', '"5"" pipe"']
     """
-    data = np.frombuffer(bytes_of(texts), np.uint8)
-    if not any((data == ord(special)).any() for special in (delimiter, '"', "\r", "\n")):
+    data, offsets = np.frombuffer(bytes_of(texts), np.uint8), offsets_of(texts)
+    is_special = data == ord('"')
+    for special in (delimiter, "\r", "\n"):
+        is_special |= data == ord(special)
+    if not is_special.any():
         return texts
-    breaks = pc.match_substring_regex(texts, f'[{delimiter}"\r\n]')
-    return pc.if_else(breaks, join('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
+    rows = np.unique(np.searchsorted(offsets, np.flatnonzero(is_special) + offsets[0], side="right") - 1)
+    rows = rows[to_bools(texts.is_valid())[rows]]  # a missing text may have bytes, too
+    quoted = join('"', pc.replace_substring(texts.take(pa.array(rows)), '"', '""'), '"')
+    return replace_texts(texts, rows, quoted)
 
 
 def begins_formula(texts: pa.LargeStringArray) -> Any:
