@@ -416,6 +416,12 @@ RULES: tuple[Rule, ...] = (
          text=r"recipient addresses rejected ?: ?access denied",
          sample="rcpt 550 5.4.1 All recipient addresses rejected : Access denied. AS(201806271)",
          seen="Exchange Online: only allowed senders reach the domain (SMTP Field Manual), whatever the recipient"),
+    Rule("postfix_recipient_access", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
+         error_code="MAILBOX_DISABLED",
+         text=r"^xaddrx: recipient address rejected: access denied$",
+         sample="rcpt 554 5.7.1 <x@example.org>: Recipient address rejected: Access denied",
+         seen="Postfix check_recipient_access: the only Postfix class that is about the recipient"),
+
     Rule("interia_not_available", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.1", phases="rcpt",
          text=r"^(?:xaddrx:? )?mailbox not available\b",
          sample="rcpt 550 5.2.1 Mailbox not available",
