@@ -49,7 +49,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not found  notfound
             (?:could|can) ?n[o']t be (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing
-            not in use any ?more
+            not in use any ?more  not on (?:file|record)
             (?:does|do|did)(?: not?|n't| nt|'nt|nt) (?:currently )?exis?ts?  dosn'?t exist  non-? ?exist(?:ent|ing|ant)?
             no longer (?:exists?|valid|in use|used|with|works?|employed|here|on (?:this|our|the|server))
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
@@ -87,11 +87,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Utilisateur inconnu", "Boite aux lettres desactivee", "Boite du destinataire pleine"),
         others=r"adresse de retour  expediteur  emetteur  envoyeur  mot de passe", domain=r"domaine  serveur",
         seen="Orange, Free, La Poste",
+        exhausted=r"plus d'espace  espace[^.;]{0,20} (?:insuffisant|[ée]puis[ée])",
         absent=r"\bne (?:fait|travaille) plus (?:partie|chez|dans|pour)", none=r"aucune?  pas d[e']?",
         articles="tel  telle",
         refused=r"""
             non autoris[ée]  pas autoris[ée]  interdit  n'accepte  accepte (?:que|uniquement|seulement)
-            seuls? les (?:membres|abonn[ée]s)  r[ée]serv[ée]e? aux
+            qu'en interne  vous a (?:bloqu|refus)[ée]  seuls? les (?:membres|abonn[ée]s)  r[ée]serv[ée]e? aux
         """,
         not_served=r"""
             domaine (?:inconnu|inexistant|non (?:h[ée]berg[ée]|g[ée]r[ée]|local))
@@ -119,16 +120,17 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", domain=r"dominio  servidor  sintaxis",
         seen="servers in Spain and Latin America; lists of other tools",
         absent=r"\bya no hay nadie con est?e (?:e-?mail|correo)",
-        none=r"no (?:existe|hay|se encontr[óo]|conocemos a)",
+        none=r"no (?:existe|hay|se encontr[óo]|conocemos a|reconocemos|corresponde a)",
         articles="un  una  el  la  ningún  ninguna  ese  esa  este  esta  dicho  dicha  tal",
         exhausted=r"""
             (?:cuota|espacio)[^.;]{0,20}(?:excedid|superad|agotad|insuficiente)
-            (?:excedid|superad|agotad)[oa][^.;]{0,12} (?:cuota|espacio)
+            (?:excedid|superad|agotad)[oa][^.;]{0,12} (?:cuota|espacio)  (?:sin|no tiene) espacio
         """,
         refused=r"""
             no (?:est[áa] )?(?:autorizad|permitid|habilitad)[oa]
             (?:no|s[óo]lo|[úu]nicamente|solamente) (?:se )?acept\w+
             (?:s[óo]lo|[úu]nicamente|solamente) (?:los )?(?:miembros|suscriptores)
+            \b(?:le|te|lo) ha (?:bloquead|rechazad)o
         """,
         not_served=r"""
             dominio[^.;]{0,12} no (?:\w+ )?(?:alojado|existe|v[áa]lido|permitido|local)
@@ -157,7 +159,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             destinat[áa]rio
         """,
         unknown=r"""
-            desconhecid[oa]  n[ãa]o existe(?:nte)?  n[ãa]o (?:foi )?(?:encontrad|localizad|reconhecid)[oa]  inexistente
+            desconhecid[oa]s?  n[ãa]o existe(?:nte)?  n[ãa]o (?:foi )?(?:encontrad|localizad|reconhecid)[oa]
+            inexistente
             non existe  desco[ñn]ecid[oa]  n[ãa]o [ée]? ?v[áa]lid[oa]  n[ãa]o faz mais parte  n[ãa]o trabalha mais
             n[ãa]o cadastrad[oa]  inv.lid[oa]
         """,
@@ -170,9 +173,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Usuario inexistente", "Conta desativada", "Caixa postal cheia"),
         others=r"remetente  senha", domain=r"dom[íi]nio  servidor",
         seen="UOL, Terra, Locaweb; bounces in lists of other tools",
-        none=r"nenhuma?  n[ãa]o (?:h[áa]|existe)",
+        absent=r"\be-?mail inexistente", none=r"nenhuma?  n[ãa]o (?:h[áa]|existe)",
         articles="um  uma  nenhum  nenhuma  esse  essa  este  esta  tal  o  a",
-        exhausted=r"\bcota[^.;]{0,20}(?:excedid|atingid|ultrapassad)  espa[çc]o[^.;]{0,20}(?:esgotad|insuficiente)",
+        exhausted=r"""
+            \bcota[^.;]{0,20}(?:excedid|atingid|ultrapassad)  espa[çc]o[^.;]{0,20}(?:esgotad|insuficiente)
+            sem espa[çc]o  armazenamento[^.;]{0,30} atingid
+        """,
         refused=r"""
             n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]  (?:n[ãa]o|s[óo]|somente|apenas) (?:se )?aceit\w+
             (?:s[óo]|somente|apenas) (?:membros|assinantes)
@@ -184,8 +190,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             utente  casella(?: di posta| postale| pec| e-?mail)*  indirizzo(?: e-?mail| destinatario)?  destinatario
         """,
         unknown=r"""
-            sconosciut[oa]  inesistente  non (?:[èe]'? )?(?:esiste(?:nte)?|trovat[oa]|valid[oa]|corrett[oa]|presente)
-            errat[oa]  non [èe]'? stat[oa] trovat[oa]
+            sconosciut[oaie]  inesistent[ei]
+            non (?:[èe]'? )?(?:esiste(?:nte)?|trovat[oa]|valid[oa]|corrett[oa]|presente)
+            errat[oa]  non [èe]'? stat[oa] trovat[oa]  non risulta (?:registrat|present|esistent)\w*
         """,
         closed=r"""
             disabilitat[oa]  disat+ivat[oa]  inattiv[oa]  sospes[oa]  chius[oa]  scadut[oa]  cessat[oa]  non attiv[oa]
@@ -197,7 +204,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
         others=r"indirizzo di ritorno  mittente  password", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
-        absent=r"\bdestin\. ?sconosciuto", none=r"nessun[ao]?  non (?:esiste|c'e)'?",
+        absent=r"\bdestin\. ?sconosciuto", none=r"nessun[ao]?  non (?:esiste|c'e|corrisponde ad?)'?",
         articles="un  uno  una  il  la  alcun  alcuna  nessun  nessuna  questo  questa  tale  l'",
         exhausted=r"""
             spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)  superato la quota
@@ -205,6 +212,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         refused=r"""
             non (?:[èe]'? )?(?:autorizzat|abilitat|consentit|ammess)[oaie]  non accett\w+
             accett\w+ (?:sol[oaie]|soltanto|unicamente)  sol[oi] (?:gli |i )?(?:membri|iscritti)
+            \b(?:ti|vi|la) ha bloccat[oa]
         """,
         not_served=r"dominio[^.;]{0,12} non (?:\w+'? )?(?:ospitato|gestito|esiste|locale)"),
     ReplyLanguage(
@@ -220,9 +228,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"""
             deaktiviert  stillgelegt  inaktiv  gel(?:oe|ö)scht  abgelaufen  nicht (?:mehr )?aktiv  gesperrt
-            abgemeldet  wird nicht (?:mehr|l(?:ae|ä)nger) (?:verwendet|genutzt|benutzt|gelesen|betreut)
+            abgemeldet  gek(?:ue|ü)ndigt  aufgel(?:oe|ö)st
+            wird nicht (?:mehr|l(?:ae|ä)nger) (?:verwendet|genutzt|benutzt|gelesen|betreut)
         """,
-        full=r"voll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
+        full=r"voll  (?:ue|ü)bervoll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
         either="oder",
         samples=("Benutzer unbekannt", "Postfach deaktiviert", "Postfach voll"),
         others=r"r(?:ue|ü)ck\w*adresse  absender\w*  passwort  kennwort", domain=r"domain  dom(?:ae|ä)ne  rechner",
@@ -235,11 +244,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         exhausted=r"""
             speicher\w*[^.;]{0,40}\b(?:voll|(?:ue|ü)berschritten|ersch(?:oe|ö)pft)  (?:ue|ü)berschritten
-            zu ?viele (?:e-?)?mails auf
+            zu ?viele (?:e-?)?mails auf  kein (?:freier )?(?:speicher\w*|platz)
         """,
         refused=r"""
             nicht (?:berechtigt|erlaubt|zugelassen|autorisiert)  nur per de-mail  darf \w*\s?keine?n?
-            (?:akzeptiert|nimmt) (?:keine|nur)  nur (?:f(?:ue|ü)r )?(?:mitglieder|abonnenten)
+            (?:akzeptiert|nimmt) (?:keine|nur)  nicht akzeptiert  nur intern\w*  hat sie
+            nur (?:f(?:ue|ü)r )?(?:mitglieder|abonnenten)
         """,
         not_served=r"""
             (?:domain|dom(?:ae|ä)ne)[^.;]{0,12} nicht (?:\w+ ){0,2}(?:gehostet|bekannt|zust(?:ae|ä)ndig|lokal)
@@ -342,7 +352,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"expeditor\w*  parola", domain=r"domeniu\w*",
         seen="standard phrases",
         none=r"nu exist[ăa]", articles="nici un  nici o  niciun  nicio  nici  un  o  acest  această",
-        refused=r"nu este permis  nu accept[ăa]",
+        refused=r"nu este permis  nu accept[ăa]", exhausted=r"spa[țt]iu\w*[^.;]{0,12} insuficient",
         not_served=r"domeniu\w*[^.;]{0,12} nu (?:\w+ )?(?:g[ăa]zduit|exist[ăa]|local)"),
     ReplyLanguage(
         "Croatian, Serbian and Slovene",

@@ -28,6 +28,7 @@ from .vocabulary import (
     DNS_LIST_NAMES,
     DOMAIN_LISTED_WORDS,
     DOMAIN_UNKNOWN_WORDS,
+    DOUBT_WORDS,
     MAILBOX_CLOSED_WORDS,
     MAILBOX_EITHER_WORDS,
     MAILBOX_FULL_WORDS,
@@ -121,6 +122,7 @@ OVER_TIME_WORDS = (
 NESTED_REPLY = r"(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error|\(xaddrx)[ :\"']{1,3}5\d\d[ -]+"
 OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS)
 LOOKUP_FAILURE_WORDS = (
+    DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
     rf"|{TEMPORARY_WORDS}|error while|not found in cache|look-?up (?:of \w+ )?failed"
 )

@@ -30,6 +30,7 @@ __all__ = [
     "DNS_LIST_NAMES",
     "DOMAIN_LISTED_WORDS",
     "DOMAIN_UNKNOWN_WORDS",
+    "DOUBT_WORDS",
     "MAILBOX_CLOSED_WORDS",
     "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
@@ -151,6 +152,7 @@ MISLEADING_CLAUSES = tuple(
         ("relay", r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
         ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
         # "No such user at this site": the place is the server, not the client.
+        ("pas ou plus", r"pas ou plus\b", "pas"),
         *((part, OWN_PLACE, " here") for part in ("this", "our")),
         # Vendors sign their replies: "User unknown. Trend Micro Email Security".
         ("security", r"\b(?:e-?mail|cloud|internet) security\b(?! (?:polic|rule|reason|check|settings))", ""),
@@ -252,6 +254,15 @@ TEMPORARY_WORDS = phrases(
 """)
 )
 """For now: nothing is established."""
+
+DOUBT_WORDS = phrases(
+    fold_letters(r"""
+    \bpossibl[ey]\b  \bprobabl[ey]\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
+    posiblemente
+    probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
+""")
+)
+"""Said of the reason: nothing is established."""
 
 # --- mailbox --------------------------------------------------------------------------------------------------------
 
@@ -400,6 +411,7 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ )?(?:domain|host|mx)\b
     \b(?:account|user|address|recipient|mail ?box) or domain\b  \bdomain must exist
     \b(?:server|{join_column("domain")})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
+    \b{FOREIGN_UNKNOWN} {join_column("domain")}\b
     {join_column("domain", spaced=False)}{CLOSE_TO}{UNSPACED_UNKNOWN}
     find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  name service error  all relevant mx records
 """)
@@ -409,9 +421,13 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
 OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
-    go away  {TEMPORARY_WORDS}  \bor not local  unverified  \bnot (?:be )?verified  not responsible
+    \b(?:may|might)\b  {DOUBT_WORDS}  go away  {TEMPORARY_WORDS}  \bor not local  unverified  \bnot (?:be )?verified
+    not responsible
     \b(?:domain|host|list|argument|parameter)\b
     \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
+    \bverif  uberpruf  {UNKNOWN} (?:error|command|reason)  \bencrypt  \boffline\b  \bdatabase\b  disk ?space
+    (?:maximum|exceeds) allowed  any more mail  space available  too large  (?:not|n't) want  \bno permi  \bdeny\b
+    \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
 
@@ -436,7 +452,8 @@ REFUSED = phrases(r"""
 DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered)\b"
 CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \bsend(?:er|ing)  mail ?from\b  \bfrom address  return[- ]?path  reverse[- ]?path  originat  envelope[- ]from
-    return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  used to send  \bto send\b
+    return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
+    parental  used to send  \bto send\b
     you are sending  \byou (?:claim|send|use)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
     \bdsns?\b  \bbounce
     \b(?:user|recipient) refused to  \brule imposed
@@ -506,10 +523,13 @@ ACCESS_NETWORK_WORDS = phrases(r"""
 """)
 UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?existent|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
 COUNTED = r"(?:recipients|messages|mails?|e-?mails?|rcpts?|users)"
+TOO_MANY = r"(?:\btrop d[e']|\bdemasiad[oa]s|\btropp[ie]|\bmuit[oa]s|\bzu ?viele?|\bprea mult[ie]|\bmassa)"
 RATE_WORDS = phrases(rf"""
     (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
     \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
-    unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many  too much mail(?! data| on)  ratelimit
+    {TOO_MANY}[^.;]{{0,40}}\b(?:{FOREIGN_UNKNOWN}|tentativ|intentos)
+    recipients? exceed\w*  unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many
+    too much mail(?! data| on)  ratelimit
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number)  unexpected volume  user complaints  permanently deferred
@@ -545,6 +565,7 @@ RELAY_WORDS = phrases(rf"""
     \bdomain (?:or user )?(?:is ?n[o']t|is not|not) (?:hosted|local|served|handled|accepted|allowed|in my|here)
     \b(?:do|does)(?: not|n't|nt) (?:accept|handle|host|serve|process)[^.;]{{0,20}} domain
     \b(?:do|does)(?: not|n't|nt) (?:handle|host|serve|process) (?:e-?)?mail (?:for|of|to)\b  not a gateway
+    \bnot hosted (?:here|on)  \b(?:do|does)(?: not|n't) provide (?:e-?)?mail
     \bnot our mx\b  \b(?:that|this|the|your) domain (?:or user )?isn't in
     {join_column("not_served")}
 """)
