@@ -24,15 +24,21 @@ class ReplyLanguage:
     full: str  # said of the noun: it accepts no more
     either: str  # "or", plain words
     samples: tuple[str, str, str]  # unknown, closed, full; each complete
-    seen: str  # where such replies were seen
+    seen: str = "standard phrases"  # where such replies were seen
     absent: str = ""  # whole statements that the mailbox does not exist
     none: str = ""  # "there is no", before a noun
     articles: str = ""  # words between that and the noun
+    before: str = ""  # said directly before the noun: no such, unknown
     exhausted: str = ""  # whole statements that the mailbox is full
     refused: str = ""  # not permitted: the mailbox may exist
-    others: str = ""  # other subjects of an unknown: the sender, a password
+    others: str = ""  # other subjects of an unknown: the sender, a password, authentication
     domain: str = ""  # the domain or the server, as another subject
     not_served: str = ""  # the server does not serve the domain
+    error: str = ""  # what "unknown" or "wrong" is said of instead: an error, a reason, a format
+    message: str = ""  # the message: it is what was blocked, not the mailbox
+    listed: str = ""  # a black list
+    too_many: str = ""  # a count: too many unknown recipients
+    reverse_dns: str = ""  # reverse DNS
     spaced: bool = True  # words are separated by blanks
 
 
@@ -257,90 +263,190 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """),
     ReplyLanguage(
         "Dutch",
-        nouns=r"gebruiker  ontvanger  (?:e-?mail)?adres  e-?mail-?adres  postvak  geadresseerde",
-        unknown=r"onbekende?  bestaat (?:hier )?niet  niet (?:gevonden|bekend|geldig)  ongeldig",
-        closed=r"uitgeschakeld  opgeheven  geblokkeerd  niet (?:meer )?actief  verwijderd",
-        full=r"vol",
-        either="of",
-        samples=("Gebruiker onbekend", "Postvak uitgeschakeld", "Postvak is vol"),
-        others=r"afzender\w*  verzender  wachtwoord", domain=r"domein\w*",
-        seen="KPN, Ziggo, Telenet, XS4ALL; standard phrases",
-        absent=r"\bonbekende (?:gebruiker|ontvanger)  \bgeen (?:\w+ )?(?:gebruiker|ontvanger|mailbox|postvak)",
-        refused=r"niet toegestaan  geen toestemming", not_served=r"domein[^.;]{0,12} niet (?:\w+ )?(?:gehost|bekend)"),
+        nouns=r"""
+            gebruikers?(?:naam)?  ontvanger\w*  (?:e-?mail-?)?adres(?:sen)?  postvak  postbus  brievenbus  abonnee
+            geadresseerde\w*
+        """,
+        unknown=r"""
+            onbekende?  bestaat (?:hier |helaas )?niet  bestaan niet  niet (?:gevonden|bekend|geldig|aanwezig)  ongeldig
+            kon niet worden gevonden  opgeheven  verwijderd  niet (?:meer|langer) in gebruik  niet-bestaande?
+        """,
+        closed=r"uitgeschakeld  geblokkeerd  niet (?:meer )?actief  inactief  afgesloten  opgeschort",
+        full=r"vol  overvol", either="of", samples=("Gebruiker onbekend", "Postvak uitgeschakeld", "Postvak is vol"),
+        others=r"""
+            van (?:een )?(?:onbekende|niet-bestaande|ongeldige)  afzender\w*  verzender\w*  wachtwoord\w*  authenticatie
+            aanmeld\w*
+        """,
+        domain=r"domein\w*  server\w*", seen="KPN, Ziggo, Telenet, XS4ALL; standard phrases",
+        before=r"onbekende?  ongeldige?  niet-bestaande?  geen (?:geldige?|bestaande?|dergelijke?)",
+        absent=r"\bgeen (?:gebruiker|ontvanger|mailbox|postvak|account)\b(?! (?:opgegeven|vermeld))",
+        error=r"fout\w*  reden\w*  opdracht", exhausted=r"\bquot\w+[^.;]{0,20}overschreden", message=r"bericht\w*",
+        listed=r"zwarte lijst\w*", too_many=r"te veel", refused=r"niet toegestaan  geen toestemming  accepteert geen",
+        not_served=r"domein[^.;]{0,20} niet (?:\w+ )?(?:gehost|bekend)"),
     ReplyLanguage(
         "Swedish, Danish and Norwegian",
         nouns=r"""
-            anv[äa]ndare\w*  mottagare\w*  adress\w*  brevl[åa]da\w*  konto\w*  bruger\w*  modtager\w*  postkasse\w*
-            bruker\w*  mottaker\w*  postboks\w*  e-?post\w*
+            anv[äa]ndar\w*  mottagar\w*  (?:e-?(?:post|mail)-?)?adress\w*  brevl[åa]d\w*  konto\w*  bruger\w*
+            modtager\w*  postkass\w*  bruker\w*  mottaker\w*  postboks\w*  e-?postkonto\w*  innboks\w*
         """,
         unknown=r"""
-            ok[äa]nd  finns (?:inte|ej)  hittades inte  existerar (?:inte|ej)  ogiltig  ukendt  findes ikke
-            eksisterer ikke  ugyldig  ukjent  finnes ikke  ikke funnet
+            ok[äa]n[dt]  finns (?:inte|ej)  (?:kunde )?(?:hittas|hittades) (?:inte|ej)  kunde (?:inte|ej) hittas
+            existerar (?:inte|ej)  ogiltig[ta]?  saknas  borttage[nt]  raderad  raderat  ukendte?
+            findes (?:desv[æa]rre )?ikke  eksisterer ikke  ugyldige?  ikke fundet  kunne ikke findes  slettet  ukjente?
+            finnes ikke  ikke funnet  nedlagt
         """,
-        closed=r"inaktiverad  avst[äa]ngd  sp[äa]rrad  lukket  deaktiveret  sp[æa]rret  deaktivert  stengt  sperret",
-        full=r"[äa]r full[at]?  er (?:full|fuld)t?",
-        either="eller",
+        closed=r"inaktiv\w*  avst[äa]ng[dt]  sp[äa]rra[dt]  lukket  deaktiver[eta]+d?  sp[æa]rret  stengt  sperret",
+        full=r"[äa]r full[at]?  er (?:full|fuld)t?", either="eller",
         samples=("Mottagaren finns inte", "Kontot inaktiverad", "Brevladan ar full"),
-        others=r"avs[äa]ndare\w*  afsender\w*  avsender\w*  l[öo]senord",
-        domain=r"dom[äa]n\w*  dom[æa]ne\w*  domene\w*",
-        seen="Telia, Telenor, TDC; standard phrases",
-        absent=r"""
-            \bok[äa]nd (?:anv[äa]ndare|mottagare|adress)  \bukendt (?:bruger|modtager|adresse)
-            \bukjent (?:bruker|mottaker|adresse)  \bingen (?:s[åa]dan )?(?:anv[äa]ndare|bruger|bruker|mottagare)
-            \bning[u]n usuario
+        others=r"""
+            fr[åa]n? (?:en |ett? )?(?:ok[äa]nd|ogiltig|ukendt|ukjent|ugyldig)\w*  avs[äa]ndar\w*  afsender\w*
+            avsender\w*  l[öo]senord\w*  adgangskode\w*  passord\w*  autentiser\w*
         """,
-        refused=r"inte till[åa]ten  ikke tilladt  ikke tillatt"),
+        domain=r"dom[äa]n\w*  dom[æa]ne\w*  domene\w*  server\w*",
+        seen="Telia, Telenor, TDC; GoDaddy help in Swedish; standard phrases",
+        before=r"""
+            ok[äa]nd  ogiltig  ukendt  ukjent  ugyldig  ingen (?:s[åa]dan|slik)  (?:fant|fandt) ikke  hittade inte
+            (?:kunde|kunne) (?:inte|ikke) (?:hitta|finde|finne)
+        """,
+        absent=r"\bingen (?:anv[äa]ndare|bruger|bruker|mottagare|modtager|mottaker)\b(?! (?:angiv|oppgit))",
+        error=r"fel\w*  fejl\w*  feil\w*  orsak\w*  [åa]rsag\w*",
+        exhausted=r"lagringsutrymme\w*[^.;]{0,20}\bslut  (?:kvot\w*|kvote\w*)[^.;]{0,20}(?:[öo]verskrid|overskred)",
+        message=r"meddeland\w*  besked\w*  melding\w*  meddelelse\w*",
+        listed=r"svart ?list\w*  svarteliste\w*  sorte? ?liste\w*  sortlist\w*", too_many=r"f[öo]r m[åa]nga  for mange",
+        reverse_dns=r"omv[äae]nd\w* dns",
+        refused=r"inte till[åa]ten  ikke tilladt  ikke tillatt  skr[äa]ppost  tar inte emot  modtager ikke(?! fundet)"),
     ReplyLanguage(
         "Finnish",
-        nouns=r"k[äa]ytt[äa]j[äa]\w*  vastaanottaja\w*  osoite\w*  osoitetta  postilaatikko\w*  tili[äa]?",
-        unknown=r"tuntematon  ei l[öo]y(?:dy|tynyt)  ei ole(?: olemassa|$)  virheellinen",
-        closed=r"suljettu  poistettu  ei k[äa]yt[öo]ss[äa]  lukittu",
-        full=r"t[äa]ynn[äa]",
-        either="tai",
-        samples=("Vastaanottajaa ei loydy", "Postilaatikko suljettu", "Postilaatikko on taynna"),
-        others=r"l[äa]hett[äa]j[äa]\w*  salasana", domain=r"verkkotunnus\w*  toimialue\w*  palvelin\w*",
-        seen="standard phrases", absent=r"\btuntematon (?:k[äa]ytt[äa]j[äa]|vastaanottaja|osoite)",
-        refused=r"ei sallittu"),
+        nouns=r"""
+            k[äa]ytt[äa]j[äa]\w*  vastaanottaj\w*  (?:s[äa]hk[öo]posti)?osoit\w+  (?:s[äa]hk[öo])?postilaati\w+
+            tili[äa]?  (?:k[äa]ytt[äa]j[äa]|s[äa]hk[öo]posti)tili\w*
+        """,
+        unknown=r"""
+            tuntematon  ei l[öo]y(?:dy|tynyt|detty)  ei ole(?: (?:en[äa][äa] )?olemassa|(?=[.!)]|$))  virheellinen
+            poistettu
+        """,
+        closed=r"suljettu  ei (?:ole )?k[äa]yt[öo]ss[äa]  lukittu  j[äa][äa]dytetty", full=r"t[äa]ynn[äa]",
+        either="tai", samples=("Vastaanottajaa ei loydy", "Postilaatikko suljettu", "Postilaatikko on taynna"),
+        others=r"l[äa]hett[äa]j\w+  salasana\w*  tunnistau\w*  todennus\w*",
+        domain=r"verkkotunnu\w*  toimialue\w*  palvelin\w*  palvelime\w*",
+        before=r"tuntematon  virheellinen  ei (?:t[äa]llaista|sellaista)", error=r"virhe\w*  syy\w*",
+        message=r"viesti\w*", listed=r"musta\w* lista\w*  estolista\w*", too_many=r"liian mon\w+",
+        reverse_dns=r"k[äa][äa]nteis\w+", refused=r"ei sallittu  roskaposti\w*  ei ota vastaan"),
+    ReplyLanguage(
+        "Estonian",
+        nouns=r"kasutaja\w*  saaja\w*  adressaa\w+  (?:e-?posti ?)?aadress\w*  postkast\w*  konto\w*",
+        unknown=r"""
+            tundmatu  ei leitud  ei leia\w*  ei eksisteeri  ei ole(?: olemas|(?=[.!)]|$))  puudub  kehtetu  kustutatud
+        """,
+        closed=r"suletud  blokeeritud  peatatud  deaktiveeritud", full=r"t[äa]is", either="või",
+        samples=("Kasutajat ei leitud", "Konto on suletud", "Postkast on täis"),
+        others=r"tundmatult  kasutajalt  saatja\w*  parool\w*  autenti\w*", domain=r"domeen\w*  server\w*",
+        before=r"tundmatu  kehtetu", error=r"viga\w*  p[õo]hjus\w*", message=r"kir[ij]a?\w*  s[õo]num\w*",
+        listed=r"must\w* nimekir\w*", too_many=r"liiga palju  liiga mitu",
+        refused=r"ei ole lubatud  pole lubatud  r[äa]mpspost\w*"),
+    ReplyLanguage(
+        "Latvian",
+        nouns=r"lietot[āa]j\w*  sa[ņn][ēe]m[ēe]j\w*  adres[āa]t\w*  adrese\w*  pastkast\w*  kont[sau]\w*",
+        unknown=r"""
+            nav (?:\w+ )?atrast\w*  neeksist[ēe]\w*  nezin[āa]m[sai]  nav zin[āa]m[sai]  nav re[ģg]istr[ēe]t\w*
+            dz[ēe]st[sa]  neder[īi]g[sa]
+        """,
+        closed=r"blo[ķk][ēe]t[sa]  sl[ēe]gt[sa]  deaktiv[ēei]\w+  neakt[īi]v[sa]  aptur[ēe]t[sa]",
+        full=r"piln[sa]  p[āa]rpild[īi]t[sa]", either="vai",
+        samples=("Lietotājs nav atrasts", "Konts ir bloķēts", "Pastkaste ir pilna"),
+        others=r"no nezin[āa]m\w+  s[ūu]t[īi]t[āa]j\w*  parol\w+  autentifik\w+", domain=r"dom[ēe]n\w*  server\w*",
+        seen="Inbox.lv; standard phrases", before=r"nezin[āa]m[sa]  nav t[āa]d\w*", error=r"k[ļl][ūu]d\w*  iemesl\w*",
+        message=r"v[ēe]stul\w*  zi[ņn]ojum\w*", listed=r"meln\w+ sarakst\w*", too_many=r"p[āa]r[āa]k daudz",
+        refused=r"nav at[ļl]auts  aizliegts  m[ēe]stul\w*"),
+    ReplyLanguage(
+        "Lithuanian",
+        nouns=r"""
+            vartotoj\w*  naudotoj\w*  gav[ėe]j\w*  adresat\w*  adres(?:as|o)  (?:pa[šs]to )?d[ėe][žz]ut\w*  paskyr\w*
+        """,
+        unknown=r"""
+            nerast\w*  neegzistuoja  ne[žz]inom[aio]s?  n[ėe]ra(?=[.!)]|$)  i[šs]trint\w*  neteising\w*  neregistruot\w*
+        """,
+        closed=r"u[žz]blokuot\w+  i[šs]jungt\w+  sustabdyt\w+  u[žz]daryt\w+", full=r"piln[ao]s?  perpildyt\w+",
+        either="arba", samples=("Vartotojas nerastas", "Paskyra užblokuota", "Pašto dėžutė perpildyta"),
+        others=r"i[šs] ne[žz]inom\w+  siunt[ėe]j\w*  slapta[žz]od\w*  autentifik\w+", domain=r"domen\w*  server\w*",
+        before=r"ne[žz]inom[aio]s?  n[ėe]ra toki\w*", error=r"klaid\w*  prie[žz]ast\w*",
+        message=r"lai[šs]k\w*  prane[šs]im\w*", listed=r"juod\w+ s[ąa]ra[šs]\w*", too_many=r"per daug",
+        refused=r"neleid[žz]iama\w*  draud[žz]iama\w*  [šs]lam[šs]t\w*"),
     ReplyLanguage(
         "Polish",
-        nouns=r"u[żz]ytkownik\w*  odbiorca  odbiorcy  skrzynk[aię]  konto  adres(?:at)?",
+        nouns=r"""
+            u[żz]ytkowni\w+  odbiorc\w+  skrzyn[kec]\w*(?: (?:pocztow\w+|odbiorcz\w+))?  kont[oau]  adresat\w*
+            adres(?:u|em|y)?  abonent\w*  pracowni\w+
+        """,
         unknown=r"""
-            nie istnieje  nieznan[ya]  nie (?:zosta[lł]\w? )?znalezion[oya]  nieprawid[lł]ow[ya]  nie odnaleziono
+            nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w? )?znalezion[oyae]  nie odnalezion\w+
+            nieprawid[lł]ow[yae]  nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie ma(?=[.!)]|$)
+            nie jest (?:znan\w+|zarejestrowan\w+)
         """,
-        closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  usuni[eę]t[aey]",
-        full=r"pe[lł]n[ay]  przepe[lł]nion[ay]  zape[lł]nion[ay]",
-        either="lub  albo",
+        closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]",
+        full=r"pe[lł]n[aey]  przepe[lł]nion[aey]  zape[lł]nion[aey]", either="lub  albo",
         samples=("Uzytkownik nie istnieje", "Konto zablokowane", "Skrzynka jest pelna"),
-        others=r"nadawc[aoy]\w*  has[lł]o", domain=r"domen[ay]  serwer",
-        seen="WP, Onet, o2, Interia; lists of other tools",
-        absent=r"""
-            \b(?:nie ma|brak) takiego (?:u[żz]ytkownika|konta|adresu|odbiorcy)
-            \bnieznany (?:u[żz]ytkownik|adresat|odbiorca)
+        others=r"""
+            od (?:nieznan|nieistniej|nieprawid)\w+  z (?:nieznan|nieistniej|nieprawid)\w+  nadawc\w+  has[lł][oa]
+            uwierzyteln\w+  autoryz\w+  logowani\w+  zalogow\w+
         """,
-        exhausted=r"przekroczon[oya][^.;]{0,30}(?:limit|pojemno[śs]|quot|skrzynk)",
-        refused=r"brak uprawnie[ńn]  nie zezwala  antyspam\w*"),
+        domain=r"domen\w+  serwer\w*", seen="WP, Onet, o2, Interia; smtp-gated in Polish; lists of other tools",
+        before=r"""
+            nieznany  nieznana  nieprawid[lł]ow[yae]  nieistniej[aą]c[yae]  nie (?:ma|istnieje) (?:tu |tutaj )?tak\w+
+            brak tak\w+  nie (?:zosta[lł]\w? )?(?:znaleziono|odnaleziono)  nie mo[żz]na (?:od|z)nale[źz][ćc]
+        """,
+        absent=r"\bbrak (?:skrzynki|u[żz]ytkownika|konta)\b(?! (?:nadawcy|podan))",
+        error=r"b[lł][aą]d\w*  pow[oó]d\w*  przyczyn\w*  sk[lł]adni\w*  format\w*",
+        exhausted=r"""
+            przekroczon[oya][^.;]{0,30}(?:limit|pojemno[śs]|quot|skrzynk)
+            brak (?:wolnego )?miejsca[^.;]{0,30}(?:skrzyn|kon[tc])
+        """,
+        message=r"wiadomo[śs]\w+  poczt[ay]", listed=r"czarn\w+ li[śs][ct]\w+", too_many=r"zbyt wiel\w+  za du[żz]o",
+        reverse_dns=r"odwrotn\w+ (?:dns|rekord\w*|wpis\w*|stref\w*)  revdns",
+        refused=r"brak uprawnie[ńn]  nie zezwala  antyspam\w*  nie przyjmuje  zabronion\w+",
+        not_served=r"domen\w+[^.;]{0,20} nie (?:jest )?(?:obs[lł]ugiwan|hostowan)\w*"),
     ReplyLanguage(
         "Czech and Slovak",
-        nouns=r"(?:po)?u[žz][ií]vatel\w*  schr[áa]nka  p[řr][ií]jemce  adres[áa]t?  [úu][čc]et",
-        unknown=r"neexistuje  nezn[áa]m[ýáy]  nenalezena?  neplatn[áýa]",
-        closed=r"zru[šs]ena?  zablokov[áa]n[ao]?  deaktivov[áa]n[ao]?",
-        full=r"pln[áa]  p[řr]epln[ěe]na",
-        either="nebo  alebo  či",
-        samples=("Uzivatel neexistuje", "Schranka zrusena", "Schranka je plna"),
-        others=r"odes[íi]latel\w*  odosielate[ľl]\w*  heslo", domain=r"dom[ée]n[ay]",
-        seen="Seznam, C4; standard phrases", absent=r"\bnezn[áa]m[ýy] (?:u[žz]ivatel|p[řr][ií]jemce|adres[áa]t)",
-        refused=r"nen[ií] povolen[oa]?"),
+        nouns=r"""
+            (?:po)?u[žz][ií]vate[lľ]\w*  (?:e-?mailov[áa] )?schr[áa]n[kc]\w+  p[řr][ií]jemc\w+  adres[áa]t\w*
+            adres[ayeu]  [úu][čc]e?t\w*
+        """,
+        unknown=r"""
+            neexistuj[eí]  neexistujici\w*  nezn[áa]m[ýáyaé]  (?:ne|nebyl[ao]? |neni )nalezen[ao]?
+            nebol[ao]? n[áa]jden\w*  nen[áa]jden\w*  neplatn[áýaye]  zru[šs]en[ýáao]?  smaz[áa]n[ao]?  vymazan\w+
+            odstran[ěe]n\w*  zde nen[ií](?=[.!)]|$)  tu nie je(?=[.!)]|$)  nen[ií] registrov[áa]n\w*
+        """,
+        closed=r"zablokov[áa]n\w*  deaktivov[áa]n\w*  pozastaven\w*  neakt[íi]vn\w+",
+        full=r"pln[áaéouýy]+  p[řr]epln[ěe]n\w+", either="nebo  alebo  či",
+        samples=("Uzivatel neexistuje", "Schranka zablokovana", "Schranka je plna"),
+        others=r"""
+            od (?:nezn[áa]m|neplatn|neexistuj)\w+  z (?:nezn[áa]m|neplatn|neexistuj)\w+  odes[íi]latel\w*  odosielate\w*
+            hesl\w+  autenti\w+  ov[ěe][řr]en\w+
+        """,
+        domain=r"dom[ée]n\w+  server\w*", seen="Seznam, C4, ASPone; standard phrases",
+        before=r"nezn[áa]m[ýyáa]  neplatn[ýyáa]  neexistuj[íi]c[íi]", error=r"chyb\w*  d[ůu]vod\w*  form[áa]t\w*",
+        exhausted=r"p[řr]ekro[čc]en\w*[^.;]{0,20}(?:kv[óo]t|limit)\w*  nedostatek m[íi]sta",
+        message=r"zpr[áa]v\w+  spr[áa]v\w+", listed=r"[čc]ern\w+ listin\w*  [čc]iern\w+ listin\w*",
+        too_many=r"p[řr][íi]li[šs] (?:mnoho|ve[ľl]a)", reverse_dns=r"reverzn\w+",
+        refused=r"nen[ií] povolen\w*  nie je povolen\w*",
+        not_served=r"dom[ée]n\w+[^.;]{0,20} (?:nen[ií]|nie je) (?:\w+ )?(?:hostov|obsluhov)\w*"),
     ReplyLanguage(
         "Hungarian",
-        nouns=r"felhaszn[áa]l[óo]\w*  c[íi]mzett\w*  postafi[óo]k\w*  e-?mail c[íi]m",
-        unknown=r"nem l[ée]tezik  ismeretlen  nem tal[áa]lhat[óo]",
-        closed=r"letiltv?a?  megsz[űu]nt  inakt[íi]v  felf[üu]ggesztv?e?",
-        full=r"megtelt  tele van",
-        either="vagy",
-        samples=("A felhasznalo nem letezik", "A postafiok megszunt", "A postafiok megtelt"),
-        others=r"felad[óo]\w*  k[üu]ld[őo]\w*  jelsz[óo]", domain=r"tartom[áa]ny\w*  szerver",
-        seen="Freemail, Citromail; standard phrases", absent=r"\bismeretlen (?:felhaszn[áa]l[óo]|c[íi]mzett)",
-        refused=r"nem enged[ée]lyezett"),
+        nouns=r"""
+            felhaszn[áa]l[óo]\w*  c[íi]mzett\w*  posta(?:fi[óo]k|l[áa]d)\w*  e-?mail ?-?c[íi]m\w*
+            (?:e-?mail ?-?)?fi[óo]k\w*
+        """,
+        unknown=r"nem l[ée]tez\w+  ismeretlen  nem tal[áa]lhat[óo]  megsz[űu]nt  t[öo]r[öo]lve  [ée]rv[ée]nytelen",
+        closed=r"letiltv?a?  le van tiltva  inakt[íi]v  felf[üu]ggesztv?e?  z[áa]rolva", full=r"megtelt  tele van",
+        either="vagy", samples=("A felhasznalo nem letezik", "A fiok letiltva", "A postafiok megtelt"),
+        others=r"""
+            (?:felhaszn[áa]l[óo]|c[íi]mzett)\w*t[óo]l  c[íi]mr[őo]l  felad[óo]\w*  k[üu]ld[őo]\w*  jelsz[óo]\w*
+            hiteles[íi]t\w*
+        """,
+        domain=r"tartom[áa]ny\w*  szerver\w*", seen="Freemail, Citromail; standard phrases",
+        before=r"ismeretlen  [ée]rv[ée]nytelen  nem l[ée]tez[őo]  nincs ilyen", error=r"hib[aá]\w*  ok\b",
+        message=r"lev[ée]l\w*  level\w*  [üu]zenet\w*", listed=r"fekete ?list\w*  tilt[óo]list\w*",
+        too_many=r"t[úu]l sok", reverse_dns=r"ford[íi]tott dns  reverz", refused=r"nem enged[ée]lyezett  nem fogad"),
     ReplyLanguage(
         "Romanian",
         nouns=r"utilizator(?:ul)?  destinatar(?:ul)?  adresa  cont(?:ul)?  c[ăa]su[țt][ăa](?: po[șs]tal[ăa])?",
@@ -350,157 +456,260 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         either="sau",
         samples=("Utilizator necunoscut", "Contul dezactivat", "Casuta este plina"),
         others=r"expeditor\w*  parola", domain=r"domeniu\w*",
-        seen="standard phrases",
+       
         none=r"nu exist[ăa]", articles="nici un  nici o  niciun  nicio  nici  un  o  acest  această",
         refused=r"nu este permis  nu accept[ăa]", exhausted=r"spa[țt]iu\w*[^.;]{0,12} insuficient",
         not_served=r"domeniu\w*[^.;]{0,12} nu (?:\w+ )?(?:g[ăa]zduit|exist[ăa]|local)"),
     ReplyLanguage(
         "Croatian, Serbian and Slovene",
-        nouns=r"korisnik  primatelj  primalac  uporabnik  prejemnik  sandu[čc]i[ćc]  naslov",
-        unknown=r"ne postoji  nepoznat  ne obstaja  neznan  nije prona[đd]en",
-        closed=r"onemogu[ćc]en  isklju[čc]en  zaklju[čc]an",
-        full=r"pun  prepun",
-        either="ili  ali",
-        samples=("Korisnik ne postoji", "Korisnik onemogucen", "Sanducic je pun"),
-        others=r"po[šs]iljatelj\w*  po[šs]iljalac  lozinka", domain=r"domena",
-        seen="standard phrases", absent=r"\bnepoznat (?:korisnik|primatelj)", refused=r"nije dopu[šs]ten[oa]?"),
-    ReplyLanguage(
-        "Russian, Ukrainian and Bulgarian",
         nouns=r"""
-            пользовател[ьяею]м?  получател[ьяею]  (?:почтовы[йе] )?ящик[аи]?  адрес(?:ат)?[аи]?  учетная запись  аккаунт
-            користувач[аіу]?  одержувач[аіу]?  скриньк[аи]  потребител[ят]?[тя]?  корисник
+            korisni[kc]\w*  primatelj\w*  primal[ac]\w*  uporabnik\w*  prejemnik\w*  sandu[čc]\w*  naslov[au]?
+            adres[ae]  pretin\w+(?: e-po[šs]te)?  (?:po[šs]tni )?predal\w*  nalog  ra[čc]un\w*  корисни[кц]\w*
+            прима[лоц]\w*  сандуче\w*  налог
         """,
         unknown=r"""
-            не (?:был )?найден\w*  не существует  неизвестен  неизвестный  неверный  отсутствует  не зарегистрирован\w*
-            не знайдено  не існує  невідомий  не съществува  не постои  не постоји  непознат
+            ne postoji  nepoznat[aio]?  ne obstaja  neznan[aio]?  ni (?:bil\w? )?(?:znan|najden)\w*  nije prona[đd]en\w*
+            nije poznat\w*  izbrisan\w*  obrisan\w*  не постоји  непознат[аио]?  није пронађен\w*
         """,
-        closed=r"""
-            заблокирован[ао]?  отключен[ао]?  удален[ао]?  закрыт[ао]?  неактив[её]?н[ао]?  приостановлен[ао]?
-            заблоковано  вимкнено
+        closed=r"onemogu[ćc]en\w*  isklju[čc]en\w*  zaklju[čc]an\w*  blokiran\w*  suspend(?:ov|ir)an\w*",
+        full=r"pun[aou]?  prepun[aou]?  poln[aio]?  prepoln\w*  пун[ао]?", either="ili  ali  или",
+        samples=("Korisnik ne postoji", "Korisnik onemogucen", "Sanducic je pun"),
+        others=r"""
+            od (?:nepoznat|neznan)\w+  s nepoznat\w+  од непознат\w+  po[šs]iljatelj\w*  po[šs]iljal\w*  lozink\w+
+            gesl\w+  пошиља\w+  autenti\w+
         """,
-        full=r"переполнен[ао]?  заполнен[ао]?  переповнен[ао]",
-        either="или  либо  або  чи",
+        domain=r"domen\w*  streznik\w*", seen="EUnet, Arnes; standard phrases",
+        before=r"nepoznat[ai]?  neznan[ai]?  nema (?:takvog|takve)  ni (?:takega|take)  непознат[аи]?  нема таквог",
+        error=r"gre[šs]k\w+  napak\w+  razlog\w*", message=r"poruk\w+  sporo[čc]il\w*",
+        listed=r"crn\w+ list\w+  [čc]rn\w+ list\w+", too_many=r"previ[šs]e  preve[čc]",
+        reverse_dns=r"povratn\w+ dns  reverzn\w+", refused=r"nije dopu[šs]ten\w*  ni dovoljen\w*"),
+    ReplyLanguage(
+        "Russian",
+        nouns=r"""
+            пользовател\w+  получател\w+  адресат\w*  (?:почтов\w+ )?ящик\w*  адрес[аеу]?  (?:электронн\w+ )?адрес[аеу]?
+            учетн\w+ запис\w+  аккаунт\w*  абонент\w*  сотрудник\w*
+        """,
+        unknown=r"""
+            не (?:был[ао]? )?(?:найден[ао]?|обнаружен[ао]?)  не существует  несуществующ\w+
+            неизвест(?:ен|на|но|ный|ная|ное)  неверн(?:ый|ая|ое|о)  отсутствует(?! (?:прав|доступ|разреш))
+            не зарегистрирован[ао]?  удал[её]н[ао]?  больше не (?:работает|используется)  не значится  уволен[ао]?
+        """,
+        closed=r"заблокирован[ао]?  отключен[ао]?  закрыт[ао]?  неактив[её]?н[ао]?  приостановлен[ао]?",
+        full=r"переполнен[ао]?  заполнен[ао]?  полон", either="или  либо",
         samples=("Пользователь не найден", "Ящик заблокирован", "Почтовый ящик переполнен"),
-        others=r"отправител\w+  відправник\w*  парол\w+", domain=r"домен\w*  сервер\w*",
-        seen="Mail.ru, Rambler, i.ua; standard phrases",
-        absent=r"""
-            \bнет таког?о? (?:почтового )?(?:пользователя|получателя|адреса|ящика)
-            \bнеизвестный (?:пользователь|получатель|адрес)
-            \bтак(?:ого|ой) (?:пользователя|користувача|адреса|адрес) (?:нет|не)  \bкористувача не знайдено
-            \bняма такъв (?:потребител|получател|адрес)  \bнепознат (?:корисник|прималац)
+        others=r"""
+            от (?:неизвестн|несуществующ)\w+  с (?:неизвестн|несуществующ|неверн)\w+  отправител\w+  парол\w+
+            авториз\w+  аутентифик\w+
         """,
-        exhausted=r"(?:превышен\w*|перевищено) (?:\w+ )?квот[аыу]",
-        refused=r"доступ запрещ[её]н  не разрешен[оа]?  запрещено"),
+        domain=r"домен\w*  сервер\w*  хост\w*",
+        seen="Mail.ru, Rambler; delivery logs in public repositories; standard phrases",
+        before=r"нет так\w+  неизвестный  неверный  несуществующий  не (?:найден|существует)",
+        absent=r"""
+            \bтак\w+ (?:почтов\w+ )?(?:пользовател|получател|адрес|ящик|абонент)\w* (?:здесь |тут |у нас )?нет
+            \bздесь таких нет
+        """,
+        error=r"ошибк\w+  причин\w+  формат\w*  синтаксис\w*  команд\w+",
+        exhausted=r"превышен\w* (?:\w+ )?квот[аыу]  (?:нет|недостаточно) (?:свободного )?места в (?:почтовом )?ящике",
+        message=r"письм\w+  сообщени\w+", listed=r"черн\w+ спис\w+  стоп-?лист\w*", too_many=r"слишком мног\w+",
+        reverse_dns=r"обратн\w+ (?:зон|запис|dns)\w*",
+        refused=r"""
+            бел\w+ спис\w+  доступ запрещ[её]н  не разрешен[оа]?  разрешен\w* только  запрещен\w*  спам\w*  не принимает
+        """,
+        not_served=r"домен\w*[^.;]{0,20} не (?:обслужива|размещ)\w*  не (?:принима|обслужива)\w+[^.;]{0,30} домен\w*"),
+    ReplyLanguage(
+        "Ukrainian",
+        nouns=r"""
+            користувач\w*  одержувач\w*  отримувач\w*  адресат\w*  (?:поштов\w+ )?скриньк\w+  обліков\w+ запис\w*
+            адрес[аиу]
+        """,
+        unknown=r"""
+            не (?:було )?знайдено  не існує  неіснуюч\w+  невідом(?:ий|а|о)  видалено  не зареєстрован\w*
+            відсутн(?:ій|я|є)  немає?(?=[.!)]|$)
+        """,
+        closed=r"заблокован\w*  вимкнен\w*  призупинен\w*  деактивован\w*", full=r"переповнен\w*  заповнен\w*",
+        either="або  чи", samples=("Користувача не знайдено", "Скриньку заблоковано", "Скринька переповнена"),
+        others=r"""
+            від (?:невідом|неіснуюч)\w+  з (?:невідом|неіснуюч)\w+  відправник\w*  парол\w+  автентифік\w+  авториз\w+
+        """,
+        domain=r"домен\w*  сервер\w*", seen="Ukr.net, i.ua; standard phrases",
+        before=r"невідом(?:ий|а)  нема[є]? так\w+  не (?:знайдено|існує)", error=r"помилк\w+  причин\w+",
+        exhausted=r"перевищено (?:\w+ )?квот[уи]", message=r"лист\w*  повідомлен\w+", listed=r"чорн\w+ спис\w+",
+        too_many=r"забагато  занадто багато", reverse_dns=r"зворотн\w+ (?:зон|запис|dns)\w*",
+        refused=r"заборонен\w*  доступ заборонено  не приймає", not_served=r"домен\w*[^.;]{0,20} не обслугову\w*"),
+    ReplyLanguage(
+        "Bulgarian and Macedonian",
+        nouns=r"""
+            потребител\w*  получател\w*  (?:(?:пощенск\w+|имейл|електронн\w+) )?(?:кути\w+|адрес\w*)  акаунт\w*
+            корисник\w*  примач\w*
+        """,
+        unknown=r"""
+            не съществува  не (?:е |беше )?намерен[ао]?  не постои  неизвест(?:ен|на|но)  непознат[ао]?  изтрит[ао]?
+            не е регистриран\w*  невалид(?:ен|на)
+        """,
+        closed=r"блокиран\w*  деактивиран\w*  спрян\w*  закрит\w*", full=r"пълн[аои]  пълен  препълнен\w*  полн[ао]",
+        either="или", samples=("Потребителят не съществува", "Акаунтът е блокиран", "Пощенската кутия е пълна"),
+        others=r"от (?:неизвест|непознат|невалид)\w+  од непознат\w*  подател\w*  изпращач\w*  парол\w+  автентик\w+",
+        domain=r"домейн\w*  домен\w*  сървър\w*", seen="Abv.bg; standard phrases",
+        before=r"няма такъв  няма такава  няма такова  неизвест(?:ен|на)  непознат  невалид(?:ен|на)  нема таков",
+        error=r"грешк\w+  причин\w+", message=r"съобщени\w+  писмо\w*", listed=r"черн\w+ спис\w+",
+        too_many=r"твърде много", reverse_dns=r"обрат\w+ (?:зон|запис|dns)\w*",
+        refused=r"забранен\w*  не е разрешен\w*  не приема"),
+    ReplyLanguage(
+        "Slavic languages and Greek in Latin letters",
+        nouns=r"""
+            pol'?zovate?l\w*  poluchatel\w*  (?:pochtov\w+ )?(?:y|j|i)?a(?:sch|shch|sh|sc)ik\w*  korystuvach\w*
+            potrebitel\w*  xristis  xrh?sths  chrh?sths  christis
+        """,
+        unknown=r"""
+            ne na[jiy]?d[eyo]+n\w*  ne su(?:sch|shch|sh|sc)h?estvu[ey]t  ne znay?deno  ne isnuye?  ne sa?y?shtestvuva
+            neizvest(?:en|na|ny[jiy]?)  den (?:y|i|u)par[xc]h?ei  den vrethike
+        """,
+        closed=r"zablo[ck]k?irovan\w*  otk?l[yj]u?chen\w*  zablokovan\w*", full=r"perepoln[ei]n\w*  perepovnen\w*",
+        either="ili  abo", samples=("Polzovatel ne najden", "Polzovatel zablokirovan", "Yaschik perepolnen"),
+        others=r"otpravitel\w*  vidpravnyk\w*  apostoleas  parol\w*", domain=r"domen\w*  server\w*",
+        seen="local rules of servers without UTF-8; standard phrases",
+        before=r"net tak\w+  nemaye? tak\w+  nyama taka?v\w*  neizvestny[jiy]?"),
     ReplyLanguage(
         "Turkish",
-        nouns=r"kullan[iı]c[iı]\w*  al[iı]c[iı]\w*  posta kutusu  hesap  hesab[iı]  adres\w*",
-        unknown=r"bulunamad[iı]  mevcut de[ğg]il  ge[çc]ersiz  bilinmiyor  tan[iı]ml[iı] de[ğg]il",
-        closed=r"kapat[iı]ld[iı]  kapal[iı]  devre d[iı][şs][iı]  ask[iı]ya al[iı]nd[iı]",
-        full=r"dolu",
-        either="veya  ya da",
-        samples=("Kullanici bulunamadi", "Hesap devre disi", "Posta kutusu dolu"),
-        others=r"g[öo]nderen\w*  g[öo]nderici\w*  [şs]ifre  parola", domain=r"alan ad[iı]\w*  etki alan[iı]  sunucu\w*",
-        seen="translations on backlink.name; standard phrases",
-        absent=r"""
-            \b(?:bilinmeyen|ge[çc]ersiz) (?:kullan[iı]c[iı]|al[iı]c[iı]|adres)  \bb[öo]yle bir kullan[iı]c[iı] yok
+        nouns=r"kullan[iı]c[iı]\w*  al[iı]c[iı]\w*  posta kutu\w*  (?:posta )?hesa[pb]\w*  adres\w*",
+        unknown=r"""
+            bulunamad[iı]  bulunmuyor  bulunmamaktad[iı]r  mevcut de[ğg]il\w*  ge[çc]ersiz  bilinmiyor
+            (?:tan[iı]ml[iı]|kay[iı]tl[iı]) de[ğg]il  silin(?:di|mi[şs])
         """,
-        exhausted=r"kota\w* (?:a[şs][iı]ld[iı]|doldu)", refused=r"izin verilm\w+"),
+        closed=r"kapat[iı]l\w+  kapal[iı]  devre d[iı][şs][iı]  ask[iı]ya al[iı]n\w+  engellen\w+",
+        full=r"dolu  dolmu[şs]  doldu", either="veya  ya da",
+        samples=("Kullanici bulunamadi", "Hesap devre disi", "Posta kutusu dolu"),
+        others=r"""
+            (?:kullan[iı]c[iı]|adres|al[iı]c[iı]|hesap)\w*[dt][ae]n  g[öo]nderen\w*  g[öo]nderici\w*  [şs]ifre\w*
+            parola\w*  kimlik do[ğg]rula\w+
+        """,
+        domain=r"alan ad[iı]\w*  etki alan[iı]\w*  sunucu\w*", seen="translations on backlink.name; standard phrases",
+        before=r"bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
+        absent=r"\b(?:kullan[iı]c[iı]|al[iı]c[iı]|posta kutusu|hesap|ki[şs]i) yok(?:tur)?\b",
+        error=r"hata\w*  neden\w*  komut\w*", exhausted=r"kota\w* (?:a[şs][iı]l|dol)\w+", message=r"mesaj\w*  ileti\w*",
+        listed=r"kara liste\w*", too_many=r"[çc]ok fazla  [çc]ok say[iı]da", reverse_dns=r"ters dns",
+        refused=r"izin veril\w+  yetki\w*  kabul etmiyor"),
     ReplyLanguage(
         "Greek",
-        nouns=r"χρήστης  παραλήπτης  διεύθυνση  γραμματοκιβώτιο  λογαριασμός",
-        unknown=r"δεν υπάρχει  δεν βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?",
-        closed=r"απενεργοποιημέν[οη]ς?  ανενεργ[όή]ς?",
-        full=r"πλήρες  γεμάτο",
-        either="ή",
+        nouns=r"χρήστη\w*  παραλήπτη\w*  διεύθυνσ\w+  γραμματοκιβώτι\w+  θυρίδα\w*  λογαριασμ\w+",
+        unknown=r"δεν υπάρχει  δεν υφίσταται  δεν (?:έχει )?βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?  διαγράφηκε",
+        closed=r"απενεργοποι\w+  ανενεργ\w+  ανασταλεί  κλειδωμ\w+", full=r"πλήρες  πλήρης  γεμάτ\w+", either="ή",
         samples=("Ο χρήστης δεν υπάρχει", "Ο λογαριασμός απενεργοποιημένος", "Το γραμματοκιβώτιο είναι πλήρες"),
-        others=r"αποστολέ\w+  κωδικός", domain=r"τομέας  διακομιστής",
-        seen="standard phrases", absent=r"\bάγνωστος (?:χρήστης|παραλήπτης)", refused=r"δεν επιτρέπεται"),
+        others=r"από  αποστολέ\w+  κωδικό\w+", domain=r"τομέα\w*  διακομιστή\w*", seen="OTEnet; standard phrases",
+        before=r"άγνωστ[οη]ς?  άκυρ[οη]ς?  δεν (?:υπάρχει|βρέθηκε)(?: τέτοι\w+| [οη])?", error=r"σφάλμα\w*  λόγο\w*",
+        message=r"μήνυμα\w*  μηνύμα\w+", listed=r"μαύρη λίστα", too_many=r"πάρα πολλ\w+  πολλοί παραλήπτες",
+        refused=r"δεν επιτρέπεται  ανεπιθύμητ\w+"),
     ReplyLanguage(
         "Arabic",
-        nouns=r"(?:ال)?مستخدم  (?:ال)?مستلم  (?:ال)?عنوان  صندوق البريد  (?:ال)?حساب",
-        unknown=r"غير موجود  غير معروف  غير صالح",
-        closed=r"معطل  مغلق  موقوف",
-        full=r"ممتلئ",
-        either="أو",
+        nouns=r"""
+            (?:ال)?مستخدم  (?:ال)?مستلم  (?:ال)?عنوان(?: البريد(?: الإلكتروني)?)?  صندوق البريد  (?:ال)?حساب
+            (?:ال)?مستقبل  (?:ال)?مرسل إليه
+        """,
+        unknown=r"غير موجودة?  غير معروفة?  غير صالحة?  غير مسجل  محذوف  لا يوجد(?=[.!)]|$)",
+        closed=r"معطل  مغلق  موقوف  محظور", full=r"ممتلئة?", either="أو",
         samples=("المستخدم غير موجود", "الحساب معطل", "صندوق البريد ممتلئ"),
-        others=r"(?:ال)?مرسل  كلمة", domain=r"(?:ال)?نطاق  (?:ال)?خادم",
-        seen="standard phrases", absent=r"\bلا يوجد (?:مستخدم|حساب|مستلم)", refused=r"غير مسموح"),
+        others=r"من (?:مستخدم|عنوان|حساب)  (?:ال)?مرسل(?! إليه)  كلمة", domain=r"(?:ال)?نطاق  (?:ال)?خادم",
+        before=r"لا يوجد(?: هذا)?  لم يتم العثور على(?: هذا)?", error=r"خطأ  سبب", message=r"(?:ال)?رسالة",
+        listed=r"القائمة السوداء", too_many=r"كثير جدا  عدد كبير", refused=r"غير مسموح  مزعج"),
     ReplyLanguage(
         "Hebrew",
-        nouns=r"ה?משתמש  ה?נמען  ה?כתובת  תיבת (?:ה?דואר|ה?מייל)  ה?חשבון",
-        unknown=r"(?:לא|אינו|אינה|איננו) (?:קיים|קיימת|נמצא|נמצאה|מוכר|ידוע)",
-        closed=r"מושבת  חסום  סגור",
-        full=r"מלאה",
-        either="או",
-        samples=("המשתמש לא קיים", "החשבון מושבת", "תיבת הדואר מלאה"),
-        others=r"ה?שולח  סיסמה", domain=r"ה?דומיין  ה?שרת",
-        seen="standard phrases", refused=r"אינו מורשה"),
+        nouns=r"ה?משתמש  ה?נמען  ה?כתובת(?: ה?מייל| ה?דוא.ל)?  ה?תיבה  תיבת (?:ה?דואר|ה?מייל)  ה?חשבון",
+        unknown=r"(?:לא|אינו|אינה|איננו|איננה) (?:קיים|קיימת|נמצאה?|מוכרת?|ידועה?|רשום|רשומה)",
+        closed=r"מושבת  חסום  סגור  מושעה", full=r"מלאה", either="או",
+        samples=("המשתמש לא קיים", "החשבון מושבת", "תיבת הדואר מלאה"), others=r"ממשתמש  מכתובת  ה?שולח  ה?סיסמה  אימות",
+        domain=r"ה?דומיין  ה?שרת", before=r"אין", error=r"שגיאה  סיבה", message=r"ה?הודעה",
+        listed=r"רשימה שחורה  הרשימה השחורה", too_many=r"יותר מדי", refused=r"אינו מורשה  דואר זבל"),
     ReplyLanguage(
         "Chinese",
-        nouns=r"用户  用戶  收件人  收件者  邮箱  郵箱  信箱  帐号  账号  帳號  账户  (?<!ip)地址",
-        unknown=r"不存在  未找到  找不到",
-        closed=r"禁用  停用  冻结  凍結  锁定  鎖定  过期  過期",
-        full=r"已满  已滿  满了  空间不足  空間不足  超额  容量满",
-        either="或者  或",
+        nouns=r"用户  用戶  使用者  收件人  收件者  邮箱  郵箱  信箱  [帐账帳賬][号户號戶]  (?<!ip)(?<!ip )地址",
+        unknown=r"""
+            不存在  未找到  找不到  未开通  未開通  未注册  未註冊  已?注销  已?註銷  已?(?:被)?删除  已?(?:被)?刪除
+            [无無]效  未知
+        """,
+        closed=r"禁用  停用  冻结  凍結  锁定  鎖定  过期  過期  停权  停權  挂起  封停",
+        full=r"已满  已滿  满了  空间不足  空間不足  超额  容量满  容量不足  超过配额  超过容量", either="或者  或",
         samples=("用户不存在", "帐号已被禁用", "邮箱已满"),
-        others=r"发件人  寄件人  寄件者  发信人  發件人  密码", domain=r"域名  域  服务器  主机",
-        seen="Coremail, QQ, NetEase, in help pages about bounces",
-        absent=r"(?:没有|沒有|查?无|查?無)(?:此|该|這個|这个)(?:用户|用戶|使用者|人|收件人|帐号|账号|帳號|邮箱|郵箱|信箱)",
-        refused=r"拒绝  拒收  拒絕", spaced=False),
+        others=r"""
+            来自  來自  发件人  寄件人  寄件者  发信人  發件人  發信人  密码  密碼  认证  認證  验证  驗證  授权  授權
+        """,
+        domain=r"域名  域  網域  服务器  伺服器  主机  主機", seen="Coremail, QQ, NetEase, in help pages about bounces",
+        before=r"""
+            未知的?  [无無]效的?  不存在的?  找不到(?:此|该|該|这个|這個)?  没有?(?:此|该|这个)  沒有?(?:此|該|這個)
+            [无無](?:此|该|該)
+        """,
+        absent=r"(?:没有|沒有|查?无|查?無)(?:此|该|該|這個|这个)(?:使用者|人)", error=r"错误  錯誤  原因  格式  命令",
+        listed=r"黑名单  黑名單", too_many=r"过多  太多  大量  過多", reverse_dns=r"反向  反解",
+        refused=r"""
+            拒[绝絕收][^,.;,。]{0,20}(?:不存在|未知|[无無]效|找不到)  不允许  不允許  白名单  白名單  禁止  垃圾  转发
+            轉發
+        """,
+        spaced=False),
     ReplyLanguage(
         "Japanese",
-        nouns=r"ユーザー?  受信者  宛先  (?:メール)?アドレス  メールボックス  アカウント",
-        unknown=r"存在しま?せん?  存在しない  見つかりません  登録されていません  不明",
-        closed=r"停止  無効  解約",
-        full=r"いっぱい  一杯  容量を?超え  容量超過  満杯",
-        either="または  もしくは",
+        nouns=r"ユーザー?  受信者  受取人  宛先  あて先  送信先  (?:メール ?)?アドレス  メールボックス  アカウント",
+        unknown=r"""
+            存在しま?せん?  存在しない  見つかりません  見つからない  登録されていません  登録がありません  不明
+            使われて(?:おり|い)ません  使用されて(?:おり|い)ません  削除され
+        """,
+        closed=r"停止  無効  解約  凍結  ロック", full=r"いっぱい  一杯  容量を?超え  容量超過  容量オーバー  満杯",
+        either="または  もしくは  か、",
         samples=("ユーザーが存在しません", "アカウントは停止されています", "メールボックスがいっぱいです"),
-        others=r"送信者  送信元  差出人  パスワード", domain=r"ドメイン  サーバー?  ホスト",
-        seen="dream.jp help pages; standard phrases", refused=r"拒否", spaced=False),
+        others=r"(?<![つて])から  送信者  送信元  差出人  パスワード  認証", domain=r"ドメイン  サーバー?  ホスト",
+        seen="dream.jp help pages; standard phrases",
+        before=r"存在しない  不明な  未知の  無効な  登録されていない  見つからない",
+        absent=r"(?:ユーザー?|受信者|宛先|アドレス|アカウント|メールボックス)(?:は|が)(?:い|あり|ござい)ません",
+        error=r"エラー  理由  原因  コマンド", listed=r"ブラックリスト", too_many=r"多すぎ  大量",
+        reverse_dns=r"逆引き", refused=r"ホワイトリスト  受信拒否  迷惑  スパム  許可されて  制限", spaced=False),
     ReplyLanguage(
         "Korean",
-        nouns=r"사용자  수신자  메일함  편지함  사서함  계정  주소",
-        unknown=r"존재하지 ?않  찾을 수 없  알 수 없",
-        closed=r"정지  비활성  휴면  해지",
-        full=r"가득  용량 ?초과  용량이 초과",
-        either="또는  혹은",
-        samples=("사용자가 존재하지 않습니다", "휴면 계정입니다", "메일함이 가득 찼습니다"),
-        others=r"발신자  송신자  보낸 ?사람  비밀번호", domain=r"도메인  서버",
-        seen="Naver, Daum, in help pages about bounces",
-        absent=r"""
-            (?:존재하지 ?않는|없는|알 수 없는) ?(?:사용자|수신자|계정|주소)
-            (?:사용자|수신자|계정|주소)(?:가|이) 없습니다
-        """,
-        refused=r"차단  거부", spaced=False),
+        nouns=r"사용자  수신자  받는 ?사람  메일함  편지함  사서함  (?:메일 ?)?계정  (?:메일 ?|이메일 ?)?주소  아이디",
+        unknown=r"존재하지 ?않  찾을 수 ?없  알 수 ?없  등록되지 ?않  삭제된  탈퇴",
+        closed=r"정지  비활성  휴면  해지  중지", full=r"가득  용량 ?초과  용량이 ?초과  용량을 ?초과",
+        either="또는  혹은  거나", samples=("사용자가 존재하지 않습니다", "휴면 계정입니다", "메일함이 가득 찼습니다"),
+        others=r"로부터  에게서  발신자  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
+        domain=r"도메인  서버  호스트", seen="Naver, Daum, in help pages about bounces",
+        before=r"존재하지 ?않는  없는  알 수 ?없는  등록되지 ?않은  유효하지 ?않은  잘못된",
+        absent=r"(?:사용자|수신자|계정|주소)(?:가|이) 없습니다", error=r"오류  에러  이유  형식",
+        listed=r"블랙리스트  차단 ?목록", too_many=r"너무 ?많", reverse_dns=r"역방향",
+        refused=r"화이트리스트  차단  수신 ?거부  스팸  허용되지", spaced=False),
+    ReplyLanguage(
+        "Thai",
+        nouns=r"ผู้ใช้  ผู้รับ  กล่องจดหมาย  กล่องเมล  บัญชี  (?:ที่อยู่)?อีเมล",
+        unknown=r"ไม่มีอยู่  ไม่มีตัวตน  ไม่พบ  ไม่ถูกต้อง", closed=r"ระงับ  ปิดใช้งาน  ปิดการใช้งาน  ล็อก",
+        full=r"เต็ม", either="หรือ", samples=("ไม่พบผู้ใช้", "บัญชีถูกระงับ", "กล่องจดหมายเต็ม"),
+        others=r"จาก  ผู้ส่ง  รหัสผ่าน", domain=r"โดเมน  เซิร์ฟเวอร์", before=r"ไม่พบ  ไม่มี  ไม่รู้จัก",
+        error=r"ข้อผิดพลาด  สาเหตุ", listed=r"บัญชีดำ", too_many=r"มากเกินไป", refused=r"ไม่อนุญาต  สแปม",
+        spaced=False),
     ReplyLanguage(
         "Indonesian and Malay",
         nouns=r"pengguna  penerima  akun  akaun  alamat(?: e-?mail)?  kotak (?:surat|masuk)  peti mel",
-        unknown=r"tidak (?:ditemukan|dikenal|terdaftar|ada|valid|dijumpai|wujud)",
-        closed=r"dinonaktifkan  ditutup  diblokir  tidak aktif  digantung",
-        full=r"penuh",
-        either="atau",
+        unknown=r"tidak (?:dapat )?(?:ditemukan|dikenal|terdaftar|ada|valid|dijumpai|wujud)  telah dihapus",
+        closed=r"dinonaktifkan  ditutup  diblokir  tidak aktif  digantung  ditangguhkan", full=r"penuh", either="atau",
         samples=("Pengguna tidak ditemukan", "Akun dinonaktifkan", "Kotak surat penuh"),
-        others=r"pengirim  kata sandi", domain=r"domain  server",
-        seen="standard phrases", refused=r"tidak diizinkan  tidak dibenarkan"),
+        others=r"dari (?:pengguna|penerima|akun|alamat)  pengirim  kata sandi  otentikasi  autentikasi",
+        domain=r"domain  server", seen="GoDaddy and mtarget help in Indonesian; standard phrases", before=r"tidak ada",
+        error=r"kesalahan  alasan", message=r"pesan  surat elektronik", listed=r"daftar hitam",
+        too_many=r"terlalu banyak", refused=r"tidak diizinkan  tidak dibenarkan  kebijakan"),
     ReplyLanguage(
         "Vietnamese",
-        nouns=r"ng[uư][oờ]i (?:d[uù]ng|nh[aậ]n)  [dđ][iị]a ch[iỉ]  h[oộ]p th[uư]  t[aà]i kho[aả]n",
-        unknown=r"kh[oô]ng (?:t[oồ]n t[aạ]i|t[iì]m th[aấ]y|h[oợ]p l[eệ])",
-        closed=r"b[iị] (?:kh[oó]a|v[oô] hi[eệ]u h[oó]a)  [dđ][aã] (?:[dđ][oó]ng|x[oó]a)",
-        full=r"[dđ][aầ]y",
-        either="hoac  hoặc",
+        nouns=r"ng[uư][oờ]i (?:d[uù]ng|nh[aậ]n)  [dđ][iị]a ch[iỉ](?: e-?mail)?  h[oộ]p th[uư]  t[aà]i kho[aả]n",
+        unknown=r"kh[oô]ng (?:c[oò]n )?(?:t[oồ]n t[aạ]i|t[iì]m th[aấ]y|h[oợ]p l[eệ]|x[aá]c [dđ][iị]nh)",
+        closed=r"b[iị] (?:kh[oó]a|v[oô] hi[eệ]u h[oó]a|[dđ][iì]nh ch[iỉ])  [dđ][aã] (?:[dđ][oó]ng|x[oó]a)",
+        full=r"[dđ][aầ]y", either="hoac  hoặc",
         samples=("Nguoi dung khong ton tai", "Tai khoan bi khoa", "Hop thu day"),
-        others=r"ng[uư][oờ]i g[uử]i  m[aậ]t kh[aẩ]u", domain=r"t[eê]n mi[eề]n  m[aá]y ch[uủ]",
-        seen="standard phrases", refused=r"kh[oô]ng [dđ][uư][oợ]c ph[eé]p"),
+        others=r"""
+            t[uừ] (?:ng[uư][oờ]i|[dđ][iị]a ch[iỉ]|t[aà]i kho[aả]n)  ng[uư][oờ]i g[uử]i  m[aậ]t kh[aẩ]u  x[aá]c th[uự]c
+        """,
+        domain=r"t[eê]n mi[eề]n  m[aá]y ch[uủ]", seen="GoDaddy and Mat Bao help; standard phrases",
+        before=r"kh[oô]ng (?:t[iì]m th[aấ]y|t[oồ]n t[aạ]i|c[oó])", error=r"l[oỗ]i  l[yý] do", message=r"th[uư] n[aà]y",
+        listed=r"danh s[aá]ch [dđ]en", too_many=r"qu[aá] nhi[eề]u",
+        refused=r"kh[oô]ng [dđ][uư][oợ]c ph[eé]p  th[uư] r[aá]c"),
     ReplyLanguage(
         "Persian",
-        nouns=r"کاربر  گیرنده  نشانی  آدرس  صندوق(?: پستی)?  حساب",
-        unknown=r"یافت نشد  وجود ندارد  ناشناخته  نامعتبر",
-        closed=r"غیرفعال  مسدود  بسته",
-        full=r"پر (?:است|شده)",
-        either="یا",
-        samples=("کاربر یافت نشد", "حساب غیرفعال", "صندوق پر است"),
-        others=r"فرستنده  رمز", domain=r"دامنه  سرور",
-        seen="standard phrases", refused=r"مجاز نیست"),
+        nouns=r"کاربری?  گیرنده  نشانی  آدرس  صندوق(?: پستی)?  حساب(?: کاربری)?",
+        unknown=r"یافت نشد  پیدا نشد  وجود ندارد  ناشناخته  ناشناس  نامعتبر  حذف شده", closed=r"غیر ?فعال  مسدود  بسته",
+        full=r"پر (?:است|شده)", either="یا", samples=("کاربر یافت نشد", "حساب غیرفعال", "صندوق پر است"),
+        others=r"از (?:کاربر|آدرس|نشانی)  فرستنده  رمز", domain=r"دامنه  سرور", error=r"خطا  دلیل", message=r"پیام",
+        listed=r"لیست سیاه", too_many=r"بیش از حد", refused=r"مجاز نیست"),
 )
 # fmt: on

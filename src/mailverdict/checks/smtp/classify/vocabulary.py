@@ -31,6 +31,7 @@ __all__ = [
     "DOMAIN_LISTED_WORDS",
     "DOMAIN_UNKNOWN_WORDS",
     "DOUBT_WORDS",
+    "FOREIGN_MESSAGE_WORDS",
     "MAILBOX_CLOSED_WORDS",
     "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
@@ -72,7 +73,7 @@ def normalize_text(text: str) -> ReplyText:
     'xaddrx: boite bloquee, see xurlx'
     """
     unmasked = LINK_OR_ADDRESS.sub(lambda match: match[1] or "xaddrx", fold(text[:MAX_TEXT]))
-    masked = unmasked
+    masked = unmasked if unmasked.isascii() else SCRIPT_CHANGE.sub(" ", unmasked)
     for pattern, token in MASKS:
         masked = pattern.sub(token, masked)
     for part, pattern, token in MISLEADING_CLAUSES:
@@ -100,6 +101,11 @@ def mask_recipient(text: str, recipient: str) -> str:
 
 PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9.+_-]{1,64}@[A-Za-z0-9.-]{1,255}")
 APOSTROPHES = str.maketrans("\u2018\u2019\u00b4`", "''''")
+# One form for letters that Arabic and Persian keyboards write differently; characters without width are removed.
+SAME_LETTERS = APOSTROPHES | str.maketrans("یکى", "يكي", "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad")
+# In texts without blanks a word in Latin letters has no end: "您的IP地址".
+UNSPACED = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff"
+SCRIPT_CHANGE = re.compile(rf"(?<=[a-z0-9])(?=[{UNSPACED}])|(?<=[{UNSPACED}])(?=[a-z0-9])")
 
 
 def fold(text: str) -> str:
@@ -108,7 +114,7 @@ def fold(text: str) -> str:
     if lower.isascii():  # the usual case; texts rarely repeat, so it pays
         return lower.translate(APOSTROPHES)
     decomposed = unicodedata.normalize("NFKD", undo_mojibake(text).casefold())
-    return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(APOSTROPHES)
+    return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(SAME_LETTERS)
 
 
 def undo_mojibake(text: str) -> str:
@@ -185,7 +191,7 @@ def phrases(text: str) -> str:
     return "(?:" + "|".join(f"{boundary}(?:{'|'.join(each)})" for boundary, each in groups.items()) + ")"
 
 
-INITIAL = re.compile(r"(?:(\\b)?([a-z](?![?*+{])))?(.*)", re.DOTALL)
+INITIAL = re.compile(r"(?:(\\b)?([^\W\d_](?![?*+{])))?(.*)", re.DOTALL)
 
 
 def fold_letters(pattern: str) -> str:
@@ -247,6 +253,9 @@ RETRY_WORDS = phrases(r"""
 """)
 """The server asks to try again later."""
 
+FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
+"""The message: what is blocked may be this, not the mailbox."""
+
 TEMPORARY_WORDS = phrases(
     fold_letters(r"""
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
@@ -278,7 +287,8 @@ OTHER_NOUN = phrases(r"""
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
 GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,48}}?"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
-NEXT_NOUN = phrases(r"""
+NEXT_NOUN = phrases(rf"""
+    {join_column("error")}
     error  command  argument  parameter  host  domain  helo  ehlo  syntax  reason  option  sender  client  failure
     response  data  character  format  reverse  protocol  server  network  certificate  request  sequence  message
     content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in
@@ -290,7 +300,9 @@ CLOSED_PREDICATE = join_column("closed")
 # Without blanks between words there are no ends of words to find, and no other noun in between.
 CLOSE_TO = "[^.;,。、,]{0,40}?"  # in Korean a syllable is two or three characters
 UNSPACED_MAILBOX = join_column("nouns", spaced=False)
-UNSPACED_UNKNOWN = join_column("unknown", spaced=False)
+UNSPACED_UNKNOWN = (
+    rf"(?>{join_column('unknown', spaced=False)})(?! ?(?:的|な|の|은|는)? ?{join_column('error', spaced=False)})"
+)
 UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
@@ -326,6 +338,8 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
     \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! ip\b)
+    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b
+    {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
     {NO_SUCH_MAILBOX}  \b{ANY_MAILBOX}\b{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
@@ -402,6 +416,8 @@ MAILBOX_FULL_WORDS = phrases(rf"""
 """The mailbox exists and accepts no more mail."""
 
 FOREIGN_UNKNOWN = join_column("unknown", first=1)
+FOREIGN_DOMAIN = join_column("domain")
+UNSPACED_DOMAIN = join_column("domain", spaced=False)
 DOMAIN_UNKNOWN_PREDICATE = phrases(r"""
     not found  unknown  does ?n[o']t exist  not exist  invalid  lookup  unresolv\w*  suspended  disabled  expired
     not (?:local|hosted|served|handled|accepted|configured|here)
@@ -410,9 +426,10 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,36}}\b{DOMAIN_UNKNOWN_PREDICATE}
     \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ )?(?:domain|host|mx)\b
     \b(?:account|user|address|recipient|mail ?box) or domain\b  \bdomain must exist
-    \b(?:server|{join_column("domain")})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
-    \b{FOREIGN_UNKNOWN} {join_column("domain")}\b
-    {join_column("domain", spaced=False)}{CLOSE_TO}{UNSPACED_UNKNOWN}
+    \b(?:server|{FOREIGN_DOMAIN})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
+    {UNSPACED_DOMAIN}{CLOSE_TO}{UNSPACED_UNKNOWN}
+    \b(?:{FOREIGN_UNKNOWN}|{join_column("before")}) (?:domain|{FOREIGN_DOMAIN})\b
+    {join_column("before", spaced=False)}[^.;,。、,]{{0,12}}?{UNSPACED_DOMAIN}
     find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  name service error  all relevant mx records
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
@@ -444,9 +461,15 @@ REFUSED = phrases(r"""
     block(?:ed|ing|s)?\b  banned  den(?:y|ied)\b  refus\w+  reject\w*  black-? ?list\w*  block-? ?list\w*
     not (?:been )?(?:allowed|permitted|authori[sz]ed|accepted|welcome|trusted|in (?:the |our )?(?:white|allow)-?list)
     unauthori[sz]ed  restricted  prohibited  throttl\w+  rate[- ]limit\w*  limited  deferred  suspended  forbidden
-    bloque\w*  bloccat\w+  rifiutat\w+  bloquead\w+  rechazad\w+  rejeitad\w+  gesperrt  abgelehnt  abgewiesen
+    filtered  bloque\w*  bloccat\w+  rifiutat\w+  bloquead\w+  rechazad\w+  rejeitad\w+  gesperrt  abgelehnt
+    abgewiesen
 """)
 """What a server does to a client that it refuses."""
+
+FOREIGN_LISTED = join_column("listed")
+UNSPACED_LISTED = join_column("listed", spaced=False)
+TOO_MANY = join_column("too_many")
+UNSPACED_TOO_MANY = join_column("too_many", spaced=False)
 
 # "Your" means the client or the sender, except before the message and its recipient.
 DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered)\b"
@@ -473,25 +496,34 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \byour (?!message|letter|mail\b(?! ?server)|{DELIVERY}|recipient|intended|envelope recipient)
     \b{join_column("others")}\b  {join_column("others", spaced=False)}  adresse ip
     \b{join_column("refused")}\b  {join_column("refused", spaced=False)}
-    \b(?:votre|vos|(?<!khong )ton)\b(?! message)  \b(?:tuo|suo|vostro)\b  \b(?:ihre?|deine?)\b
+    \b{FOREIGN_LISTED}\b  {UNSPACED_LISTED}  \b{TOO_MANY}\b  {UNSPACED_TOO_MANY}
+    \b(?:votre|vos|ton(?! tai))\b(?! message)  \b(?:tuo|suo|vostro)\b  \b(?:ihre?|deine?)\b
     \bse?u[as]? (?:ip|direccion|servidor|dominio|cuenta|correo|usuario|conta|endereco)\b
 """)
 """Any word for the client or the sender: beside one of these, no word about a mailbox counts."""
 
-CAPACITY_WORDS = phrases(r"""
-    too many (?:\w+ ){0,3}(?:connections?|sessions?|errors?|processes|commands|transactions)
-    too many (?:\w+ ){0,3}messages (?:in|per|this|on)(?! (?:the |this |his )?(?:server|mail ?box))
+FOREIGN_CONNECTIONS = phrases(
+    fold_letters(r"""
+    соединени  подключени  з'єднань  підключень  връзки  połączeń  spojen[íi]  pripojen[íi]  kapcsolat  verbindingen
+    anslutningar  forbindelser  tilkoblinger  yhteyksi  ühendus  savienojum  ryši  prijungim  veza  povezav  bağlant
+    συνδέσεις  اتصال  חיבורים  连接  連線  接続  연결  kết nối  koneksi
+""")
+)
+CAPACITY_WORDS = phrases(rf"""
+    too many (?:\w+ ){{0,3}}(?:connections?|sessions?|errors?|processes|commands|transactions)
+    too many (?:\w+ ){{0,3}}messages (?:in|per|this|on)(?! (?:the |this |his )?(?:server|mail ?box))
     (?:connection|session)s?[- ](?:rate |count )?limit  connection rate
-    (?:max\w*|number of)[^.;]{0,30}(?:connections|sessions)
+    (?:max\w*|number of)[^.;]{{0,30}}(?:connections|sessions)
     concurrent (?:\w+ )?(?:connections|sessions)  max\w* messages? per (?:connection|session)  slow(?:ing)? down
     overload  load (?:average )?(?:is )?too high  server ports are busy  \bhl:i[cf]c\b
+    (?:{TOO_MANY}|{UNSPACED_TOO_MANY})[^.;,]{{0,20}}{FOREIGN_CONNECTIONS}
     trop de connexions  demasiadas conexiones  troppe connessioni  zu viele verbindungen  muitas conexoes
 """)
 """Too many connections or sessions at once, or a server under load."""
 
 SENDER = r"\b(?:sender|helo|ehlo|mail ?from|from|return[- ]path|envelope)(?:'s)?"
 BLACKLIST_WORDS = (
-    r"(?:\b(?:black|block|deny|ban|reject|bad)[- ]?list(?:ed|ing|s)?\b"
+    rf"(?:\b(?:black|block|deny|ban|reject|bad)[- ]?list(?:ed|ing|s)?\b|\b{FOREIGN_LISTED}\b|{UNSPACED_LISTED}"
     r"|\b(?:liste noire|lista (?:negra|nera|neagra)|sperrliste|schwarze\w* liste))"
 )
 DNS_LIST_NAMES = phrases(r"""
@@ -507,15 +539,17 @@ DNS_LIST_NAMES = phrases(r"""
 DOMAIN_LISTED_WORDS = phrases(rf"""
     {SENDER}[ -](?:address|domain|hostname)\b[^;]{{0,60}}\b(?:listed|blocked using|{BLACKLIST_WORDS})
     \bdomain\b[^.;]{{0,40}}(?:\blisted\b|{BLACKLIST_WORDS})  {BLACKLIST_WORDS}[^.;]{{0,20}}\bdomain\b
+    \bsender (?:is |was )?{BLACKLIST_WORDS}
 """)
-REVERSE_DNS_WORDS = phrases(r"""
+REVERSE_DNS_WORDS = phrases(rf"""
     reverse[- ]?(?:dns|look-?up|resol\w+|host\w*|name|mapping|record|ip|zone|client|address)  \brdns\b  \bptrs?\b
     fc-?rdns  forward[- ]?confirm  cannot find your  ip name look  hostname look
-    (?:your|client|sending|remote|connecting) (?:\w+ ){0,2}[^.;]{0,40}\b(?:not|n't|unable to) resolve
+    (?:your|client|sending|remote|connecting) (?:\w+ ){{0,2}}[^.;]{{0,40}}\b(?:not|n't|unable to) resolve
     (?:dns|host ?name) (?:entry |record |found )?(?:for|of) (?:your|client|xipx)
     no (?:valid )?(?:dns|host ?name) (?:entry|record|found)
-    (?:your|client|connecting) (?:host|ip|server)\w* (?:has no|without) (?:a )?(?:dns|name)  \bip\b[^.;]{0,20}\bresolv
+    (?:your|client|connecting) (?:host|ip|server)\w* (?:has no|without) (?:a )?(?:dns|name)  \bip\b[^.;]{{0,20}}\bresolv
     \bdns (?:revers[eo]|invers[eo])  (?:resolucion|risoluzione|resolution|resolucao) (?:dns )?invers[ae]
+    \b{join_column("reverse_dns")}  {join_column("reverse_dns", spaced=False)}
 """)
 ACCESS_NETWORK_WORDS = phrases(r"""
     \bdynamic(?:ally)?\b  dial-?up  residential  \ba?dsl\b  generic (?:ptr|r?dns|host)  end-?user (?:ip|net|range)
@@ -533,6 +567,7 @@ RATE_WORDS = phrases(rf"""
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number)  unexpected volume  user complaints  permanently deferred
+    \b{TOO_MANY}\b  {UNSPACED_TOO_MANY}
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b  \bib\d{{3}}[a-z]?\b
 """)
 """Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
