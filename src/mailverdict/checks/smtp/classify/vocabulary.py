@@ -557,17 +557,15 @@ ACCESS_NETWORK_WORDS = phrases(r"""
 """)
 UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?existent|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
 COUNTED = r"(?:recipients|messages|mails?|e-?mails?|rcpts?|users)"
-TOO_MANY = r"(?:\btrop d[e']|\bdemasiad[oa]s|\btropp[ie]|\bmuit[oa]s|\bzu ?viele?|\bprea mult[ie]|\bmassa)"
 RATE_WORDS = phrases(rf"""
     (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
     \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
-    {TOO_MANY}[^.;]{{0,40}}\b(?:{FOREIGN_UNKNOWN}|tentativ|intentos)
+    \b{TOO_MANY}\b[^.;]{{0,40}}\b(?:{FOREIGN_UNKNOWN}|tentativ|intentos)  {UNSPACED_TOO_MANY}
     recipients? exceed\w*  unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many
     too much mail(?! data| on)  ratelimit
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number)  unexpected volume  user complaints  permanently deferred
-    \b{TOO_MANY}\b  {UNSPACED_TOO_MANY}
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b  \bib\d{{3}}[a-z]?\b
 """)
 """Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
