@@ -33,6 +33,18 @@ async def test_operations_of_one_loop_iteration_are_one_call() -> None:
 
 
 @asynchronous
+async def test_operations_of_the_next_iterations_join() -> None:
+    recorder = Recorder()
+    group = GroupCommitter(recorder, name="test")
+    first = asyncio.create_task(group.run(0))
+    await asyncio.sleep(0)
+    second = asyncio.create_task(group.run(1))
+    assert await asyncio.gather(first, second) == [0, 10]
+    assert recorder.calls == [[0, 1]]
+    await group.aclose()
+
+
+@asynchronous
 async def test_operations_collect_while_a_call_is_running() -> None:
     recorder = Recorder()
     recorder.may_go.clear()

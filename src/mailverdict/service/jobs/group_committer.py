@@ -14,6 +14,10 @@ from typing import Any, Generic, TypeVar
 __all__ = ["CommitterClosed", "GroupCommitter"]
 
 LOG = logging.getLogger(__name__)
+# Iterations of the event loop until a group starts: the callers of the group before reply, their next requests arrive,
+# and these come to their operations. Two threads that share the interpreter lock hinder each other, so that a few large
+# groups take less time than many small ones.
+ITERATIONS = 3
 Item = TypeVar("Item")
 Pending = tuple[Any, "asyncio.Future[Any]"]
 
@@ -25,9 +29,9 @@ class CommitterClosed(Exception):
 class GroupCommitter(Generic[Item]):
     """Executes operations of one event loop, many in one call of a blocking function on one thread.
 
-    While a call is running the next operations collect, so that the load decides how large a group
-    is: one operation when the service is idle, hundreds while a commit takes long. `execute` gets a
-    list of operations and returns their results in the same order; an exception as a result is raised for its caller.
+    While a call is running, and for some iterations of the event loop, operations collect, so that the load decides how
+    large a group is: one operation when the service is idle, hundreds while a commit takes long. `execute` gets a list
+    of operations and returns their results in the same order; an exception as a result is raised for its caller.
 
     >>> squares = GroupCommitter(lambda numbers: [n * n for n in numbers], name="squares")
     >>> asyncio.run(squares.run(7))
@@ -40,7 +44,8 @@ class GroupCommitter(Generic[Item]):
         self.name = name  # of the thread, and in the log
         self.group_limit = group_limit  # operations in one call
         self.pending: list[Pending] = []
-        self.task: asyncio.Task[None] | None = None
+        self.idle = asyncio.Event()  # no operation is pending or being executed
+        self.idle.set()
         self.thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self.is_closed = False
 
@@ -51,15 +56,15 @@ class GroupCommitter(Generic[Item]):
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self.pending.append((operation, future))
-        if self.task is None:
-            self.task = loop.create_task(self.run_groups())
+        if self.idle.is_set():
+            self.idle.clear()
+            self.collect(loop, ITERATIONS)
         return await future
 
     async def aclose(self) -> None:
         """Execute what is pending, then stop the thread."""
         self.is_closed = True
-        if self.task is not None:
-            await self.task
+        await self.idle.wait()
         self.close()
 
     def close(self) -> None:
@@ -67,21 +72,37 @@ class GroupCommitter(Generic[Item]):
         self.is_closed = True
         self.thread.shutdown()
 
-    async def run_groups(self) -> None:
-        """Execute group after group until nothing is pending."""
-        await asyncio.sleep(0)  # operations of the same loop iteration join the first group
-        while self.pending:
-            group, self.pending = self.pending[: self.group_limit], self.pending[self.group_limit :]
-            resolve(group, await self.run_group([operation for operation, _ in group]))
-        self.task = None
+    def collect(self, loop: asyncio.AbstractEventLoop, iterations: int) -> None:
+        """Start the next group after so many iterations of the event loop, so that more operations join it."""
+        if iterations:
+            loop.call_soon(self.collect, loop, iterations - 1)
+        else:
+            self.start_group(loop)
 
-    async def run_group(self, operations: list[Item]) -> Sequence[Any] | Exception:
-        """The results, or the error that every caller of the group gets."""
+    def start_group(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Execute the next group on the thread."""
+        group, self.pending = self.pending[: self.group_limit], self.pending[self.group_limit :]
+        self.thread.submit(self.execute_group, loop, group)
+
+    def execute_group(self, loop: asyncio.AbstractEventLoop, group: list[Pending]) -> None:
+        """On the thread: execute a group and pass on the results, or the error that every caller of the group gets."""
+        results: Sequence[Any] | Exception
         try:
-            return await asyncio.get_running_loop().run_in_executor(self.thread, self.execute, operations)
+            results = self.execute([operation for operation, _ in group])
         except Exception as exc:  # noqa: BLE001 - passed on to every caller
-            LOG.error("%s failed for %d operations: %s", self.name, len(operations), exc)
-            return exc
+            LOG.error("%s failed for %d operations: %s", self.name, len(group), exc)
+            results = exc
+        loop.call_soon_threadsafe(self.finish_group, loop, group, results)
+
+    def finish_group(
+        self, loop: asyncio.AbstractEventLoop, group: list[Pending], results: Sequence[Any] | Exception
+    ) -> None:
+        """Give the callers their results, then execute what has become pending meanwhile."""
+        resolve(group, results)
+        if self.pending:
+            self.collect(loop, ITERATIONS)
+        else:
+            self.idle.set()
 
 
 def resolve(group: Sequence[Pending], results: Sequence[Any] | Exception) -> None:
