@@ -77,8 +77,7 @@ def create_app(
     access = Middleware(
         AccessMiddleware,
         settings=settings,
-        metrics=state.metrics,
-        open_state=state.ensure_open,
+        state=state,
         log=log,
         endpoints=endpoints.by_path(),
         keys=None if settings.key_file is None else KeyRing(settings.key_file),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -13,13 +12,13 @@ from starlette.requests import Request
 from ...checks.syntax.address import is_well_formed
 from ...contract.envelope import BULK_LIMIT
 from ...model.words import ValidationType
+from .json_octets import decode_json
 from .replies import short_error, standard_error
 
 __all__ = ["BODY_COMPLETE", "TYPES", "BulkRequest", "CheckRequest", "parse_bulk", "parse_check", "read_object"]
 
 # In the contract's order.
 TYPES = list(map(str, (ValidationType.SMTP, ValidationType.MX, ValidationType.MX_BLACKLIST, ValidationType.REGEX)))
-decode_json = json.JSONDecoder().decode  # `json.loads` examines seven arguments first
 NUMBER_DIGITS = 18  # in Content-Length; Python refuses to parse numbers of thousands of digits
 CHARSETS = {"", "utf-8", "utf8", "us-ascii"}
 
@@ -100,7 +99,7 @@ async def read_octets(request: Request, limit: int) -> bytearray:
 def parse_object(octets: bytes | bytearray) -> Mapping[str, Any]:
     """Decode a JSON object; nesting too deep for the decoder is refused like invalid JSON."""
     try:
-        body = decode_json(octets.decode("utf-8"))
+        body = decode_json(octets)
     except (ValueError, RecursionError):
         raise short_error("E1002", "the body is not valid JSON in UTF-8") from None
     if not isinstance(body, dict):

@@ -28,6 +28,7 @@ from ...local.backend import iso_timestamp
 from ...model.verification import Verification, dump_payload, parse_payload
 from ...model.words import ValidationType, Verdict
 from ..jobs.store import StoredJob
+from .json_octets import encode_json
 
 __all__ = [
     "QUEUED",
@@ -36,16 +37,12 @@ __all__ = [
     "LingeringReply",
     "RequestRefused",
     "RevisionFormat",
-    "encode_json",
     "new_request_id",
     "short_error",
     "standard_error",
     "success_reply",
 ]
 
-# ASCII only: a lone surrogate, which UTF-8 cannot encode, is returned as the escape that it came as. No value here
-# contains itself, and to check that would take a third of the time.
-encode_json = json.JSONEncoder(ensure_ascii=True, check_circular=False, separators=(",", ":"), allow_nan=False).encode
 HEADERS = [
     (b"content-type", b"application/json"),
     (b"cache-control", b"no-store"),
@@ -115,7 +112,7 @@ class JsonReply(Response):
     def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> None:
         self.status_code = status
         self.background = None
-        self.body = encode_json(body).encode("ascii")
+        self.body = encode_json(body)
         self.raw_headers = [*HEADERS, (b"content-length", b"%d" % len(self.body))]
         if headers:
             self.raw_headers += [(name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()]
