@@ -169,6 +169,55 @@ def test_unknown_or_any_milder_word_is_not_a_missing_mailbox(
         assert classify(reply, phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, reply.text
 
 
+# --- another subject --------------------------------------------------------------------------------
+
+OTHER_SUBJECTS = (
+    *("sender", "sender's account", "domain of the user", "DNS record of the recipient", "server for this mailbox"),
+    *("user agent", "address family", "mailbox store", "mail route for the user", "your account", "file of aliases"),
+    *(
+        "el dominio del destinatario",
+        "la cuenta del remitente",
+        "il dominio del destinatario",
+        "l'indirizzo del mittente",
+    ),
+    *("le domaine du destinataire", "l'adresse de l'expéditeur", "o domínio do destinatário", "a conta do remetente"),
+    *("die Domain des Empfängers", "das Konto des Absenders", "Ihr Konto", "votre compte"),
+)
+
+
+@pytest.mark.parametrize("subject", OTHER_SUBJECTS)
+def test_a_word_for_unknown_about_another_subject_is_not_a_missing_mailbox(subject: str) -> None:
+    for language in LANGUAGES:
+        if language.spaced:
+            for word in {*plain_words(language.unknown), *plain_words(language.closed)} - {"now disabled with"}:
+                text = f"{subject} {word}"
+                assert classify(Reply(550, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
+
+
+ADVICE = ("Please contact your administrator.", "For help, visit http://example.org/bounce", "Verifique la dirección.")
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language.name)
+def test_what_surrounds_a_statement_does_not_change_its_reading(language: ReplyLanguage) -> None:
+    unknown = language.samples[0]
+    texts = [
+        *(
+            f"<x@example.org>: Recipient address rejected: {unknown}",
+            f"Sorry, {unknown.lower()}",
+            f"mx.example.org: {unknown}",
+        ),
+        *(
+            f"{unknown} {tail}"
+            for tail in ("(4XyZ12AbC)", "at example.org", "- gsmtp", "[192.0.2.7]", "https://example.org/?c=1")
+        ),
+        *(f"{unknown}. {advice}" for advice in ADVICE),
+        unknown.upper(),
+        unknown.encode().decode("latin-1"),
+    ]
+    for text in texts:
+        assert classify(Reply(550, None, text), phase="rcpt") is Reason.MAILBOX_NOT_FOUND, text
+
+
 # --- the table itself ------------------------------------------------------------------------------
 
 

@@ -53,14 +53,17 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not found  notfound
-            (?:could|can) ?n[o']t be (?:found|located)
+            (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
+            ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing
             not in use any ?more  not on (?:file|record)
-            (?:does|do|did)(?: not?|n't| nt|'nt|nt) (?:currently )?exis?ts?  dosn'?t exist  non-? ?exist(?:ent|ing|ant)?
-            no longer (?:exists?|valid|in use|used|with|works?|employed|here|on (?:this|our|the|server))
+            (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?exis?t(?:s|ed)?  dosn'?t exist
+            non-? ?exist(?:ent|ing|ant)?
+            no longer (?:exists?|valid|in use|used|using|with|works?|employed|here|on staff|on (?:this|our|the|server))
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
             invalid  undeliverable  unroute?able  illegal  misspelled
-            is (?:bad|wrong|incorrect)  unrecogni[sz]ed  has (?:left|moved(?! to another))
+            is (?:bad|wrong|incorrect)  unrecogni[sz]ed  has changed (?:\w+ )?(?:e-?mail )?address
+            has (?:left|moved(?! to another))
             left (?:the|our) (?:company|organi[sz]ation)
             (?<!being )moved(?! to another)  has been replaced by
         """,
@@ -81,7 +84,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             boite(?: aux? lettres?| mail| de reception)?  bal
         """,
         unknown=r"""
-            inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)  n'est pas (?:connue?|valide)
+            inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)  n'est pas (?:connue?|valide|reconnue?)
+            n'a pas [ée]t[ée] trouv[ée]e?  est erron[ée]e?
             a d[ée]m[ée]nag[ée]  invalides?  non (?:trouvee?|valide)  incorrecte?
         """,
         closed=r"""
@@ -113,8 +117,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             desconocid[oa]s?  inexistentes?  no (?:se )?existe(?:n|nte)?
-            no (?:fue |ha sido )?(?:encontrad|localizad)[oa]  no (?:es )?v[áa]lid[oa]  inv.lid[oa]
-            incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)  no registrad[oa]
+            no (?:fue |ha sido |se ha )?(?:encontrad|localizad)[oa]  no (?:es|son) correct[oa]s?
+            no (?:es )?v[áa]lid[oa]  inv.lid[oa]
+            incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)  no (?:est[áa] )?registrad[oa]
             ya no (?:trabaja|labora|forma parte|pertenece)
         """,
         closed=r"""
@@ -170,7 +175,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             desconhecid[oa]s?  n[ãa]o existe(?:nte)?  n[ãa]o (?:foi )?(?:encontrad|localizad|reconhecid)[oa]
             inexistente
             non existe  desco[ñn]ecid[oa]  n[ãa]o [ée]? ?v[áa]lid[oa]  n[ãa]o faz mais parte  n[ãa]o trabalha mais
-            n[ãa]o cadastrad[oa]  inv.lid[oa]
+            n[ãa]o (?:est[áa] )?cadastrad[oa]  inv.lid[oa]
         """,
         closed=r"""
             desativad[oa]  desabilitad[oa]  inativ[oa]  suspens[oa]  encerrad[oa]  removid[oa]  cancelad[oa]
@@ -200,7 +205,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             sconosciut[oaie]  inesistent[ei]
             non (?:[èe]'? )?(?:esiste(?:nte)?|trovat[oa]|valid[oa]|corrett[oa]|presente)
-            errat[oa]  non [èe]'? stat[oa] trovat[oa]  non risulta (?:registrat|present|esistent)\w*
+            errat[oa]  non [èe]'? stat[oa] trovat[oa]  non risulta\b  non [èe]'? (?:registrat|conosciut)[oa]
         """,
         closed=r"""
             disabilitat[oa]  disat+ivat[oa]  inattiv[oa]  sospes[oa]  chius[oa]  scadut[oa]  cessat[oa]  non attiv[oa]
@@ -230,12 +235,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             adressat  adresse  e-?mail-?adresse  mailadresse  mitarbeiter(?:in)?
         """,
         unknown=r"""
-            unbekannt\w*  nicht bekannt  existiert (?:hier )?nicht  nicht gefunden  nicht vorhanden
+            unbekannt\w*  nicht (?:bekannt|registriert)  ist falsch  existiert (?:hier )?nicht  nicht gefunden
+            nicht vorhanden
             ung(?:ue|ü)ltig\w*  unzustellbar  nicht (?:mehr )?(?:g(?:ue|ü)ltig|existent)  gibt es (?:hier )?nicht
             nicht mehr (?:im|bei|besch(?:ae|ä)ftigt|t(?:ae|ä)tig|vorhanden)
         """,
         closed=r"""
-            deaktiviert  stillgelegt  inaktiv  gel(?:oe|ö)scht  abgelaufen  nicht (?:mehr )?aktiv  gesperrt
+            deaktiviert  geschlossen  stillgelegt  inaktiv  gel(?:oe|ö)scht  abgelaufen  nicht (?:mehr )?aktiv  gesperrt
             abgemeldet  gek(?:ue|ü)ndigt  aufgel(?:oe|ö)st
             wird nicht (?:mehr|l(?:ae|ä)nger) (?:verwendet|genutzt|benutzt|gelesen|betreut)
         """,

@@ -334,7 +334,7 @@ RULES: tuple[Rule, ...] = (
          seen="GoDaddy, QQ, Yahoo, NetEase: limits on what one IP address sends"),
     Rule("listed_client", Reason.PROTECTED,
          text=rf"{BLACKLIST_WORDS}|xipx[^.;]{{0,30}}\blisted\b|\bip\b[^.;]{{0,30}}\blisted\b",
-         unless=r"recipient'?s? black|by (?:the )?(?:recipient|user)",
+         unless=r"recipient'?s? black|by (?:the )?(?:recipient|user)|sender is",
          sample="mail 550 part of their network is on our block list.", seen="Outlook.com S3150 and private lists"),
     Rule("refused_client", Reason.PROTECTED, text=CLIENT_REFUSED_WORDS,
          unless=r"(?:to|as a|open|unable to) relay|relaying|relay (?:access|denied|not|through)|recipient preferences",

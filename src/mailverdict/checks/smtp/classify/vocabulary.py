@@ -282,10 +282,17 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might  verification  group
+    message  may  might  verification  group  agent  family  store  class  type
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
-GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,48}}?"
+GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
+# "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
+OF = ("of", "for", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
+NOT_OF = "".join(
+    rf"(?<! {word})"
+    for word in ("of the ", "for the ", "of this ", "for this ", "dell'", "de l'", *(f"{word} " for word in OF))
+)
+SUBJECT = rf"(?:{NOT_OF}\b{ANY_MAILBOX}|\bxaddrx)\b"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(rf"""
     {join_column("error")}
@@ -312,29 +319,32 @@ QUALIFIER = phrases(r"""
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|uknown)"  # with the misspellings of servers
 INVALID = phrases(rf"""
-    {UNKNOWN}  unrecogni[sz]ed  invalid  bad  non-?exist(?:ent|ing)  unroute?able  undeliverable  illegal  wrong
+    {UNKNOWN}  unrecogni[sz]ed  unregistered  invalid  bad  non-?exist(?:ent|ing)  unroute?able  undeliverable
+    illegal  wrong
     incorrect
 """)
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap)"
+OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were))
     \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
     \bnot a member of (?:this |the |our )?domain
-    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password| in )
+    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password| in (?!{OWN_TABLE}\b))
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
     \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
-    \buser missing home directory\b  \bno records? (?:of|for) {QUALIFIERS}{MAILBOX}\b
+    \buser missing home directory\b  \bvalid notes mail file\b  ^(?:unknown|not found): xaddrx$
+    (?:does|did|do)(?: not|n't) match any {QUALIFIERS}{MAILBOX}\b  \bno records? (?:of|for) {QUALIFIERS}{MAILBOX}\b
     \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
-    \bnot (?:listed |found )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
+    \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b(?:can'?t|can ?not|could ?n[o']t|unable to) (?:find|locate) (?:the |a |that |this |your )?{QUALIFIERS}{MAILBOX}
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     \bno redirect entry for this address  ^xaddrx not used\b
-    \buserunknown\b  \buser path no exist  \buser hasn't got the service
+    \b(?:userunknown|nosuchuser)\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
     \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! ip\b)
@@ -342,15 +352,15 @@ NO_SUCH_MAILBOX = phrases(rf"""
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
-    {NO_SUCH_MAILBOX}  \b{ANY_MAILBOX}\b{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
+    {NO_SUCH_MAILBOX}  {SUBJECT}{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
     {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_UNKNOWN}
 """)
 """The mailbox does not exist."""
 
 MAILBOX_CLOSED_WORDS = phrases(rf"""
-    \b{ANY_MAILBOX}\b{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
+    {SUBJECT}{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bnot (?:currently )?being accepted for this mailbox
-    \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^inactive (?:on|at)\b
+    \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
     \b{MAILBOX} (?:(?:never|hasn't|has not) (?:logged|entered)|does(?: not|n't) receive (?:any )?(?:e-?)?mail$)
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
     due to (?:extended )?inactivity
@@ -472,7 +482,7 @@ TOO_MANY = join_column("too_many")
 UNSPACED_TOO_MANY = join_column("too_many", spaced=False)
 
 # "Your" means the client or the sender, except before the message and its recipient.
-DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered)\b"
+DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered|was not delivered)\b"
 CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \bsend(?:er|ing)  mail ?from\b  \bfrom address  return[- ]?path  reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
@@ -497,7 +507,8 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \b{join_column("others")}\b  {join_column("others", spaced=False)}  adresse ip
     \b{join_column("refused")}\b  {join_column("refused", spaced=False)}
     \b{FOREIGN_LISTED}\b  {UNSPACED_LISTED}  \b{TOO_MANY}\b  {UNSPACED_TOO_MANY}
-    \b(?:votre|vos|ton(?! tai))\b(?! message)  \b(?:tuo|suo|vostro)\b  \b(?:ihre?|deine?)\b
+    \b(?:votre|vos|ton(?! tai))\b(?! message| destinataire| correspondant)  \b(?:tuo|suo|vostro)\b
+    \b(?:ihre?|deine?)\b
     \bse?u[as]? (?:ip|direccion|servidor|dominio|cuenta|correo|usuario|conta|endereco)\b
 """)
 """Any word for the client or the sender: beside one of these, no word about a mailbox counts."""
