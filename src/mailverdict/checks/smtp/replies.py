@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -18,6 +19,7 @@ ENHANCED = r"([245]\.[0-9]{1,3}\.[0-9]{1,3})(?![0-9]|\.[0-9])"
 AT_START = re.compile(rf"#?{ENHANCED}[ :;,.-]*")  # "5.1.1 No such user", and IronPort's "#5.1.0 Address rejected."
 SECOND_TOKEN = re.compile(rf"[^\s#][^\s]{{0,63}} +#?{ENHANCED}(?=\s|$)")  # Barracuda: "cuda_nsu 4.7.1 <x@example.com>"
 IN_BRACKETS = re.compile(rf"\(#{ENHANCED}")  # qmail: "sorry, no mailbox here by that name. (#5.1.1)"
+EncodingFinder = Callable[[bytes], str]
 CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 0x2028, 0x2029), " ")
 
 
@@ -61,13 +63,15 @@ def find_enhanced_code(code: int, text: str) -> str | None:
 class ReplyParser:
     """Turns bytes, in whatever pieces they arrive, into replies.
 
-    The first byte that cannot belong to a reply ends parsing for good: what follows in the stream cannot be
-    assigned to commands any more.
+    Lines that are not UTF-8 are decoded by the encoding that `find_encoding` returns for their octets. The first byte
+    that cannot belong to a reply ends parsing for good: what follows in the stream cannot be assigned to commands any
+    more.
     """
 
-    __slots__ = ("buffer", "code", "fault", "heard_smtp", "lines", "size")
+    __slots__ = ("buffer", "code", "fault", "find_encoding", "heard_smtp", "lines", "size")
 
-    def __init__(self) -> None:
+    def __init__(self, find_encoding: EncodingFinder | None = None) -> None:
+        self.find_encoding = find_encoding  # None: Latin-1
         self.buffer = b""
         self.fault = ""  # why the stream is not SMTP
         self.heard_smtp = False  # at least one line had the form of a reply
@@ -98,7 +102,7 @@ class ReplyParser:
 
     def parse_line(self, line: bytes) -> Reply | None:
         """Add one line; return the reply if it is complete."""
-        if not self.lines and len(line) <= CACHED_LINE and (reply := single_line_reply(line)):
+        if not self.lines and len(line) <= CACHED_LINE and (reply := single_line_reply(line, self.find_encoding)):
             self.heard_smtp = True
             return reply
         match = LINE.fullmatch(line)
@@ -126,7 +130,7 @@ class ReplyParser:
 
     def finish(self) -> Reply:
         """Make the reply from the lines collected so far."""
-        reply = make_reply(int(self.code), [decode(line) for line in self.lines])
+        reply = make_reply(int(self.code), decode_lines(self.lines, self.find_encoding))
         self.lines, self.size = [], 0
         return reply
 
@@ -136,12 +140,12 @@ class ReplyParser:
 
 
 @lru_cache(maxsize=4096)
-def single_line_reply(line: bytes) -> Reply | None:
+def single_line_reply(line: bytes, find_encoding: EncodingFinder | None) -> Reply | None:
     """A reply of one line; cached, since a server sends the same few again and again."""
     match = LINE.fullmatch(line)
     if match is None or match[2] == b"-":
         return None
-    return make_reply(int(match[1]), [decode(match[3] or b"")])
+    return make_reply(int(match[1]), decode_lines([match[3] or b""], find_encoding))
 
 
 def make_reply(code: int, lines: list[str]) -> Reply:
@@ -157,10 +161,23 @@ def without_enhanced(line: str, enhanced: str | None) -> str:
     return line[match.end() :] if match and match[1] == enhanced else line
 
 
-def decode(line: bytes) -> str:
-    """UTF-8 if valid (RFC 6531), else Latin-1, which older servers send; control characters become blanks."""
+def decode_lines(lines: list[bytes], find_encoding: EncodingFinder | None) -> list[str]:
+    """UTF-8 where valid (RFC 6531), else the encoding that is found; control characters become blanks."""
+    texts = [decode_utf8(line) for line in lines]
+    if None in texts:
+        others = b" ".join(line for line, text in zip(lines, texts, strict=True) if text is None)
+        encoding = find_encoding(others) if find_encoding else "latin-1"
+        texts = [
+            line.decode(encoding, "replace") if text is None else text for line, text in zip(lines, texts, strict=True)
+        ]
+    return [text.translate(CONTROLS).strip() for text in texts if text is not None]
+
+
+def decode_utf8(line: bytes) -> str | None:
+    """Decode a line; None if it is not UTF-8, or if it switches to another character set (ISO 2022)."""
+    if b"\x1b$" in line:
+        return None
     try:
-        text = line.decode("utf-8")
+        return line.decode("utf-8")
     except UnicodeDecodeError:
-        text = line.decode("latin-1")
-    return text.translate(CONTROLS).strip()
+        return None

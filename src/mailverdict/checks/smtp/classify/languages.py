@@ -429,8 +429,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pln[áaéouýy]+  p[řr]epln[ěe]n\w+", either="nebo  alebo  či",
         samples=("Uzivatel neexistuje", "Schranka zablokovana", "Schranka je plna"),
         others=r"""
-            od (?:nezn[áa]m|neplatn|neexistuj)\w+  z (?:nezn[áa]m|neplatn|neexistuj)\w+  odes[íi]latel\w*  odosielate\w*
-            hesl\w+  autenti\w+  ov[ěe][řr]en\w+
+            od (?:nezn[áa]m|neplatn|neexistuj)\w+  z (?:nezn[áa]m|neplatn|neexistuj)\w+  odes[íi]latel\w*
+            odosielate[ľl]?\w*  hesl\w+  autenti\w+  ov[ěe][řr]en\w+
         """,
         domain=r"dom[ée]n\w+  server\w*", seen="Seznam, C4, ASPone; standard phrases",
         before=r"nezn[áa]m[ýyáa]  neplatn[ýyáa]  neexistuj[íi]c[íi]", error=r"chyb\w*  d[ůu]vod\w*  form[áa]t\w*",

@@ -16,6 +16,7 @@ from typing import NamedTuple, cast
 
 from ....model.settings import Network
 from ..classify.classification import ConnectionFailure, FailureKind, classify_failure
+from ..classify.encodings import find_encoding
 from ..protocol.session import Session
 from ..protocol.steps import (
     LimitObserved,
@@ -170,7 +171,7 @@ class SessionProtocol(asyncio.Protocol):
         self.pauses = pauses or LoopPauses()
         self.loop = asyncio.get_running_loop()
         self.steps = session.dialogue()
-        self.parser = ReplyParser()
+        self.parser = ReplyParser(find_encoding)
         self.replies: deque[Reply] = deque()
         self.failure: ConnectionFailure | None = None
         self.waiting: Read | None = None
@@ -354,7 +355,7 @@ class SessionProtocol(asyncio.Protocol):
         """Upgrade to TLS; bytes that came in the clear after the 220 are discarded with the connection."""
         failure = await self.handshake()
         self.upgrading = None
-        self.parser = ReplyParser()
+        self.parser = ReplyParser(find_encoding)
         self.parser.heard_smtp = True
         self.note("*", failure.detail if failure else "TLS established, certificate not verified")
         self.advance(failure)
