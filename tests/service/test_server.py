@@ -16,7 +16,7 @@ from mailverdict.service import create_app, run
 from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
 from mailverdict.service.http.replies import RequestRefused
 from mailverdict.service.jobs.store import Store
-from mailverdict.service.server import BoundedProtocol, ResponseWriter, bounded_protocol, configure
+from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.listening import listening
 from tests.doubles.service import asynchronous, settings_for, until
@@ -167,6 +167,37 @@ async def test_response_is_written_in_one_piece(tmp_path: Path) -> None:
     await protocol.app.state.service.close()
 
 
+@pytest.mark.parametrize(
+    ("version", "fields", "is_closed"),
+    [
+        (b"1.1", b"", False),
+        (b"1.1", b"connection: close\r\n", True),
+        (b"1.0", b"", True),
+        (b"1.1", b"x-long: " + b"a" * 40_000 + b"\r\n", True),  # the reply itself has the field
+    ],
+)
+@asynchronous
+async def test_connection_is_closed_after_a_reply_that_says_so(
+    tmp_path: Path, version: bytes, fields: bytes, is_closed: bool
+) -> None:
+    protocol, wire = connection(tmp_path)
+    protocol.data_received(b"GET /api/quota HTTP/" + version + b"\r\nhost: x\r\n" + fields + b"\r\n")
+    await until(lambda: not protocol.is_busy())
+    assert (wire.closed, wire.written.count(b"\r\nconnection: close\r\n")) == (is_closed, int(is_closed))
+    protocol.connection_lost(None)
+    await protocol.app.state.service.close()
+
+
+@asynchronous
+async def test_reply_to_a_client_that_is_gone_is_dropped(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    protocol.data_received(b"GET /api/quota HTTP/1.1\r\nhost: x\r\n\r\n")
+    protocol.connection_lost(None)
+    await asyncio.gather(*protocol.tasks)
+    assert wire.written == b""
+    await protocol.app.state.service.close()
+
+
 @asynchronous
 async def test_interim_response_does_not_wait_for_the_body_of_a_response(tmp_path: Path) -> None:
     protocol, wire = connection(tmp_path)
@@ -180,15 +211,6 @@ async def test_interim_response_does_not_wait_for_the_body_of_a_response(tmp_pat
     assert wire.pieces[1].startswith(b"HTTP/1.1 400 ")
     protocol.connection_lost(None)
     await protocol.app.state.service.close()
-
-
-def test_head_is_written_when_the_body_fails() -> None:
-    wire = Wire()
-    writer = ResponseWriter(wire)
-    writer.write(b"HTTP/1.1 200 OK\r\n\r\n")
-    assert (wire.pieces, writer.is_closing()) == ([], False)
-    writer.close()
-    assert (wire.pieces, writer.is_closing()) == ([b"HTTP/1.1 200 OK\r\n\r\n"], True)
 
 
 def test_proxies_are_not_believed_by_the_server_itself(tmp_path: Path) -> None:

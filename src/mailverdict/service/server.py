@@ -8,10 +8,11 @@ import json
 import logging
 import ssl
 import sys
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..backend import Backend
 from ..checks.lists.flags import load_lists
@@ -21,6 +22,7 @@ from ..model.settings import Lists
 from .app import create_app
 from .http.access import AccessLog
 from .http.bodies import BODY_COMPLETE
+from .http.replies import WHOLE_REPLY
 from .jobs.store import Store
 from .settings import ServiceSettings
 
@@ -117,6 +119,10 @@ def tune_garbage_collector() -> None:
     gc.set_threshold(50_000, 50, 50)
 
 
+EXTENSIONS: dict[str, dict[object, object]] = {WHOLE_REPLY: {}}
+EXTENSIONS_WITH_BODY = {**EXTENSIONS, BODY_COMPLETE: {}}
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """HTTP with a limit on the size of a request's head and on the time it takes to arrive.
 
@@ -132,7 +138,6 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first head."""
         super().connection_made(transport)
-        self.writer = ResponseWriter(transport)
         self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -170,18 +175,14 @@ class BoundedProtocol(HttpToolsProtocol):
         """Stop the timer; the application checks the size of a complete head."""
         self.in_head = False
         self.stop_timer()
+        self.scope["extensions"] = EXTENSIONS
         super().on_headers_complete()
-        self.cycle.transport = self.writer  # type: ignore[assignment]
-
-    def on_response_complete(self) -> None:
-        """Prepare the writer for the next response."""
-        self.writer.finish()
-        super().on_response_complete()
+        self.cycle.__class__ = ReplyCycle  # the parser's callback makes it, without a name for its class
 
     def on_message_complete(self) -> None:
         """Note in the scope that the application can read the body without a timer."""
         super().on_message_complete()
-        self.scope["extensions"] = {BODY_COMPLETE: {}}
+        self.scope["extensions"] = EXTENSIONS_WITH_BODY
 
     def data_received(self, data: bytes) -> None:
         """Refuse an incomplete head that exceeds the limit; its first piece is not counted."""
@@ -208,46 +209,37 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.close()
 
 
-class ResponseWriter:
-    """What the responses of a connection are written to; a head waits for its body, and both are one system call."""
+class ReplyCycle(RequestResponseCycle):
+    """uvicorn's response, which also accepts a whole reply as one message.
 
-    def __init__(self, transport: asyncio.Transport) -> None:
-        self.transport = transport
-        self.head = b""  # not written yet
-        self.is_in_body = False
+    Its header fields are our own and need no check, and its head and body are one system call.
+    """
 
-    def write(self, data: bytes) -> None:
-        """Write to the connection, unless it is a head."""
-        if self.is_in_body:
-            self.transport.write(data)
-        elif self.head:
-            self.is_in_body = True
-            self.flush(data)
-        elif data.startswith(CONTINUE):
-            self.transport.write(data)
-        else:
-            self.head = data
-
-    def flush(self, data: bytes = b"") -> None:
-        """Write a head that waits, and `data`."""
-        if self.head:
-            self.transport.write(self.head + data)
-            self.head = b""
-
-    def finish(self) -> None:
-        """End a response; that to `HEAD` has no body."""
-        self.flush()
-        self.is_in_body = False
-
-    def is_closing(self) -> bool:
-        return self.transport.is_closing()
-
-    def close(self) -> None:
-        self.flush()
-        self.transport.close()
+    async def send(self, message: Any) -> None:
+        """Send a whole reply, or do as uvicorn."""
+        if message["type"] != WHOLE_REPLY or self.response_started:
+            await super().send(message)
+            return
+        if self.flow.write_paused and not self.disconnected:
+            await self.flow.drain()
+        if self.disconnected:
+            return
+        self.response_started = self.response_complete = True
+        fields = self.default_headers + message["headers"]
+        if CLOSE in message["headers"]:
+            self.keep_alive = False
+        elif not self.keep_alive:
+            fields.append(CLOSE)
+        head = b"".join([b"%b: %b\r\n" % field for field in fields])
+        body = b"" if self.scope["method"] == "HEAD" else message["body"]
+        self.transport.write(b"%b%b\r\n%b" % (STATUS_LINE[message["status"]], head, body))
+        self.message_event.set()
+        if not self.keep_alive:
+            self.transport.close()
+        self.on_response()
 
 
-CONTINUE = b"HTTP/1.1 100 "  # an interim response (RFC 9110 section 15.2.1)
+CLOSE = (b"connection", b"close")
 
 
 def raw_response(status: int, phrase: str, code: str, message: str) -> bytes:

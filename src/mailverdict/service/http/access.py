@@ -163,7 +163,7 @@ async def send_reply(reply: Response, scope: Scope, receive: Receive, send: Send
 
 async def send_and_note_status(send: Send, trace: RequestTrace, message: Message) -> None:
     """Send a part of a reply whose status only the router knows."""
-    if message["type"] == "http.response.start":
+    if "status" in message:
         trace.status = message["status"]
     await send(message)
 

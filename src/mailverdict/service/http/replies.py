@@ -33,6 +33,7 @@ from .json_octets import encode_json
 __all__ = [
     "QUEUED",
     "REVISION_FORMATS",
+    "WHOLE_REPLY",
     "JsonReply",
     "LingeringReply",
     "RequestRefused",
@@ -116,6 +117,19 @@ class JsonReply(Response):
         self.raw_headers = [*HEADERS, (b"content-length", b"%d" % len(self.body))]
         if headers:
             self.raw_headers += [(name.lower().encode("latin-1"), v.encode("latin-1")) for name, v in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send head and body, as one message if the server accepts that."""
+        if WHOLE_REPLY in scope.get("extensions", ()):
+            await send(
+                {"type": WHOLE_REPLY, "status": self.status_code, "headers": self.raw_headers, "body": self.body}
+            )
+        else:
+            await super().__call__(scope, receive, send)
+
+
+# ASGI extension of our server, and the type of its message: head and body of a response at once.
+WHOLE_REPLY = "mailverdict.whole_reply"
 
 
 class LingeringReply(JsonReply):
