@@ -63,9 +63,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
             invalid  undeliverable  unroute?able  illegal  misspelled
             is (?:bad|wrong|incorrect)  unrecogni[sz]ed  has changed (?:\w+ )?(?:e-?mail )?address
-            has (?:left|moved(?! to another))
+            has (?:left|moved(?! to (?:another|a different|(?:a|our|the) new (?:\w+ )?(?:server|system|host|platform))))
             left (?:the|our) (?:company|organi[sz]ation)
-            (?<!being )moved(?! to another)  has been replaced by
+            (?<!being )moved(?! to (?:another|a different|(?:a|our|the) new (?:\w+ )?(?:server|system|host|platform)))
+            has been replaced by
         """,
         closed=r"""
             inactive  inactivated  disabled  deactivated  suspend(?:ed)?  deleted  removed  closed  cancell?ed

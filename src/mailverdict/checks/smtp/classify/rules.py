@@ -125,7 +125,7 @@ OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS)
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
-    rf"|{TEMPORARY_WORDS}|error while|not found in cache|look-?up (?:of \w+ )?failed"
+    rf"|{TEMPORARY_WORDS}|error while|time(?:d )?-?out|not found in cache|look-?up (?:of \w+ )?failed"
 )
 NOT_UNKNOWN_WORDS = (
     *OTHER_CAUSE_WORDS,
@@ -457,8 +457,8 @@ RULES: tuple[Rule, ...] = (
     # 14. The mailbox is closed or unknown, by enhanced code or by the standard text of a 550.
     # After the texts: servers send 5.1.1 or 5.2.1 with texts about other things, which `NOT_MAILBOX_WORDS` excludes.
     # The last two rules keep system codes and a text of QQ, which look like such a refusal, away from section 16.
-    Rule("mailbox_disabled_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.2\.1", phases="rcpt",
-         error_code="MAILBOX_DISABLED", unless=NOT_MAILBOX_WORDS,
+    Rule("mailbox_disabled_code", Reason.MAILBOX_NOT_FOUND, code=r"5(?!0[0234]|21)\d\d", enhanced=r"5\.2\.1",
+         phases="rcpt", error_code="MAILBOX_DISABLED", unless=NOT_MAILBOX_WORDS,
          sample="rcpt 550 5.2.1 Mailbox unavailable", seen="RFC 3463 x.2.1"),
     Rule("mailbox_unknown_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.(?:1|3|6|10)",
          phases="rcpt", unless=NOT_MAILBOX_WORDS,

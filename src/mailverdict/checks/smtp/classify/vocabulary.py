@@ -282,7 +282,7 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might  verification  group  agent  family  store  class  type
+    message  may  might  verification  group  agent  family  store  class  type  process
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
 GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
@@ -298,7 +298,8 @@ NEXT_NOUN = phrases(rf"""
     {join_column("error")}
     error  command  argument  parameter  host  domain  helo  ehlo  syntax  reason  option  sender  client  failure
     response  data  character  format  reverse  protocol  server  network  certificate  request  sequence  message
-    content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in
+    content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in  top-level
+    tld
 """)
 END_OF_PHRASE = rf"\b(?! {NEXT_NOUN})"
 
@@ -325,13 +326,14 @@ INVALID = phrases(rf"""
 """)
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap)"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
+OTHER_USE = rf"(?! names? or password| literal| family| type| in (?!{OWN_TABLE}\b))"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were))
     \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
-    \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b
+    \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for )
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
     \bnot a member of (?:this |the |our )?domain
-    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b(?! names? or password| in (?!{OWN_TABLE}\b))
+    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
@@ -440,7 +442,8 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     {UNSPACED_DOMAIN}{CLOSE_TO}{UNSPACED_UNKNOWN}
     \b(?:{FOREIGN_UNKNOWN}|{join_column("before")}) (?:domain|{FOREIGN_DOMAIN})\b
     {join_column("before", spaced=False)}[^.;,。、,]{{0,12}}?{UNSPACED_DOMAIN}
-    find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  name service error  all relevant mx records
+    find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  \bdns\b[^.;]{{0,36}}\bno such
+    name service error  all relevant mx records
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
 
@@ -454,6 +457,8 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
     \bverif  uberpruf  {UNKNOWN} (?:error|command|reason)  \bencrypt  \boffline\b  \bdatabase\b  disk ?space
     (?:maximum|exceeds) allowed  any more mail  space available  too large  (?:not|n't) want  \bno permi  \bdeny\b
+    refus\w+ (?:your|this|the)  \bloop\b  \bexpansion  not attempted  too big  \berror in  unable to check
+    (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
     \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
@@ -484,7 +489,8 @@ UNSPACED_TOO_MANY = join_column("too_many", spaced=False)
 # "Your" means the client or the sender, except before the message and its recipient.
 DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered|was not delivered)\b"
 CLIENT_OR_SENDER_WORDS = phrases(rf"""
-    \bsend(?:er|ing)  mail ?from\b  \bfrom address  return[- ]?path  reverse[- ]?path  originat  envelope[- ]from
+    \bsend(?:er|ing)  mail ?from\b  \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
+    reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b
     you are sending  \byou (?:claim|send|use)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
@@ -566,8 +572,8 @@ ACCESS_NETWORK_WORDS = phrases(r"""
     \bdynamic(?:ally)?\b  dial-?up  residential  \ba?dsl\b  generic (?:ptr|r?dns|host)  end-?user (?:ip|net|range)
     \bdul\b
 """)
-UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?existent|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
-COUNTED = r"(?:recipients|messages|mails?|e-?mails?|rcpts?|users)"
+UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?exist\w*|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
+COUNTED = r"(?:recipients|addresses|messages|mails?|e-?mails?|rcpts?|users)"
 RATE_WORDS = phrases(rf"""
     (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
     \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
@@ -576,7 +582,7 @@ RATE_WORDS = phrases(rf"""
     too much mail(?! data| on)  ratelimit
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
-    excessive (?:rate|volume|number)  unexpected volume  user complaints  permanently deferred
+    excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b  \bib\d{{3}}[a-z]?\b
 """)
 """Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
