@@ -19,7 +19,9 @@ from mailverdict.frames.text_column import (
     LONGEST_TEXT,
     MISSING_TEXTS,
     NOT_UTF8,
+    PIECE_ROWS,
     SURROGATES,
+    ColumnReader,
     read_values,
     replace_texts,
     strip_texts,
@@ -250,7 +252,8 @@ def test_every_row_is_text_foreign_or_missing_and_only_one_of_them(cells):
         if isinstance(cell, bytes):
             cell = cell.decode(errors="surrogateescape")  # noqa: PLW2901 - octets that are not UTF-8 become surrogates
         if isinstance(cell, str) and not any(0xD800 <= ord(c) < 0xE000 for c in cell):
-            assert texts.get(row, "") == cell.strip()
+            text = cell.strip()
+            assert texts.get(row, "") == ("" if text in MISSING_TEXTS.to_pylist() else text)
         else:
             assert row not in texts
             assert (row in foreign) == (cell is not None and cell == cell)
@@ -305,3 +308,60 @@ def test_texts_are_replaced_in_any_order_of_the_rows(size, start):
     for row, text in zip(rows.tolist(), others.to_pylist(), strict=True):
         expected[row] = text
     assert replace_texts(texts, rows, others).to_pylist() == expected
+
+
+LONG = 2 * PIECE_ROWS + 5  # three pieces
+
+
+def long_column(changed: dict[int, object]) -> pd.Series:
+    cells = np.tile(np.array([ADDRESS, "nope"], dtype=object), LONG // 2 + 1)[:LONG]
+    for row, cell in changed.items():
+        cells[row] = cell
+    return pd.Series(cells)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {},
+        {3: None, PIECE_ROWS: "N/A", LONG - 1: ""},
+        {PIECE_ROWS + 1: 7, 2 * PIECE_ROWS: b"\xff", LONG - 1: [ADDRESS]},
+        {0: f" {ADDRESS}", PIECE_ROWS: f"{ADDRESS} ", 2 * PIECE_ROWS: f"\t{ADDRESS}"},
+        dict.fromkeys(range(PIECE_ROWS, PIECE_ROWS + 20_000), "x" * 900),  # more than there is room for
+    ],
+    ids=["all texts", "missing", "not text", "blanks", "longer texts"],
+)
+@pytest.mark.parametrize("keep_blanks", [False, True])
+@pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
+def test_a_long_column_is_read_as_its_rows_are(changed, keep_blanks, dtype):
+    column = long_column(changed)
+    if dtype != "object":
+        column = column.mask(~column.map(lambda cell: isinstance(cell, str))).astype(dtype)
+    found = read_values(column, keep_blanks=keep_blanks)
+    texts, stripped, rows, nontext = [], [], [], {}
+    for start in range(0, LONG, 100_000):
+        part = read_values(column.iloc[start : start + 100_000], keep_blanks=keep_blanks)
+        texts += part.texts.to_pylist()
+        stripped += part.stripped.to_pylist()
+        rows += [start + row for row in (range(part.size) if part.rows is None else part.rows.tolist())]
+        kinds = part.nontext_types.to_pylist()
+        nontext |= {start + row: kind for row, kind in zip(part.nontext_rows.tolist(), kinds, strict=True)}
+    assert (found.size, found.texts.to_pylist(), found.stripped.to_pylist()) == (LONG, texts, stripped)
+    assert (list(range(LONG)) if found.rows is None else found.rows.tolist()) == rows
+    assert dict(zip(found.nontext_rows.tolist(), found.nontext_types.to_pylist(), strict=True)) == nontext
+
+
+def test_pieces_are_read_when_they_are_asked_for():
+    reader = ColumnReader(long_column({LONG - 1: 5}))
+    pieces = reader.stripped_pieces()
+    assert len(next(pieces)) == PIECE_ROWS
+    assert [len(each) for each in pieces] == [PIECE_ROWS, 4]
+    assert len(reader.column().texts) == LONG - 1
+
+
+def test_the_texts_of_a_long_column_are_not_copied():
+    column = pa.array(long_column({}))
+    assert read_values(column).texts.buffers()[2].address == column.buffers()[2].address
+    reader = ColumnReader(long_column({}))
+    addresses = {piece.buffers()[2].address for piece in reader.stripped_pieces()}
+    assert addresses == {reader.column().texts.buffers()[2].address}

@@ -1,7 +1,7 @@
 """A column of any dtype as Arrow text: which cells are texts, which are missing, which hold something else.
 
-`read_values` is the way in. Typed columns are converted whole; a column of Python objects is read cell by cell only
-if it holds more than text.
+`read_values` reads a whole column, `ColumnReader` the same piece by piece. Python objects are read cell by cell only in
+pieces that hold more than text.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import contextlib
 import datetime
 import numbers
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -27,8 +27,10 @@ from .columns import map_columns
 
 __all__ = [
     "LONGEST_TEXT",
+    "ColumnReader",
     "TextColumn",
     "is_text",
+    "join_texts",
     "one_array",
     "read_values",
     "replace_texts",
@@ -54,7 +56,8 @@ MISSING_TEXTS = pa.array(
     ]
 )
 LONGEST_MISSING = 8  # octets
-PIECE_ROWS = 131_072  # whose encoding is checked at once
+PIECE_ROWS = 131_072  # of one piece; as in the syntax check
+ROOM = 1.25  # times the octets that all pieces have if they are like the first; what is not used costs nothing
 
 Rows = npt.NDArray[np.int64]
 
@@ -105,7 +108,44 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
 
     With `keep_blanks` texts keep the blanks around them, unless they are far too long: `longest` characters or more.
     """
-    array, nontext = arrow_text(values)
+    return ColumnReader(values, keep_blanks=keep_blanks, longest=longest).column()
+
+
+class ColumnReader:
+    """Reads a column as `read_values` does, piece by piece, so that each piece can be used while the next one is read.
+
+    >>> reader = ColumnReader([" ada@example.org", None, 5])
+    >>> [piece.to_pylist() for piece in reader.stripped_pieces()], reader.column().rows
+    ([['ada@example.org']], array([0]))
+    """
+
+    def __init__(self, values: Any, *, keep_blanks: bool = False, longest: int = LONGEST_TEXT) -> None:
+        self._values, self._keep_blanks, self._longest = values, keep_blanks, longest
+        self._pieces: list[TextColumn] = []
+
+    def stripped_pieces(self) -> Iterator[pa.StringArray]:
+        """Read one piece after another; the stripped texts of each."""
+        source = TextSource(self._values)
+        joiner = TextJoiner(source.size)
+        for array, nontext in source.pieces():
+            piece = read_piece(array, nontext, keep_blanks=self._keep_blanks, longest=self._longest)
+            if source.size > PIECE_ROWS and (source.is_converted_by_piece or piece.stripped is not array):
+                stripped = joiner.add(piece.stripped)
+                texts = stripped if piece.texts is piece.stripped else piece.texts
+                piece = replace(piece, texts=texts, stripped=stripped)
+            self._pieces.append(piece)
+            yield piece.stripped
+
+    def column(self) -> TextColumn:
+        """The whole column; the pieces are read now if they were not before."""
+        if not self._pieces:
+            for _ in self.stripped_pieces():
+                pass
+        return join_pieces(self._pieces)
+
+
+def read_piece(array: pa.StringArray, nontext: NonText, *, keep_blanks: bool, longest: int) -> TextColumn:
+    """Find the texts of some cells."""
     stripped = strip(array, longest)
     present = find_present(stripped)
     rows = None if present.true_count == len(stripped) else np.flatnonzero(to_bools(present))
@@ -116,6 +156,51 @@ def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGES
     texts = wanted if rows is None else wanted.filter(present)
     without = texts if wanted is stripped else stripped if rows is None else stripped.filter(present)
     return TextColumn(texts, without, rows, nontext.rows, nontext.types, len(stripped))
+
+
+def join_pieces(pieces: Sequence[TextColumn]) -> TextColumn:
+    """The column of which these are the pieces."""
+    if len(pieces) == 1:
+        return pieces[0]
+    texts = join_texts([each.texts for each in pieces])
+    is_stripped = all(each.texts is each.stripped for each in pieces)
+    ends = np.cumsum([each.size for each in pieces])
+    starts = [0, *ends[:-1].tolist()]
+    rows = None
+    if any(each.rows is not None for each in pieces):
+        every = [np.arange(each.size) if each.rows is None else each.rows for each in pieces]
+        rows = np.concatenate(list(map(np.add, every, starts)))
+    nontext = pa.chunked_array([each.nontext_types for each in pieces])
+    return TextColumn(
+        texts=texts,
+        stripped=texts if is_stripped else join_texts([each.stripped for each in pieces]),
+        rows=rows,
+        nontext_rows=np.concatenate([each.nontext_rows + start for each, start in zip(pieces, starts, strict=True)]),
+        nontext_types=one_array(nontext.unify_dictionaries()) if len(nontext) else NO_NONTEXT.types,
+        size=int(ends[-1]),
+    )
+
+
+def join_texts(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
+    """The texts of all pieces one after another; they are not copied if the pieces are slices of one array.
+
+    >>> texts = pa.array(["ada", "ben", "eve"])
+    >>> join_texts([texts.slice(0, 2), texts.slice(2)]).equals(texts)
+    True
+    """
+    if len(pieces) == 1:
+        return pieces[0]
+    first, size = pieces[0], 0
+    for piece in pieces:
+        if piece.offset != first.offset + size or not have_same_buffers(piece, first):
+            return to_string_array(pa.chunked_array(pieces))
+        size += len(piece)
+    return pa.Array.from_buffers(first.type, size, first.buffers(), offset=first.offset)
+
+
+def have_same_buffers(one: pa.Array, other: pa.Array) -> bool:
+    addresses = ([buffer and buffer.address for buffer in each.buffers()] for each in (one, other))
+    return next(addresses) == next(addresses)
 
 
 def find_present(stripped: pa.StringArray) -> pa.BooleanArray:
@@ -182,17 +267,67 @@ def is_edge_of_blank(octets: Octets) -> Bools:
     return np.subtract(octets, ord("!")) > ord("~") - ord("!")  # numbers without a sign wrap around
 
 
-def arrow_text(values: Any) -> tuple[pa.StringArray, NonText]:
-    """Arrow text with nulls for cells that are not text, and what those cells hold."""
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        return from_arrow(values)
-    series = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
-    if holds_objects(series.dtype):
-        return from_objects(series.astype(object).to_numpy())
-    try:
-        return from_arrow(pa.array(series, from_pandas=True))
-    except (pa.ArrowNotImplementedError, pa.ArrowTypeError):  # complex, sparse: dtypes that Arrow does not have
-        return from_objects(series.astype(object).to_numpy())
+class TextSource:
+    """A column of any dtype as pieces of Arrow text; typed columns are converted whole, Python objects by piece."""
+
+    def __init__(self, values: Any) -> None:
+        self._typed: pa.Array | pa.ChunkedArray | None = None
+        if isinstance(values, pa.Array | pa.ChunkedArray):
+            self._typed = values
+        else:
+            values = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
+            if not holds_objects(values.dtype):
+                # Arrow does not have complex, sparse and some other dtypes.
+                with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
+                    self._typed = pa.array(values, from_pandas=True)
+        self._values, self.size = values, len(values)
+
+    @property
+    def is_converted_by_piece(self) -> bool:
+        return self._typed is None
+
+    def pieces(self) -> Iterator[tuple[pa.StringArray, NonText]]:
+        """At least one piece, with nulls for cells that are not text, and what those cells hold."""
+        if self._typed is None:
+            yield from map(from_objects, pieces_of(self._values.astype(object).to_numpy()))
+            return
+        texts, nontext = from_arrow(self._typed)
+        start = 0
+        for piece in pieces_of(texts):
+            first, last = np.searchsorted(nontext.rows, (start, start + len(piece))).tolist()
+            yield piece, NonText(nontext.rows[first:last] - start, nontext.types.slice(first, last - first))
+            start += len(piece)
+
+
+class TextJoiner:
+    """Joins pieces of a column when each is made: it is still in the processor's cache, and its memory is used again.
+
+    >>> joiner = TextJoiner(rows=4)
+    >>> pieces = [joiner.add(pa.array(texts)) for texts in (["ada", "ben"], ["eve", "dan"])]
+    >>> pieces[1].offset, pieces[1].to_pylist()
+    (2, ['eve', 'dan'])
+    """
+
+    def __init__(self, rows: int) -> None:
+        self._size = rows
+        self._offsets = self._octets = pa.py_buffer(b"")
+        self._rows = self._end = 0  # that are used
+
+    def add(self, texts: pa.StringArray) -> pa.StringArray:
+        """The texts as a slice of one array of all pieces; as they are if there is no room for them."""
+        offsets = offsets_of(texts)
+        octets = octets_of(texts)[offsets[0] : offsets[-1]]
+        if not self._rows:
+            expected = int(ROOM * len(octets) / max(1, len(texts)) * self._size)
+            self._offsets = pa.allocate_buffer(4 * (self._size + 1))
+            self._octets = pa.allocate_buffer(min(max(expected, len(octets), 1), OFFSET_MAX))
+        if self._end + len(octets) > self._octets.size:
+            return texts
+        first, last = self._rows, self._rows + len(texts)
+        np.add(offsets, self._end - offsets[0], out=np.frombuffer(self._offsets, np.int32)[first : last + 1])
+        np.frombuffer(self._octets, np.uint8)[self._end : self._end + len(octets)] = octets
+        self._rows, self._end = last, self._end + len(octets)
+        return pa.Array.from_buffers(texts.type, len(texts), [None, self._offsets, self._octets], 0, first)
 
 
 def holds_objects(dtype: Any) -> bool:
@@ -215,9 +350,9 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonTe
     return to_string_array(values), NO_NONTEXT
 
 
-def pieces_of(values: pa.Array | pa.ChunkedArray) -> list[pa.Array | pa.ChunkedArray]:
-    """Slice a column into pieces without copying."""
-    return [values.slice(start, PIECE_ROWS) for start in range(0, len(values), PIECE_ROWS)]
+def pieces_of(values: Any) -> list[Any]:
+    """Slice an array into pieces, at least one, without copying."""
+    return [values[start : start + PIECE_ROWS] for start in range(0, max(len(values), 1), PIECE_ROWS)]
 
 
 def decode(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:

@@ -21,13 +21,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.column import SyntaxColumn, observe_column
+from ..checks.syntax.column import SyntaxColumn, observe_column, observe_pieces
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
 from ..model.address import identities
 from ..model.words import ValidationType, Verdict
-from ..runs.execution import unique_addresses
+from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import Options, open_execution
 from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
 from ..runs.run import Run
@@ -45,7 +45,7 @@ from .columns import (
 from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, check_flag, check_progress, show_options, split_options
 from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, TextColumn, one_array, read_values, spread_texts, to_string_array
+from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, join_texts, one_array, spread_texts
 
 __all__ = [
     "AddressColumns",
@@ -94,20 +94,22 @@ class AddressColumns:
 def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = False) -> AddressColumns:
     """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
 
-    A cell without such an address stays as it is. With `keep_syntax` the syntax check that the repairs need is kept.
+    A cell without such an address stays as it is. With `keep_syntax` the syntax is checked while the columns are read,
+    and the check is kept.
 
     >>> read_addresses([["Ada <ada@example.org>", None], ["nobody"]], clean=True).texts.to_pylist()
     ['ada@example.org', 'nobody']
     """
-    if not clean:
-        cells = [read_values(column) for column in columns]
-        return AddressColumns(cells, join_texts([each.texts for each in cells]), None, None)
-    cells = [read_values(column, keep_blanks=True, longest=MAX_CELL) for column in columns]
+    longest = MAX_CELL if clean else LONGEST_TEXT
+    readers = [ColumnReader(column, keep_blanks=clean, longest=longest) for column in columns]
+    pieces = (piece for reader in readers for piece in reader.stripped_pieces())
+    seen = observe_pieces(pieces) if clean or keep_syntax else None
+    cells = [reader.column() for reader in readers]
     written = join_texts([each.texts for each in cells])
-    stripped = join_texts([each.stripped for each in cells])
-    seen = observe_column(stripped)
+    if not clean or seen is None:
+        return AddressColumns(cells, written, None, seen)
     # `verify` suggests domains itself.
-    found = repair_column(written, stripped, seen, suggests_domains=False)
+    found = repair_column(written, join_texts([each.stripped for each in cells]), seen, suggests_domains=False)
     texts = found.texts
     if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
         texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
@@ -118,11 +120,6 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
     if is_new.true_count:
         seen = seen.replace_rows(is_new, observe_column(texts.filter(is_new)))
     return AddressColumns(cells, texts, repaired, seen)
-
-
-def join_texts(columns: Sequence[pa.StringArray]) -> pa.StringArray:
-    """The texts of all columns one after another."""
-    return columns[0] if len(columns) == 1 else to_string_array(pa.chunked_array(columns))
 
 
 if TYPE_CHECKING:
@@ -365,7 +362,10 @@ def read_frame(
     shown = [shown_columns(each, clean=is_cleaned) for each in columns]
     names = choose_names(kinds, column, prefix, shown, overwrite=overwrite)
     if read is None:
-        read = read_addresses([kind.values() for kind in kinds], clean=is_cleaned, keep_syntax=is_free)
+        values = [kind.values() for kind in kinds]
+        # A longer column is checked in several batches, each when the run comes to it.
+        is_checked = is_free and (is_cleaned or sum(map(len, values)) <= FREE_BATCH)
+        read = read_addresses(values, clean=is_cleaned, keep_syntax=is_checked)
     # Addresses of a free type are not made unique: hashing a million texts takes longer than checking them.
     texts, codes = (read.texts, None) if is_free else read.distinct()
     builders = [

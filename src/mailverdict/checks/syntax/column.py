@@ -43,7 +43,7 @@ from .kernels import (
     to_string_array,
 )
 
-__all__ = ["MadeForms", "SyntaxColumn", "fault_messages", "observe_column"]
+__all__ = ["MadeForms", "SyntaxColumn", "fault_messages", "observe_column", "observe_pieces"]
 
 PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the processor's cache
 REFUSED = np.int32(-1)
@@ -260,9 +260,16 @@ def observe_column(texts: pa.StringArray | pa.ChunkedArray, *, threads: int | No
     >>> column.normalized.to_pylist(), column.domains.to_pylist(), column.domain_codes.to_pylist()
     (['Ada@web.de', None, 'ben@web.de'], ['web.de'], [0, None, 0])
     """
-    slices = list(slice_rows(texts))
+    return observe_pieces(slice_rows(texts), threads=threads)
+
+
+def observe_pieces(texts: Iterable[pa.Array], *, threads: int | None = None) -> SyntaxColumn:
+    """Check a column as `observe_column` does that comes in pieces, at least one.
+
+    A piece is split while the next one is made, if `texts` is a generator.
+    """
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        pieces = list(pool.map(split_piece, slices))
+        pieces = list(pool.map(split_piece, texts))
         checking_domains = pool.submit(join_domains, pieces)
         local_results = pool.map(check_local_parts, [each.split for each in pieces])
         domains, positions = checking_domains.result()
