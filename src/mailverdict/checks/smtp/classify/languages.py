@@ -100,8 +100,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"domaine  serveur",
         seen="Orange, Free, La Poste",
         exhausted=r"plus d'espace  espace[^.;]{0,20} (?:insuffisant|[ée]puis[ée])",
-        absent=r"\bne (?:fait|travaille) plus (?:partie|chez|dans|pour)", none=r"aucune?  pas d[e']?",
-        articles="tel  telle",
+        absent=r"\bne (?:fait|travaille) plus (?:partie|chez|dans|pour)",
+        none=r"aucune?  pas d[e']?  impossible de trouver  pas trouv[ée]",
+        articles="tel  telle  l'  le  la  cet  cette  ce",
         refused=r"""
             non autoris[ée]  pas autoris[ée]  interdit  n'accepte  accepte (?:que|uniquement|seulement)
             qu'en interne  vous a (?:bloqu|refus)[ée]  seuls? les (?:membres|abonn[ée]s)  r[ée]serv[ée]e? aux
@@ -134,7 +135,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"dominio  servidor  sintaxis",
         seen="servers in Spain and Latin America; lists of other tools",
         absent=r"\bya no hay nadie con est?e (?:e-?mail|correo)",
-        none=r"no (?:existe|hay|se encontr[óo]|conocemos a|reconocemos|corresponde a)",
+        none=r"""
+            no (?:existe|hay|se encontr[óo]|conocemos a|reconocemos|corresponde a)
+            no se \w+(?: podido)? (?:encontrar|localizar)
+        """,
         articles="un  una  el  la  ningún  ninguna  ese  esa  este  esta  dicho  dicha  tal",
         exhausted=r"""
             (?:cuota|espacio)[^.;]{0,20}(?:excedid|superad|agotad|insuficiente)
@@ -187,14 +191,16 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Usuario inexistente", "Conta desativada", "Caixa postal cheia"),
         others=r"remetente  senha", too_many=r"muit[oa]s", domain=r"dom[íi]nio  servidor",
         seen="UOL, Terra, Locaweb; bounces in lists of other tools",
-        absent=r"\be-?mail inexistente", none=r"nenhuma?  n[ãa]o (?:h[áa]|existe)",
+        absent=r"\be-?mail (?:inexistente|n[ãa]o (?:cadastrado|existe|encontrado))",
+        none=r"nenhuma?  n[ãa]o (?:h[áa]|existe)  n[ãa]o foi poss[íi]vel (?:encontrar|localizar)",
         articles="um  uma  nenhum  nenhuma  esse  essa  este  esta  tal  o  a",
         exhausted=r"""
             \bcota[^.;]{0,20}(?:excedid|atingid|ultrapassad)  espa[çc]o[^.;]{0,20}(?:esgotad|insuficiente)
             sem espa[çc]o  armazenamento[^.;]{0,30} atingid
         """,
         refused=r"""
-            n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]  (?:n[ãa]o|s[óo]|somente|apenas) (?:se )?aceit\w+
+            (?:n[ãa]o tem|sem) permiss[ãa]o  n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]
+            (?:n[ãa]o|s[óo]|somente|apenas) (?:se )?aceit\w+
             (?:s[óo]|somente|apenas) (?:membros|assinantes)
         """,
         not_served=r"dom[íi]nio[^.;]{0,12} n[ãa]o (?:\w+ )?(?:hospedado|existe|atendido|local)"),
@@ -206,7 +212,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             sconosciut[oaie]  inesistent[ei]
             non (?:[èe]'? )?(?:esiste(?:nte)?|trovat[oa]|valid[oa]|corrett[oa]|presente)
-            errat[oa]  non [èe]'? stat[oa] trovat[oa]  non risulta\b  non [èe]'? (?:registrat|conosciut)[oa]
+            errat[oa]  non [èe]'? stat[oa] trovat[oa]  non risulta\b
+            non (?:[èe]'? )?(?:registrat|conosciut|riconosciut)[oa]
         """,
         closed=r"""
             disabilitat[oa]  disat+ivat[oa]  inattiv[oa]  sospes[oa]  chius[oa]  scadut[oa]  cessat[oa]  non attiv[oa]
@@ -218,7 +225,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
         others=r"indirizzo di ritorno  mittente  password", too_many=r"tropp[ie]", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
-        absent=r"\bdestin\. ?sconosciuto", none=r"nessun[ao]?  non (?:esiste|c'e|corrisponde ad?)'?",
+        absent=r"\bdestin\. ?sconosciuto",
+        none=r"""
+            nessun[ao]?  non (?:esiste|c'e|corrisponde ad?)'?  impossibile trovare
+            non (?:[èe]'? )?(?:stato )?possibile trovare
+        """,
         articles="un  uno  una  il  la  alcun  alcuna  nessun  nessuna  questo  questa  tale  l'",
         exhausted=r"""
             spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)  superato la quota
@@ -233,12 +244,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "German",
         nouns=r"""
             benutzers?(?:name)?  nutzers?  empf(?:ae|ä)ngers?(?:adresse)?  postfach  konto  teilnehmer  kunde  anwender
-            adressat  adresse  e-?mail-?adresse  mailadresse  mitarbeiter(?:in)?
+            adressat  (?:ziel|mail|e-?mail-?)?adresse  (?:benutzer|mail|e-?mail-?)konto  mitarbeiter(?:in)?
         """,
         unknown=r"""
             unbekannt\w*  nicht (?:bekannt|registriert)  ist falsch  existiert (?:hier )?nicht  nicht gefunden
             nicht vorhanden
             ung(?:ue|ü)ltig\w*  unzustellbar  nicht (?:mehr )?(?:g(?:ue|ü)ltig|existent)  gibt es (?:hier )?nicht
+            (?:unternehmen|haus|firma) verlassen
             nicht mehr (?:im|bei|besch(?:ae|ä)ftigt|t(?:ae|ä)tig|vorhanden)
         """,
         closed=r"""

@@ -469,6 +469,7 @@ HOST = r"(?:host|server|system|machine|isp|provider|site|gateway|hostname|smtp)"
 CLIENT = phrases(rf"""
     \bips?\b  \bipv[46]\b  \bip[- ]?addr\w*  \bclient\b  \bmta\b  \bnetwork\b  connections? from
     \b(?:your|sending|remote|connecting|source|originating|this|sender'?s) (?:mail ?)?{HOST}\w*
+    \b(?:votre|su|seu|suo|tuo|ihre?) (?:serveur|servidor|server|mailserver)\b
 """)
 """Names of the client: the machine that connects."""
 
@@ -503,7 +504,8 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \b(?:server|host|machine|network|system)'?s? (?:address|name|ip)\b
     polic(?:y|ies)  politi(?:que|ca)  richtlinie  prefer  complian  certificate  \btls\b  protected by  security
     (?:black|block|white|deny|allow|reject|gr[ae]y)[- ]?list  \brbl  dnsbl  reputation
-    spam  unsolicited  \bjunk\b  \bbulk\b  virus  malware  phish  abus  suspicious  suspect  quarantin  content
+    spam  indesirable  no deseado  indesiderat  unerwu?e?nscht  unsolicited  \bjunk\b  \bbulk\b  virus  malware  phish
+    abus  suspicious  suspect  quarantin  content
     \bblock(?:ed|ing|s)?\b  \bbanned\b  \bdenied\b  \brefused by  refuses  prohibit  forbidden  restrict  external
     internal  unauthori[sz]ed  not (?:authori[sz]ed|allowed|permitted)  permission
     only accept  not (?:currently )?accept
