@@ -49,14 +49,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"""
             users?(?: ?name| ?id)?  usr  rec[iep]{1,4}[ei]nts?  acc?ou?nt?s?  add?res+(?:es|ee)?  mail ?box(?:es)?
             in-?box  mail ?drop  mbox  alias(?:es)?  customer  subscriber  person  local[- ]?part  rcpt
-            e-?mail ?(?:id|box|name)  (?:e-?)?mail-?address(?:es)?  employee  student  spectator  xaddrx
+            e-?mail ?(?:box|name)  (?:e-?)?mail ?id  (?:e-?)?mail-?address(?:es)?  employee  student  spectator  xaddrx
         """,
         unknown=r"""
             unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not found  notfound
             (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
             ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing
-            not in use any ?more  not on (?:file|record)
+            not (?:in use any ?more|assigned)  not on (?:file|record)
             (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?exis?t(?:s|ed)?  dosn'?t exist
             non-? ?exist(?:ent|ing|ant)?
             no longer (?:exists?|valid|in use|used|using|with|works?|employed|here|on staff|on (?:this|our|the|server))
@@ -71,7 +71,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"""
             inactive  inactivated  disabled  deactivated  suspend(?:ed)?  deleted  removed  closed  cancell?ed
             terminated  expired  discontinued  retired  abandoned  dormant  frozen  archived  not active  not enabled
-            not activated  (?<!temporary )(?<!temporarily )locked  now disabled with
+            not activated  (?<!temporary )(?<!temporarily )locked(?! by (?:another|a) process)  now disabled with
             no longer (?:active|available|accepts?|accepting|monitored)
         """,
         full=r"is (?:too )?full",

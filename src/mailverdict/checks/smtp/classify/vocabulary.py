@@ -147,9 +147,8 @@ ACCOUNT = r"account|mail ?box|compte(?: du destinataire)?|boite\w*|cuenta|casell
 IS = r"(?:is|has been|was|est|a ete|esta|e|ist|wurde)"
 LOCKED = r"(?:blocked|locked|bloquee?|bloquead[oa]|bloccat[oa]|gesperrt)"
 INACTIVITY = r"due to (?:\S+ )?inactivity"
-CLOSED_ACCOUNT = (
-    rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?: {IS}(?: \w+)? {LOCKED}(?: due to inactivity)?| {LOCKED} {INACTIVITY})"
-)
+IS_LOCKED = rf" {IS}(?: \w+)? {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
+CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?:{IS_LOCKED}| {LOCKED} {INACTIVITY})"
 OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"
 # Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
 MISLEADING_CLAUSES = tuple(
@@ -266,7 +265,7 @@ TEMPORARY_WORDS = phrases(
 
 DOUBT_WORDS = phrases(
     fold_letters(r"""
-    \bpossibl[ey]\b  \bprobabl[ey]\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
+    \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
 """)
@@ -292,7 +291,7 @@ NOT_OF = "".join(
     rf"(?<! {word})"
     for word in ("of the ", "for the ", "of this ", "for this ", "dell'", "de l'", *(f"{word} " for word in OF))
 )
-SUBJECT = rf"(?:{NOT_OF}\b{ANY_MAILBOX}|\bxaddrx)\b"
+SUBJECT = rf"\b(?:{NOT_OF}{ANY_MAILBOX}|xaddrx)\b"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(rf"""
     {join_column("error")}
@@ -320,17 +319,19 @@ QUALIFIER = phrases(r"""
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|uknown)"  # with the misspellings of servers
 INVALID = phrases(rf"""
-    {UNKNOWN}  unrecogni[sz]ed  unregistered  invalid  bad  non-?exist(?:ent|ing)  unroute?able  undeliverable
+    {UNKNOWN}  unrecogni[sz]ed  unregistered  unresolvable  unassigned  bogus  obsolete  invalid  bad
+    non-?exist(?:ent|ing)  unroute?able  undeliverable
     illegal  wrong
     incorrect
 """)
-DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap)"
+DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap|passwd)"
+THE = r"(?:the |a |that |this |your )?"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
 OTHER_USE = rf"(?! names? or password| literal| family| type| in (?!{OWN_TABLE}\b))"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were))
     \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
-    \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for )
+    \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
     \bnot a member of (?:this |the |our )?domain
     \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
@@ -339,10 +340,12 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
     \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
     \buser missing home directory\b  \bvalid notes mail file\b  ^(?:unknown|not found): xaddrx$
-    (?:does|did|do)(?: not|n't) match any {QUALIFIERS}{MAILBOX}\b  \bno records? (?:of|for) {QUALIFIERS}{MAILBOX}\b
+    (?:does|did|do)(?: not|n't) match any {QUALIFIERS}{MAILBOX}\b
+    \bno longer ha(?:s|ve) (?:an?|any) {QUALIFIERS}{MAILBOX}\b
+    \bno records? (?:of|for) (?:that |this |the |any |such )?{QUALIFIERS}{MAILBOX}\b
     \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
-    \b(?:can'?t|can ?not|could ?n[o']t|unable to) (?:find|locate) (?:the |a |that |this |your )?{QUALIFIERS}{MAILBOX}
+    \b(?:can'?t|can ?not|could ?n[o']t|unable to|failed to) (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     \bno redirect entry for this address  ^xaddrx not used\b
@@ -365,6 +368,7 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
     \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
     \b{MAILBOX} (?:(?:never|hasn't|has not) (?:logged|entered)|does(?: not|n't) receive (?:any )?(?:e-?)?mail$)
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
+    \b(?:cancell?ed|dead) {QUALIFIERS}{MAILBOX}\b
     due to (?:extended )?inactivity
 """)
 """The mailbox existed and was closed."""
