@@ -296,8 +296,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"uitgeschakeld  geblokkeerd  niet (?:meer )?actief  inactief  afgesloten  opgeschort",
         full=r"vol  overvol", either="of", samples=("Gebruiker onbekend", "Postvak uitgeschakeld", "Postvak is vol"),
         others=r"""
-            van (?:een )?(?:onbekende|niet-bestaande|ongeldige)  afzender\w*  verzender\w*  wachtwoord\w*  authenticatie
-            aanmeld\w*
+            bijlage\w*  van (?:een )?(?:onbekende|niet-bestaande|ongeldige)  afzender\w*  verzender\w*  wachtwoord\w*
+            authenticatie  aanmeld\w*
         """,
         domain=r"domein\w*  server\w*", seen="KPN, Ziggo, Telenet, XS4ALL; standard phrases",
         before=r"onbekende?  ongeldige?  niet-bestaande?  geen (?:geldige?|bestaande?|dergelijke?)",
@@ -321,8 +321,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"[äa]r full[at]?  er (?:full|fuld)t?", either="eller",
         samples=("Mottagaren finns inte", "Kontot inaktiverad", "Brevladan ar full"),
         others=r"""
-            fr[åa]n? (?:en |ett? )?(?:ok[äa]nd|ogiltig|ukendt|ukjent|ugyldig)\w*  avs[äa]ndar\w*  afsender\w*
-            avsender\w*  l[öo]senord\w*  adgangskode\w*  passord\w*  autentiser\w*
+            bilag\w*  vedh[æa]ft\w*  vedlegg\w*  fr[åa]n? (?:en |ett? )?(?:ok[äa]nd|ogiltig|ukendt|ukjent|ugyldig)\w*
+            avs[äa]ndar\w*  afsender\w*  avsender\w*  l[öo]senord\w*  adgangskode\w*  passord\w*  autentiser\w*
         """,
         domain=r"dom[äa]n\w*  dom[æa]ne\w*  domene\w*  server\w*",
         seen="Telia, Telenor, TDC; GoDaddy help in Swedish; standard phrases",
@@ -349,7 +349,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"suljettu  ei (?:ole )?k[äa]yt[öo]ss[äa]  lukittu  j[äa][äa]dytetty", full=r"t[äa]ynn[äa]",
         either="tai", samples=("Vastaanottajaa ei loydy", "Postilaatikko suljettu", "Postilaatikko on taynna"),
-        others=r"l[äa]hett[äa]j\w+  salasana\w*  tunnistau\w*  todennus\w*",
+        others=r"liite\w*  l[äa]hett[äa]j\w+  salasana\w*  tunnistau\w*  todennus\w*",
         domain=r"verkkotunnu\w*  toimialue\w*  palvelin\w*  palvelime\w*",
         before=r"tuntematon  virheellinen  ei (?:t[äa]llaista|sellaista)", error=r"virhe\w*  syy\w*",
         message=r"viesti\w*", listed=r"musta\w* lista\w*  estolista\w*", too_many=r"liian mon\w+",
@@ -362,7 +362,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"suletud  blokeeritud  peatatud  deaktiveeritud", full=r"t[äa]is", either="või",
         samples=("Kasutajat ei leitud", "Konto on suletud", "Postkast on täis"),
-        others=r"tundmatult  kasutajalt  saatja\w*  parool\w*  autenti\w*", domain=r"domeen\w*  server\w*",
+        others=r"manus\w*  tundmatult  kasutajalt  saatja\w*  parool\w*  autenti\w*", domain=r"domeen\w*  server\w*",
         before=r"tundmatu  kehtetu", error=r"viga\w*  p[õo]hjus\w*", message=r"kir[ij]a?\w*  s[õo]num\w*",
         listed=r"must\w* nimekir\w*", too_many=r"liiga palju  liiga mitu",
         refused=r"ei ole lubatud  pole lubatud  r[äa]mpspost\w*"),
@@ -376,8 +376,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"blo[ķk][ēe]t[sa]  sl[ēe]gt[sa]  deaktiv[ēei]\w+  neakt[īi]v[sa]  aptur[ēe]t[sa]",
         full=r"piln[sa]  p[āa]rpild[īi]t[sa]", either="vai",
         samples=("Lietotājs nav atrasts", "Konts ir bloķēts", "Pastkaste ir pilna"),
-        others=r"no nezin[āa]m\w+  s[ūu]t[īi]t[āa]j\w*  parol\w+  autentifik\w+", domain=r"dom[ēe]n\w*  server\w*",
-        seen="Inbox.lv; standard phrases", before=r"nezin[āa]m[sa]  nav t[āa]d\w*", error=r"k[ļl][ūu]d\w*  iemesl\w*",
+        others=r"pielikum\w*  no nezin[āa]m\w+  s[ūu]t[īi]t[āa]j\w*  parol\w+  autentifik\w+",
+        domain=r"dom[ēe]n\w*  server\w*", seen="Inbox.lv; standard phrases",
+        before=r"neeksist[ēe]  nezin[āa]m[sa]  nav t[āa]d\w*", error=r"k[ļl][ūu]d\w*  iemesl\w*",
         message=r"v[ēe]stul\w*  zi[ņn]ojum\w*", listed=r"meln\w+ sarakst\w*", too_many=r"p[āa]r[āa]k daudz",
         refused=r"nav at[ļl]auts  aizliegts  m[ēe]stul\w*"),
     ReplyLanguage(
@@ -390,10 +391,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"u[žz]blokuot\w+  i[šs]jungt\w+  sustabdyt\w+  u[žz]daryt\w+", full=r"piln[ao]s?  perpildyt\w+",
         either="arba", samples=("Vartotojas nerastas", "Paskyra užblokuota", "Pašto dėžutė perpildyta"),
-        others=r"i[šs] ne[žz]inom\w+  siunt[ėe]j\w*  slapta[žz]od\w*  autentifik\w+", domain=r"domen\w*  server\w*",
-        before=r"ne[žz]inom[aio]s?  n[ėe]ra toki\w*", error=r"klaid\w*  prie[žz]ast\w*",
-        message=r"lai[šs]k\w*  prane[šs]im\w*", listed=r"juod\w+ s[ąa]ra[šs]\w*", too_many=r"per daug",
-        refused=r"neleid[žz]iama\w*  draud[žz]iama\w*  [šs]lam[šs]t\w*"),
+        others=r"pried\w*  i[šs] ne[žz]inom\w+  siunt[ėe]j\w*  slapta[žz]od\w*  autentifik\w+",
+        domain=r"domen\w*  server\w*", before=r"neegzistuoja  ne[žz]inom[aio]s?  n[ėe]ra toki\w*",
+        error=r"klaid\w*  prie[žz]ast\w*", message=r"lai[šs]k\w*  prane[šs]im\w*", listed=r"juod\w+ s[ąa]ra[šs]\w*",
+        too_many=r"per daug", refused=r"neleid[žz]iama\w*  draud[žz]iama\w*  [šs]lam[šs]t\w*"),
     ReplyLanguage(
         "Polish",
         nouns=r"""
@@ -401,16 +402,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             adres(?:u|em|y)?  abonent\w*  pracowni\w+
         """,
         unknown=r"""
-            nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w? )?znalezion[oyae]  nie odnalezion\w+
-            nieprawid[lł]ow[yae]  nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie ma(?=[.!)]|$)
-            nie jest (?:znan\w+|zarejestrowan\w+)
+            nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w* )?(?:od|z)nalezion\w+  nieprawid[lł]ow[yae]
+            nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie ma(?=[.!)]|$)  nie jest (?:znan\w+|zarejestrowan\w+)
         """,
         closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]",
         full=r"pe[lł]n[aey]  przepe[lł]nion[aey]  zape[lł]nion[aey]", either="lub  albo",
         samples=("Uzytkownik nie istnieje", "Konto zablokowane", "Skrzynka jest pelna"),
         others=r"""
-            od (?:nieznan|nieistniej|nieprawid)\w+  z (?:nieznan|nieistniej|nieprawid)\w+  nadawc\w+  has[lł][oa]
-            uwierzyteln\w+  autoryz\w+  logowani\w+  zalogow\w+
+            za[lł][aą]cznik\w*  od (?:nieznan|nieistniej|nieprawid)\w+  z (?:nieznan|nieistniej|nieprawid)\w+  nadawc\w+
+            has[lł][oa]  uwierzyteln\w+  autoryz\w+  logowani\w+  zalogow\w+
         """,
         domain=r"domen\w+  serwer\w*", seen="WP, Onet, o2, Interia; smtp-gated in Polish; lists of other tools",
         before=r"""
@@ -436,17 +436,19 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             neexistuj[eí]  neexistujici\w*  nezn[áa]m[ýáyaé]  (?:ne|nebyl[ao]? |neni )nalezen[ao]?
             nebol[ao]? n[áa]jden\w*  nen[áa]jden\w*  neplatn[áýaye]  zru[šs]en[ýáao]?  smaz[áa]n[ao]?  vymazan\w+
-            odstran[ěe]n\w*  zde nen[ií](?=[.!)]|$)  tu nie je(?=[.!)]|$)  nen[ií] registrov[áa]n\w*
+            odstran[ěe]n\w*  (?:zde|u n[áa]s) nen[ií](?=[.!)]|$)  (?:tu|u n[áa]s) nie je(?=[.!)]|$)
+            nen[ií] registrov[áa]n\w*
         """,
         closed=r"zablokov[áa]n\w*  deaktivov[áa]n\w*  pozastaven\w*  neakt[íi]vn\w+",
         full=r"pln[áaéouýy]+  p[řr]epln[ěe]n\w+", either="nebo  alebo  či",
         samples=("Uzivatel neexistuje", "Schranka zablokovana", "Schranka je plna"),
         others=r"""
-            od (?:nezn[áa]m|neplatn|neexistuj)\w+  z (?:nezn[áa]m|neplatn|neexistuj)\w+  odes[íi]latel\w*
-            odosielate[ľl]?\w*  hesl\w+  autenti\w+  ov[ěe][řr]en\w+
+            p[řr][íi]loh\w+  od (?:nezn[áa]m|neplatn|neexistuj)\w+  z (?:nezn[áa]m|neplatn|neexistuj)\w+
+            odes[íi]latel\w*  odosielate[ľl]?\w*  hesl\w+  autenti\w+  ov[ěe][řr]en\w+
         """,
         domain=r"dom[ée]n\w+  server\w*", seen="Seznam, C4, ASPone; standard phrases",
-        before=r"nezn[áa]m[ýyáa]  neplatn[ýyáa]  neexistuj[íi]c[íi]", error=r"chyb\w*  d[ůu]vod\w*  form[áa]t\w*",
+        before=r"neexistuje  nezn[áa]m[ýyáa]  neplatn[ýyáa]  neexistuj[íi]c[íi]",
+        error=r"chyb\w*  d[ůu]vod\w*  form[áa]t\w*",
         exhausted=r"p[řr]ekro[čc]en\w*[^.;]{0,20}(?:kv[óo]t|limit)\w*  nedostatek m[íi]sta",
         message=r"zpr[áa]v\w+  spr[áa]v\w+", listed=r"[čc]ern\w+ listin\w*  [čc]iern\w+ listin\w*",
         too_many=r"p[řr][íi]li[šs] (?:mnoho|ve[ľl]a)", reverse_dns=r"reverzn\w+",
@@ -455,15 +457,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Hungarian",
         nouns=r"""
-            felhaszn[áa]l[óo]\w*  c[íi]mzett\w*  posta(?:fi[óo]k|l[áa]d)\w*  e-?mail ?-?c[íi]m\w*
+            c[íi]m  felhaszn[áa]l[óo]\w*  c[íi]mzett\w*  posta(?:fi[óo]k|l[áa]d)\w*  e-?mail ?-?c[íi]m\w*
             (?:e-?mail ?-?)?fi[óo]k\w*
         """,
         unknown=r"nem l[ée]tez\w+  ismeretlen  nem tal[áa]lhat[óo]  megsz[űu]nt  t[öo]r[öo]lve  [ée]rv[ée]nytelen",
         closed=r"letiltv?a?  le van tiltva  inakt[íi]v  felf[üu]ggesztv?e?  z[áa]rolva", full=r"megtelt  tele van",
         either="vagy", samples=("A felhasznalo nem letezik", "A fiok letiltva", "A postafiok megtelt"),
         others=r"""
-            (?:felhaszn[áa]l[óo]|c[íi]mzett)\w*t[óo]l  c[íi]mr[őo]l  felad[óo]\w*  k[üu]ld[őo]\w*  jelsz[óo]\w*
-            hiteles[íi]t\w*
+            mell[ée]klet\w*  (?:felhaszn[áa]l[óo]|c[íi]mzett)\w*t[óo]l  c[íi]mr[őo]l  felad[óo]\w*  k[üu]ld[őo]\w*
+            jelsz[óo]\w*  hiteles[íi]t\w*
         """,
         domain=r"tartom[áa]ny\w*  szerver\w*", seen="Freemail, Citromail; standard phrases",
         before=r"ismeretlen  [ée]rv[ée]nytelen  nem l[ée]tez[őo]  nincs ilyen", error=r"hib[aá]\w*  ok\b",
@@ -496,11 +498,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pun[aou]?  prepun[aou]?  poln[aio]?  prepoln\w*  пун[ао]?", either="ili  ali  или",
         samples=("Korisnik ne postoji", "Korisnik onemogucen", "Sanducic je pun"),
         others=r"""
-            od (?:nepoznat|neznan)\w+  s nepoznat\w+  од непознат\w+  po[šs]iljatelj\w*  po[šs]iljal\w*  lozink\w+
-            gesl\w+  пошиља\w+  autenti\w+
+            privit\w+  prilog\w*  priponk\w+  od (?:nepoznat|neznan)\w+  s nepoznat\w+  од непознат\w+
+            po[šs]iljatelj\w*  po[šs]iljal\w*  lozink\w+  gesl\w+  пошиља\w+  autenti\w+
         """,
         domain=r"domen\w*  streznik\w*", seen="EUnet, Arnes; standard phrases",
-        before=r"nepoznat[ai]?  neznan[ai]?  nema (?:takvog|takve)  ni (?:takega|take)  непознат[аи]?  нема таквог",
+        before=r"""
+            ne postoji  ne obstaja  не постоји  nepoznat[ai]?  neznan[ai]?  nema (?:takvog|takve)  ni (?:takega|take)
+            непознат[аи]?  нема таквог
+        """,
         error=r"gre[šs]k\w+  napak\w+  razlog\w*", message=r"poruk\w+  sporo[čc]il\w*",
         listed=r"crn\w+ list\w+  [čc]rn\w+ list\w+", too_many=r"previ[šs]e  preve[čc]",
         reverse_dns=r"povratn\w+ dns  reverzn\w+", refused=r"nije dopu[šs]ten\w*  ni dovoljen\w*"),
@@ -519,8 +524,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"переполнен[ао]?  заполнен[ао]?  полон", either="или  либо",
         samples=("Пользователь не найден", "Ящик заблокирован", "Почтовый ящик переполнен"),
         others=r"""
-            от (?:неизвестн|несуществующ)\w+  с (?:неизвестн|несуществующ|неверн)\w+  отправител\w+  парол\w+
-            авториз\w+  аутентифик\w+
+            вложени\w+  от (?:неизвестн|несуществующ)\w+  с (?:неизвестн|несуществующ|неверн)\w+  отправител\w+
+            парол\w+  авториз\w+  аутентифик\w+
         """,
         domain=r"домен\w*  сервер\w*  хост\w*",
         seen="Mail.ru, Rambler; delivery logs in public repositories; standard phrases",
@@ -550,7 +555,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"заблокован\w*  вимкнен\w*  призупинен\w*  деактивован\w*", full=r"переповнен\w*  заповнен\w*",
         either="або  чи", samples=("Користувача не знайдено", "Скриньку заблоковано", "Скринька переповнена"),
         others=r"""
-            від (?:невідом|неіснуюч)\w+  з (?:невідом|неіснуюч)\w+  відправник\w*  парол\w+  автентифік\w+  авториз\w+
+            вкладен\w+  від (?:невідом|неіснуюч)\w+  з (?:невідом|неіснуюч)\w+  відправник\w*  парол\w+  автентифік\w+
+            авториз\w+
         """,
         domain=r"домен\w*  сервер\w*", seen="Ukr.net, i.ua; standard phrases",
         before=r"невідом(?:ий|а)  нема[є]? так\w+  не (?:знайдено|існує)", error=r"помилк\w+  причин\w+",
@@ -569,9 +575,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"блокиран\w*  деактивиран\w*  спрян\w*  закрит\w*", full=r"пълн[аои]  пълен  препълнен\w*  полн[ао]",
         either="или", samples=("Потребителят не съществува", "Акаунтът е блокиран", "Пощенската кутия е пълна"),
-        others=r"от (?:неизвест|непознат|невалид)\w+  од непознат\w*  подател\w*  изпращач\w*  парол\w+  автентик\w+",
+        others=r"""
+            прикачен\w*  от (?:неизвест|непознат|невалид)\w+  од непознат\w*  подател\w*  изпращач\w*  парол\w+
+            автентик\w+
+        """,
         domain=r"домейн\w*  домен\w*  сървър\w*", seen="Abv.bg; standard phrases",
-        before=r"няма такъв  няма такава  няма такова  неизвест(?:ен|на)  непознат  невалид(?:ен|на)  нема таков",
+        before=r"""
+            не съществува(?: такъв| такава)?  не постои  няма такъв  няма такава  няма такова  неизвест(?:ен|на)
+            непознат  невалид(?:ен|на)  нема таков
+        """,
         error=r"грешк\w+  причин\w+", message=r"съобщени\w+  писмо\w*", listed=r"черн\w+ спис\w+",
         too_many=r"твърде много", reverse_dns=r"обрат\w+ (?:зон|запис|dns)\w*",
         refused=r"забранен\w*  не е разрешен\w*  не приема"),
@@ -601,8 +613,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"dolu  dolmu[şs]  doldu", either="veya  ya da",
         samples=("Kullanici bulunamadi", "Hesap devre disi", "Posta kutusu dolu"),
         others=r"""
-            (?:kullan[iı]c[iı]|adres|al[iı]c[iı]|hesap)\w*[dt][ae]n  g[öo]nderen\w*  g[öo]nderici\w*  [şs]ifre\w*
-            parola\w*  kimlik do[ğg]rula\w+
+            eki  ekli  (?:kullan[iı]c[iı]|adres|al[iı]c[iı]|hesap)\w*[dt][ae]n  g[öo]nderen\w*  g[öo]nderici\w*
+            [şs]ifre\w*  parola\w*  kimlik do[ğg]rula\w+
         """,
         domain=r"alan ad[iı]\w*  etki alan[iı]\w*  sunucu\w*", seen="translations on backlink.name; standard phrases",
         before=r"bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
@@ -613,10 +625,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Greek",
         nouns=r"χρήστη\w*  παραλήπτη\w*  διεύθυνσ\w+  γραμματοκιβώτι\w+  θυρίδα\w*  λογαριασμ\w+",
-        unknown=r"δεν υπάρχει  δεν υφίσταται  δεν (?:έχει )?βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?  διαγράφηκε",
+        unknown=r"""
+            δεν είναι έγκυρ\w+  δεν υπάρχει  δεν υφίσταται  δεν (?:έχει )?βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?  διαγράφηκε
+        """,
         closed=r"απενεργοποι\w+  ανενεργ\w+  ανασταλεί  κλειδωμ\w+", full=r"πλήρες  πλήρης  γεμάτ\w+", either="ή",
         samples=("Ο χρήστης δεν υπάρχει", "Ο λογαριασμός απενεργοποιημένος", "Το γραμματοκιβώτιο είναι πλήρες"),
-        others=r"από  αποστολέ\w+  κωδικό\w+", domain=r"τομέα\w*  διακομιστή\w*", seen="OTEnet; standard phrases",
+        others=r"συνημμέν\w+  από  αποστολέ\w+  κωδικό\w+", domain=r"τομέα\w*  διακομιστή\w*",
+        seen="OTEnet; standard phrases",
         before=r"άγνωστ[οη]ς?  άκυρ[οη]ς?  δεν (?:υπάρχει|βρέθηκε)(?: τέτοι\w+| [οη])?", error=r"σφάλμα\w*  λόγο\w*",
         message=r"μήνυμα\w*  μηνύμα\w+", listed=r"μαύρη λίστα", too_many=r"πάρα πολλ\w+  πολλοί παραλήπτες",
         refused=r"δεν επιτρέπεται  ανεπιθύμητ\w+"),
@@ -629,7 +644,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"غير موجودة?  غير معروفة?  غير صالحة?  غير مسجل  محذوف  لا يوجد(?=[.!)]|$)",
         closed=r"معطل  مغلق  موقوف  محظور", full=r"ممتلئة?", either="أو",
         samples=("المستخدم غير موجود", "الحساب معطل", "صندوق البريد ممتلئ"),
-        others=r"من (?:مستخدم|عنوان|حساب)  (?:ال)?مرسل(?! إليه)  كلمة", domain=r"(?:ال)?نطاق  (?:ال)?خادم",
+        others=r"مرفق  من (?:مستخدم|عنوان|حساب)  (?:ال)?مرسل(?! إليه)  كلمة", domain=r"(?:ال)?نطاق  (?:ال)?خادم",
         before=r"لا يوجد(?: هذا)?  لم يتم العثور على(?: هذا)?", error=r"خطأ  سبب", message=r"(?:ال)?رسالة",
         listed=r"القائمة السوداء", too_many=r"كثير جدا  عدد كبير", refused=r"غير مسموح  مزعج"),
     ReplyLanguage(
@@ -637,9 +652,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"ה?משתמש  ה?נמען  ה?כתובת(?: ה?מייל| ה?דוא.ל)?  ה?תיבה  תיבת (?:ה?דואר|ה?מייל)  ה?חשבון",
         unknown=r"(?:לא|אינו|אינה|איננו|איננה) (?:קיים|קיימת|נמצאה?|מוכרת?|ידועה?|רשום|רשומה)",
         closed=r"מושבת  חסום  סגור  מושעה", full=r"מלאה", either="או",
-        samples=("המשתמש לא קיים", "החשבון מושבת", "תיבת הדואר מלאה"), others=r"ממשתמש  מכתובת  ה?שולח  ה?סיסמה  אימות",
-        domain=r"ה?דומיין  ה?שרת", before=r"אין", error=r"שגיאה  סיבה", message=r"ה?הודעה",
-        listed=r"רשימה שחורה  הרשימה השחורה", too_many=r"יותר מדי", refused=r"אינו מורשה  דואר זבל"),
+        samples=("המשתמש לא קיים", "החשבון מושבת", "תיבת הדואר מלאה"),
+        others=r"צרופה  ממשתמש  מכתובת  ה?שולח  ה?סיסמה  אימות", domain=r"ה?דומיין  ה?שרת", before=r"אין",
+        error=r"שגיאה  סיבה", message=r"ה?הודעה", listed=r"רשימה שחורה  הרשימה השחורה", too_many=r"יותר מדי",
+        refused=r"אינו מורשה  דואר זבל"),
     ReplyLanguage(
         "Chinese",
         nouns=r"用户  用戶  使用者  收件人  收件者  邮箱  郵箱  信箱  [帐账帳賬][号户號戶]  (?<!ip)(?<!ip )地址",
@@ -651,12 +667,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"已满  已滿  满了  空间不足  空間不足  超额  容量满  容量不足  超过配额  超过容量", either="或者  或",
         samples=("用户不存在", "帐号已被禁用", "邮箱已满"),
         others=r"""
-            来自  來自  发件人  寄件人  寄件者  发信人  發件人  發信人  密码  密碼  认证  認證  验证  驗證  授权  授權
+            附件  来自  來自  发件人  寄件人  寄件者  发信人  發件人  發信人  密码  密碼  认证  認證  验证  驗證  授权
+            授權
         """,
         domain=r"域名  域  網域  服务器  伺服器  主机  主機", seen="Coremail, QQ, NetEase, in help pages about bounces",
         before=r"""
-            未知的?  [无無]效的?  不存在的?  找不到(?:此|该|該|这个|這個)?  没有?(?:此|该|这个)  沒有?(?:此|該|這個)
-            [无無](?:此|该|該)
+            未知的?  [无無]效的?  不存在的?  (?:没有?|沒有?|未|[无無]法)找到(?:此|该|該|这个|這個)?
+            找不到(?:此|该|該|这个|這個)?  查[无無]  没有?(?:此|该|这个)  沒有?(?:此|該|這個)  [无無](?:此|该|該)
         """,
         absent=r"(?:没有|沒有|查?无|查?無)(?:此|该|該|這個|这个)(?:使用者|人)", error=r"错误  錯誤  原因  格式  命令",
         listed=r"黑名单  黑名單", too_many=r"过多  太多  大量  過多", reverse_dns=r"反向  反解",
@@ -675,8 +692,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"停止  無効  解約  凍結  ロック", full=r"いっぱい  一杯  容量を?超え  容量超過  容量オーバー  満杯",
         either="または  もしくは  か、",
         samples=("ユーザーが存在しません", "アカウントは停止されています", "メールボックスがいっぱいです"),
-        others=r"(?<![つて])から  送信者  送信元  差出人  パスワード  認証", domain=r"ドメイン  サーバー?  ホスト",
-        seen="dream.jp help pages; standard phrases",
+        others=r"添付  (?<![つて])から  送信者  送信元  差出人  パスワード  認証",
+        domain=r"ドメイン  サーバー?  ホスト", seen="dream.jp help pages; standard phrases",
         before=r"存在しない  不明な  未知の  無効な  登録されていない  見つからない",
         absent=r"(?:ユーザー?|受信者|宛先|アドレス|アカウント|メールボックス)(?:は|が)(?:い|あり|ござい)ません",
         error=r"エラー  理由  原因  コマンド", listed=r"ブラックリスト", too_many=r"多すぎ  大量",
@@ -687,7 +704,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"존재하지 ?않  찾을 수 ?없  알 수 ?없  등록되지 ?않  삭제된  탈퇴",
         closed=r"정지  비활성  휴면  해지  중지", full=r"가득  용량 ?초과  용량이 ?초과  용량을 ?초과",
         either="또는  혹은  거나", samples=("사용자가 존재하지 않습니다", "휴면 계정입니다", "메일함이 가득 찼습니다"),
-        others=r"로부터  에게서  발신자  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
+        others=r"첨부  로부터  에게서  발신자  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
         domain=r"도메인  서버  호스트", seen="Naver, Daum, in help pages about bounces",
         before=r"존재하지 ?않는  없는  알 수 ?없는  등록되지 ?않은  유효하지 ?않은  잘못된",
         absent=r"(?:사용자|수신자|계정|주소)(?:가|이) 없습니다", error=r"오류  에러  이유  형식",
@@ -698,7 +715,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"ผู้ใช้  ผู้รับ  กล่องจดหมาย  กล่องเมล  บัญชี  (?:ที่อยู่)?อีเมล",
         unknown=r"ไม่มีอยู่  ไม่มีตัวตน  ไม่พบ  ไม่ถูกต้อง", closed=r"ระงับ  ปิดใช้งาน  ปิดการใช้งาน  ล็อก",
         full=r"เต็ม", either="หรือ", samples=("ไม่พบผู้ใช้", "บัญชีถูกระงับ", "กล่องจดหมายเต็ม"),
-        others=r"จาก  ผู้ส่ง  รหัสผ่าน", domain=r"โดเมน  เซิร์ฟเวอร์", before=r"ไม่พบ  ไม่มี  ไม่รู้จัก",
+        others=r"ไฟล์แนบ  จาก  ผู้ส่ง  รหัสผ่าน", domain=r"โดเมน  เซิร์ฟเวอร์", before=r"ไม่พบ  ไม่มี  ไม่รู้จัก",
         error=r"ข้อผิดพลาด  สาเหตุ", listed=r"บัญชีดำ", too_many=r"มากเกินไป", refused=r"ไม่อนุญาต  สแปม",
         spaced=False),
     ReplyLanguage(
@@ -707,7 +724,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"tidak (?:dapat )?(?:ditemukan|dikenal|terdaftar|ada|valid|dijumpai|wujud)  telah dihapus",
         closed=r"dinonaktifkan  ditutup  diblokir  tidak aktif  digantung  ditangguhkan", full=r"penuh", either="atau",
         samples=("Pengguna tidak ditemukan", "Akun dinonaktifkan", "Kotak surat penuh"),
-        others=r"dari (?:pengguna|penerima|akun|alamat)  pengirim  kata sandi  otentikasi  autentikasi",
+        others=r"lampiran  dari (?:pengguna|penerima|akun|alamat)  pengirim  kata sandi  otentikasi  autentikasi",
         domain=r"domain  server", seen="GoDaddy and mtarget help in Indonesian; standard phrases", before=r"tidak ada",
         error=r"kesalahan  alasan", message=r"pesan  surat elektronik", listed=r"daftar hitam",
         too_many=r"terlalu banyak", refused=r"tidak diizinkan  tidak dibenarkan  kebijakan"),
@@ -719,7 +736,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"[dđ][aầ]y", either="hoac  hoặc",
         samples=("Nguoi dung khong ton tai", "Tai khoan bi khoa", "Hop thu day"),
         others=r"""
-            t[uừ] (?:ng[uư][oờ]i|[dđ][iị]a ch[iỉ]|t[aà]i kho[aả]n)  ng[uư][oờ]i g[uử]i  m[aậ]t kh[aẩ]u  x[aá]c th[uự]c
+            [dđ][ií]nh k[eè]m  t[uừ] (?:ng[uư][oờ]i|[dđ][iị]a ch[iỉ]|t[aà]i kho[aả]n)  ng[uư][oờ]i g[uử]i
+            m[aậ]t kh[aẩ]u  x[aá]c th[uự]c
         """,
         domain=r"t[eê]n mi[eề]n  m[aá]y ch[uủ]", seen="GoDaddy and Mat Bao help; standard phrases",
         before=r"kh[oô]ng (?:t[iì]m th[aấ]y|t[oồ]n t[aạ]i|c[oó])", error=r"l[oỗ]i  l[yý] do", message=r"th[uư] n[aà]y",
@@ -730,7 +748,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"کاربری?  گیرنده  نشانی  آدرس  صندوق(?: پستی)?  حساب(?: کاربری)?",
         unknown=r"یافت نشد  پیدا نشد  وجود ندارد  ناشناخته  ناشناس  نامعتبر  حذف شده", closed=r"غیر ?فعال  مسدود  بسته",
         full=r"پر (?:است|شده)", either="یا", samples=("کاربر یافت نشد", "حساب غیرفعال", "صندوق پر است"),
-        others=r"از (?:کاربر|آدرس|نشانی)  فرستنده  رمز", domain=r"دامنه  سرور", error=r"خطا  دلیل", message=r"پیام",
-        listed=r"لیست سیاه", too_many=r"بیش از حد", refused=r"مجاز نیست"),
+        others=r"پیوست  از (?:کاربر|آدرس|نشانی)  فرستنده  رمز", domain=r"دامنه  سرور", error=r"خطا  دلیل",
+        message=r"پیام", listed=r"لیست سیاه", too_many=r"بیش از حد", refused=r"مجاز نیست"),
 )
 # fmt: on

@@ -125,6 +125,11 @@ def undo_mojibake(text: str) -> str:
     return text
 
 
+def fold_letters(pattern: str) -> str:
+    """Fold the letters of a pattern as `fold` folds those of a text; ASCII is left as it is."""
+    return "".join(c if c.isascii() else fold(c) for c in pattern)
+
+
 LINK = r"(?:https?://|\bwww\.)\S*[^\s.,;!?)]"
 ADDRESS = r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{0,254}[^\s<>(),;:\".!?]>?"
 LINK_OR_ADDRESS = re.compile(rf"({LINK})|{ADDRESS}")
@@ -150,6 +155,17 @@ INACTIVITY = r"due to (?:\S+ )?inactivity"
 IS_LOCKED = rf" {IS}(?: \w+)? {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
 CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?:{IS_LOCKED}| {LOCKED} {INACTIVITY})"
 OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"
+THIS_SERVER = fold_letters(
+    r"(?: (?:na|w|v|u|n[ae]) (?:tomto|tejto|tym|tem|ovom|n[aá][sš]\w+) (?:\S+ )?serv?er\w*"
+    r"| (?:на|у|в) (?:этом|данном|нашем|цьому|нашому|този|нашия|овом) (?:\S+ )?(?:сервер|сървър)\w*"
+    r"| (?:op (?:deze|onze)|p[åa] (?:den h[äae]r|denne|v[åa]r)|auf diesem|sur ce|en este|neste|su questo|pe acest"
+    r"|selles|šajā|šiame|(?:di|pada)) (?:mail|e-?post)?-?(?:serv\w+)(?: ini)?"
+    r"| t[äa]ll[äa] palvelimella| ezen a szerveren| bu sunucuda| σε αυτόν? τον? διακομιστή|(?<!العثور) على هذا الخادم"
+    r"| בשרת (?:זה|הזה)| trên máy chủ này| در این سرور|在(?:此|本|该|該)(?:服务器|伺服器)[上中]?"
+    r"|この(?:メール)?サーバー?上?に?は?|이 서버에(?:는)?|ในเซิร์ฟเวอร์นี้)"
+)
+SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "διακομιστ", "خادم", "שרת", "may chu", "سرور",
+                "服务器", "伺服器", "サーバ", "서버", "เซิร์ฟ")  # fmt: skip
 # Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
 MISLEADING_CLAUSES = tuple(
     (part, re.compile(pattern), token)
@@ -159,6 +175,7 @@ MISLEADING_CLAUSES = tuple(
         # "No such user at this site": the place is the server, not the client.
         ("pas ou plus", r"pas ou plus\b", "pas"),
         *((part, OWN_PLACE, " here") for part in ("this", "our")),
+        *((fold_letters(part), THIS_SERVER, "") for part in SERVER_NAMES),
         # Vendors sign their replies: "User unknown. Trend Micro Email Security".
         ("security", r"\b(?:e-?mail|cloud|internet) security\b(?! (?:polic|rule|reason|check|settings))", ""),
         ("gateway user", r"\bgateway user", "user"),
@@ -191,11 +208,6 @@ def phrases(text: str) -> str:
 
 
 INITIAL = re.compile(r"(?:(\\b)?([^\W\d_](?![?*+{])))?(.*)", re.DOTALL)
-
-
-def fold_letters(pattern: str) -> str:
-    """Fold the letters of a pattern as `fold` folds those of a text; ASCII is left as it is."""
-    return "".join(c if c.isascii() else fold(c) for c in pattern)
 
 
 def join_column(column: str, *, spaced: bool = True, first: int = 0) -> str:
@@ -268,6 +280,13 @@ DOUBT_WORDS = phrases(
     \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
+    \bmisschien  \bmogelijk  \bwaarschijnlijk  \bkanskje  \bkanske  \bm[åa]ske  \bm[öo]jligen  \bmuligvis  \bmuligens
+    \behk[äa]\b  mahdollisesti  v[õo]ib-?olla  iesp[ēe]jams  varb[ūu]t  galb[ūu]t  gali b[ūu]ti  by[ćc] mo[żz]e
+    prawdopodobnie  (?<!nie )\bmo[žz]n[áo]\b  pravd[ěe]podobn[ěe]  \besetleg  val[óo]sz[íi]n[űu]  \bmo[žz]da\b
+    \bmorda\b
+    возможно  вероятно  может быть  можливо  можда  \bbelki  muhtemelen  olabilir  \bίσως  πιθαν  ربما  محتمل  אולי
+    ייתכן
+    \bmungkin  \bco the\b  có thể  \bco le\b  شاید  ممکن  可能  也许  也許  かもしれ  おそらく  가능성  않을 수 있  อาจ
 """)
 )
 """Said of the reason: nothing is established."""
