@@ -24,7 +24,7 @@ CODE_PAGES = (
     DEFAULT,
     "cp1251", "koi8_u", "iso8859_5", "cp866",  # Cyrillic
     "cp1250", "iso8859_2",  # Central Europe
-    "gb18030", "big5", "cp932", "euc_jp", "cp949",  # China, Taiwan, Japan, Korea
+    "cp932", "euc_jp", "gb18030", "big5", "cp949",  # Japan (GB 18030 has its kana too), China, Taiwan, Korea
     "cp1253", "iso8859_7", "cp1254", "cp1255", "cp1256",  # Greek (two), Turkish, Hebrew, Arabic
     "cp1257", "cp874",  # Baltic, Thai
 )  # fmt: skip
