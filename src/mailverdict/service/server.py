@@ -226,9 +226,11 @@ class ReplyCycle(RequestResponseCycle):
             return
         self.response_started = self.response_complete = True
         fields = self.default_headers + message["headers"]
+        # Newer releases of uvicorn set `keep_alive` by the parser; 0.30 looks for the request's field when it replies.
         if CLOSE in message["headers"]:
             self.keep_alive = False
-        elif not self.keep_alive:
+        elif not self.keep_alive or CLOSE in self.scope["headers"]:
+            self.keep_alive = False
             fields.append(CLOSE)
         head = b"".join([b"%b: %b\r\n" % field for field in fields])
         body = b"" if self.scope["method"] == "HEAD" else message["body"]
