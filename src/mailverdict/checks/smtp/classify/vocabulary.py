@@ -300,7 +300,7 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might  verification  group  agent  family  store  class  type  process
+    message  may  might  verification  group  agent  family  store  class  type  process  licen[cs]e
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
 GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
@@ -317,7 +317,8 @@ NEXT_NOUN = phrases(rf"""
     error  command  argument  parameter  host  domain  helo  ehlo  syntax  reason  option  sender  client  failure
     response  data  character  format  reverse  protocol  server  network  certificate  request  sequence  message
     content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in  top-level
-    tld
+    tld  smtp  mailer  code  status
+    address literal
 """)
 END_OF_PHRASE = rf"\b(?! {NEXT_NOUN})"
 
