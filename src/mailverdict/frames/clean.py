@@ -38,6 +38,7 @@ ADDRESS = (
     r"(?:[0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?"
     r"@[0-9A-Za-z][0-9A-Za-z.\-]*\.(?:[A-Za-z]+|xn--[0-9a-z\-]+))"
 )
+NO_WIDTH = r"[\x{200b}\x{feff}]"  # of the characters without a width those that exports have most often
 PLAIN_FORMS = (
     rf"^(?:[A-Z][a-zA-Z]{{1,40}}(?: [A-Z][a-zA-Z]{{1,40}}){{1,3}} |\"[A-Za-z ,]{{1,80}}\" )?<{ADDRESS}>[;,.]?$",
     rf"^(?:mailto|MAILTO):{ADDRESS}(?:\?[A-Za-z]+=[\w +.,!-]*)?$",
@@ -46,11 +47,19 @@ PLAIN_FORMS = (
     rf"^'{ADDRESS}'$",
     rf"^\"{ADDRESS}\"$",
     rf"^{ADDRESS} \((?:work|home|private|privat|old|new|office|main|business)\)$",
+    rf"^{ADDRESS}[,;] \+?[0-9](?:[0-9 ]{{0,30}}[0-9])?$",  # a telephone number
+    rf"^{NO_WIDTH}{{0,2}}{ADDRESS}{NO_WIDTH}{{0,2}}$",
 )
 ANY_PLAIN_FORM = "|".join(PLAIN_FORMS)
 # In a text of one of these forms: its address, and the name of the repair, which is the first whose pattern is found.
 ADDRESS_IN_FORM = r"(?P<address>[0-9A-Za-z_.+\-]+@[0-9A-Za-z.\-]*[0-9A-Za-z\-])"
-NAMES_OF_FORMS = (("unwrapped", "[<(\"']"), ("link", "^(?:mailto|MAILTO):"), ("label", ":"), ("punctuation", ""))
+NAMES_OF_FORMS = (
+    ("blanks", NO_WIDTH),
+    ("unwrapped", "[<(\"']"),
+    ("link", "^(?:mailto|MAILTO):"),
+    ("label", ":"),
+    ("punctuation", ""),
+)
 MAY_HAVE_PREFIX = r"^(?:['%]|[^\x00-\x7f])|[=%：‘’´‐‑–—]"  # in all texts for which `suggest_plain` has an address
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = (
