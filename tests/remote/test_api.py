@@ -95,6 +95,27 @@ def test_the_row_answers_the_address_that_was_asked() -> None:
     assert (row["email"], row["normalized"], row["source"]) == ("Ada@example.org", "Ada@EXAMPLE.org", "remote")
 
 
+@pytest.mark.parametrize("other", ["bob@example.org", "ada@example.com", "", "ada"])
+def test_an_answer_about_another_address_is_not_a_verdict(other: str) -> None:
+    row = rows_table(
+        [job_row(Verification(other, "smtp", "invalid", reasons=("mailbox_not_found",)), JOB)]
+    ).to_pylist()[0]
+    assert (row["email"], row["status"], row["result"], row["error"]) == (JOB.email, "error", None, "OTHER_ADDRESS")
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("Ada.L+x@GoogleMail.com", "adal@gmail.com"),
+        ("ada@BÜCHER.example", "ada@xn--bcher-kva.example"),
+        ("ｊosé@example.org", "José@example.org."),
+    ],
+)
+def test_an_address_may_come_back_in_another_form(asked: str, answered: str) -> None:
+    row = job_row(Verification(answered, "mx", "valid"), replace(JOB, email=asked))
+    assert (row["email"], row["result"]) == (asked, "valid")
+
+
 def test_a_technical_failure_has_no_verdict() -> None:
     row = rows_table([job_row(JobFailure("ERROR", "disk on fire"), JOB)]).to_pylist()[0]
     assert (row["status"], row["result"], row["reasons"], row["error"]) == ("error", None, None, "ERROR")

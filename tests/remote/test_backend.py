@@ -125,6 +125,13 @@ def test_an_address_that_the_service_refuses_is_invalid(body: bytes) -> None:
     assert (found.result, found.reasons, found.reason) == ("invalid", ("syntax_error",), "REGEX")
 
 
+def test_a_single_check_refuses_an_answer_about_another_address() -> None:
+    body = json.dumps({"success": True, "data": payload("bob@example.org", "mx"), "meta": {}}).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    with pytest.raises(ContractError, match=r"about bob@example\.org, not about ada@example\.org"):
+        asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "mx"))
+
+
 def test_the_single_check_answers_for_the_address_that_was_sent() -> None:
     data = payload("ada@xn--bcher-kva.example", "mx")
     body = json.dumps({"success": True, "data": data, "meta": {}}).encode()

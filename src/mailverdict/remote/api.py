@@ -6,6 +6,7 @@ Submitting is decided by generators of steps (`mailverdict.remote.bulk`), which 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -33,6 +34,7 @@ __all__ = [
     "Steps",
     "asked_as",
     "error_of",
+    "is_about",
     "is_quota_refusal",
     "job_row",
     "read_quota",
@@ -128,9 +130,37 @@ class JobFailure:
 
 def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
     """The row of a finished job."""
+    if not isinstance(outcome, JobFailure) and not is_about(outcome.email, job.email):
+        message = f"the service answered for {shorten(outcome.email, MAX_ADDRESS)}, not for the address of this job"
+        outcome = JobFailure(OTHER_ADDRESS, message)
     if isinstance(outcome, JobFailure):
         return failure_row(outcome, job.email, job.validation_type)
     return row_of(asked_as(outcome, job.email), SOURCE_REMOTE)
+
+
+OTHER_ADDRESS = "OTHER_ADDRESS"  # the code of a job whose answer is about another address
+
+
+def is_about(answered: str, asked: str) -> bool:
+    """Whether an answer may be about the address that was asked for; a service may return it in another form.
+
+    Tags, signs and case of the local part do not count, nor does the form of an internationalized domain.
+
+    >>> is_about("adal@gmail.com", "Ada.L+x@GoogleMail.com"), is_about("bob@firm.com", "ada@firm.com")
+    (True, False)
+    """
+    if answered == asked:
+        return True
+    (local, domain), (asked_local, asked_domain) = map(comparable_parts, (answered, asked))
+    is_plain = domain.isascii() and asked_domain.isascii() and "xn--" not in domain + asked_domain
+    return local == asked_local and (domain == asked_domain or not is_plain)
+
+
+def comparable_parts(email: str) -> tuple[str, str]:
+    """Letters and digits of the local part without its tag, and the domain."""
+    local, _, domain = unicodedata.normalize("NFKC", email.strip()).casefold().rpartition("@")
+    untagged = "".join(filter(str.isalnum, local.partition("+")[0]))
+    return untagged, domain.rstrip(".").replace("googlemail.", "gmail.")
 
 
 def asked_as(verification: Verification, email: str) -> Verification:

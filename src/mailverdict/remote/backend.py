@@ -46,6 +46,7 @@ from .api import (
     Step,
     Steps,
     asked_as,
+    is_about,
     job_row,
     read_quota,
     rows_table,
@@ -306,7 +307,12 @@ class RemoteBackend:
         if isinstance(answer, ErrorEnvelope) and answer.code in MALFORMED_CODES:
             malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
             return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
-        return asked_as(self._parse(parse_payload, success_of(answer).data), email)
+        found = self._parse(parse_payload, success_of(answer).data)
+        if not is_about(found.email, email):
+            raise ContractError(
+                f"{self.base_url}: the answer is about {found.email:.254}, not about {email}", path="data.email"
+            )
+        return asked_as(found, email)
 
     def _client(self) -> Client:
         """A client for the running event loop; its sockets are closed at the end of the call."""

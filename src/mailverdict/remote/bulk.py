@@ -174,7 +174,9 @@ class Submission:
             yield Settled(rows_table(rejected))
         if broken := tuple(email for email, entry in pairs if entry is None):
             yield Deferred(broken, "uncertain", token=token)
-            yield Noticed(f"{len(broken)} addresses were accepted without a usable job id; {STAYS_PENDING}")
+            yield Noticed(
+                f"{len(broken)} of {len(emails)} addresses were accepted without a usable job id; {STAYS_PENDING}"
+            )
 
     def resolve_lost_answer(self, emails: tuple[str, ...], before: Quota, token: str, answer: ApiAnswer) -> Steps[None]:
         """Find out by the quota whether a submission without a usable answer was counted."""
