@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -60,7 +60,7 @@ NAMES_OF_FORMS = (
     ("label", ":"),
     ("punctuation", ""),
 )
-MAY_HAVE_PREFIX = r"^(?:['%]|[^\x00-\x7f])|[=%：‘’´‐‑–—]"  # in all texts for which `suggest_plain` has an address
+MAY_HAVE_PREFIX = r"^(?:['“”„‚«»‹›【]|ï»¿)|[=%：‘’´‐‑–—]"  # in all texts for which `suggest_plain` has an address
 # Without any of these no address is found in an ASCII text, and none is suggested.
 SIGNS = (
     r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
@@ -215,12 +215,14 @@ def repair_column(
     )
 
 
-def fill_rows(size: int, base: str | None, *parts: tuple[Rows, pa.StringArray]) -> pa.StringArray:
-    """A column of one text, with other texts in the rows of each part."""
+def fill_rows(size: int, base: Literal[""] | None, *parts: tuple[Rows, pa.StringArray]) -> pa.StringArray:
+    """A column of nulls or of empty texts, with other texts in the rows of each part."""
     rows = np.concatenate([rows for rows, _ in parts])
     pool = pa.concat_arrays([pa.array([base], pa.string()), *(texts for _, texts in parts)])
     if not len(rows) or pool.null_count == len(pool):
-        return pa.repeat(pa.scalar(base, pa.string()), size)
+        # Empty texts of no octets are made in a tenth of the time of `pa.repeat`.
+        nothing = [None, pa.py_buffer(np.zeros(size + 1, np.int32)), pa.py_buffer(b"")]
+        return pa.nulls(size, pa.string()) if base is None else pa.Array.from_buffers(pa.string(), size, nothing)
     at = np.zeros(size, np.int32)
     at[rows] = np.arange(1, len(pool))
     return pool.take(pa.array(at))
