@@ -100,6 +100,19 @@ class TestVerify:
             2, "mailverdict: --raw and --escape-formulas contradict each other: give one of them\n"
         )  # fmt: skip
 
+    def test_a_sheet_with_formulas_that_would_be_lost_is_not_replaced(self, run, tmp_path):
+        path = tmp_path / "x.xlsx"
+        pd.DataFrame({"email": ["ada@example.org", '="ben@example.org"']}).to_excel(
+            path, index=False, engine="openpyxl"
+        )
+        before = path.read_bytes()
+        status, _, told = run("verify", path, "-c", "email", "-t", "regex", "--in-place")
+        assert status == 2
+        assert "1 formula without a saved value in sheet 'Sheet1', and replacing it would empty" in told
+        assert path.read_bytes() == before
+        status, _, told = run("verify", path, "-c", "email", "-t", "regex", "-o", tmp_path / "out.xlsx")
+        assert (status, "1 formula without a saved value" in told) == (0, True)
+
     def test_the_input_is_replaced_only_when_told(self, run, contacts, tmp_path):
         (tmp_path / "link.csv").symlink_to(contacts)
         for name in ("contacts.csv", "link.csv"):

@@ -69,8 +69,8 @@ def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice
         statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
         assert statuses == ["pending"] * 3 + ["done"] * 2
         assert notices == [
-            "3 addresses stay pending: their submission was lost and may have been paid for; "
-            "they are sent again from 2023-11-15 22:13 UTC"
+            "3 addresses stay pending: the submission was lost and may have been paid for; "
+            "sent again from 2023-11-15 22:13 UTC"
         ]
         await asyncio.sleep(HOLD)
         statuses, notices = await run(world, tmp_path / "j.db", addresses(5))
@@ -238,7 +238,7 @@ def test_the_reasons_why_addresses_were_not_claimed(journal: Journal, tmp_path: 
         unclaimed = journal.unclaimed(KEY, wanted)
         assert (unclaimed.held.to_pylist(), unclaimed.free_at) == (["held@x.org"], EPOCH + HOLD)
         assert sorted(unclaimed.elsewhere.to_pylist()) == ["job@x.org", "leased@x.org"]
-        assert unclaimed.notice().startswith("1 address stays pending: their submission was lost")
+        assert unclaimed.notice().startswith("1 address stays pending: the submission was lost")
     assert [job.job_id for job in journal.adopt(KEY, wanted)] == ["j"], "the other process has ended"
     assert len(journal.unclaimed(KEY, wanted).elsewhere) == 0
 

@@ -31,7 +31,7 @@ from ..frames.files.writers import FormulaColumns, check_target, create_table, t
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
-from ..model.words import ValidationType
+from ..model.words import ValidationType, count_of
 from ..reports.facts import FactsCounter, ReportFacts, verify_command
 from ..reports.report import Report, check_path, read_earlier
 from ..reports.summary import RunningCounts
@@ -593,6 +593,12 @@ class TableOutput:
             return Path(str(self.written))
 
         found = self.source.format
+        if found.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
+            formulas = count_of(found.formulas, "formula")
+            raise mv.InputError(
+                f"{self.path} has {formulas} without a saved value in sheet {found.sheet!r}, and replacing it would "
+                "empty their cells: open it in a spreadsheet program and save it first, or give another --output"
+            )
         if found.sheet is not None and Path(self.path).suffix.lower() == ".xlsx":
             self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
         with create_table(

@@ -298,6 +298,10 @@ def factorize_pairs(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[Any, li
     return codes, [(values[0][pair // width], values[1][pair % width]) for pair in pairs]
 
 
+# Types of cells that are not text and in which an address may be; a `str` is one with lone surrogates.
+HOLDERS = (str, bytes, list, tuple, set, frozenset, dict, np.ndarray)
+
+
 def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
     """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     advice = pd.Series([None] * len(is_invalid), dtype=object)
@@ -318,18 +322,6 @@ def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[
     ]
     advice.iloc[held] = "is not text and may hold an address: correct it by hand"
     return advice
-
-
-HOLDERS = (
-    str,
-    bytes,
-    list,
-    tuple,
-    set,
-    frozenset,
-    dict,
-    np.ndarray,
-)  # in which an address may be; str: with surrogates
 
 
 def row_action(policy: Policy, bucket: str, details: Any) -> str:

@@ -390,9 +390,8 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     if before in BEFORE:
         token = text[max(earliest, start - 300) : start].split()
         return not is_inside_word(text, start, earliest) and (not token or not is_in_link(token[-1]))
-    if (
-        not before.isascii()
-    ):  # a bullet or a picture, not a letter that was decoded wrongly or an accent beside its letter
+    if not before.isascii():
+        # A bullet or a picture may be there, but not a wrongly decoded letter, nor an accent beside its letter.
         is_letter = before in CONTROLS or unicodedata.combining(before)
         return not is_letter and (start - 1 == earliest or text[start - 2].isspace())
     extra = text[max(earliest, start - MAX_LOCAL) : start]

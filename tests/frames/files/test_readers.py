@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime
 import io
 import os
+import re
 import sys
 import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
+import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
@@ -206,6 +208,24 @@ class TestParquet:
         assert "x.parquet: " in fault_of(write(tmp_path, "x.parquet", bytes(whole)))
 
 
+def prefix_cells(path, prefix):
+    """Write the elements of a workbook's sheets with a namespace prefix, as other programs do."""
+
+    def change(octets):
+        named = re.sub(rb"<(/?)(?=[a-zA-Z])", rb"<\1" + prefix, octets)
+        return named.replace(b"xmlns=", b"xmlns:" + prefix[:-1] + b"=")
+
+    change_sheets(path, change)
+
+
+def change_sheets(path, change):
+    with zipfile.ZipFile(path) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    with zipfile.ZipFile(path, "w") as book:
+        for name, octets in parts.items():
+            book.writestr(name, change(octets) if name.startswith("xl/worksheets/sheet") else octets)
+
+
 def write_book(path, rows, sheet="People"):
     book = xlsxwriter.Workbook(str(path), {"default_date_format": "yyyy-mm-dd hh:mm"})
     book.add_worksheet("Cover")
@@ -263,6 +283,34 @@ class TestWorkbook:
     def test_a_workbook_with_a_password_is_told(self, tmp_path):
         path = write(tmp_path, "x.xlsx", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600)
         assert "cannot be read as XLSX: it has a password, or is an old workbook" in fault_of(path)
+
+    @pytest.mark.parametrize("mode", ["", "x:"])
+    def test_formulas_without_a_saved_value_are_counted(self, tmp_path, mode):
+        book = openpyxl.Workbook()
+        book.active.title = "Ünsorted & more"
+        for row in (["email", "n"], ["ada@example.org", "=1+1"], ['="cy@example.org"', 2], ["=A3", None]):
+            book.active.append(row)
+        book.create_sheet("other").append(["=1", "=2"])
+        path = tmp_path / "x.xlsx"
+        book.save(path)
+        if mode:
+            prefix_cells(path, mode.encode())
+        with open_table(path, sheet="Ünsorted & more") as source:
+            assert source.format.formulas == 3
+            (remark,) = source.remarks
+            assert remark.startswith("3 formulas without a saved value, as programs write them: read as empty cells")
+
+    def test_formulas_with_a_value_and_an_empty_text_that_was_saved_are_not(self, tmp_path):
+        path = tmp_path / "x.xlsx"
+        with xlsxwriter.Workbook(str(path)) as book:
+            sheet = book.add_worksheet()
+            sheet.write_row(0, 0, ["email", "n"])
+            sheet.write_formula(1, 0, '="ada@example.org"', None, "ada@example.org")
+            sheet.write_formula(2, 0, '=IF(1,"","x")', None, "")
+            sheet.write_formula(2, 1, "=1+1", None, 2)
+        change_sheets(path, lambda octets: octets.replace(b'<c r="A3">', b'<c r="A3" t="str">'))  # as Excel writes it
+        with open_table(path) as source:
+            assert (source.format.formulas, source.remarks) == (0, [])
 
 
 class TestOpening:

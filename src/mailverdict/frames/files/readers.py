@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import datetime
 import os
+import posixpath
+import re
 import select
 import stat
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...atomic_write import is_device
 from ...errors import ColumnError, InputError, MissingExtraError
+from ...model.words import count_of
 from ..columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
 from ..text_column import read_values
 from .columnar import ArrowFile, ParquetFile, ParquetFolder
@@ -238,12 +243,21 @@ def blocks_of(source: Any) -> Iterator[bytes]:
 
 # --- XLSX ------------------------------------------------------------------------------------------
 
+SHEET_ID = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+LONGEST_XML_CELL = 1 << 20  # octets
+LONGEST_PART = 1 << 24  # octets of the list of sheets
+# A cell with a formula and no value; an empty text that was saved has the type "str".
+FORMULA_WITHOUT_VALUE = re.compile(
+    rb"<(?:\w+:)?c\b(?![^<>]*\bt=[\"']str)[^<>]*>\s*<(?:\w+:)?f\b(?:[^<>]*/>|[^<>]*>[^<]*</(?:\w+:)?f>)\s*"
+    rb"(?:<(?:\w+:)?v\s*/>|<(?:\w+:)?v>\s*</(?:\w+:)?v>)?\s*</(?:\w+:)?c>"
+)
+
 
 class WorkbookSheet(TableFile):
     """A sheet of an XLSX file, read whole: it has about a million rows at most."""
 
-    def __init__(self, path: Path, name: str, table: pa.Table, sheet: str, title: Sequence[Sequence[Any]]) -> None:
-        super().__init__(path, name, table.column_names, FileFormat(sheet=sheet, title=title))
+    def __init__(self, path: Path, name: str, table: pa.Table, file_format: FileFormat) -> None:
+        super().__init__(path, name, table.column_names, file_format)
         self.table = table
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
@@ -265,8 +279,14 @@ def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
     padded = ([*row, *[None] * width][:width] for row in body)
     columns = zip(*padded, strict=True) if body else [()] * width
     labels = head[start] if has_header else [f"column_{i}" for i in range(1, width + 1)]
-    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), sheet, title)
+    found = FileFormat(sheet=sheet, title=title, formulas=count_formulas_without_value(path, sheet))
+    opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), found)
     opened.watch(path, stamp)
+    if found.formulas:
+        opened.remarks.append(
+            f"{count_of(found.formulas, 'formula')} without a saved value, as programs write them: read as empty "
+            "cells; open the workbook in a spreadsheet program and save it, so that it has the values"
+        )
     if title:
         opened.remarks.append(
             f"the header is row {start + 1}; the rows before it are a title, which is not part of the table "
@@ -310,6 +330,39 @@ def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str]
             else first_line(exc)
         )
         raise InputError(f"{name} cannot be read as XLSX: {why}") from exc
+
+
+def count_formulas_without_value(path: Path, sheet: str) -> int:
+    """Formulas of a sheet whose value is not in the file, so that their cells are read as empty.
+
+    A spreadsheet program saves the value beside the formula; openpyxl, and pandas with it, do not.
+    """
+    try:
+        with zipfile.ZipFile(path) as book, book.open(sheet_part(book, sheet)) as part:
+            found, rest = 0, b""
+            while block := part.read(BLOCK):
+                cells = rest + block
+                end = cells.rfind(b"c>") + 2  # of a cell
+                rest = cells[end:][-LONGEST_XML_CELL:]
+                if b"<f" in cells or b":f" in cells:
+                    found += len(FORMULA_WITHOUT_VALUE.findall(cells, 0, end))
+            return found
+    except (LookupError, OSError, StopIteration, ValueError, ElementTree.ParseError, zipfile.BadZipFile):
+        return 0  # not as ECMA-376 has it, although the cells were read
+
+
+def sheet_part(book: zipfile.ZipFile, sheet: str) -> str:
+    """The name in the archive of a sheet's XML (ECMA-376 part 1, section 18.2.19, and part 2, section 9.3)."""
+    sheets = read_xml(book, "xl/workbook.xml").iter()
+    key = next(each.attrib[SHEET_ID] for each in sheets if each.get("name") == sheet and SHEET_ID in each.attrib)
+    links = read_xml(book, "xl/_rels/workbook.xml.rels")
+    target = next(each.attrib["Target"] for each in links if each.get("Id") == key)
+    return posixpath.normpath(posixpath.join("/xl", target)).lstrip("/")
+
+
+def read_xml(book: zipfile.ZipFile, part: str) -> ElementTree.Element:
+    with book.open(part) as octets:
+        return ElementTree.fromstring(octets.read(LONGEST_PART))  # noqa: S314 - expat limits what entities expand to
 
 
 def typed_column(cells: Sequence[Any]) -> pa.Array:

@@ -41,6 +41,7 @@ class FileFormat:
     tail: bytes = b""  # CSV: what is after the last character
     sheet: str | None = None  # XLSX
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
+    formulas: int = 0  # XLSX: formulas of the sheet whose values are not in the file
 
 
 class TableFile(ABC):

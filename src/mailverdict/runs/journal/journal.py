@@ -78,8 +78,8 @@ class Unclaimed:
             return ""
         when = datetime.fromtimestamp(self.free_at, UTC)
         return (
-            f"{count_of(len(self.held), 'address stays', 'addresses stay')} pending: their submission was lost and may "
-            f"have been paid for; they are sent again from {when:%Y-%m-%d %H:%M} UTC"
+            f"{count_of(len(self.held), 'address stays', 'addresses stay')} pending: the submission was lost and may "
+            f"have been paid for; sent again from {when:%Y-%m-%d %H:%M} UTC"
         )
 
 
