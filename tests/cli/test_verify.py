@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -380,6 +381,16 @@ class TestService:
         assert said.splitlines()[-1].endswith(
             "the next run begins at the first row, unless --journal keeps the answers"
         )
+
+    def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(self, run, world, tmp_path):
+        service = world.service()
+        service.clock_offset += 86_400 - (time.time() + service.clock_offset) % 86_400 - 300
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(9)))
+        status, _, _ = run(
+            "verify", path, "-t", "mx", "-o", out, "--backend", world.url, "--journal", tmp_path / "j.db"
+        )
+        assert (status, "pending" in {row["email_status"] for row in rows_of(out)}) == (3, True)
 
     def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(self, run, tmp_path, monkeypatch):
         rows = [

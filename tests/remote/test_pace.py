@@ -186,6 +186,13 @@ def test_header_fields_are_read_in_every_form(headers: dict[str, str], remaining
     assert (found.remaining, found.reset) == (remaining, reset)
 
 
+def test_a_quota_is_not_waited_for_although_it_is_reset_soon() -> None:
+    policies = '"daily";q=1000;w=86400, "burst";q=300;w=6'
+    fields = {"RateLimit": '"daily";r=0;t=200, "burst";r=300;t=0', "RateLimit-Policy": policies}
+    assert read_advertised(fields) == Advertised(300, 0.0, 300, None)
+    assert read_advertised({"RateLimit": '"daily";r=0;t=200', "RateLimit-Policy": policies}) is None
+
+
 def test_the_unit_is_that_of_the_policy() -> None:
     fields = {"RateLimit": '"burst";r=8;t=1', "RateLimit-Policy": '"burst";q=10;w=1;qu="addresses"'}
     assert read_advertised(fields) == Advertised(8, 1.0, 10, counts_addresses=True)

@@ -44,7 +44,8 @@ STOP_AFTER = 4_500.0  # seconds without success after which nothing more is sent
 USUAL_DELAY = 2.5  # seconds from a submission to its first outcomes, until it is measured
 MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
 MAX_FIELD = 1_000  # characters of a header field that are read
-MAX_RESET = 900  # seconds; a limit that is reset later is a quota, which is read from the service
+MAX_RESET = 900  # seconds; a limit that is reset later is a quota, which is read from the service,
+DAY = 86_400  # and so is one whose window is a day or longer
 LAST_WAIT = 1.2  # times the longest wait so far, before an address is risked that is not submitted again
 MIN_RATE = 0.01  # addresses a second
 
@@ -495,6 +496,8 @@ def read_advertised(headers: Mapping[str, str]) -> Advertised | None:
 
     >>> read_advertised({"RateLimit": '"burst";r=8;t=1, "daily";r=4998;t=69076'})
     Advertised(remaining=8, reset=1.0, quota=None, counts_addresses=None)
+    >>> read_advertised({"RateLimit": '"daily";r=0;t=60', "RateLimit-Policy": '"daily";q=5000;w=86400'}) is None
+    True
     """
     fields = {name.lower(): str(value)[:MAX_FIELD] for name, value in headers.items()}
     policies = dict(read_items(fields.get("ratelimit-policy", "")))
@@ -507,6 +510,8 @@ def read_advertised(headers: Mapping[str, str]) -> Advertised | None:
             read_number(params.get("t") or params.get("reset", "")),
         )
         policy = policies.get(name, {})
+        if (read_number(policy.get("w", "")) or 0) >= DAY:
+            continue  # a quota, also shortly before it is reset
         unit = policy.get("qu", "").strip('"')
         found.append((remaining, reset, read_number(policy.get("q", "")), unit == "addresses" if unit else None))
     for prefix in ("ratelimit-", "x-ratelimit-"):
