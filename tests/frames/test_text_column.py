@@ -22,6 +22,7 @@ from mailverdict.frames.text_column import (
     PIECE_ROWS,
     SURROGATES,
     ColumnReader,
+    join_texts,
     read_values,
     replace_texts,
     strip_texts,
@@ -365,3 +366,13 @@ def test_the_texts_of_a_long_column_are_not_copied():
     reader = ColumnReader(long_column({}))
     addresses = {piece.buffers()[2].address for piece in reader.stripped_pieces()}
     assert addresses == {reader.column().texts.buffers()[2].address}
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["ada", None, "ben", ""], [None, None]])
+def test_pieces_with_and_without_octets_are_joined_in_order(texts):
+    whole = pa.array(texts, pa.string())
+    empty = pa.Array.from_buffers(pa.string(), 0, [None, pa.py_buffer(b""), pa.py_buffer(b"")])  # as Arrow may make it
+    slices = [whole.slice(0, 1), whole.slice(1)]
+    assert join_texts(slices).to_pylist() == texts
+    for pieces in ([empty, whole], [whole, empty], [empty, empty], [empty, *slices, empty], [*slices, *slices]):
+        assert join_texts(pieces).to_pylist() == [text for piece in pieces for text in piece.to_pylist()]

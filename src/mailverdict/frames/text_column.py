@@ -199,8 +199,11 @@ def join_texts(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
 
 
 def have_same_buffers(one: pa.Array, other: pa.Array) -> bool:
-    addresses = ([buffer and buffer.address for buffer in each.buffers()] for each in (one, other))
-    return next(addresses) == next(addresses)
+    return buffer_addresses(one) == buffer_addresses(other)
+
+
+def buffer_addresses(array: pa.Array) -> list[int | None]:
+    return [None if buffer is None else buffer.address for buffer in array.buffers()]
 
 
 def find_present(stripped: pa.StringArray) -> pa.BooleanArray:
