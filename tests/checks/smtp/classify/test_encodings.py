@@ -106,7 +106,7 @@ UNDECIDED = [
     ("Notandi er óþekktur".encode("latin-1"), "latin-1", "a language without words here"),
     (b"\xff\xfe\xfd", "latin-1", "no text"),
     (b"\x1b$B\xff\xff", "latin-1", "not ISO-2022-JP after all"),
-    ("Empfänger unbekannt".encode("latin-1"), "latin-1", "ASCII words are no evidence"),
+    ("Empfänger unbekannt".encode("latin-1"), "latin-1", "ASCII words are not evidence"),
     (b"a" * MAX_OCTETS + "Пользователь".encode("cp1251"), "latin-1", "words after the part that is searched"),
     (
         b"a" * (MAX_OCTETS - 21) + "用户不存在用户不存在用户".encode("gbk"),
