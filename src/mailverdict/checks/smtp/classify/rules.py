@@ -30,6 +30,7 @@ from .vocabulary import (
     DOMAIN_UNKNOWN_WORDS,
     DOUBT_WORDS,
     FOREIGN_MESSAGE_WORDS,
+    FORWARD_WORDS,
     MAILBOX_CLOSED_WORDS,
     MAILBOX_EITHER_WORDS,
     MAILBOX_FULL_WORDS,
@@ -121,7 +122,7 @@ OVER_TIME_WORDS = (
     r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
 )
 NESTED_REPLY = r"(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error|\(xaddrx)[ :\"']{1,3}5\d\d[ -]+"
-OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS)
+OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS)
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"

@@ -32,6 +32,7 @@ __all__ = [
     "DOMAIN_UNKNOWN_WORDS",
     "DOUBT_WORDS",
     "FOREIGN_MESSAGE_WORDS",
+    "FORWARD_WORDS",
     "MAILBOX_CLOSED_WORDS",
     "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
@@ -347,9 +348,9 @@ INVALID = phrases(rf"""
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap|passwd)"
 THE = r"(?:the |a |that |this |your )?"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
-OTHER_USE = rf"(?! names? or password| literal| family| type| in (?!{OWN_TABLE}\b))"
+OTHER_USE = rf"(?! names? or password| literal| family| type| agent| manager| in (?!{OWN_TABLE}\b))"
 NO_SUCH_MAILBOX = phrases(rf"""
-    \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were))
+    \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were|manager))
     \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
@@ -365,7 +366,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bno records? (?:of|for) (?:that |this |the |any |such )?{QUALIFIERS}{MAILBOX}\b
     \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
-    \b(?:can'?t|can ?not|could ?n[o']t|unable to|failed to) (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}
+    \b(?:can'?t|can ?not|could ?n[o']t|unable to|failed to) (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     \bno redirect entry for this address  ^xaddrx not used\b
@@ -460,7 +461,7 @@ DOMAIN_UNKNOWN_PREDICATE = phrases(r"""
 """)
 DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,36}}\b{DOMAIN_UNKNOWN_PREDICATE}
-    \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ )?(?:domain|host|mx)\b
+    \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ ){{0,2}}(?:domain|host|mx)\b
     \b(?:account|user|address|recipient|mail ?box) or domain\b  \bdomain must exist
     \b(?:server|{FOREIGN_DOMAIN})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
     {UNSPACED_DOMAIN}{CLOSE_TO}{UNSPACED_UNKNOWN}
@@ -470,6 +471,9 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     name service error  all relevant mx records
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
+
+FORWARD_WORDS = r"(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loop|target)"
+"""The mailbox forwards to another address: what is unknown may be that one."""
 
 # Beside these words an enhanced code alone does not mean the mailbox.
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
@@ -518,7 +522,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b
-    you are sending  \byou (?:claim|send|use)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
+    you are sending  \byou (?:claim|send|use|have no)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
     \bdsns?\b  \bbounce
     \b(?:user|recipient) refused to  \brule imposed
     \bmessage contains  \be2110\b  verification in progress
