@@ -351,7 +351,7 @@ OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database
 OTHER_USE = rf"(?! names? or password| literal| family| type| agent| manager| in (?!{OWN_TABLE}\b))"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were|manager))
-    \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server))  ^e-?mail not found
+    \bno such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server|store))  ^e-?mail not found
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
     \bnot a member of (?:this |the |our )?domain
@@ -373,7 +373,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:userunknown|nosuchuser)\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
-    \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! ip\b)
+    \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b)
     \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
@@ -484,7 +484,8 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     \b(?:domain|host|list|argument|parameter)\b
     \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
     \bverif  uberpruf  {UNKNOWN} (?:error|command|reason)  \bencrypt  \boffline\b  \bdatabase\b  disk ?space
-    (?:maximum|exceeds) allowed  any more mail  space available  too large  (?:not|n't) want  \bno permi  \bdeny\b
+    (?:maximum|exceeds) allowed  any more mail  unable to (?:process|validate)  space available  too large
+    (?:not|n't) want  \bno permi  \bdeny\b
     refus\w+ (?:your|this|the)  \bloop\b  \bexpansion  not attempted  too big  \berror in  unable to check
     (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
     \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
@@ -522,7 +523,8 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b
-    you are sending  \byou (?:claim|send|use|have no)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  backscatter
+    you are sending  \byou (?:claim|send|use|have no)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  \bsrs\b
+    \bverp\b  backscatter
     \bdsns?\b  \bbounce
     \b(?:user|recipient) refused to  \brule imposed
     \bmessage contains  \be2110\b  verification in progress
