@@ -1,5 +1,6 @@
 """A service whose limiter refuses part of what is submitted, in virtual time: nothing lost, little paid twice."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from mailverdict.runs.journal.journal import Journal
 from tests.doubles.clock import VirtualLoop, run_virtual
 from tests.doubles.limiting import limit
 from tests.doubles.remote import URL, Outcome, RemoteWorld, addresses
-from tests.doubles.scripted_service import ScriptedService
+from tests.doubles.scripted_service import Fault, ScriptedService
 
 IDEAL = 24.0  # seconds for 1,500 addresses at 50 a second after a burst of 300
 
@@ -112,3 +113,24 @@ def test_a_journal_remembers_the_pace_and_what_was_refused(tmp_path: Path) -> No
             assert (entry.settled, entry.in_flight, entry.uncertain) == (count, 0, 0)
 
     run_virtual(main)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_for_slow(seed: int) -> None:
+    chance = random.Random(seed)
+
+    def refuse_some(service: ScriptedService) -> None:
+        service.next_fault = lambda _: Fault(429) if chance.random() < 0.3 else None  # type: ignore[method-assign]
+
+    outcome, service = verify_limited(600, refuse_some)
+    assert outcome.error is None
+    assert len(outcome.rows) == 600
+    assert service.violations_and_double_payments == []
+    assert outcome.seconds <= 60
+
+
+def test_a_quota_that_cannot_be_read_for_a_rate_limit_is_read_again() -> None:
+    outcome, service = verify_limited(5, lambda service: service.script("quota", [Fault(429)] * 20))
+    assert outcome.error is None
+    assert len(outcome.rows) == 5
+    assert service.violations_and_double_payments == []

@@ -18,7 +18,7 @@ from typing import Any, TypeGuard
 
 from ..backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
 from ..contract.envelope import BULK_LIMIT, BulkEntry, ErrorEnvelope, SuccessEnvelope, parse_entry
-from ..errors import BackendError, ContractError
+from ..errors import BackendError, ContractError, RateLimited
 from ..model.json_fields import require_field
 from .api import (
     QUOTA_REQUEST,
@@ -48,7 +48,7 @@ __all__ = [
 
 GRACE = 5.0  # seconds that a service may need to count a submission whose answer was lost
 MAX_REPEATS = 2  # of one address that a limiter refused
-MAX_LIMITED = 8  # submissions in a row that are answered with 429, before that is an error
+MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
 MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error
 TOO_MANY_REQUESTS = 429
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
@@ -84,8 +84,8 @@ class Submission:
         self.has_ended = False  # whether the rest was deferred
         self.refused: list[str] = []
         self.refusals: dict[str, int] = {}  # by address
-        self.limited = 0  # submissions in a row that were answered with 429
-        self.limited_size = 0  # addresses of the last of them
+        self.limited = 0  # requests in a row, submissions or readings of the quota, that were answered with 429
+        self.limited_size = 0  # addresses of the last of them; 0: the quota was to be read
         self.retry_after: float | None = None  # seconds, of the last of them
 
     @property
@@ -124,7 +124,13 @@ class Submission:
 
         `allowed` gives the size that the pace allows, after the quota was read; nothing is sent if it is 0.
         """
-        quota = yield from request_quota()
+        try:
+            quota = yield from request_quota()
+        except RateLimited as exc:
+            if not (self.is_paced and self.may_wait(exc.retry_after)):
+                raise
+            self.wait_for_limit(0, exc.retry_after)
+            return
         max_batch = self.max_batch if self.next_max_batch is None else self.next_max_batch
         size = batch_size(self.next_count, quota.remaining, max_batch)
         self.next_max_batch = None
@@ -212,15 +218,19 @@ class Submission:
         elif refusal.code == "BULK_LIMIT_EXCEEDED" and size > 1:
             limit = refusal.whole_number("limit") or size // 2
             self.max_batch = max(1, min(limit, size - 1))
-        elif self.is_paced and refusal.status == TOO_MANY_REQUESTS and self.may_wait(refusal):
-            self.limited += 1
-            self.limited_size, self.retry_after = size, refusal.retry_after
+        elif self.is_paced and refusal.status == TOO_MANY_REQUESTS and self.may_wait(refusal.retry_after):
+            self.wait_for_limit(size, refusal.retry_after)
         else:
             self.error = error_of(refusal)
 
-    def may_wait(self, refusal: ErrorEnvelope) -> bool:
-        """Whether a submission that was refused with 429 is sent again later."""
-        return self.limited < MAX_LIMITED and (refusal.retry_after or 0.0) <= MAX_RETRY_AFTER
+    def may_wait(self, retry_after: float | None) -> bool:
+        """Whether a request that was refused with 429 is sent again later."""
+        return self.limited < MAX_LIMITED and (retry_after or 0.0) <= MAX_RETRY_AFTER
+
+    def wait_for_limit(self, size: int, retry_after: float | None) -> None:
+        """Note that a submission of `size` addresses is sent again later; 0: the reading of the quota before it."""
+        self.limited += 1
+        self.limited_size, self.retry_after = size, retry_after
 
 
 STAYS_PENDING = "they stay pending and are not sent again by this run, nor for a day by a journal"
