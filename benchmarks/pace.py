@@ -31,6 +31,7 @@ from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.remote.api import ApiAnswer, ApiRequest
 from mailverdict.remote.backend import EventStream
 from mailverdict.remote.bulk import Submission
+from mailverdict.remote.client import FailedRequests
 from mailverdict.remote.pace import Advertised, Pace
 from mailverdict.remote.polling import PollSchedule
 
@@ -124,6 +125,7 @@ class SimulatedService:
         self.paid: Counter[str] = Counter()
         self.busy_until = 0.0
         self.advertised: Advertised | None = None
+        self.failures = FailedRequests()
 
     async def send(self, request: ApiRequest) -> ApiAnswer:
         await asyncio.sleep(self.case.latency * self.chance.uniform(0.5, 1.5))

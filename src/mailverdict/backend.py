@@ -7,7 +7,7 @@ costs no quota twice.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -20,6 +20,7 @@ __all__ = [
     "Backend",
     "Batch",
     "Deferred",
+    "Delayed",
     "Event",
     "Job",
     "KnownPace",
@@ -137,6 +138,14 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Delayed:
+    """Requests failed and were sent again, since the last such event."""
+
+    seconds: float  # during which one of them was waited for
+    requests: Mapping[str, int]  # how many failed, by how: "refused with status 429", "without an answer"
+
+
+@dataclass(frozen=True, slots=True)
 class QuotaSeen:
     """The service reported how much quota is left."""
 
@@ -169,7 +178,7 @@ class Paced:
     known: KnownPace | None = None  # what a later run should know, if that has changed
 
 
-Event = Submitting | Submitted | Settled | Deferred | Waiting | QuotaSeen | Noticed | Paced
+Event = Submitting | Submitted | Settled | Deferred | Waiting | Delayed | QuotaSeen | Noticed | Paced
 
 
 class Backend(Protocol):

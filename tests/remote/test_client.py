@@ -175,6 +175,41 @@ def test_retry_after_is_respected_for_a_limiter_also_by_a_submission() -> None:
     assert (calls, seconds) == (2, 7.0)
 
 
+def failures_of(*handlers: Handler, request: ApiRequest = GET) -> tuple[float, dict[str, int]]:
+    """What is counted while requests are sent at once, one for each handler's first call."""
+
+    async def main(loop: Any) -> tuple[float, dict[str, int]]:
+        transport = httpx.MockTransport(one_by_one(*handlers))
+        async with Client(URL, transport=transport, jitter=lambda: 1.0) as client:
+            await asyncio.gather(*(client.send(request) for _ in range(2)))
+        return client.failures.seconds, dict(client.failures.requests)
+
+    return run_virtual(main)
+
+
+def test_failed_requests_are_counted_with_the_time_that_was_waited_for_them() -> None:
+    limited, broken, fine = reply(429), reply(503, HTML), reply(200, OK)
+    assert failures_of(limited, limited, fine, fine) == (0.5, {"refused with status 429": 2}), "waits overlap"
+    found = failures_of(limited, broken, raising(httpx.ReadError), reply(200, HTML), fine, fine)
+    assert found == (
+        1.5,
+        {
+            "refused with status 429": 1,
+            "answered with status 503": 1,
+            "without an answer": 1,
+            "with an unusable answer": 1,
+        },
+    )
+
+
+@pytest.mark.parametrize("status", [200, 400, 404, 422])
+def test_answers_about_the_request_are_not_failures_of_the_service(status: int) -> None:
+    answer = reply(status, OK if status == 200 else json.loads(envelope("X")))
+    assert failures_of(answer, answer) == (0.0, {})
+    spent = reply(429, json.loads(envelope("QUOTA_EXCEEDED", remaining=0)))
+    assert failures_of(spent, spent) == (0.0, {})
+
+
 def test_a_rate_limit_that_asks_for_a_long_wait_is_returned_not_waited_for() -> None:
     answer, calls, seconds = ask(reply(429, b"", **{"Retry-After": "3600"}))
     assert isinstance(answer, ErrorEnvelope)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from mailverdict.backend import KnownPace, Paced, Settled
+from mailverdict.backend import Delayed, KnownPace, Paced, Settled
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
@@ -127,6 +127,10 @@ def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_f
     assert len(outcome.rows) == 600
     assert service.violations_and_double_payments == []
     assert outcome.seconds <= 60
+    delays = outcome.all(Delayed)
+    assert {how for delay in delays for how in delay.requests} == {"refused with status 429"}
+    assert sum(delay.requests["refused with status 429"] for delay in delays) > 100
+    assert 1 < sum(delay.seconds for delay in delays) <= outcome.seconds
 
 
 def test_a_quota_that_cannot_be_read_for_a_rate_limit_is_read_again() -> None:

@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
+from mailverdict.backend import (
+    Deferred,
+    Delayed,
+    Job,
+    Noticed,
+    Quota,
+    QuotaSeen,
+    Settled,
+    Submitted,
+    Submitting,
+    Waiting,
+)
 from mailverdict.errors import BackendError, QuotaExceeded
 from mailverdict.local.backend import LocalBackend
 from mailverdict.local.screen import Screener
@@ -132,6 +143,17 @@ class TestEvents:
     def test_a_notice_is_kept_once(self):
         done = execute(ScriptedBackend([Noticed("slow"), Noticed("dead"), Noticed("slow")]))
         assert done.notices == ["slow", "dead"]
+
+    @pytest.mark.parametrize(
+        ("seconds", "shown", "is_noticed"), [(2.0, "", False), (9.0, "9 s", False), (65.0, "65 s", True)]
+    )
+    def test_a_long_wait_for_the_service_is_explained(self, seconds, shown, is_noticed):
+        limited = [Delayed(seconds, {"refused with status 429": 20}), Delayed(seconds, {"refused with status 429": 1})]
+        done = execute(ScriptedBackend([*limited, Settled(rows_of(EMAILS))]))
+        text = f"waited {2 * seconds:.0f} s for the service: 21 requests refused with status 429"
+        assert (done.progress.waited, done.progress.failed_requests) == (2 * seconds, {"refused with status 429": 21})
+        assert (text in str(done.progress)) == bool(shown)
+        assert done.notices == ([text] if is_noticed else [])
 
     def test_an_answer_about_another_address_is_an_error_of_the_backend(self):
         done = execute(ScriptedBackend([Settled(rows_of(EMAILS[:1])), Settled(rows_of(["eve@example.org"]))]))

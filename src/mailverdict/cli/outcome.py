@@ -119,6 +119,8 @@ class FileOutcome:
                 "newly_verified": stream.newly_verified,
                 "from_journal": stream.from_journal,
                 "quota": None if stream.quota is None else asdict(stream.quota),
+                "waited": round(stream.waited, 1),  # seconds, for requests that the service refused or did not answer
+                "failed_requests": dict(stream.failed_requests),
             },
             "versions": {
                 "mailverdict": mv.__version__,

@@ -324,7 +324,7 @@ def announce_stop() -> None:
 
 
 def print_notices(stream: PieceStream) -> None:
-    for notice in (*stream.notices, *stream.repair_notices()):
+    for notice in (*stream.notices, *stream.delay_notices(), *stream.repair_notices()):
         print_status(notice, "note")
     if problem := stream.problem():
         print_status(problem, "warning")

@@ -434,11 +434,11 @@ class EventStream:
                     yield self.paced()
                 for event in (*self.stop_if_refused(), *self.wait_events()):
                     yield event
-                for event in await self.poll():
+                for event in (*await self.poll(), *self.client.failures.take(MIN_WAITING)):
                     yield event
         finally:
             await self.cancel_polls()
-        for event in self.unfinished():
+        for event in (*self.unfinished(), *self.client.failures.take()):
             yield event
         if self.job_count:
             yield self.paced()
@@ -502,6 +502,7 @@ class EventStream:
                     self.read_advertised()
             elif isinstance(step, Pause):
                 yield Waiting(step.seconds, step.reason)
+                self.wait_for_service(step.seconds)
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
@@ -512,9 +513,16 @@ class EventStream:
                     self.follow(step.jobs, self.pace.on_sent(self.clock(), len(step.jobs)))
                     self.read_advertised()
         if self.submission.limited > limited:
-            self.pace.on_limited(self.clock(), self.submission.limited_size, self.submission.retry_after)
+            now = self.clock()
+            self.pace.on_limited(now, self.submission.limited_size, self.submission.retry_after)
+            self.wait_for_service(self.pace.next_time(now, self.submission.next_count) - now)
         if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
+
+    def wait_for_service(self, seconds: float) -> None:
+        """Count a time for which a failed request is waited for; infinity is a wait for outcomes."""
+        if 0 < seconds < math.inf:
+            self.client.failures.wait(asyncio.get_running_loop().time(), seconds)
 
     def read_advertised(self) -> None:
         """Report the header fields of the last answer about a limit."""
@@ -600,6 +608,8 @@ class EventStream:
             if polled.sent is not None and not polled.has_passed:
                 self.pace.on_over(polled.sent, now)
             return ending
+        if isinstance(result, BackendError):
+            self.wait_for_service(max(polled.due, self.paused_until) - now)
         heapq.heappush(self.queue, polled)
         return None
 

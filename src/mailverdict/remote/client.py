@@ -13,6 +13,7 @@ import random
 import re
 import ssl
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
@@ -21,13 +22,14 @@ from typing import Any
 
 import httpx
 
+from ..backend import Delayed
 from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .pace import Advertised, read_advertised
 
-__all__ = ["Client", "Retries", "check_headers", "download", "parse_base_url"]
+__all__ = ["Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
 
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
 MAX_PAGE = 120  # characters of an unexpected page in a message
@@ -87,6 +89,44 @@ def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
     if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return request.repeats_limited and not is_quota_refusal(answer)  # refused before any work: nothing was paid for
     return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+class FailedRequests:
+    """Counts the requests without a usable answer, and the seconds for which at least one of them was waited for."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[str] = Counter()  # by how they failed
+        self.seconds = 0.0
+        self.until = 0.0  # by the event loop's clock
+
+    def count(self, answer: ApiAnswer) -> bool:
+        """Count an answer if it is a failure of the service; other errors are about the request."""
+        if isinstance(answer, NoAnswer):
+            is_silent = isinstance(answer.error, TransportError)
+            self.requests["without an answer" if is_silent else "with an unusable answer"] += 1
+        elif isinstance(answer, SuccessEnvelope) or is_quota_refusal(answer):
+            return False
+        elif answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+            self.requests["refused with status 429"] += 1
+        elif answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self.requests[f"answered with status {answer.status}"] += 1
+        else:
+            return False
+        return True
+
+    def wait(self, since: float, seconds: float) -> None:
+        """Add a time of waiting; what overlaps another one counts once."""
+        end = since + seconds
+        self.seconds += max(0.0, end - max(since, self.until))
+        self.until = max(self.until, end)
+
+    def take(self, least: float = 0.0) -> Iterator[Delayed]:
+        """What was counted since the last time, unless it is less than so many seconds."""
+        if self.requests and self.seconds >= least:
+            found = Delayed(self.seconds, dict(self.requests))
+            self.requests.clear()
+            self.seconds = 0.0
+            yield found
 
 
 def parse_base_url(text: str) -> str:
@@ -173,6 +213,7 @@ class Client:
     ) -> None:
         self.base_url, self.timeout, self.jitter, self.clock = base_url, timeout, jitter, clock
         self.retries = retries or Retries()
+        self.failures = FailedRequests()
         self.advertised: Advertised | None = None  # the limit that the last answer to a submission announced
         self.http = httpx.AsyncClient(
             headers={"User-Agent": "mailverdict", "Accept": "application/json"} | dict(headers or {}),
@@ -194,10 +235,15 @@ class Client:
         loop = asyncio.get_running_loop()
         begun = loop.time()
         for attempt in range(2, self.retries.attempts + 2):
+            sent = loop.time()
             answer = await self.send_once(request)
+            has_failed = self.failures.count(answer)
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
             if wait is None or loop.time() - begun + wait > self.retries.budget:
+                if has_failed:
+                    self.failures.wait(sent, loop.time() - sent)
                 break
+            self.failures.wait(sent, loop.time() - sent + wait)
             await asyncio.sleep(wait)
         return answer
 

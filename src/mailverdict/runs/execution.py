@@ -25,6 +25,7 @@ from ..backend import (
     Backend,
     Batch,
     Deferred,
+    Delayed,
     Event,
     Job,
     Metered,
@@ -41,7 +42,7 @@ from ..model.address import identities
 from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
 from .endings import count_causes, describe_ending
-from .progress import COUNTED_FIELDS, Listener, Progress, SettledRows
+from .progress import COUNTED_FIELDS, LONG_WAIT, Listener, Progress, SettledRows, delay_text
 from .retry import retry_hint
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ class Execution:
             await self.run_paid()
             self.results.count_asked_again()
             self.report_cause()
+            if self.progress.waited >= LONG_WAIT:
+                self.add_notice(delay_text(self.progress.waited, self.progress.failed_requests))
         if self.progress.settled < self.progress.total:
             self.emit_progress(state="stopped", message=self.stop_reason())
         else:
@@ -332,8 +335,7 @@ class Execution:
         match event:
             case Settled():
                 self.results.settle(event.rows, event.positions, is_asked_again=event.is_asked_again)
-                if event.is_asked_again:
-                    self.refused.update(event.rows["email"].to_pylist())
+                self.refused.update(event.rows["email"].to_pylist() if event.is_asked_again else ())
                 self.emit_progress(message="")
             case Submitted():
                 again = sum(1 for job in event.jobs if job.email in self.refused)
@@ -352,6 +354,9 @@ class Execution:
                 self.emit_progress(quota=event.quota)
             case Waiting():
                 self.emit_progress(message=event.why)
+            case Delayed():
+                failed = Counter(self.progress.failed_requests) + Counter(event.requests)
+                self.emit_progress(waited=self.progress.waited + event.seconds, failed_requests=dict(failed))
             case Noticed():
                 self.add_notice(event.message)
 

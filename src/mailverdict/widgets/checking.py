@@ -198,7 +198,9 @@ def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
         "known": f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
         if progress.from_journal
         else "",
-        "message": sentence(progress.message) if progress.message and not progress.is_over else "",
+        "message": ""
+        if progress.is_over
+        else " ".join(map(sentence, filter(None, (progress.message, progress.delay)))),
         "quota": quota_text(progress.quota),
     }
 

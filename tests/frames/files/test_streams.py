@@ -10,7 +10,7 @@ import threading
 import pyarrow as pa
 import pytest
 
-from mailverdict.backend import Deferred, Noticed, Settled
+from mailverdict.backend import Deferred, Delayed, Noticed, Settled
 from mailverdict.errors import BackendError, QuotaExceeded
 from mailverdict.frames.files.streams import PieceStream, Stopper
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
@@ -54,6 +54,13 @@ def test_notices_are_told_once_over_all_pieces():
     script = [Noticed("slow"), Settled(rows_of(EMAILS[0]))]
     _, stream = run(ScriptedBackend(script, [Noticed("slow"), Settled(rows_of(EMAILS[1]))]), pieces=PIECES[:2])
     assert stream.notices == ["slow"]
+
+
+def test_waits_for_a_service_are_added_up_over_all_pieces():
+    scripts = [[Delayed(40.0, {"refused with status 429": 3}), Settled(rows_of(emails))] for emails in EMAILS]
+    _, stream = run(ScriptedBackend(*scripts))
+    assert stream.notices == []
+    assert stream.delay_notices() == ["waited 160 s for the service: 12 requests refused with status 429"]
 
 
 @pytest.mark.parametrize("journal", [None, "journal.db"])

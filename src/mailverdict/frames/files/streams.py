@@ -22,7 +22,7 @@ from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
 from ...runs.endings import describe_ending
 from ...runs.options import parse_validation_type
-from ...runs.progress import Listener, Progress
+from ...runs.progress import LONG_WAIT, Listener, Progress, delay_text
 from ...runs.run import Run
 from ..columns import choose_columns
 from ..kinds import kind_of_data
@@ -112,6 +112,8 @@ class PieceStream:
         self.is_unanswered = False  # the service left rows pending
         self.submitted = self.newly_verified = self.from_journal = 0  # addresses, over all pieces
         self.quota: Quota | None = None  # the last reading
+        self.waited = 0.0  # seconds, over all pieces, for requests that a service had refused or not answered
+        self.failed_requests: Counter[str] = Counter()
         self.began_at = time.time()
         self.repairable = 0  # malformed rows that hold an address
         self.all_counted = True  # whether all rows were looked at for that; it ends at the first piece with too many
@@ -131,6 +133,10 @@ class PieceStream:
             return [f"{found}: with --explode each is verified"]
         found = repairable_rows(self.repairable, is_exact=self.all_counted)
         return [f"{found}: it is verified without --no-clean, and with --explode if there are several"]
+
+    def delay_notices(self) -> list[str]:
+        """How long the service was waited for, and why, if it was long."""
+        return [delay_text(self.waited, self.failed_requests)] if self.waited >= LONG_WAIT else []
 
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
         """Yield each piece with its result columns, and the progress of its run.
@@ -198,7 +204,8 @@ class PieceStream:
             count, is_exact = run._finish.count_repairable(settled_table(run))
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.causes += run._execution.causes
-        known = (*self.notices, run.progress.problem)
+        # Both are counted over all pieces.
+        known = (*self.notices, run.progress.problem, delay_text(run.progress.waited, run.progress.failed_requests))
         self.notices += [notice for notice in run.notices if notice not in known]
         return out, run.progress
 
@@ -208,4 +215,6 @@ class PieceStream:
         self.submitted += progress.submitted
         self.newly_verified += progress.settled - progress.from_journal
         self.from_journal += progress.from_journal
+        self.waited += progress.waited
+        self.failed_requests.update(progress.failed_requests)
         self.quota = progress.quota or self.quota
