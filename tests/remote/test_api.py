@@ -91,7 +91,7 @@ def test_a_verdict_is_taken_as_it_is_with_reasons_that_no_table_knows() -> None:
 
 
 def test_the_row_answers_the_address_that_was_asked() -> None:
-    row = job_row(Verification("Ada@EXAMPLE.org", "mx", "valid"), replace(JOB, email="Ada@example.org"))
+    row = job_row(Verification("Ada@EXAMPLE.org", "smtp", "valid"), replace(JOB, email="Ada@example.org"))
     assert (row["email"], row["normalized"], row["source"]) == ("Ada@example.org", "Ada@EXAMPLE.org", "remote")
 
 
@@ -112,8 +112,40 @@ def test_an_answer_about_another_address_is_not_a_verdict(other: str) -> None:
     ],
 )
 def test_an_address_may_come_back_in_another_form(asked: str, answered: str) -> None:
-    row = job_row(Verification(answered, "mx", "valid"), replace(JOB, email=asked))
+    row = job_row(Verification(answered, "smtp", "valid"), replace(JOB, email=asked))
     assert (row["email"], row["result"]) == (asked, "valid")
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "result", "status"),
+    [
+        ("smtp", "regex", "valid", "error"),
+        ("smtp", "mx", "valid", "error"),
+        ("smtp", "mx", "risky", "error"),
+        ("smtp", "mx_blacklist", "valid", "error"),
+        ("smtp", "mx_blacklist", "invalid", "error"),  # on a blacklist, which a mailbox check does not ask
+        ("smtp", "deep", "valid", "error"),
+        ("mx_blacklist", "mx", "valid", "error"),
+        ("mx_blacklist", "smtp", "valid", "error"),
+        ("mx_blacklist", "smtp", "invalid", "error"),
+        ("smtp", "regex", "invalid", "done"),
+        ("smtp", "mx", "unknown", "done"),
+        ("mx_blacklist", "mx", "invalid", "done"),
+        ("mx", "regex", "invalid", "done"),
+        ("mx", "smtp", "valid", "done"),
+        ("mx", "smtp", "invalid", "done"),
+        ("regex", "mx", "invalid", "done"),
+    ],
+)
+def test_a_verdict_by_another_type_counts_where_it_answers_what_was_asked(
+    asked: str, used: str, result: str, status: str
+) -> None:
+    row = job_row(Verification(JOB.email, used, result), replace(JOB, validation_type=asked))
+    assert row["status"] == status
+    assert row["validation_type"] == (used if status == "done" else asked)
+    if status == "error":
+        assert row["error"] == "OTHER_TYPE"
+        assert f"by '{used}', not by '{asked}' as asked; by '{used}' the address is {result}" in row["errors"]
 
 
 def test_a_technical_failure_has_no_verdict() -> None:

@@ -132,6 +132,14 @@ def test_a_single_check_refuses_an_answer_about_another_address() -> None:
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "mx"))
 
 
+def test_a_single_check_refuses_a_verdict_by_a_weaker_type() -> None:
+    body = json.dumps({"success": True, "data": payload("ada@example.org", "regex"), "meta": {}}).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    with pytest.raises(ContractError, match=r"checked by 'regex', not by 'smtp' as asked") as raised:
+        asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "smtp"))
+    assert raised.value.path == "data.validation_type"
+
+
 def test_the_single_check_answers_for_the_address_that_was_sent() -> None:
     data = payload("ada@xn--bcher-kva.example", "mx")
     body = json.dumps({"success": True, "data": data, "meta": {}}).encode()

@@ -20,7 +20,7 @@ from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.json_fields import shorten
 from ..model.table import SCHEMA, SOURCE_REMOTE, dump_json, row_of
 from ..model.verification import Fault, Verification, dump_errors
-from ..model.words import Status, ValidationType
+from ..model.words import Status, ValidationType, Verdict
 from ..verdicts import settle
 
 __all__ = [
@@ -33,8 +33,10 @@ __all__ = [
     "Step",
     "Steps",
     "asked_as",
+    "describe_other_type",
     "error_of",
     "is_about",
+    "is_answer_to",
     "is_quota_refusal",
     "job_row",
     "read_quota",
@@ -133,12 +135,42 @@ def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
     if not isinstance(outcome, JobFailure) and not is_about(outcome.email, job.email):
         message = f"the service answered for {shorten(outcome.email, MAX_ADDRESS)}, not for the address of this job"
         outcome = JobFailure(OTHER_ADDRESS, message)
+    elif not isinstance(outcome, JobFailure) and not is_answer_to(job.validation_type, outcome):
+        outcome = JobFailure(OTHER_TYPE, describe_other_type(job.validation_type, outcome))
     if isinstance(outcome, JobFailure):
         return failure_row(outcome, job.email, job.validation_type)
     return row_of(asked_as(outcome, job.email), SOURCE_REMOTE)
 
 
 OTHER_ADDRESS = "OTHER_ADDRESS"  # the code of a job whose answer is about another address
+
+OTHER_TYPE = "OTHER_TYPE"  # the code of a job whose answer is by a check that does not answer what was asked
+DEPTH = {"regex": 0, "mx": 1, "smtp": 2}  # each includes those before it
+
+
+def is_answer_to(asked: str, found: Verification) -> bool:
+    """Whether a verdict by the type that the service used holds for the type that was asked for.
+
+    A deeper check includes the shallower ones, and what a shallower one establishes as invalid stays so. But that a
+    domain receives mail does not show that a mailbox exists, or that its mail servers are on no blacklist.
+
+    >>> is_answer_to("smtp", Verification("ada@firm.com", "mx", "valid"))
+    False
+    >>> is_answer_to("smtp", Verification("ada@firm.com", "mx", "invalid"))
+    True
+    """
+    used = found.validation_type
+    if used == asked or (used in DEPTH and found.result == Verdict.UNKNOWN):
+        return True
+    if used in DEPTH and asked in DEPTH and DEPTH[used] > DEPTH[asked]:
+        return True
+    return used in ("regex", "mx") and found.result == Verdict.INVALID
+
+
+def describe_other_type(asked: str, found: Verification) -> str:
+    """Why a verdict is not an answer; it is quoted, since it was paid for."""
+    used = shorten(found.validation_type)
+    return f"the service checked by {used!r}, not by {asked!r} as asked; by {used!r} the address is {found.result}"
 
 
 def is_about(answered: str, asked: str) -> bool:

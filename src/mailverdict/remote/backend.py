@@ -46,7 +46,9 @@ from .api import (
     Step,
     Steps,
     asked_as,
+    describe_other_type,
     is_about,
+    is_answer_to,
     job_row,
     read_quota,
     rows_table,
@@ -312,6 +314,9 @@ class RemoteBackend:
             raise ContractError(
                 f"{self.base_url}: the answer is about {found.email:.254}, not about {email}", path="data.email"
             )
+        if not is_answer_to(str(validation_type), found):
+            message = f"{self.base_url}: {describe_other_type(str(validation_type), found)}"
+            raise ContractError(message, path="data.validation_type")
         return asked_as(found, email)
 
     def _client(self) -> Client:
