@@ -27,6 +27,8 @@ from mailverdict.model.words import count_of
 from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_backend import rows_of as settled_rows
+from tests.doubles.scripted_service import ScriptedService, payload
+from tests.doubles.serving import serve
 from tests.doubles.waiting import wait_until
 
 CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
@@ -381,6 +383,21 @@ class TestService:
         assert said.splitlines()[-1].endswith(
             "the next run begins at the first row, unless --journal keeps the answers"
         )
+
+    def test_rows_about_which_the_service_gave_no_verdict_are_status_4(self, run, tmp_path):
+        def verdict(email, kind):
+            kind = "regex" if email.startswith("weak") else kind
+            return None if email.startswith("lost") else payload(email, kind)
+
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\nada@one.example\nlost@one.example\nweak@one.example\n")
+        service = ScriptedService(time.time, verdict=verdict, duration=lambda _: 0.0)
+        with serve(service) as url:
+            status, printed, said = run("verify", path, "-t", "mx", "-o", out, "--backend", url, "-q", "--json")
+        assert (status, json.loads(printed)["exit_status"]) == (4, 4)
+        assert "no verdict about 2 addresses (1 ERROR, 1 OTHER_TYPE)" in said.splitlines()[-1]
+        assert [row["email_status"] for row in rows_of(out)] == ["done", "error", "error"]
+        assert "checked by 'regex', not by 'mx'" in rows_of(out)[2]["email_error_message"]
 
     def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(self, run, world, tmp_path):
         service = world.service()

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from mailverdict.model.table import complete_table
 from mailverdict.model.words import Reason
-from mailverdict.runs.endings import CAUSES, count_causes, describe_ending
+from mailverdict.runs.endings import CAUSES, count_causes, count_errors, describe_ending, describe_errors
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DnsFault, DomainRecords
 from tests.doubles.answering_backend import AnsweringBackend, unknown
@@ -107,3 +108,17 @@ def test_the_run_and_its_progress_name_the_cause(reason):
 def test_a_run_with_verdicts_names_none():
     run = mv.start(["ada@one.example", "bob@one.example"], backend=AnsweringBackend()).wait()
     assert (run.progress.problem, run.notices) == ("", [])
+
+
+def test_addresses_without_a_verdict_of_the_service_are_counted_by_their_code() -> None:
+    rows = complete_table(
+        {
+            "status": pa.array(["done", "error", "error", "error", "pending"]),
+            "error": pa.array(["SMTP", "CONTRACT", None, "CONTRACT", None]),
+        },
+        5,
+    )
+    counts = count_errors(rows)
+    assert counts == {"CONTRACT": 2, "ERROR": 1}
+    assert "no verdict about 3 addresses (2 CONTRACT, 1 ERROR)" in describe_errors(counts)
+    assert describe_errors({}) == ""

@@ -19,6 +19,7 @@ from ..errors import QuotaExceeded, SettingsError
 from ..frames.files.streams import PieceStream
 from ..model.words import Status, ValidationType, count_of
 from ..reports.summary import BUCKETS, RunningCounts, render_counts
+from ..runs.endings import describe_errors
 from .status import STATUS, exit_with_error, print_error, print_status
 from .terminal import ABOVE_LIMIT, DONE, QUOTA, SERVICE
 
@@ -94,7 +95,7 @@ class FileOutcome:
             return QUOTA if isinstance(self.stream.failure, QuotaExceeded) else SERVICE
         if self.stream.is_short_of_quota:
             return QUOTA
-        if self.stream.is_unanswered:
+        if self.stream.is_unanswered or self.stream.errors:
             return SERVICE
         return ABOVE_LIMIT if self.exceeded() else DONE
 
@@ -164,6 +165,8 @@ class FileOutcome:
             exit_with_error(f"today's quota is used up: {hint}", QUOTA)
         if stream.is_unanswered:
             exit_with_error(f"the service has not answered for all rows: {hint}", SERVICE)
+        if stream.errors:
+            exit_with_error(describe_errors(stream.errors), SERVICE)
         if exceeded := self.exceeded():
             for each in exceeded[:-1]:
                 print_error(each, ABOVE_LIMIT)

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..model.table import SOURCE_REMOTE
-from ..model.words import Reason, Status, Verdict
+from ..model.words import Reason, Status, Verdict, count_of
 
-__all__ = ["cause_of", "count_causes", "describe_ending"]
+__all__ = ["cause_of", "count_causes", "count_errors", "describe_ending", "describe_errors"]
 
 FEWEST = 2  # addresses: a single one shows nothing about the network
 MALFORMED, UNDELIVERABLE, OTHER = "malformed", "undeliverable", "other"
@@ -119,6 +120,28 @@ def cause_of(status: str, result: str, reasons: str, error: str) -> str:
     if error == "REGEX":
         return MALFORMED
     return UNDELIVERABLE if error == "DNS" else OTHER
+
+
+def count_errors(rows: pa.Table) -> Counter[str]:
+    """Count the rows with the status ``error`` by the code of the error; `rows` as in `count_causes`."""
+    is_error = pc.equal(rows["status"].cast(pa.string()), Status.ERROR)
+    codes = rows["error"].cast(pa.string()).filter(is_error)
+    return Counter({each["values"] or "ERROR": each["counts"] for each in pc.value_counts(codes).to_pylist()})
+
+
+def describe_errors(counts: Mapping[str, int], *, unit: str = "address") -> str:
+    """Say that a service gave no verdict about some addresses; empty if there are none.
+
+    >>> describe_errors({"ERROR": 2, "CONTRACT": 1}).partition(";")[0]
+    'the service gave no verdict about 3 addresses (2 ERROR, 1 CONTRACT)'
+    """
+    if not counts:
+        return ""
+    codes = ", ".join(f"{count:,} {code}" for code, count in Counter(counts).most_common())
+    return (
+        f"the service gave no verdict about {count_of(sum(counts.values()), unit)} ({codes}); what it accepted is "
+        "counted against the quota all the same; error_message says why, and a call an hour later asks again"
+    )
 
 
 def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addresses") -> str:

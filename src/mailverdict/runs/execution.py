@@ -41,7 +41,7 @@ from ..errors import JournalError, QuotaExceeded
 from ..model.address import identities
 from ..model.table import SCHEMA, SOURCE_LOCAL
 from ..model.words import ValidationType, Verdict, count_of
-from .endings import count_causes, describe_ending
+from .endings import count_causes, count_errors, describe_ending, describe_errors
 from .progress import COUNTED_FIELDS, LONG_WAIT, Listener, Progress, SettledRows, delay_text
 from .retry import retry_hint
 
@@ -116,6 +116,7 @@ class Execution:
         self.short_of_quota: list[Deferred] = []
         self.refused: set[str] = set()  # addresses that the service's limiter refused, and that are asked again
         self.causes: Counter[str] = Counter()  # why settled addresses have no verdict; counted at the end
+        self.errors: Counter[str] = Counter()  # addresses with the status `error`, by code; counted at the end
         self.newly_verified = 0  # addresses given to the backend; `limit` is about these
         self.unanswered = 0  # addresses that stay pending though neither quota nor `limit` nor `offline` is the reason
         self.began_at = clock()
@@ -396,7 +397,11 @@ class Execution:
         """Warn if most addresses have no verdict for one technical cause."""
         if not (self.results.counts[Verdict.UNKNOWN] or self.results.counts["error"]):
             return
-        self.causes = count_causes(self.results.table(self.settings.validation_type, list(OWN_FIELDS)))
+        rows = self.results.table(self.settings.validation_type, list(OWN_FIELDS))
+        self.causes = count_causes(rows)
+        if self.results.counts["error"] and self.backend.source != SOURCE_LOCAL:
+            self.errors = count_errors(rows)
+            self.add_notice(describe_errors(self.errors))
         if problem := describe_ending(self.causes, self.backend.source):
             self.add_notice(problem)
             self.emit_progress(problem=problem)

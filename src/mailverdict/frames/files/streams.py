@@ -20,7 +20,7 @@ from ...errors import BackendError
 from ...local.backend import LocalBackend
 from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
-from ...runs.endings import describe_ending
+from ...runs.endings import describe_ending, describe_errors
 from ...runs.options import parse_validation_type
 from ...runs.progress import LONG_WAIT, Listener, Progress, delay_text
 from ...runs.run import Run
@@ -106,6 +106,7 @@ class PieceStream:
         self.failure: BackendError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.causes: Counter[str] = Counter()  # why addresses have no verdict, over all pieces
+        self.errors: Counter[str] = Counter()  # addresses about which the service gave no verdict, by code
         self.has_temporary_journal = False
         self.is_resumable = False  # a journal keeps the answers for a later run
         self.is_short_of_quota = False  # the daily quota left rows pending
@@ -204,8 +205,9 @@ class PieceStream:
             count, is_exact = run._finish.count_repairable(settled_table(run))
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.causes += run._execution.causes
-        # Both are counted over all pieces.
-        known = (*self.notices, run.progress.problem, delay_text(run.progress.waited, run.progress.failed_requests))
+        self.errors += run._execution.errors
+        summed = (delay_text(run.progress.waited, run.progress.failed_requests), describe_errors(run._execution.errors))
+        known = (*self.notices, run.progress.problem, *summed)
         self.notices += [notice for notice in run.notices if notice not in known]
         return out, run.progress
 
