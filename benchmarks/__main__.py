@@ -1,16 +1,25 @@
-"""Run the benchmarks one after the other, and write what they measured: ``python -m benchmarks [name ...]``.
+"""Run the benchmarks one after the other, and write what they measured: ``python -m benchmarks [--quick] [name ...]``.
 
-Each benchmark replaces its section in `results.json`; `RESULTS.md` and the pictures are made from it.
+Without a name all are run but those of `BY_NAME`, which take long. Each benchmark replaces its section in
+`results.json`; all pages and pictures are made from it, also by ``python -m benchmarks --pages``, which measures
+nothing. The exit status is 1 if a goal is missed.
+
+``--quick`` runs each benchmark with small sizes, which shows that everything works but not how fast it is. Its results,
+page and pictures go to ``build/quick``, and the documentation is not changed.
 """
 
+import argparse
 import os
 import subprocess
 import sys
 import tempfile
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 
-from .figures import VARIABLE, read_figures, store_section
-from .results import write_pages
+from .figures import PACKAGES, RESULTS, VARIABLE, Section, installed_versions, load_results, read_figures, store_section
+from .goals import GOALS
+from .results import DOCUMENTS, PAGE, PICTURES, ROOT, write_pages
 
 # In the order of the page.
 NAMES = (
@@ -31,30 +40,62 @@ NAMES = (
     "congestion",
     "pace",
 )
+BY_NAME = ("scale",)  # takes so long that it is run only if it is named
+QUICK = ROOT / "build" / "quick"
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
     """Run each in a process of its own; the worst exit status is ours."""
-    present = [name for name in NAMES if Path(__file__).with_name(f"{name}.py").exists()]
-    unknown = [name for name in names if name not in present]
-    if unknown:
-        print(f"no benchmark {unknown[0]!r}; there are {', '.join(present)}", file=sys.stderr)
-        return 2
-    return max(run(name) for name in names or present)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}")
+    parser.add_argument("--quick", action="store_true", help="small sizes, with results in build/quick")
+    parser.add_argument("--pages", action="store_true", help="only write the pages and pictures from results.json")
+    given = parser.parse_args()
+    if unknown := [name for name in given.names if name not in NAMES]:
+        parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
+    missing = [package for package in PACKAGES if package not in installed_versions()]
+    if missing and not given.quick and not given.pages:
+        parser.error(
+            f"{', '.join(missing)} cannot be measured or compared with: not installed; `make bench` installs all"
+        )
+    if given.pages:
+        write_pages(load_results(), PAGE, PICTURES, DOCUMENTS)
+        return 0
+    names = given.names or [name for name in NAMES if name not in BY_NAME]
+    return max(run(name, is_quick=given.quick) for name in names)
 
 
-def run(name: str) -> int:
-    """Run one and store its figures; a missed goal is an exit status, and its figures count."""
-    print(f"== {name}", flush=True)
+def run(name: str, *, is_quick: bool) -> int:
+    """Run one and store its figures, also if it misses a goal; figures of one that fails are not stored."""
+    command = f"make bench ARGS={name}" if not is_quick else f"make bench ARGS='--quick {name}'"
+    print(f"== {command}", flush=True)
+    load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
+    began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "figures.jsonl")
-        load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
-        environment = {**os.environ, VARIABLE: str(path)}
-        status = subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], env=environment, check=False).returncode
-        if figures := read_figures(path):
-            store_section(name, load, figures, NAMES)
-            write_pages()
-    return status
+        arguments = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if is_quick else [])]
+        status = subprocess.run(arguments, env={**os.environ, VARIABLE: str(path)}, check=False).returncode
+        figures = read_figures(path)
+    if status or not figures:
+        print(f"{name}: nothing is stored (exit status {status})", flush=True)
+        return status
+    seconds = round(time.perf_counter() - began, 1)
+    date = datetime.now(UTC).strftime("%Y-%m-%d")
+    results_path = QUICK / "results.json" if is_quick else RESULTS
+    store_section(results_path, Section(name, command, date, load, seconds, installed_versions(), figures), NAMES)
+    results = load_results(results_path)
+    if is_quick:
+        write_pages(results, QUICK / "RESULTS.md", QUICK, ())
+        return 0
+    write_pages(results, PAGE, PICTURES, DOCUMENTS)
+    missed = 0
+    for goal in GOALS:
+        value = goal.measured(results) if goal.section == name else None
+        if value is not None:
+            missed += not goal.is_reached(value)
+            print(f"goal: {goal.words}: {goal.demanded}; measured {goal.show(value)}", flush=True)
+    return int(missed > 0)
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,30 +1,48 @@
-"""Figures of benchmarks: recorded by each of them, kept in `results.json`, shown in `RESULTS.md` and in pictures.
+"""Figures of benchmarks: printed and recorded by each of them, kept in `results.json`.
 
-A benchmark calls `record`. If ``python -m benchmarks`` started it, the figures go to a file that the environment names,
-and from there, with the machine and the date, into `results.json`; else they are only printed by the benchmark.
+A benchmark calls `record`, which prints the figure. If ``python -m benchmarks`` started the benchmark, the figure also
+goes to a file that the environment names, and from there into `results.json`, with the command, date, duration, load
+and versions of this run. `results.py` makes all pages from that file, `pictures.py` all pictures, and `goals.py`
+compares it with the goals.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.metadata
 import json
+import math
 import os
 import platform
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-__all__ = ["OURS", "Figure", "Section", "describe_machine", "load_sections", "record", "store_section"]
+__all__ = [
+    "OURS",
+    "PACKAGES",
+    "Figure",
+    "Results",
+    "Section",
+    "amount",
+    "installed_versions",
+    "load_results",
+    "read_figures",
+    "read_options",
+    "record",
+    "slope",
+    "store_section",
+]
 
 OURS = "mailverdict"
 VARIABLE = "MAILVERDICT_BENCHMARK_FIGURES"
 RESULTS = Path(__file__).with_name("results.json")
 PACKAGES = (
+    "mailverdict",
     "pandas",
     "pyarrow",
     "polars",
@@ -39,6 +57,7 @@ PACKAGES = (
     "starlette",
     "fastapi",
     "uvicorn",
+    "dask",
 )
 
 
@@ -55,7 +74,7 @@ class Figure:
     unit : str
         Of the values; ``/s`` at the end: more is better, else less is.
     values : tuple of float
-        One for each round.
+        One for each round, or for each of several cases.
     size : int
         Rows, domains or addresses; 0 where it says nothing.
     """
@@ -74,27 +93,100 @@ class Figure:
     def is_rate(self) -> bool:
         return self.unit.endswith("/s")
 
+    @property
+    def seconds(self) -> float:
+        """The median as a time: of a rate, the time for the whole size."""
+        return self.size / self.median if self.is_rate else self.median
+
     def times_better(self, other: Figure) -> float:
         """How many times as good as another figure of the same task."""
         return self.median / other.median if self.is_rate else other.median / self.median
 
+    def describe(self) -> tuple[str, str]:
+        """The median with its unit, and the best and the worst value."""
+        low, high = (max(self.values), min(self.values)) if self.is_rate else (min(self.values), max(self.values))
+        spread = f"{amount(low)} to {amount(high)}" if len(self.values) > 1 else "once"
+        return f"{amount(self.median)} {self.unit}", spread
+
 
 @dataclass(frozen=True)
 class Section:
-    """All figures of one benchmark, from one run."""
+    """All figures of one benchmark, from one run.
+
+    Attributes
+    ----------
+    load : float or None
+        Processes that were running when it began, on average of a minute; None where the system does not count them.
+    seconds : float or None
+        Duration of the whole benchmark; None if it was not recorded.
+    versions : dict
+        Of Python and of the packages that are compared or measured.
+    """
 
     name: str
+    command: str
     date: str
-    load: float  # processes that were running when it began, on average of a minute
+    load: float | None
+    seconds: float | None
+    versions: dict[str, str]
     figures: tuple[Figure, ...]
 
 
+@dataclass(frozen=True)
+class Results:
+    """What was measured on one machine."""
+
+    machine: dict[str, str]
+    sections: tuple[Section, ...]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [figure for section in self.sections for figure in section.figures]
+
+    def find(self, task: str, subject: str = OURS, size: int | None = None) -> Figure | None:
+        """The figure of a task; of the largest size if none is given."""
+        found = [each for each in self.figures if (each.task, each.subject) == (task, subject)]
+        found = [each for each in found if size in (None, each.size)]
+        return max(found, key=lambda each: each.size, default=None)
+
+
+def slope(smaller: Figure, larger: Figure) -> float:
+    """The slope of time against size on logarithmic axes between two sizes: 1 is proportional."""
+    return math.log(larger.seconds / smaller.seconds) / math.log(larger.size / smaller.size)
+
+
+def amount(value: float) -> str:
+    """Three digits."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+# --- in a benchmark --------------------------------------------------------------------------------------------------
+
+
+def read_options(doc: str | None, **numbers: tuple[int, int]) -> argparse.Namespace:
+    """What the command line of a benchmark sets: numbers, each with its usual value and that of ``--quick``."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small sizes, which only show that everything works")
+    for name, (usual, quick) in numbers.items():
+        parser.add_argument(f"--{name}", type=int, help=f"{usual:,}; {quick:,} with --quick")
+    given = parser.parse_args()
+    for name, pair in numbers.items():
+        if getattr(given, name) is None:
+            setattr(given, name, pair[given.quick])
+    return given
+
+
 def record(task: str, subject: str, values: Iterable[float], unit: str = "s", size: int = 0) -> None:
-    """Keep a figure of this run."""
+    """Print a figure of this run, and keep it."""
+    figure = Figure(task, subject, unit, tuple(float(f"{value:.6g}") for value in values), size)
+    middle, spread = figure.describe()
+    print(f"{task}{f', {size:,}' if size else ''}: {subject}: {middle} ({spread})", flush=True)
     if path := os.environ.get(VARIABLE):
-        figure = Figure(task, subject, unit, tuple(float(f"{value:.6g}") for value in values), size)
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(figure)) + "\n")
+
+
+# --- results.json ----------------------------------------------------------------------------------------------------
 
 
 def read_figures(path: Path) -> tuple[Figure, ...]:
@@ -107,44 +199,54 @@ def make_figure(fields: dict[str, Any]) -> Figure:
     return Figure(**{**fields, "values": tuple(fields["values"])})
 
 
-def load_sections() -> tuple[dict[str, str], list[Section]]:
-    """The machine, and the sections in `results.json`."""
-    if not RESULTS.exists():
-        return {}, []
-    stored = json.loads(RESULTS.read_text(encoding="utf-8"))
-    sections = [
-        Section(each["name"], each["date"], each["load"], tuple(map(make_figure, each["figures"])))
-        for each in stored["sections"]
-    ]
-    return stored["machine"], sections
+def load_results(path: Path = RESULTS) -> Results:
+    """The results in a file; none if it does not exist."""
+    if not path.exists():
+        return Results({}, ())
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    sections = [Section(**{**each, "figures": tuple(map(make_figure, each["figures"]))}) for each in stored["sections"]]
+    return Results(stored["machine"], tuple(sections))
 
 
-def store_section(name: str, load: float, figures: Sequence[Figure], order: Sequence[str]) -> None:
+def store_section(path: Path, section: Section, order: Sequence[str]) -> None:
     """Replace the section of a benchmark; sections of another machine are dropped, since they do not compare."""
-    machine, sections = load_sections()
-    here = describe_machine()
-    kept = [each for each in sections if each.name != name] if machine == here else []
-    made = Section(name, datetime.now(UTC).strftime("%Y-%m-%d"), round(load, 1), tuple(figures))
-    kept = sorted([*kept, made], key=lambda each: order.index(each.name))
-    text = json.dumps({"machine": here, "sections": [asdict(each) for each in kept]}, indent=1)
-    RESULTS.write_text(text + "\n", encoding="utf-8")
+    earlier, here = load_results(path), describe_machine()
+    kept = [each for each in earlier.sections if each.name != section.name] if earlier.machine == here else []
+    sections = sorted([*kept, section], key=lambda each: order.index(each.name))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(results_json(Results(here, tuple(sections))), encoding="utf-8")
+
+
+def results_json(results: Results) -> str:
+    """JSON with a line for each figure, so that a new measurement is a short difference."""
+    sections = []
+    for section in results.sections:
+        fields = json.dumps({key: value for key, value in asdict(section).items() if key != "figures"})
+        figures = ",\n".join(f"   {json.dumps(asdict(figure), ensure_ascii=False)}" for figure in section.figures)
+        sections.append(f' {fields[:-1]},\n  "figures": [\n{figures}\n  ]}}')
+    body = ",\n".join(sections)
+    return f'{{"machine": {json.dumps(results.machine)},\n"sections": [\n{body}\n]}}\n'
 
 
 def describe_machine() -> dict[str, str]:
-    """Processor, memory, system and versions; nothing that names the machine or its user."""
+    """Processor, memory and system; nothing that names the machine or its user."""
     memory = psutil.virtual_memory().total / 2**30
-    machine = {
+    return {
         "processor": f"{processor_name()}, {os.cpu_count()} cores",
         "memory": f"{memory:.0f} GiB",
         "system": f"{platform.system()} {platform.release().split('-')[0]}",
-        "Python": platform.python_version(),
     }
+
+
+def installed_versions() -> dict[str, str]:
+    """Python and the packages that are installed."""
+    versions = {"Python": platform.python_version()}
     for package in PACKAGES:
         try:
-            machine[package] = importlib.metadata.version(package)
+            versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return machine
+    return versions
 
 
 def processor_name() -> str:

@@ -1,21 +1,16 @@
 """The time from the start of a process to the first verdict: imports and one check, each in a new process.
 
-Compared with the imports of pandas and email-validator alone, in turns. Run it as ``python -m benchmarks.imports``;
-``--rounds`` may be given.
+Compared with the imports of pandas and email-validator alone, in turns. Run it as ``python -m benchmarks imports``.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
 
-from .figures import record
+from .figures import read_options, record
 
-ROUNDS = 7
 PROGRAMS = {
     "nothing": "pass",
     "import pandas": "import pandas",
@@ -27,19 +22,16 @@ PROGRAMS = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    rounds = parser.parse_args(argv).rounds
+def main() -> None:
+    given = read_options(__doc__, rounds=(7, 1))
     times: dict[str, list[float]] = {name: [] for name in PROGRAMS}
-    for _ in range(rounds):
+    for _ in range(given.rounds):
         for name, program in PROGRAMS.items():
             begin = time.perf_counter()
             subprocess.run([sys.executable, "-c", program], check=True)
             times[name].append(time.perf_counter() - begin)
     for name, taken in times.items():
         record("a new process", name, taken)
-        print(f"{name:24} {statistics.median(taken):6.3f} s ({min(taken):.3f} to {max(taken):.3f})")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,8 @@
 """The remote backend's pace against simulated services, in virtual time: loss, cost, and time against the ideal.
 
 The code that submits and polls is the real one; services answer without HTTP. The ideal is the time of a client that
-knows the limiter, polls as ours does, and sends as early as it can.
-
-Run it as ``python -m benchmarks.pace``; the number of services and a seed may be given. With ``--write`` the table in
-``docs/explanation/pace.md`` is replaced.
+knows the limiter, polls as ours does, and sends as early as it can. The values of a figure are those of the random
+services of one kind. They do not depend on the machine. Run it as ``python -m benchmarks pace``.
 """
 
 from __future__ import annotations
@@ -13,15 +11,12 @@ import asyncio
 import math
 import multiprocessing
 import random
-import statistics
-import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from contextlib import aclosing
 from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 from tests.doubles.clock import VirtualLoop, run_virtual
@@ -35,8 +30,8 @@ from mailverdict.remote.client import FailedRequests
 from mailverdict.remote.pace import Advertised, Pace
 from mailverdict.remote.polling import PollSchedule
 
-SERVICES = 200
-PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "pace.md"
+from .figures import read_options, record
+
 PARALLEL = 8
 FIRST_POLL = 2.0  # seconds; no outcome is known earlier
 
@@ -322,47 +317,25 @@ def measure_random(services: int, seed: int) -> list[Result]:
         return pool.map(measure_numbered, cases, chunksize=1)
 
 
-def table(results: Sequence[Result]) -> Iterator[str]:
-    """The lines of a Markdown table, a row for each kind of service."""
-    groups: dict[str, list[Result]] = {kind: [r for r in results if r.case.kind == kind] for kind in KINDS}
-    yield (
-        "| service | runs | addresses | lost | no quota left | units an address: median, most | time: median, most |"
-    )
-    yield "|---|---|---|---|---|---|---|"
-    for kind, words in [*KINDS.items(), ("all", "all")]:
-        group = groups.get(kind, list(results))
-        if not group:
-            continue
-        counts = [
-            len(group),
-            sum(r.allowed for r in group),
-            sum(r.lost + r.pending for r in group),
-            sum(r.unpaid for r in group),
-        ]
-        figures = [[r.cost for r in group], [r.ratio for r in group]]
-        cells = [words, *(f"{n:,}" for n in counts), *(f"{statistics.median(x):.2f}, {max(x):.2f}" for x in figures)]
-        yield f"| {' | '.join(cells)} |"
-
-
 def main() -> None:
-    numbers = [int(word) for word in sys.argv[1:] if word != "--write"]
-    services, seed = (*numbers, *(SERVICES, 1)[len(numbers) :])
-    for is_whole in (False, True):
-        result = measure(Case("foreign", 1_500, Limiter(50, 300, is_whole=is_whole)), seed)
-        print(
-            f"1,500 addresses at 50 a second after a burst of 300, refused {'by batch' if is_whole else 'one by one'}: "
-            f"{result.lost} lost, {result.cost:.3f} units an address, {result.seconds:.0f} s; the ideal is 24 s"
-        )
-    results = measure_random(services, seed)
-    lines = list(table(results))
-    print("\n".join(lines))
-    if "--write" in sys.argv:
-        text = PAGE.read_text(encoding="utf-8")
-        begin, end = (text.index(mark) for mark in ("<!-- simulated -->", "<!-- end of simulated -->"))
-        whole = text[:begin] + "\n".join(["<!-- simulated -->", "", *lines, "", ""]) + text[end:]
-        PAGE.write_text(whole, encoding="utf-8")
-    ratios = [result.ratio for result in results]
-    sys.exit(any(r.lost for r in results) or statistics.median(ratios) > 1.5 or max(ratios) > 4)
+    given = read_options(__doc__, services=(200, 20), seed=(1, 1))
+    results = measure_random(given.services, given.seed)
+    groups = {words: [each for each in results if each.case.kind == kind] for kind, words in KINDS.items()}
+    values: dict[str, Callable[[Result], float]] = {
+        "addresses": lambda result: result.allowed,
+        "addresses lost": lambda result: result.lost + result.pending,
+        "addresses without quota": lambda result: result.unpaid,
+    }
+    for name, value in values.items():
+        for words, group in groups.items():
+            if group:
+                record(f"simulated services, {name}", words, map(value, group), "addresses")
+    for words, group in groups.items():
+        if group:
+            record("simulated services, units an address", words, (each.cost for each in group), "units")
+    for words, group in groups.items():
+        if group:
+            record("simulated services, time compared with the ideal", words, (each.ratio for each in group), "times")
 
 
 if __name__ == "__main__":

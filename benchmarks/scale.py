@@ -1,17 +1,18 @@
 """A Dask frame of millions of rows by ``mx``, on a LocalCluster of two worker processes.
 
 The rows are made on the workers: one address in two rows is new, and each hundred rows bring one new domain. The
-sandbox's DNS server, a process of its own, knows them all. For each size are printed: seconds of wall clock and of the
-processors for a million rows (of workers and calling process), the highest resident memory of the calling process and
-of a worker, the distinct domains and the questions that the server received. ``--smtp`` compares one worker with two on
-a column whose mail servers answer slowly. ``--equal dask spark`` compares every cell of a million rows of every kind
-with those of ``mailverdict.verify``. It needs ``dask[distributed]`` (``make test-clusters`` installs it):
-``python -m benchmarks.scale --rows 1 10 50``.
+sandbox's DNS server, a process of its own, knows them all. For 1, 10 and 50 million rows are measured: seconds of wall
+clock and of the processors (of workers and calling process), the highest resident memory of the calling process and of
+a worker, the distinct domains and the questions that the server received. Then one worker is compared with two on a
+column by ``smtp`` whose mail servers answer slowly. Run it as ``python -m benchmarks scale``.
+
+``python -m benchmarks.scale --equal dask spark`` only compares every cell of a million rows of every kind with those of
+``mailverdict.verify``; Spark needs Java.
 """
 
 from __future__ import annotations
 
-import argparse
+import logging
 import multiprocessing
 import os
 import resource
@@ -34,14 +35,14 @@ from mailverdict.loop import run_sync
 from mailverdict.sandbox.dns import DnsServer
 from mailverdict.sandbox.dns_table import DomainRecords
 
-from .figures import record
+from .figures import read_options, record
 
 MILLION, MIB = 1_000_000, 1 << 20
 PART_ROWS = 500_000
 ROWS_PER_DOMAIN = 100
 COMMON = 50  # domains that have half of the rows
-# Of --smtp: mail servers, addresses at each, seconds of a round trip, sessions of each worker
-EXCHANGES, SLOW_ADDRESSES, DELAY, SESSIONS = 64, 40, 0.5, 16
+# Of the slow column: mail servers, seconds of a round trip, sessions of each worker
+EXCHANGES, DELAY, SESSIONS = 64, 0.5, 16
 SAMPLE = ["ada@gmail.com", "bo@gone.example"]
 
 
@@ -83,6 +84,7 @@ def cluster(workers: int, memory: str = "2GiB") -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     options: dict[str, Any] = {"threads_per_worker": 1, "processes": True, "dashboard_address": "127.0.0.1:0"}
+    options["silence_logs"] = logging.ERROR
     with LocalCluster(n_workers=workers, memory_limit=memory, **options) as made, Client(made) as client:
         yield client
 
@@ -93,20 +95,18 @@ def used() -> tuple[float, int]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def measure(millions: int) -> str:
-    """One line of the table."""
+def measure(rows: int) -> None:
+    """One number of rows."""
     import dask.dataframe as dd
 
     import mailverdict.dask
 
-    rows = millions * MILLION
     with dns_server() as (endpoint, pipe), cluster(2) as client, tempfile.TemporaryDirectory() as scratch:
         backend = mv.LocalBackend(resolver=endpoint, resolver_check=False)
         frame = dd.from_map(make_part, range(rows // PART_ROWS), meta=make_part(0).iloc[:0])
         before = sum(seconds for seconds, _ in client.run(used).values()) + used()[0]
         begin = time.perf_counter()
         out = mailverdict.dask.verify(frame, "email", backend=backend, scratch=scratch, progress=False)
-        asked = time.perf_counter() - begin
         counts = out["email_verdict"].value_counts().compute()
         wall = time.perf_counter() - begin
         workers = client.run(used).values()
@@ -117,17 +117,15 @@ def measure(millions: int) -> str:
         cpu = sum(seconds for seconds, _ in workers) + used()[0] - before
         domains = COMMON + rows // ROWS_PER_DOMAIN
         caller, worker = used()[1] / MIB, max(size for _, size in workers) / MIB
-        record("a Dask frame by mx, two workers: for a million rows", "wall clock", [wall / millions], "s", rows)
-        record("a Dask frame by mx, two workers: for a million rows", "processors", [cpu / millions], "s", rows)
-        record("a Dask frame by mx: highest resident memory", "calling process", [caller], "MiB", rows)
-        record("a Dask frame by mx: highest resident memory", "largest worker", [worker], "MiB", rows)
-        return (
-            f"{rows:>12,} {wall:8.0f} {asked:8.0f} {wall / millions:10.2f} {cpu / millions:10.2f} "
-            f"{caller:10,.0f} {worker:10,.0f} {domains:>10,} {questions:>10,}"
-        )
+        record("a Dask frame by mx, two workers", "wall clock", [wall], size=rows)
+        record("a Dask frame by mx, two workers", "processors", [cpu], size=rows)
+        record("a Dask frame by mx, peak memory", "calling process", [caller], "MiB", rows)
+        record("a Dask frame by mx, peak memory", "largest worker", [worker], "MiB", rows)
+        record("a Dask frame by mx, work", "domains", [domains], "domains", rows)
+        record("a Dask frame by mx, work", "questions to the DNS", [questions], "questions", rows)
 
 
-def measure_workers() -> str:
+def measure_workers(addresses: int) -> None:
     """Seconds of a slow SMTP column with one worker and with two, each with the same number of sessions."""
     import dask.dataframe as dd
 
@@ -137,32 +135,25 @@ def measure_workers() -> str:
     hosts = [f"mx.firm{at}.example" for at in range(EXCHANGES)]
     exchanges = [Exchange(host, "slow", mailboxes=None, delay=DELAY, extensions=()) for host in hosts]
     zones = {f"firm{at}.example": DomainRecords({"MX": (f"10 {host}",)}) for at, host in enumerate(hosts)}
-    emails = [f"user{number}@firm{at}.example" for number in range(SLOW_ADDRESSES) for at in range(EXCHANGES)]
+    emails = [f"user{number}@firm{at}.example" for number in range(addresses) for at in range(EXCHANGES)]
     options: dict[str, Any] = {"validation_type": "smtp", "progress": False}
-    seconds, cpu = {}, {}
+    seconds = {}
     for workers in (1, 2):
-        with mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False) as world, cluster(workers) as client:
+        with mv.sandbox.World(zones, exchanges=exchanges, catch_all_probe=False) as world, cluster(workers):
             deadlines = {"deadline": 900.0, "session_deadline": 900.0, "command_timeout": 60.0}
             backend = world.make_backend(max_sessions=SESSIONS * workers, **deadlines)
             frames = [dd.from_pandas(pd.DataFrame({"email": given}), npartitions=4) for given in (SAMPLE, emails)]
             mailverdict.dask.verify(frames[0], "email", backend=backend, **options).compute()  # imports the package
-            before = sum(each for each, _ in client.run(used).values())
             begin = time.perf_counter()
             out = mailverdict.dask.verify(frames[1], "email", backend=backend, **options)
             counts = out["email_verdict"].value_counts().compute()
             seconds[workers] = time.perf_counter() - begin
-            cpu[workers] = sum(each for each, _ in client.run(used).values()) - before
             most = max(world.smtp.stats(host).most_open for host in hosts)
             if counts["valid"] != len(emails) or most > backend.settings.max_sessions_per_exchange:
                 raise SystemExit(f"not all rows are valid, or too many sessions ({most}): {counts.to_dict()}")
     task = "a Dask frame by smtp, replies after 500 ms, 16 sessions for each worker"
     record(task, "one worker", [seconds[1]], size=len(emails))
     record(task, "two workers", [seconds[2]], size=len(emails))
-    return (
-        f"smtp, {len(emails):,} addresses, {SESSIONS} sessions for each worker: {seconds[1]:.1f} s with one worker, "
-        f"{seconds[2]:.1f} s with two: {seconds[1] / seconds[2]:.2f} times; "
-        f"processor seconds of the workers: {cpu[1]:.1f} and {cpu[2]:.1f}"
-    )
 
 
 # --- equal results --------------------------------------------------------------------------------------------------
@@ -247,23 +238,17 @@ def plain(column: pa.ChunkedArray) -> pa.Array:
     return whole.cast(pa.string()) if pa.types.is_large_string(whole.type) else whole
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="*", default=[1, 4], help="millions of rows")
-    parser.add_argument("--smtp", action="store_true", help="compare one worker with two on a slow SMTP column")
-    parser.add_argument("--equal", nargs="+", default=[], choices=["dask", "spark"], help="compare with mv.verify")
-    parser.add_argument("--equal-rows", type=int, default=MILLION, help="rows of --equal")
-    given = parser.parse_args(arguments)
-    if given.rows:
-        print("        rows  seconds   asking s/million  cpu/million MiB caller MiB worker    domains  questions")
-    for millions in given.rows:
-        print(measure(millions), flush=True)
-    if given.smtp:
-        print(measure_workers(), flush=True)
-    for engine in given.equal:
-        print(compare(engine, given.equal_rows), flush=True)
-    return 0
+def main() -> None:
+    if sys.argv[1:2] == ["--equal"]:
+        for engine in sys.argv[2:] or ["dask"]:
+            print(compare(engine, MILLION), flush=True)
+        return
+    given = read_options(__doc__, most=(50, 1), addresses=(40, 2))
+    for millions in (1, 10, 50):
+        if millions <= given.most:
+            measure(millions * MILLION)
+    measure_workers(given.addresses)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,8 +1,8 @@
 """The servers that `benchmarks.service` measures, each in a separate process.
 
 ``python -m benchmarks.service_program echo PORT``, ``... fastapi PORT`` or ``... service PORT STORE SECONDS``: a bare
-Starlette application that echoes JSON, a FastAPI application that validates the address, or the service, whose engine
-takes SECONDS for each batch if that is more than 0.
+Starlette application that echoes JSON, a FastAPI application that does so or validates the address, or the service,
+whose engine takes SECONDS for each batch if that is more than 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def serve_echo(port: int) -> None:
 
 
 def serve_fastapi(port: int) -> None:
-    """What its documentation shows for an address in a body."""
+    """What its documentation shows for JSON, and for an address in a body."""
     from fastapi import FastAPI
     from pydantic import BaseModel, EmailStr
 
@@ -46,8 +46,13 @@ def serve_fastapi(port: int) -> None:
         return {"email": given.email, "result": "valid"}
 
     check.__annotations__["given"] = Check  # annotations are texts here, and the class is local
+
+    async def echo(given: dict[str, str]) -> dict[str, str]:
+        return given
+
     app = FastAPI()
     app.post("/check")(check)
+    app.post("/echo")(echo)
     uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
 
 

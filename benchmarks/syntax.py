@@ -1,19 +1,14 @@
-"""Syntax of a million addresses: `observe_column` compared with a loop over email-validator.
+"""Syntax of a million addresses: `observe_column` compared with a loop over email-validator, and parts of it.
 
-Both get the same unique addresses in the same process, round by round in turn; the ratio is that of the
-medians. Acceptance and normal forms must be identical, row by row. Run it as
-``python -m benchmarks.syntax``; ``--rows`` and ``--rounds`` may be given.
+Both get the same unique addresses in the same process, round by round in turn. Acceptance and normal forms must be
+identical, row by row. Run it as ``python -m benchmarks syntax``.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,8 +18,11 @@ from mailverdict.checks.syntax.column import fault_messages, observe_column
 from mailverdict.checks.syntax.kernels import match_locals
 
 from .addresses import make_addresses
+from .figures import OURS, read_options, record
+from .resident import PeakMemory
 
-ROWS, ROUNDS = 1_000_000, 3
+SYNTAX = (OURS, "mailverdict, one thread", "email-validator, loop")
+PARTS = ("messages of refused texts", "names of roles")
 QUICK_REPEATS = 5  # of everything except the loop, in each round
 ROLES = (
     "abuse",
@@ -66,53 +64,29 @@ def measure(times: Times, name: str, call: Callable[[], Any]) -> Any:
 def run_round(times: Times, texts: list[str], column: pa.StringArray) -> None:
     """One round of everything; raise if the answers differ."""
     for _ in range(QUICK_REPEATS):
-        result = measure(times, "observe_column", partial(observe_column, column))
-        measure(times, "observe_column, one thread", partial(observe_column, column, threads=1))
-        measure(times, "fault_messages", partial(fault_messages, column, result.ok))
-        measure(times, "match_locals", partial(match_locals, result.local, ROLES))
-    expected = measure(times, "email-validator loop", partial(validate_all, texts))
+        result = measure(times, SYNTAX[0], partial(observe_column, column))
+        measure(times, SYNTAX[1], partial(observe_column, column, threads=1))
+        measure(times, PARTS[0], partial(fault_messages, column, result.ok))
+        measure(times, PARTS[1], partial(match_locals, result.local, ROLES))
+    expected = measure(times, SYNTAX[2], partial(validate_all, texts))
     if result.normalized.to_pylist() != expected:
         raise SystemExit("the answers differ from email-validator's")
 
 
-def peak_above_input(column: pa.StringArray) -> str:
-    """Format the peak of resident memory during one call, above the memory before it (Linux only)."""
-    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    if not status.exists():
-        return "not measured on this system"
-    clear.write_text("5")  # resets the peak to the current value
-    before = read_status(status, "VmRSS")
-    observe_column(column)
-    return f"{(read_status(status, 'VmHWM') - before) / 1024:.0f} MB above the input of {column.nbytes / 1e6:.0f} MB"
-
-
-def read_status(status: Path, name: str) -> int:
-    """Read one line of ``/proc/self/status``, in kB."""
-    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith(f"{name}:"))
-
-
-def print_table(times: Times, rows: int) -> None:
-    base = statistics.median(times["email-validator loop"])
-    print(f"{rows:,} unique addresses, {os.cpu_count()} processors; seconds: median (fastest to slowest)")
-    for name, taken in times.items():
-        middle = statistics.median(taken)
-        spread = f"{min(taken):.3f} to {max(taken):.3f}"
-        print(f"{name:28} {middle:8.3f} ({spread})  {middle / rows * 1e6:7.3f} us/row  {base / middle:6.0f}x")
-
-
-def main(argv: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=ROWS)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    given = parser.parse_args(argv)
+def main() -> None:
+    given = read_options(__doc__, rows=(1_000_000, 20_000), rounds=(3, 1))
     texts = make_addresses(given.rows)
     column = pa.array(texts)
-    memory = peak_above_input(column)
+    with PeakMemory() as memory:  # of the first call
+        observe_column(column)
     times: Times = {}
     for _ in range(given.rounds):
         run_round(times, texts, column)
-    print_table(times, given.rows)
-    print(f"memory of the first call: {memory}")
+    for name in SYNTAX:
+        record("syntax of a column, normal forms included", name, times[name], size=given.rows)
+    for name in PARTS:
+        record("parts of a column's syntax", name, times[name], size=given.rows)
+    record("memory above the input, syntax of a column", OURS, [memory.above / 1e6], "MB", given.rows)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The work of four hot paths, counted instead of timed, so that the figure does not depend on how busy the machine is.
 
-Counted are the bytecode instructions that the interpreter executes in this package, and the calls from there to
-functions of other packages and of C. Paths: a column by ``regex``; a look-up, from the question to the evidence; a
-reply to RCPT, from its octets to the row; a single check by the service, from the request to its reply. The figures
-depend on the Python version: `work.toml` has them for each.
+Counted are the bytecode instructions that the interpreter executes in this package, the calls from there to functions
+of other packages and of C, and the octets that Arrow allocates: a pass over a whole column is one call. Paths: a column
+by ``regex``; a look-up, from the question to the evidence; a reply to RCPT, from its octets to the row; a single check
+by the service, from the request to its reply. The figures depend on the Python version: `work.toml` has them for each.
 
 ``python -m benchmarks.work`` prints the figures beside the stored ones, and fails if one is more than 15 % higher;
 ``--write`` stores them. `tests/test_work.py` does the same comparison.
@@ -70,6 +70,7 @@ class Work:
 
     instructions: int = 0
     calls: int = 0
+    octets: int = 0  # allocated by Arrow
 
 
 class WorkCounter:
@@ -85,9 +86,11 @@ class WorkCounter:
         run_sync(trace_thread(self.on_call, self.on_profile))
         sys.setprofile(self.on_profile)
         sys.settrace(self.on_call)
+        self.work.octets = -pa.default_memory_pool().total_bytes_allocated()
         return self.work
 
     def __exit__(self, *_: object) -> None:
+        self.work.octets += pa.default_memory_pool().total_bytes_allocated()
         sys.settrace(None)
         sys.setprofile(None)
         run_sync(trace_thread(None, None))
@@ -294,12 +297,14 @@ PATHS: dict[str, tuple[Callable[[], Work], int]] = {
 
 
 def count_all() -> dict[str, float]:
-    """Figures by name: instructions and calls for each row, domain, reply or check."""
+    """Figures by name: instructions, calls and octets for each row, domain, reply or check."""
     figures = {}
     for name, (count, size) in PATHS.items():
         work = count()
         figures[f"{name} instructions"] = round(work.instructions / size, 2)
         figures[f"{name} calls"] = round(work.calls / size, 2)
+        if work.octets:
+            figures[f"{name} octets"] = round(work.octets / size, 2)
     return figures
 
 
