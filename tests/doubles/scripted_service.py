@@ -133,7 +133,7 @@ class ScriptedService:
         self.most_parallel = 0
 
     def script(self, endpoint: str, faults: Iterable[Fault | None]) -> None:
-        """The next requests to an endpoint meet these; None is no fault."""
+        """The faults of the next requests to an endpoint, in order; None: without a fault."""
         self.faults[endpoint].extend(faults)
 
     @property

@@ -126,7 +126,7 @@ def test_before_and_after_cleaning_counts_what_would_have_been_lost():
     frame = pd.DataFrame({"email": [*MESSY, " ed@firm.example", "E-Mail: flo@firm.example;", None]})
     facts = facts_of(mv.verify(frame, "email", validation_type="regex", clean=True), "balanced")
     found = facts.cleaning
-    assert (found.rows, found.rescued, found.sendable) == (4, 2, 2)  # blanks and case are no faults
+    assert (found.rows, found.rescued, found.sendable) == (4, 2, 2)  # blanks and case are not faults
     assert {name: count for name, _, count in found.repairs} == {
         "unwrapped": 1,
         "case": 1,

@@ -37,7 +37,7 @@ def test_rows_and_distinct_addresses_by_bucket():
     assert table.index.tolist() == list(BUCKETS)
     assert table.index.name == "bucket"
     assert table["rows"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 4, "invalid": 4, "missing": 2}
-    # "Ada@" is another local part than "ada@"; what is no text is no address.
+    # "Ada@" is another local part than "ada@"; what is not text is not an address.
     assert table["addresses"].to_dict() == dict.fromkeys(BUCKETS, 0) | {"valid": 3, "invalid": 2}
     assert table["share"].sum() == pytest.approx(1)
     assert table.dtypes.astype(str).to_dict() == {

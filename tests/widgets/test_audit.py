@@ -391,7 +391,7 @@ def test_verifying_nothing_is_refused():
 
 def test_a_file_that_is_not_a_journal_is_reported_and_not_changed(contacts, service, tmp_path):
     journal = tmp_path / "j.db"
-    journal.write_text("my diary, which is no journal of verifications; " * 40)
+    journal.write_text("my diary, which is not a journal of verifications; " * 40)
     audit = ready(contacts, remote(service), validation_type="smtp", journal=journal)
     assert "j.db" in message(audit)
     assert journal.read_text().startswith("my diary")

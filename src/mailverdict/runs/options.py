@@ -124,7 +124,7 @@ def parse_refresh(refresh: Iterable[str]) -> frozenset[str]:
         raise SettingsError(f"refresh={refresh!r}: give verdicts, as {{'unknown'}}") from None
     known = (*Verdict, Status.ERROR)
     if unknown := wanted - set(known):
-        raise SettingsError(f"refresh: {sorted(map(str, unknown))[0]!r} is none of {', '.join(known)}")
+        raise SettingsError(f"refresh: {sorted(map(str, unknown))[0]!r} is not one of {', '.join(known)}")
     return wanted
 
 

@@ -98,7 +98,7 @@ class TestSilence:
             ("gmail.fr", "another end may be another owner's"),
             ("mgmail.com", "the first letter is neither right nor a neighbour"),
             ("gmaaail.com", "two edits"),
-            ("hotmail.gmail.com", "a sub-domain is no slip"),
+            ("hotmail.gmail.com", "a sub-domain is not a typo"),
             ("hot.mail.com", "a dot too many: a sub-domain of a provider"),
             ("cloud.com", "the lost first letter is not guessed"),
             ("live.co", "an end that exists, and no owner of both"),

@@ -232,7 +232,7 @@ def test_a_limit_leases_the_first_that_may_be_submitted(journal: Journal, path: 
 def test_an_address_is_leased_to_one_at_a_time(path: Path, clock: Clock) -> None:
     with Journal(path, clock=clock) as one, Journal(path, clock=clock) as two:
         assert one.claim(KEY, ["a@x.org", "b@x.org"]) == ["a@x.org", "b@x.org"]
-        assert one.claim(KEY, ["a@x.org"]) == ["a@x.org"], "its own lease is no obstacle"
+        assert one.claim(KEY, ["a@x.org"]) == ["a@x.org"], "a process can claim what it has leased itself"
         assert two.claim(KEY, ["b@X.org", "c@x.org"]) == ["c@x.org"]
         assert two.claim("mx other", ["a@x.org"]) == ["a@x.org"], "another key is another question"
         one.record(KEY, Deferred(("b@x.org",), "quota"))
@@ -455,7 +455,7 @@ def test_many_processes_may_create_one_file_at_once(path: Path) -> None:
 
 
 def damaged(path: Path, how: str) -> None:
-    """Make a file that is no journal, or is one no more."""
+    """Make a file that is not a journal, or no longer one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if how == "text":
         path.write_text("email\nada@example.org\n" * 50)

@@ -144,7 +144,7 @@ def test_unknown_or_refused_is_not_a_missing_mailbox(language: ReplyLanguage, re
 
 
 def plain_words(words: str) -> list[str]:
-    """The words of a column that are no patterns."""
+    """The words of a column that are not patterns."""
     return [word for word in re.split(r"\s{2,}", words.strip()) if re.fullmatch(r"[\w' -]+", word)]
 
 

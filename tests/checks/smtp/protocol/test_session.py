@@ -93,9 +93,9 @@ HELLOS = [
     ({"EHLO": "550 5.7.1 blocked using zen.spamhaus.org", "HELO": "550 no"}, "protected", "what was said to EHLO"),
     ({"EHLO": "501 5.5.4 HELO argument invalid", "HELO": "501 no"}, "sender_blocked", "EHLO naming HELO"),
     ({"EHLO": "554 5.7.1 Denied", "HELO": GONE}, "protected", "even if the server then hangs up"),
-    ({"EHLO": "421 4.3.2 Later"}, "inconclusive", "421 is no reason for HELO"),
+    ({"EHLO": "421 4.3.2 Later"}, "inconclusive", "HELO is not tried after 421"),
     ({"EHLO": "450 4.7.0 Wait"}, "inconclusive", "nor is any transient reply"),
-    ({"EHLO": "220 mx again"}, "inconclusive", "a second greeting is no reply to EHLO"),
+    ({"EHLO": "220 mx again"}, "inconclusive", "a second greeting is not a reply to EHLO"),
     ({"EHLO": GONE}, "connection_dropped", "end"),
     ({"EHLO": SILENCE}, "timeout", "silence"),
 ]
