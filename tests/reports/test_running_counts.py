@@ -83,6 +83,25 @@ def test_a_person_reads_bars_reasons_and_what_valid_means():
     ]
 
 
+def test_a_code_of_two_verdicts_is_shown_by_verdict_and_counted_once_in_json():
+    counts = RunningCounts()
+    counts.add(
+        pa.table(
+            {
+                "email_verdict": ["invalid", "unknown", "unknown", None, "unknown"],
+                "email_status": ["done", "done", "done", "error", "done"],
+                "email_details": pa.array([None] * 5, pa.string()),
+                "email_error": ["DNS", "DNS", "DNS", "DNS", "new:code"],
+            }
+        ),
+        "email_",
+    )
+    lines = render_counts(counts, ValidationType.MX).splitlines()
+    assert f"  {'Domain receives no mail':<48}            1" in lines
+    assert f"  {'No answer from the DNS':<48}            2" in lines
+    assert counts.to_dict()["why"] == {"DNS": 3, "new:code": 1}
+
+
 @pytest.mark.parametrize("kind", list(ValidationType))
 def test_every_type_says_what_valid_means(kind):
     assert MEANING_OF_VALID[kind].startswith("valid means ")

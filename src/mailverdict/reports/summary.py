@@ -283,7 +283,8 @@ class RunningCounts:
 
     rows: int = 0
     buckets: Counter[str] = field(default_factory=Counter)  # rows by verdict, or by status where there is no verdict
-    reasons: Counter[str] = field(default_factory=Counter)  # rows that are not valid, by dominant reason or error code
+    # Rows that are not valid, by dominant reason or error code; a code that can mean two things has the verdict.
+    reasons: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)  # rows by flag that is true
     suggestions: int = 0
     cleaned: int = 0  # cells whose verdict is that of a repaired address
@@ -295,7 +296,10 @@ class RunningCounts:
         bucket = pc.if_else(pc.equal(status, str(Status.DONE)), verdict, status)
         self.rows += len(table)
         self.buckets.update(count_values(bucket))
-        self.reasons.update(count_values(reason_or_error(table, prefix, verdict)))
+        reason = reason_or_error(table, prefix, verdict)
+        with_verdict = pc.binary_join_element_wise(reason, verdict, ":")
+        is_labelled = pc.is_in(with_verdict, pa.array(list(REASON_LABELS), pa.string()), skip_nulls=True)
+        self.reasons.update(count_values(pc.if_else(is_labelled, with_verdict, reason)))
         for flag in FLAGS:
             if prefix + flag in table.column_names:
                 self.flags[flag] += pc.sum(table[prefix + flag]).as_py() or 0
@@ -311,12 +315,19 @@ class RunningCounts:
         """Rows with a verdict."""
         return sum(self.buckets[verdict] for verdict in Verdict)
 
+    def why(self) -> Counter[str]:
+        """Rows that are not valid, by dominant reason or error code."""
+        found: Counter[str] = Counter()
+        for reason, count in self.reasons.items():
+            found[reason.partition(":")[0] if reason in REASON_LABELS else reason] += count
+        return found
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-ready; every bucket is there; `suppressed` only with a suppression list."""
         return {
             "rows": self.rows,
             **{name: self.buckets[name] for name in BUCKETS},
-            "why": dict(self.reasons.most_common()),
+            "why": dict(self.why().most_common()),
             "flags": {flag: self.flags[flag] for flag in FLAGS},
             "suggestions": self.suggestions,
             "cleaned": self.cleaned,
