@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -49,6 +50,18 @@ def test_a_target_that_cannot_be_replaced_leaves_no_temporary_file(tmp_path):
     with pytest.raises(OSError, match="folder"), atomic_write(tmp_path / "folder"):
         pass
     assert [each.name for each in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_failed_write_names_the_file_and_not_the_temporary_one(tmp_path):
+    def fill(temporary):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match="No space left") as caught, atomic_write(tmp_path / "a.txt") as temporary:
+        fill(temporary)
+    assert caught.value.filename == str(tmp_path / "a.txt")
+    with pytest.raises(FileNotFoundError) as caught, atomic_write(tmp_path / "nowhere" / "a.txt"):
+        pass
+    assert caught.value.filename == str(tmp_path / "nowhere" / "a.txt")
 
 
 @pytest.mark.parametrize("sync", [False, True])

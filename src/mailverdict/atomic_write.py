@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -9,7 +10,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_write", "is_device"]
+__all__ = ["NO_ROOM", "atomic_write", "is_device"]
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextmanager
@@ -20,7 +23,8 @@ def atomic_write(
 
     The temporary file is in the same directory, because only a rename within a file system is atomic. A symbolic link
     is followed. An existing file keeps its mode; a new one gets what the umask allows. With `sync`, the content is on
-    the disk before the file is replaced. `choose` is called at the end and may return another path to replace.
+    the disk before the file is replaced. `choose` is called at the end and may return another path to replace. An
+    `OSError` about the temporary file, also that the disk is full, names `path`.
 
     What is not a regular file (``/dev/null``, a pipe, ``/dev/stdout``) cannot be replaced: its own path is yielded.
 
@@ -39,7 +43,11 @@ def atomic_write(
     temporary = target.with_name(f".{target.name[:50]}-{secrets.token_hex(8)}.part")
     # open() applies the umask itself. os.umask() reads it only by changing it for the whole process.
     created = 0o666 if mode is None else mode & 0o666 | stat.S_IWUSR
-    os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
+    except OSError as exc:
+        exc.filename = str(path)  # the name that the caller knows
+        raise
     try:
         yield temporary
         if mode is not None:
@@ -48,8 +56,10 @@ def atomic_write(
             with temporary.open("rb") as file:
                 os.fsync(file.fileno())
         temporary.replace(target if choose is None else os.path.realpath(choose()))
-    except BaseException:
+    except BaseException as exc:
         temporary.unlink(missing_ok=True)
+        if isinstance(exc, OSError) and exc.errno in NO_ROOM and exc.filename is None:
+            exc.filename = str(path)  # a failed write does not name its file
         raise
 
 

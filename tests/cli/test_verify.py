@@ -258,6 +258,8 @@ WRONG = [
     ("x.csv", None, (), "x.csv: no such file"),
     ("x.csv", ..., (), "x.csv is a directory without Parquet files; give a file"),
     ("x.csv", b"", (), "x.csv is empty"),
+    ("x.ods", b"PK\x03\x04", (), "x.ods is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
+    ("x.XLS", b"\xd0\xcf", (), "x.XLS is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
     (
         "x.csv",
@@ -327,6 +329,7 @@ def test_what_is_wrong_is_one_line_status_2_and_no_file(run, tmp_path, name, con
         (("verify", "x.csv", "-t", "mxx"), "'mxx' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'"),
         (("verify", "x.csv", "--colour"), "No such option"),
         (("verfy",), "No such command 'verfy'"),
+        (("verify", "", "-t", "regex"), "the name of the file is empty"),
     ],
 )
 def test_usage_is_status_2(run, arguments, told):

@@ -51,7 +51,11 @@ TABLE = [
     (("risky", "disposable", ("disposable",), None), ("drop", "drop", "review"), "thrown away tomorrow"),
     (("unknown", "greylisted", (), None), ("retry", "retry", "retry"), "later settles it"),
     (("unknown", "mailbox_full", (), None), ("retry", "review", "retry"), "exists, is full"),
-    (("unknown", "protected", ("protected",), None), ("retry", "review", "send"), "asking again from this host gives the same answer"),
+    (
+        ("unknown", "protected", ("protected",), None),
+        ("retry", "review", "send"),
+        "asking again from this host gives the same answer",
+    ),
     (("unknown", "made_up_by_a_service", (), None), ("retry", "retry", "retry"), "an open vocabulary"),
     (("pending", None, (), None), ("unchecked",) * 3, "not verified yet"),
     (("error", None, (), None), ("unchecked",) * 3, "a technical failure is not a verdict"),

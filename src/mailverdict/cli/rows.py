@@ -69,7 +69,10 @@ def explode(
     escape_formulas: EscapeFormulas = False,
     quiet: Quiet = False,
 ) -> None:
-    """Give each address of a cell that holds several a row of its own; the other cells are repeated."""
+    """Give each address of a cell a row of its own.
+
+    The other cells of the row are repeated.
+    """
     output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=False)
     before = after = 0
     with open_source(
@@ -195,7 +198,10 @@ def outcomes(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Count hard bounces by verdict, reason and action of a table file that was verified before."""
+    """Count hard bounces by verdict, reason and action.
+
+    The table file was verified before.
+    """
     output = check_output(file, output, in_place=False, escape_formulas=escape_formulas, raw=False)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")

@@ -110,7 +110,10 @@ KeyName = Annotated[str, typer.Argument(help="The client's name; quota and resul
 
 @keys_app.command("add")
 def add(name: KeyName, file: KeyFile) -> None:
-    """Make a key for a client and print it; the file keeps only its digest."""
+    """Make a key for a client and print it.
+
+    The file keeps only the digest of the key.
+    """
     from ..service.keys import add_key  # noqa: PLC0415 - an extra
 
     key = add_key(file, name)

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Annotated, Any, NoReturn
 
 import typer
 
 import mailverdict as mv
 
+from ..atomic_write import NO_ROOM
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, QuotaExceeded, SettingsError
 from ..local.backend import LocalBackend
@@ -196,14 +198,29 @@ def run_command(arguments: list[str]) -> NoReturn:
     except BackendError as exc:
         status = SERVICE
         print_error(exc, status)
-    except (MailVerdictError, OSError) as exc:
+    except MailVerdictError as exc:
         status = USAGE
         print_error(exc, status)
+    except OSError as exc:
+        status = USAGE
+        print_error(describe_os_error(exc), status)
     except SystemExit as exc:
         status = exc.code if isinstance(exc.code, int) else DONE
     if status == USAGE:
         invocation.print_sources()
     sys.exit(status)
+
+
+def describe_os_error(exc: OSError) -> str:
+    """The file, if it is known, and what is wrong.
+
+    >>> describe_os_error(PermissionError(13, "Permission denied", "a.html"))
+    'a.html: Permission denied'
+    """
+    what = exc.strerror or str(exc)
+    if exc.errno in NO_ROOM:  # pyarrow says more, and less clearly
+        what = f"{os.strerror(exc.errno)}; temporary files are in {gettempdir()}"
+    return what if exc.filename is None else f"{os.fsdecode(exc.filename)}: {what}"
 
 
 def general_first(arguments: Sequence[str]) -> list[str]:

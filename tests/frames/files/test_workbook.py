@@ -1,5 +1,8 @@
 """Workbooks for people: what a reader of the first sheet gets, and what is around it."""
 
+import gc
+import resource
+
 import openpyxl
 import pandas as pd
 import pyarrow as pa
@@ -42,6 +45,24 @@ def test_the_header_stays_in_view_with_filters_and_widths_that_fit(tmp_path):
     assert widths[1] < 60  # not as the note
     assert widths[2] < 12
     assert 24 <= widths[3] < 30  # as its name
+
+
+@pytest.fixture
+def small_files():
+    """No file of this process may grow beyond 100 kB during the test."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_workbook_that_does_not_fit_is_an_error_with_its_name(tmp_path, small_files):
+    piece = pa.table({"email": [f"{number * 0x9E3779B97F4A7C15 % 2**64:x}@x.example" for number in range(20_000)]})
+    with pytest.raises(OSError, match="too large") as caught:
+        write(tmp_path / "a.xlsx", [piece])
+    assert caught.value.filename == str(tmp_path / "a.xlsx")
+    gc.collect()  # the zip file that was not finished closes itself without a further error
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_table_without_rows_has_a_header(tmp_path):

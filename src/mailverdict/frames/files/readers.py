@@ -50,6 +50,7 @@ __all__ = [
 ]
 
 STDIN = "-"
+SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
 KINDS = {
     ".csv": "csv",
     ".txt": "csv",
@@ -114,6 +115,8 @@ def open_table(
     options = ReadOptions(encoding, delimiter, sheet, has_header, is_strict)
     if str(path) == STDIN:
         return open_stdin(options)
+    if not str(path):  # which Path reads as the working directory
+        raise InputError("the name of the file is empty")
     found = Path(path)
     name = name or str(found)
     if found.is_dir():
@@ -128,6 +131,8 @@ def open_table(
     if kind is None and is_packed and found.suffix.lower() == ".zip":
         raise InputError(f"{found}: {describe_members(found)}; give a zip file with one table in it")
     if kind is None:
+        if ending in SPREADSHEETS:
+            raise InputError(f"{name} is a spreadsheet of a kind that is not read: save it as .xlsx or .csv")
         raise InputError(
             f"{name}: cannot tell what kind of table this is; known endings: {', '.join(KINDS)}, "
             f"and {', '.join(COMPRESSIONS)} after them"

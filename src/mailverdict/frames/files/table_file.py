@@ -129,4 +129,5 @@ def stamp_of(path: Path) -> Stamp:
 
 
 def first_line(exc: BaseException) -> str:
-    return (str(exc).strip().splitlines() or [type(exc).__name__])[0][:300]
+    said = exc.strerror if isinstance(exc, OSError) and exc.filename is not None else str(exc)
+    return ((said or "").strip().splitlines() or [type(exc).__name__])[0][:300]

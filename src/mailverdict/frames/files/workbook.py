@@ -7,11 +7,12 @@ that no cell is a formula.
 from __future__ import annotations
 
 import datetime
+import os
 import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ class PersonBook:
             import xlsxwriter  # noqa: PLC0415 - an extra
         except ImportError as exc:
             raise MissingExtraError(doing, "excel") from exc
+        self.path = path
         self.book = xlsxwriter.Workbook(str(path), XLSX_OPTIONS)
         ground, line = COLOURS["sunken"].light, COLOURS["line-strong"].light
         self.head = self.book.add_format({"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line})
@@ -98,7 +100,15 @@ class PersonBook:
         return sheet
 
     def close(self) -> None:
-        self.book.close()
+        from xlsxwriter.exceptions import FileCreateError  # noqa: PLC0415 - an extra
+
+        try:
+            self.book.close()
+        except FileCreateError as exc:
+            # The zip file is still open, and closes itself later: that needs some room on a full disk.
+            with suppress(OSError):
+                os.truncate(self.path, 0)
+            raise exc.args[0] from exc  # the OSError
 
 
 class TableSheet:

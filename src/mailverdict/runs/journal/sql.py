@@ -170,7 +170,8 @@ def journal_errors(path: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as exc:
         is_damaged = isinstance(exc, sqlite3.Error) and getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES
-        message = f"journal {path} is damaged ({exc})" if is_damaged else f"journal {path}: {exc}"
+        what = (exc.strerror if isinstance(exc, OSError) else None) or exc  # without the path again
+        message = f"journal {path} is damaged ({exc})" if is_damaged else f"journal {path}: {what}"
         raise JournalError(message) from exc
 
 
