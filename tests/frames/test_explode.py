@@ -194,3 +194,13 @@ def test_a_new_row_does_not_have_the_verdict_of_the_whole_cell(made, tmp_path):
     counts = mv.summary(table, "email")["rows"]
     assert (counts["pending"], counts["missing"], counts["invalid"], counts.sum()) == (5, 1, 2, len(table))
     assert mv.verify(table, "email", validation_type="regex")["email_verdict"].eq("valid").sum() == 6
+
+
+def test_words_that_ask_for_no_mail_stay_beside_each_address():
+    frame = pd.DataFrame({"email": ["ada@one.example; Bo <bo@one.example> (do not contact)"]})
+    exploded = mv.explode(frame, "email")
+    assert len(exploded) == 2
+    out = mv.decide(mv.verify(exploded, "email", validation_type="regex", clean=True), "email")
+    assert out["email_clean"].tolist() == ["ada@one.example", "bo@one.example"]
+    assert out["email_action"].tolist() == ["review", "review"]
+    assert out["email_action_why"].str.contains("do not contact").all()

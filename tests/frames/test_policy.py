@@ -9,7 +9,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.frames.columns import ACTIONS
-from mailverdict.frames.policy import POLICIES
+from mailverdict.frames.policy import POLICIES, cause_of
 from mailverdict.model.words import REASON_MEANING, Reason
 from mailverdict.verdicts import PRECEDENCE
 
@@ -209,3 +209,31 @@ class TestFlagsThatCameBackAsNumbers:
     def test_other_numbers_are_refused(self, out):
         with pytest.raises(mv.errors.InputError, match="'email_disposable' holds numbers other than 0 and 1"):
             mv.decide(out.assign(email_disposable=[0.0, 2.0, None]), "email")
+
+
+@pytest.mark.parametrize("policy", ["strict", "balanced", "lenient"])
+def test_a_cell_whose_words_ask_for_no_mail_is_reviewed_with_these_words(policy):
+    cells = [
+        "ada@one.example - do not contact",
+        "Ada <ada@one.example> (verstorben)",
+        "(OLD) ada@one.example",
+        "Ada <ada@one.example>",
+    ]
+    out = mv.verify(pd.DataFrame({"email": cells}), "email", validation_type="regex", clean=True)
+    decided = mv.decide(out, "email", policy=policy)
+    assert decided["email_action"].tolist() == ["review"] * 3 + ["send"]
+    assert decided["email_action_why"].tolist()[:3] == [
+        "a remark in the cell: do not contact",
+        "a remark in the cell: Ada (verstorben)",
+        "a remark in the cell: OLD",
+    ]
+    assert cause_of(decided["email_action_why"].iloc[0]) == "remark"
+
+
+def test_a_remark_does_not_keep_what_is_dropped():
+    frame = pd.DataFrame({"email": ["ada@one.example - do not contact", "bo@two.example (old)"]})
+    out = mv.verify(frame, "email", validation_type="regex", clean=True)
+    out["email_verdict"] = out["email_verdict"].mask(out.index == 1, "invalid")
+    out["email_error_message"] = out["email_error_message"].mask(out.index == 1, "the domain does not exist")
+    out = mv.suppress(out, "email", ["ada@one.example"])
+    assert mv.decide(out, "email")["email_action"].tolist() == ["drop", "drop"]

@@ -374,3 +374,57 @@ def test_a_column_gives_each_cell_what_it_gets_alone():
                 alone.addresses[0] if len(alone.addresses) == 1 else None,
                 len(alone.addresses),
             )
+
+
+REMARKED = [
+    "ada@firm.com - do not contact",
+    "ada@firm.com (do not e-mail)",
+    "DO_NOT_MAIL <ada@firm.com>",
+    "ada@firm.com - don’t mail",
+    "ada@firm.com [unsubscribed 2021-03-04]",
+    "ada@firm.com opted-out",
+    "ada@firm.com (no longer works here)",
+    "ada@firm.com (left the company)",
+    "Ada <ada@firm.com> - hard bounce",
+    "ada@firm.com (old)",
+    "OLD: ada@firm.com",
+    "Ada Lovelace <ada@firm.com> [old]",
+    "ada@firm.com (gone 2020)",
+    "ada@firm.com invalid",
+    "ada@firm.com †",
+    "ada@firm.com, verstorben",
+    "ada@firm.com nicht anschreiben!",
+    "ada@firm.com (nicht mehr aktuell)",
+    "ada@firm.com – keine Werbung",
+    "ada@firm.com (ne plus contacter)",
+    "ada@firm.com (no contactar)",
+    "ada@firm.com (non più attivo)",
+    "ada@firm.com (niet meer mailen)",
+    "ada@firm.com (nie kontaktować)",
+    "ada@firm.com (не писать)",
+]
+
+
+@pytest.mark.parametrize("cell", REMARKED)
+def test_words_that_ask_for_no_mail_are_a_remark(cell):
+    assert repair_cell(cell).addresses == ("ada@firm.com",)
+    assert "remark" in repair_cell(cell).changes
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "Old Mill Hotel <ada@firm.com>",
+        "Left Bank Books <ada@firm.com>",
+        "Bounce House <ada@firm.com>",
+        "Not Just Bikes <ada@firm.com>",
+        "No Limits <ada@firm.com>",
+        "mail stop 4, ada@firm.com",
+        "Contact: ada@firm.com",
+        "ada@firm.com (new)",
+        "Tot Ziens BV <ada@firm.com>",
+    ],
+)
+def test_names_are_not_remarks(cell):
+    assert repair_cell(cell).addresses == ("ada@firm.com",)
+    assert "remark" not in repair_cell(cell).changes

@@ -46,7 +46,7 @@ PLAIN_FORMS = (
     rf"^(?:[*-] )?{ADDRESS}[;,.]{{0,2}}$",
     rf"^'{ADDRESS}'$",
     rf"^\"{ADDRESS}\"$",
-    rf"^{ADDRESS} \((?:work|home|private|privat|old|new|office|main|business)\)$",
+    rf"^{ADDRESS} \((?:work|home|private|privat|new|office|main|business)\)$",
     rf"^{ADDRESS}[,;] \+?[0-9](?:[0-9 ]{{0,30}}[0-9])?$",  # a telephone number
     rf"^{NO_WIDTH}{{0,2}}{ADDRESS}{NO_WIDTH}{{0,2}}$",
 )

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.column import observe_column
 from .columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from .kinds import ArrowData, kind_of_data
+from .remarks import has_remark, text_beside
 from .repair import MAX_CELL, repair_cell
 from .text_column import read_values
 
@@ -36,7 +37,8 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
 
     Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
     "and", and may have display names or labels. A cell with one address, with none, or where a part
-    cannot be read with certainty stays as it is. Uses no network.
+    cannot be read with certainty stays as it is. Words that ask for no mail ("do not contact") stay
+    beside each address of the cell. Uses no network.
 
     Parameters
     ----------
@@ -119,6 +121,8 @@ def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
     for at, text in zip(np.flatnonzero(may_hold), texts.filter(may_hold).to_pylist(), strict=True):
         if text not in found:
             found[text] = repair_cell(text).addresses
+            if len(found[text]) > 1 and has_remark(remark := text_beside(text)):  # perhaps about all of them
+                found[text] = tuple(f"{address} ({remark})" for address in found[text])
         if len(found[text]) > 1:
             several[int(at)] = found[text]
     return several

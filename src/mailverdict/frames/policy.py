@@ -12,10 +12,12 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import SettingsError
+from ..model.json_fields import shorten
 from ..model.words import REASON_MEANING, STATE_MEANING, Reason, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
 from .kinds import ArrowData, kind_of_data
+from .remarks import text_beside
 from .repair import MAX_CELL
 from .text_column import read_values
 from .verified import VerifiedColumn, to_series
@@ -39,9 +41,10 @@ __all__ = [
 
 FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
+LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
 # Beginnings of `action_why`, or the whole, where something besides the verdict decides.
-FLAGGED, MISTYPED = "flagged ", "probably mistyped: "
+FLAGGED, MISTYPED, REMARKED = "flagged ", "probably mistyped: ", "a remark in the cell: "
 SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
 
 
@@ -54,7 +57,9 @@ class Policy:
     change the verdict only for ``smtp``). A flag takes precedence over a reason, a reason over a
     verdict alone, and a row that is dropped for its verdict stays dropped. A row whose verdict no
     selector names is reviewed; a row without a verdict is unchecked. A malformed cell in which an
-    address or several can be read, or that suggests one, is always reviewed and never dropped.
+    address or several can be read, or that suggests one, is always reviewed and never dropped. A
+    repaired cell whose words ask for no mail (``do not contact``), or say that the address is out of
+    use, is never sent: it is reviewed unless it is dropped.
 
     Parameters
     ----------
@@ -267,6 +272,8 @@ def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], p
         hit = rows["suggestion"].notna() & is_done
         actions = actions.mask(hit, "review")
         why = why.mask(hit, f"{MISTYPED}did you mean " + rows["suggestion"].astype(object) + "?")
+    remarks = remark_rows(rows, is_done & (actions != "drop"))
+    actions, why = actions.mask(remarks.notna(), "review"), why.mask(remarks.notna(), remarks)
     advice = advise_rows(rows, is_done & (verdict == Verdict.INVALID))
     actions, why = actions.mask(advice.notna(), "review"), why.mask(advice.notna(), advice)
     if rows.data.notes().get(DROPS_DUPLICATES) and "duplicate_of" in rows:
@@ -286,6 +293,8 @@ def cause_of(why: str) -> str:
     """
     if why.startswith(FLAGGED):
         return why.removeprefix(FLAGGED).replace("-", "_")
+    if why.startswith(REMARKED):
+        return "remark"
     return "typo" if why.startswith(MISTYPED) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
 
 
@@ -322,6 +331,17 @@ def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[
     ]
     advice.iloc[held] = "is not text and may hold an address: correct it by hand"
     return advice
+
+
+def remark_rows(rows: VerifiedColumn, is_kept: pd.Series[bool]) -> pd.Series[Any]:
+    """The words beside each cleaned address that ask for no mail, or say that it is out of use."""
+    found = pd.Series([None] * len(is_kept), dtype=object)
+    if "change" in rows:
+        change = rows["change"].astype("string").fillna("")
+        positions = np.flatnonzero((change.str.contains("remark", regex=False) & is_kept).to_numpy(bool))
+        cells = rows.texts.iloc[positions].fillna("")
+        found.iloc[positions] = [REMARKED + shorten(text_beside(str(cell)), LONGEST_REMARK) for cell in cells]
+    return found
 
 
 def row_action(policy: Policy, bucket: str, details: Any) -> str:

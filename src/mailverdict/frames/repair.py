@@ -23,6 +23,7 @@ from urllib.parse import unquote
 from ..checks.lists.suggestions import suggest_domain
 from ..checks.syntax.address import is_well_formed, normalize_domain
 from ..model.address import identity
+from .remarks import has_remark, word_set
 
 __all__ = ["MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "canonical_form", "repair_cell", "suggest_plain"]
 
@@ -61,6 +62,8 @@ REPAIRS: tuple[Repair, ...] = (
            "a display name (RFC 5322), quotes and brackets, also if one half is missing"),
     Repair("words", True, "ada@firm.com, Tel. 030 1234567", "ada@firm.com",
            "words, numbers and placeholders that are separated from a single address"),
+    Repair("remark", True, "ada@firm.com - do not contact", "ada@firm.com",
+           "words that ask for no mail, or say that the address is out of use; policies have a person review the row"),
     Repair("repeated", True, "ada@firm.com; ada@firm.com", "ada@firm.com",
            "the same address several times"),
     Repair("punctuation", True, "ada@firm.com;", "ada@firm.com",
@@ -494,10 +497,6 @@ def mixes_scripts(address: str) -> bool:
 # --- the text around addresses --------------------------------------------------------------------------------------
 
 
-def word_set(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
 LABELS = word_set("""
     e-mail email mail mails e-mails emails e-post epost e-posta eposta e-mailadres e-mailadresse e-mail-adresse adres
     mailadresse mail-adresse emailadresse emailadres kontaktmail correo courriel mél mel posta pec sähköposti почта
@@ -628,7 +627,9 @@ def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
     around = text[: places[0].start] + text[places[-1].end :]
     if around.strip():
         words = WORD.findall(around)
-        if FORMULA_OR_LINK.search(around):
+        if has_remark(around):
+            yield "remark"
+        elif FORMULA_OR_LINK.search(around):
             yield "link"
         elif WRAPPING.search(around):
             yield "unwrapped"

@@ -174,6 +174,7 @@ REASON_LABELS: dict[str, str] = {
     "suppressed": "On your suppression list",
     "duplicate": "Duplicate of an earlier row",
     "typo": "Likely typo",
+    "remark": "Remark in the cell",
 }
 # The safe repairs of `mailverdict.REPAIRS` by name, and the typos that were accepted on the audit page.
 REPAIR_LABELS = {
@@ -187,6 +188,7 @@ REPAIR_LABELS = {
     "label": "Labels such as “E-Mail:”",
     "unwrapped": "Names, quotes and brackets",
     "words": "Other words and numbers in the cell",
+    "remark": "Remarks such as “do not contact”",
     "repeated": "The same address several times",
     "punctuation": "Commas, bullets and other punctuation",
     "unicode": "Accents in another form",
@@ -205,6 +207,7 @@ CAUSE_MEANING = {
     "suppressed": "on the list of people who must not be mailed",
     "duplicate": "the same mailbox is in an earlier row",
     "typo": "probably mistyped; a person should look at it",
+    "remark": "the cell asks for no mail, or says that the address is out of use",
 }
 ERROR_MEANING = {
     "REGEX": "not a well-formed address",
