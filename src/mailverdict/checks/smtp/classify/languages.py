@@ -31,6 +31,7 @@ class ReplyLanguage:
     before: str = ""  # said directly before the noun: no such, unknown
     exhausted: str = ""  # whole statements that the mailbox is full
     refused: str = ""  # not permitted: the mailbox may exist
+    unable: str = ""  # cannot receive mail: closed, or only now
     others: str = ""  # other subjects of an unknown: the sender, a password, authentication
     domain: str = ""  # the domain or the server, as another subject
     not_served: str = ""  # the server does not serve the domain
@@ -49,10 +50,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"""
             users?(?: ?name| ?id)?  usr  rec[iep]{1,4}[ei]nts?  acc?ou?nt?s?  add?res+(?:es|ee)?  mail ?box(?:es)?
             in-?box  mail ?drop  mbox  alias(?:es)?  customer  subscriber  person  local[- ]?part  rcpt
-            e-?mail ?(?:box|name)  (?:e-?)?mail ?id  (?:e-?)?mail-?address(?:es)?  employee  student  spectator  xaddrx
+            e-?mail ?(?:box|name)  rcptto  (?:e-?)?mail ?id  (?:e-?)?mail-?address(?:es)?  employee  student
+            spectator  xaddrx
         """,
         unknown=r"""
-            unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not found  notfound
+            unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not? found  notfound
             (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
             ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing
@@ -76,25 +78,28 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         full=r"is (?:too )?full",
         either=r"or  and/or",
-        samples=("Mailbox not found", "Mailbox disabled", "Mailbox full"),
+        unable=r"(?:unable|not able) to receive  (?:can ?not|can't) (?:be accessed|receive)",
+        samples=("Mailbox not found", "Mailbox disabled", "Mailbox full"), absent=r"\buser have no mail\b",
         seen="all servers; misspelled by bounces in lists of other tools"),
     ReplyLanguage(
         "French",
         nouns=r"""
-            utilisateur  destinataires?  adresse(?: e-?mail| mail)?  adressee  compte  abonne
-            boite(?: aux? lettres?| mail| de reception)?  bal
+            utilisateur  (?:nom du )?destinataires?  adresse(?: e-?mail| mail| [ée]lectronique)?  adressee  compte
+            abonne
+            bo[îi]te(?: aux? lettres?| mail| de reception)?  bal
         """,
         unknown=r"""
             inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)  n'est pas (?:connue?|valide|reconnue?)
             n'a pas [ée]t[ée] trouv[ée]e?  est erron[ée]e?
-            a d[ée]m[ée]nag[ée]  invalides?  non (?:trouvee?|valide)  incorrecte?
+            a d[ée]m[ée]nag[ée]  a chang[ée]  non (?:recens|r[ée]pertori)[ée]e?  invalides?  non (?:trouvee?|valide)
+            incorrecte?
         """,
         closed=r"""
             d[ée]sactiv[ée]e?s?  suspendue?s?  ferm[ée]e?s?  expir[ée]e?s?  supprim[ée]e?s?  archiv[ée]e?s?  inactive?
-            n'est plus \w+  r[ée]sili[ée]e?
+            n'est plus \w+  n'accepte plus  r[ée]sili[ée]e?
         """,
         full=r"pleine?  satur[ée]e?  d[ée]pass[ée]e?",
-        either="ou",
+        either="ou", unable=r"ne (?:peut|peuvent) (?:pas |plus )?recevoir",
         samples=("Utilisateur inconnu", "Boite aux lettres desactivee", "Boite du destinataire pleine"),
         others=r"adresse de retour  expediteur  emetteur  envoyeur  mot de passe", too_many=r"trop d[e']",
         domain=r"domaine  serveur",
@@ -104,8 +109,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         none=r"aucune?  pas d[e']?  impossible de trouver  pas trouv[ée]",
         articles="tel  telle  l'  le  la  cet  cette  ce",
         refused=r"""
-            non autoris[ée]  pas autoris[ée]  interdit  n'accepte  accepte (?:que|uniquement|seulement)
-            qu'en interne  vous a (?:bloqu|refus)[ée]  seuls? les (?:membres|abonn[ée]s)  r[ée]serv[ée]e? aux
+            non autoris[ée]  pas autoris[ée]  interdit  n'accepte(?! plus)  accepte (?:que|uniquement|seulement)
+            qu'en interne  uniquement  (?<!qui )\ba (?:bloqu|refus)[ée]  seuls? les (?:membres|abonn[ée]s)
+            r[ée]serv[ée]e? aux
         """,
         not_served=r"""
             domaine (?:inconnu|inexistant|non (?:h[ée]berg[ée]|g[ée]r[ée]|local))
@@ -121,7 +127,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             desconocid[oa]s?  inexistentes?  no (?:se )?existe(?:n|nte)?
             no (?:fue |ha sido |se ha )?(?:encontrad|localizad)[oa]  no (?:es|son) correct[oa]s?
             no (?:es )?v[áa]lid[oa]  inv.lid[oa]
-            incorrect[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)  no (?:est[áa] )?registrad[oa]
+            (?<!forma )incorrect[oa]  err[óo]ne[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)
+            no (?:est[áa] )?registrad[oa]
             ya no (?:trabaja|labora|forma parte|pertenece)
         """,
         closed=r"""
@@ -129,12 +136,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             dad[oa] de baja  (?:ha )?expirad[oa]  caducad[oa]  eliminad[oa]
         """,
         full=r"llen[oa]  excedid[oa]  sin espacio  satura(?:do|da)",
-        either="o  u",
+        either="o  u", unable=r"no pueden? recibir",
         samples=("Usuario desconocido", "Cuenta deshabilitada", "El buzon esta lleno"),
         others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", too_many=r"demasiad[oa]s",
         domain=r"dominio  servidor  sintaxis",
         seen="servers in Spain and Latin America; lists of other tools",
-        absent=r"\bya no hay nadie con est?e (?:e-?mail|correo)",
+        absent=r"""
+            \bya no hay nadie con est?e (?:e-?mail|correo)
+            \b(?:usuario|destinatario) no (?:tiene|posee) (?:una? |ninguna? )?(?:cuenta|buz[óo]n)
+        """,
         none=r"""
             no (?:existe|hay|se encontr[óo]|conocemos a|reconocemos|corresponde a)
             no se \w+(?: podido)? (?:encontrar|localizar)
@@ -148,7 +158,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             no (?:est[áa] )?(?:autorizad|permitid|habilitad)[oa]
             (?:no|s[óo]lo|[úu]nicamente|solamente) (?:se )?acept\w+
             (?:s[óo]lo|[úu]nicamente|solamente) (?:los )?(?:miembros|suscriptores)
-            \b(?:le|te|lo) ha (?:bloquead|rechazad)o
+            \bha (?:bloquead|rechazad)o  permisos?
         """,
         not_served=r"""
             dominio[^.;]{0,12} no (?:\w+ )?(?:alojado|existe|v[áa]lido|permitido|local)
@@ -187,19 +197,22 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             expirou  exclu[íi]d[oa]
         """,
         full=r"chei[oa]  lotad[oa]  excedid[oa]  excedeu",
-        either="ou",
+        either="ou", unable=r"n[ãa]o (?:podem?|conseguem?) receber",
         samples=("Usuario inexistente", "Conta desativada", "Caixa postal cheia"),
         others=r"remetente  senha", too_many=r"muit[oa]s", domain=r"dom[íi]nio  servidor",
         seen="UOL, Terra, Locaweb; bounces in lists of other tools",
-        absent=r"\be-?mail (?:inexistente|n[ãa]o (?:cadastrado|existe|encontrado))",
+        absent=r"""
+            \be-?mail (?:inexistente|n[ãa]o (?:cadastrado|existe|encontrado))  \bn[ãa]o existe (?:o|este|esse) e-?mail
+            \b(?:usu[áa]rio|destinat[áa]rio) n[ãa]o (?:tem|possui) (?:uma )?(?:conta|caixa)
+        """,
         none=r"nenhuma?  n[ãa]o (?:h[áa]|existe)  n[ãa]o foi poss[íi]vel (?:encontrar|localizar)",
         articles="um  uma  nenhum  nenhuma  esse  essa  este  esta  tal  o  a",
         exhausted=r"""
-            \bcota[^.;]{0,20}(?:excedid|atingid|ultrapassad)  espa[çc]o[^.;]{0,20}(?:esgotad|insuficiente)
+            \bcota[^.;]{0,20}(?:excedid|atingid|ultrapassad)  espa[çc]o[^.;]{0,40}(?:esgotad|insuficiente)
             sem espa[çc]o  armazenamento[^.;]{0,30} atingid
         """,
         refused=r"""
-            (?:n[ãa]o tem|sem) permiss[ãa]o  n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]
+            (?:n[ãa]o tem|sem) permiss[ãa]o  \bbloqueou  n[ãa]o (?:est[áa] )?(?:autorizad|permitid)[oa]
             (?:n[ãa]o|s[óo]|somente|apenas) (?:se )?aceit\w+
             (?:s[óo]|somente|apenas) (?:membros|assinantes)
         """,
@@ -222,6 +235,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         full=r"pien[oa]  esaurit[oa]",
         either="o  oppure",
+        unable=r"non (?:pu[òo]'?|[èe]'? in grado di) ricevere",
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
         others=r"indirizzo di ritorno  mittente  password", too_many=r"tropp[ie]", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
@@ -233,11 +247,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         articles="un  uno  una  il  la  alcun  alcuna  nessun  nessuna  questo  questa  tale  l'",
         exhausted=r"""
             spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)  superato la quota
+            raggiunto[^.;]{0,30} (?:capienza|spazio|quota)
+            limite[^.;]{0,20} (?:di capienza|di spazio)[^.;]{0,20}raggiunt
         """,
         refused=r"""
             non (?:[èe]'? )?(?:autorizzat|abilitat|consentit|ammess)[oaie]  non accett\w+
             accett\w+ (?:sol[oaie]|soltanto|unicamente)  sol[oi] (?:gli |i )?(?:membri|iscritti)
-            \b(?:ti|vi|la) ha bloccat[oa]
+            \bha bloccat[oa]
         """,
         not_served=r"dominio[^.;]{0,12} non (?:\w+'? )?(?:ospitato|gestito|esiste|locale)"),
     ReplyLanguage(
@@ -260,6 +276,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         full=r"voll  (?:ue|ü)bervoll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
         either="oder",
+        unable=r"kein\w* (?:\S+ )?empfangen (?:kann|k(?:oe|ö)nnen)  kann (?:\S+ )?kein\w* (?:\S+ )?empfangen",
         samples=("Benutzer unbekannt", "Postfach deaktiviert", "Postfach voll"),
         others=r"r(?:ue|ü)ck\w*adresse  absender\w*  passwort  kennwort", too_many=r"zu ?viele?",
         domain=r"domain  dom(?:ae|ä)ne  rechner",
@@ -267,6 +284,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         absent=r"""
             \bkein\w* (?:\w+ )?(?:benutzer|nutzer|empf(?:ae|ä)nger|postfach|konto|teilnehmer|mailbox)
             \bunbekannte\w* (?:benutzer|nutzer|empf(?:ae|ä)nger|adresse|konto)
+            ^(?!(?:domain|dom(?:ae|ä)ne|server|host|absender\w*|ip)\b)\S+ wurde nicht in \S+ gefunden
             \bniemand unter dieser \S*adresse bekannt
             \bung(?:ue|ü)ltige\w* (?:benutzer|empf(?:ae|ä)nger\w*|\S*adresse)
         """,
@@ -276,7 +294,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         refused=r"""
             nicht (?:berechtigt|erlaubt|zugelassen|autorisiert)  nur per de-mail  darf \w*\s?keine?n?
-            (?:akzeptiert|nimmt) (?:keine|nur)  nicht akzeptiert  nur intern\w*  hat sie
+            (?:akzeptiert|nimmt) (?:keine|nur)  \b(?:keine|nur) [^.;]{0,60}akzeptiert  nicht akzeptiert  nur intern\w*
+            hat sie  hat (?:\S+ ){1,4}(?:blockiert|gesperrt)
             nur (?:f(?:ue|ü)r )?(?:mitglieder|abonnenten)
         """,
         not_served=r"""
@@ -286,15 +305,18 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Dutch",
         nouns=r"""
-            gebruikers?(?:naam)?  ontvanger\w*  (?:e-?mail-?)?adres(?:sen)?  postvak  postbus  brievenbus  abonnee
+            gebruikers?(?:naam)?  ontvanger\w*  (?:(?:e-?)?mail-?)?adres(?:sen)?  postvak  postbus  brievenbus  abonnee
             geadresseerde\w*
         """,
         unknown=r"""
-            onbekende?  bestaat (?:hier |helaas )?niet  bestaan niet  niet (?:gevonden|bekend|geldig|aanwezig)  ongeldig
-            kon niet worden gevonden  opgeheven  verwijderd  niet (?:meer|langer) in gebruik  niet-bestaande?
+            onbekende?  bestaat (?:hier |helaas |simpelweg |echter )?niet  bestaan niet
+            niet (?:gevonden|bekend|geldig|aanwezig)  ongeldig
+            k[ao]n niet (?:worden )?gevonden  opgeheven  verwijderd  niet (?:meer|langer) in gebruik  niet-bestaande?
         """,
         closed=r"uitgeschakeld  geblokkeerd  niet (?:meer )?actief  inactief  afgesloten  opgeschort",
-        full=r"vol  overvol", either="of", samples=("Gebruiker onbekend", "Postvak uitgeschakeld", "Postvak is vol"),
+        full=r"vol  overvol", either="of",
+        unable=r"kan (?:\S+ )?(?:geen|niet) [^.;]{0,20}ontvangen  geen (?:e-?)?mail kan ontvangen",
+        samples=("Gebruiker onbekend", "Postvak uitgeschakeld", "Postvak is vol"),
         others=r"""
             bijlage\w*  van (?:een )?(?:onbekende|niet-bestaande|ongeldige)  afzender\w*  verzender\w*  wachtwoord\w*
             authenticatie  aanmeld\w*
@@ -303,7 +325,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         before=r"onbekende?  ongeldige?  niet-bestaande?  geen (?:geldige?|bestaande?|dergelijke?)",
         absent=r"\bgeen (?:gebruiker|ontvanger|mailbox|postvak|account)\b(?! (?:opgegeven|vermeld))",
         error=r"fout\w*  reden\w*  opdracht", exhausted=r"\bquot\w+[^.;]{0,20}overschreden", message=r"bericht\w*",
-        listed=r"zwarte lijst\w*", too_many=r"te veel", refused=r"niet toegestaan  geen toestemming  accepteert geen",
+        listed=r"zwarte lijst\w*", too_many=r"te veel",
+        refused=r"""
+            niet toegestaan  geen toestemming  accepteert geen  neemt geen (?:e-?)?mail
+            heeft (?:\S+ ){1,4}geblokkeerd
+        """,
         not_served=r"domein[^.;]{0,20} niet (?:\w+ )?(?:gehost|bekend)"),
     ReplyLanguage(
         "Swedish, Danish and Norwegian",
@@ -312,13 +338,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             modtager\w*  postkass\w*  bruker\w*  mottaker\w*  postboks\w*  e-?postkonto\w*  innboks\w*
         """,
         unknown=r"""
-            ok[äa]n[dt]  finns (?:inte|ej)  (?:kunde )?(?:hittas|hittades) (?:inte|ej)  kunde (?:inte|ej) hittas
+            ok[äa]n[dt]  [äa]r (?:inte|ej) (?:en |ett )?giltig[ta]?  er ikke (?:en |et )?gyldigt?  finns (?:inte|ej)
+            (?:kunde )?(?:hittas|hittades) (?:inte|ej)  kunde (?:inte|ej) hittas
             existerar (?:inte|ej)  ogiltig[ta]?  saknas  borttage[nt]  raderad  raderat  ukendte?
             findes (?:desv[æa]rre )?ikke  eksisterer ikke  ugyldige?  ikke fundet  kunne ikke findes  slettet  ukjente?
             finnes ikke  ikke funnet  nedlagt
         """,
         closed=r"inaktiv\w*  avst[äa]ng[dt]  sp[äa]rra[dt]  lukket  deaktiver[eta]+d?  sp[æa]rret  stengt  sperret",
         full=r"[äa]r full[at]?  er (?:full|fuld)t?", either="eller",
+        unable=r"(?:inte|ej|ikke) kan (?:ta emot|modtage|motta)  kan (?:inte|ej|ikke) (?:ta emot|modtage|motta)",
         samples=("Mottagaren finns inte", "Kontot inaktiverad", "Brevladan ar full"),
         others=r"""
             bilag\w*  vedh[æa]ft\w*  vedlegg\w*  fr[åa]n? (?:en |ett? )?(?:ok[äa]nd|ogiltig|ukendt|ukjent|ugyldig)\w*
@@ -328,15 +356,22 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         seen="Telia, Telenor, TDC; GoDaddy help in Swedish; standard phrases",
         before=r"""
             ok[äa]nd  ogiltig  ukendt  ukjent  ugyldig  ingen (?:s[åa]dan|slik)  (?:fant|fandt) ikke  hittade inte
-            (?:kunde|kunne) (?:inte|ikke) (?:hitta|finde|finne)
+            (?:kunde|kunne) (?:inte|ikke) (?:hitta|finde|finne)  (?:gick|g[åa]r) (?:inte|ej) att hitta(?: den)?
+            finner ikke
         """,
         absent=r"\bingen (?:anv[äa]ndare|bruger|bruker|mottagare|modtager|mottaker)\b(?! (?:angiv|oppgit))",
         error=r"fel\w*  fejl\w*  feil\w*  orsak\w*  [åa]rsag\w*",
-        exhausted=r"lagringsutrymme\w*[^.;]{0,20}\bslut  (?:kvot\w*|kvote\w*)[^.;]{0,20}(?:[öo]verskrid|overskred)",
+        exhausted=r"""
+            lagringsutrymme\w*[^.;]{0,40}\bslut  n[åa]tt sin lagringsgr[äa]ns
+            (?:kvot\w*|kvote\w*)[^.;]{0,20}(?:[öo]verskrid|overskred)
+        """,
         message=r"meddeland\w*  besked\w*  melding\w*  meddelelse\w*",
         listed=r"svart ?list\w*  svarteliste\w*  sorte? ?liste\w*  sortlist\w*", too_many=r"f[öo]r m[åa]nga  for mange",
         reverse_dns=r"omv[äae]nd\w* dns",
-        refused=r"inte till[åa]ten  ikke tilladt  ikke tillatt  skr[äa]ppost  tar inte emot  modtager ikke(?! fundet)"),
+        refused=r"""
+            inte till[åa]ten  ikke tilladt  ikke tillatt  skr[äa]ppost  har (?:blockerat|sp[äa]rrat|blokeret|blokkert)
+            tar inte emot  modtager ikke(?! fundet)
+        """),
     ReplyLanguage(
         "Finnish",
         nouns=r"""
@@ -344,11 +379,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             tili[äa]?  (?:k[äa]ytt[äa]j[äa]|s[äa]hk[öo]posti)tili\w*
         """,
         unknown=r"""
-            tuntematon  ei l[öo]y(?:dy|tynyt|detty)  ei ole(?: (?:en[äa][äa] )?olemassa|(?=[.!)]|$))  virheellinen
+            tuntematon  ei l[öo]y(?:dy|tynyt|detty)  ei ole(?: (?:en[äa][äa] )?olemassa|(?=[.!)]|$| xurlx))
+            virheellinen
             poistettu
         """,
         closed=r"suljettu  ei (?:ole )?k[äa]yt[öo]ss[äa]  lukittu  j[äa][äa]dytetty", full=r"t[äa]ynn[äa]",
-        either="tai", samples=("Vastaanottajaa ei loydy", "Postilaatikko suljettu", "Postilaatikko on taynna"),
+        either="tai", unable=r"ei voi vastaanottaa",
+        samples=("Vastaanottajaa ei loydy", "Postilaatikko suljettu", "Postilaatikko on taynna"),
         others=r"liite\w*  l[äa]hett[äa]j\w+  salasana\w*  tunnistau\w*  todennus\w*",
         domain=r"verkkotunnu\w*  toimialue\w*  palvelin\w*  palvelime\w*",
         before=r"tuntematon  virheellinen  ei (?:t[äa]llaista|sellaista)", error=r"virhe\w*  syy\w*",
@@ -358,7 +395,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Estonian",
         nouns=r"kasutaja\w*  saaja\w*  adressaa\w+  (?:e-?posti ?)?aadress\w*  postkast\w*  konto\w*",
         unknown=r"""
-            tundmatu  ei leitud  ei leia\w*  ei eksisteeri  ei ole(?: olemas|(?=[.!)]|$))  puudub  kehtetu  kustutatud
+            tundmatu  ei leitud  ei leia\w*  ei eksisteeri  ei ole(?: olemas|(?=[.!)]|$| xurlx))  puudub  kehtetu
+            kustutatud
         """,
         closed=r"suletud  blokeeritud  peatatud  deaktiveeritud", full=r"t[äa]is", either="või",
         samples=("Kasutajat ei leitud", "Konto on suletud", "Postkast on täis"),
@@ -387,7 +425,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             vartotoj\w*  naudotoj\w*  gav[ėe]j\w*  adresat\w*  adres(?:as|o)  (?:pa[šs]to )?d[ėe][žz]ut\w*  paskyr\w*
         """,
         unknown=r"""
-            nerast\w*  neegzistuoja  ne[žz]inom[aio]s?  n[ėe]ra(?=[.!)]|$)  i[šs]trint\w*  neteising\w*  neregistruot\w*
+            nerast\w*  neegzistuoja  ne[žz]inom[aio]s?  n[ėe]ra(?=[.!)]|$| xurlx)  i[šs]trint\w*  neteising\w*
+            neregistruot\w*
         """,
         closed=r"u[žz]blokuot\w+  i[šs]jungt\w+  sustabdyt\w+  u[žz]daryt\w+", full=r"piln[ao]s?  perpildyt\w+",
         either="arba", samples=("Vartotojas nerastas", "Paskyra užblokuota", "Pašto dėžutė perpildyta"),
@@ -403,10 +442,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w* )?(?:od|z)nalezion\w+  nieprawid[lł]ow[yae]
-            nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie ma(?=[.!)]|$)  nie jest (?:znan\w+|zarejestrowan\w+)
+            nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie ma(?=[.!)]|$| xurlx)
+            nie jest (?:znan\w+|zarejestrowan\w+)
         """,
         closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]",
         full=r"pe[lł]n[aey]  przepe[lł]nion[aey]  zape[lł]nion[aey]", either="lub  albo",
+        unable=r"nie mo[żz]e (?:\w+ )?(?:odbiera[ćc]|odebra[ćc])",
         samples=("Uzytkownik nie istnieje", "Konto zablokowane", "Skrzynka jest pelna"),
         others=r"""
             za[lł][aą]cznik\w*  od (?:nieznan|nieistniej|nieprawid)\w+  z (?:nieznan|nieistniej|nieprawid)\w+  nadawc\w+
@@ -415,17 +456,23 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"domen\w+  serwer\w*", seen="WP, Onet, o2, Interia; smtp-gated in Polish; lists of other tools",
         before=r"""
             nieznany  nieznana  nieprawid[lł]ow[yae]  nieistniej[aą]c[yae]  nie (?:ma|istnieje) (?:tu |tutaj )?tak\w+
-            brak tak\w+  nie (?:zosta[lł]\w? )?(?:znaleziono|odnaleziono)  nie mo[żz]na (?:od|z)nale[źz][ćc]
+            brak tak\w+  nie (?:zosta[lł]\w? )?(?:znaleziono|odnaleziono)
+            nie mo[żz]na (?:od|z)nale[źz][ćc](?: (?:wprowadzon|podan)\w+)?
         """,
-        absent=r"\bbrak (?:skrzynki|u[żz]ytkownika|konta)\b(?! (?:nadawcy|podan))",
+        absent=r"""
+            \bbrak (?:skrzynki|u[żz]ytkownika|konta)\b(?! (?:nadawcy|podan))
+            \bnieaktywn[ae] (?:skrzynka|konto)
+        """,
         error=r"b[lł][aą]d\w*  pow[oó]d\w*  przyczyn\w*  sk[lł]adni\w*  format\w*",
         exhausted=r"""
-            przekroczon[oya][^.;]{0,30}(?:limit|pojemno[śs]|quot|skrzynk)
+            przekroczon[oya][^.;]{0,30}(?:limit|pojemno[śs]|quot|skrzynk)  osi[aą]gn\w+ limit (?:miejsca|pojemno)
             brak (?:wolnego )?miejsca[^.;]{0,30}(?:skrzyn|kon[tc])
         """,
         message=r"wiadomo[śs]\w+  poczt[ay]", listed=r"czarn\w+ li[śs][ct]\w+", too_many=r"zbyt wiel\w+  za du[żz]o",
         reverse_dns=r"odwrotn\w+ (?:dns|rekord\w*|wpis\w*|stref\w*)  revdns",
-        refused=r"brak uprawnie[ńn]  nie zezwala  antyspam\w*  nie przyjmuje  zabronion\w+",
+        refused=r"""
+            brak uprawnie[ńn]  nie zezwala  antyspam\w*  nie przyjmuje  nie akceptuje  zabronion\w+  zablokowa[lł]a?
+        """,
         not_served=r"domen\w+[^.;]{0,20} nie (?:jest )?(?:obs[lł]ugiwan|hostowan)\w*"),
     ReplyLanguage(
         "Czech and Slovak",
@@ -436,11 +483,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             neexistuj[eí]  neexistujici\w*  nezn[áa]m[ýáyaé]  (?:ne|nebyl[ao]? |neni )nalezen[ao]?
             nebol[ao]? n[áa]jden\w*  nen[áa]jden\w*  neplatn[áýaye]  zru[šs]en[ýáao]?  smaz[áa]n[ao]?  vymazan\w+
-            odstran[ěe]n\w*  (?:zde|u n[áa]s) nen[ií](?=[.!)]|$)  (?:tu|u n[áa]s) nie je(?=[.!)]|$)
+            odstran[ěe]n\w*  (?:zde|u n[áa]s) nen[ií](?=[.!)]|$| xurlx)  (?:tu|u n[áa]s) nie je(?=[.!)]|$| xurlx)
             nen[ií] registrov[áa]n\w*
         """,
         closed=r"zablokov[áa]n\w*  deaktivov[áa]n\w*  pozastaven\w*  neakt[íi]vn\w+",
         full=r"pln[áaéouýy]+  p[řr]epln[ěe]n\w+", either="nebo  alebo  či",
+        unable=r"nem[ůuôo][žz]e p[řr][ií]j[ií]mat",
         samples=("Uzivatel neexistuje", "Schranka zablokovana", "Schranka je plna"),
         others=r"""
             p[řr][íi]loh\w+  od (?:nezn[áa]m|neplatn|neexistuj)\w+  z (?:nezn[áa]m|neplatn|neexistuj)\w+
@@ -452,7 +500,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         exhausted=r"p[řr]ekro[čc]en\w*[^.;]{0,20}(?:kv[óo]t|limit)\w*  nedostatek m[íi]sta",
         message=r"zpr[áa]v\w+  spr[áa]v\w+", listed=r"[čc]ern\w+ listin\w*  [čc]iern\w+ listin\w*",
         too_many=r"p[řr][íi]li[šs] (?:mnoho|ve[ľl]a)", reverse_dns=r"reverzn\w+",
-        refused=r"nen[ií] povolen\w*  nie je povolen\w*",
+        refused=r"nen[ií] povolen\w*  nie je povolen\w*  zablokoval[ao]?",
         not_served=r"dom[ée]n\w+[^.;]{0,20} (?:nen[ií]|nie je) (?:\w+ )?(?:hostov|obsluhov)\w*"),
     ReplyLanguage(
         "Hungarian",
@@ -462,7 +510,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"nem l[ée]tez\w+  ismeretlen  nem tal[áa]lhat[óo]  megsz[űu]nt  t[öo]r[öo]lve  [ée]rv[ée]nytelen",
         closed=r"letiltv?a?  le van tiltva  inakt[íi]v  felf[üu]ggesztv?e?  z[áa]rolva", full=r"megtelt  tele van",
-        either="vagy", samples=("A felhasznalo nem letezik", "A fiok letiltva", "A postafiok megtelt"),
+        either="vagy", unable=r"nem tud \S+ fogadni",
+        samples=("A felhasznalo nem letezik", "A fiok letiltva", "A postafiok megtelt"),
         others=r"""
             mell[ée]klet\w*  (?:felhaszn[áa]l[óo]|c[íi]mzett)\w*t[óo]l  c[íi]mr[őo]l  felad[óo]\w*  k[üu]ld[őo]\w*
             jelsz[óo]\w*  hiteles[íi]t\w*
@@ -473,7 +522,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         too_many=r"t[úu]l sok", reverse_dns=r"ford[íi]tott dns  reverz", refused=r"nem enged[ée]lyezett  nem fogad"),
     ReplyLanguage(
         "Romanian",
-        nouns=r"utilizator(?:ul)?  destinatar(?:ul)?  adresa  cont(?:ul)?  c[ăa]su[țt][ăa](?: po[șs]tal[ăa])?",
+        nouns=r"""
+            utilizator(?:ul)?  destinatar(?:ul)?  adresa  cont(?:ul)?
+            c[ăa]su[țt][ăa](?: po[șs]tal[ăa])?  cutia(?: po[șs]tal[ăa])?
+        """,
         unknown=r"necunoscut[ăa]?  nu exist[ăa]  inexistent[ăa]?  nu a fost g[ăa]sit[ăa]?",
         closed=r"dezactivat[ăa]?  suspendat[ăa]?  blocat[ăa]?  [șs]ters[ăa]?  [îi]nchis[ăa]?",
         full=r"plin[ăa]?",
@@ -506,7 +558,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             ne postoji  ne obstaja  не постоји  nepoznat[ai]?  neznan[ai]?  nema (?:takvog|takve)  ni (?:takega|take)
             непознат[аи]?  нема таквог
         """,
-        error=r"gre[šs]k\w+  napak\w+  razlog\w*", message=r"poruk\w+  sporo[čc]il\w*",
+        error=r"(?:po)?gre[šs]k\w+  napak\w+  razlog\w*", message=r"poruk\w+  sporo[čc]il\w*",
         listed=r"crn\w+ list\w+  [čc]rn\w+ list\w+", too_many=r"previ[šs]e  preve[čc]",
         reverse_dns=r"povratn\w+ dns  reverzn\w+", refused=r"nije dopu[šs]ten\w*  ni dovoljen\w*"),
     ReplyLanguage(
@@ -525,21 +577,25 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Пользователь не найден", "Ящик заблокирован", "Почтовый ящик переполнен"),
         others=r"""
             вложени\w+  от (?:неизвестн|несуществующ)\w+  с (?:неизвестн|несуществующ|неверн)\w+  отправител\w+
-            парол\w+  авториз\w+  аутентифик\w+
+            парол\w+  авториз\w+  аутентифик\w+  проверк\w+ подлинности
         """,
         domain=r"домен\w*  сервер\w*  хост\w*",
         seen="Mail.ru, Rambler; delivery logs in public repositories; standard phrases",
         before=r"нет так\w+  неизвестный  неверный  несуществующий  не (?:найден|существует)",
         absent=r"""
             \bтак\w+ (?:почтов\w+ )?(?:пользовател|получател|адрес|ящик|абонент)\w* (?:здесь |тут |у нас )?нет
-            \bздесь таких нет
+            \bздесь таких нет  \b(?:пользователь|абонент) удалил (?:\w+ ){0,2}(?:адрес|ящик)
         """,
         error=r"ошибк\w+  причин\w+  формат\w*  синтаксис\w*  команд\w+",
-        exhausted=r"превышен\w* (?:\w+ )?квот[аыу]  (?:нет|недостаточно) (?:свободного )?места в (?:почтовом )?ящике",
+        exhausted=r"""
+            (?:превышен\w*|превысил\w*) (?:\w+ )?квот[аыу]  лимит[^.;]{0,60}(?:ящик|мест)[^.;]{0,30}превышен
+            (?:нет|недостаточно) (?:свободного )?места в (?:почтовом )?ящике
+        """,
         message=r"письм\w+  сообщени\w+", listed=r"черн\w+ спис\w+  стоп-?лист\w*", too_many=r"слишком мног\w+",
         reverse_dns=r"обратн\w+ (?:зон|запис|dns)\w*",
         refused=r"""
-            бел\w+ спис\w+  доступ запрещ[её]н  не разрешен[оа]?  разрешен\w* только  запрещен\w*  спам\w*  не принимает
+            бел\w+ спис\w+  доступ запрещ[её]н  не разрешен[оа]?  разрешен\w* только  запрещен\w*  спам\w*
+            не принимает  не разрешено  разрешени\w+  заблокировал[ао]?
         """,
         not_served=r"домен\w*[^.;]{0,20} не (?:обслужива|размещ)\w*  не (?:принима|обслужива)\w+[^.;]{0,30} домен\w*"),
     ReplyLanguage(
@@ -550,10 +606,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             не (?:було )?знайдено  не існує  неіснуюч\w+  невідом(?:ий|а|о)  видалено  не зареєстрован\w*
-            відсутн(?:ій|я|є)  немає?(?=[.!)]|$)
+            відсутн(?:ій|я|є)  немає?(?=[.!)]|$| xurlx)
         """,
         closed=r"заблокован\w*  вимкнен\w*  призупинен\w*  деактивован\w*", full=r"переповнен\w*  заповнен\w*",
-        either="або  чи", samples=("Користувача не знайдено", "Скриньку заблоковано", "Скринька переповнена"),
+        either="або  чи", unable=r"не може (?:\w+ )?отримувати",
+        samples=("Користувача не знайдено", "Скриньку заблоковано", "Скринька переповнена"),
         others=r"""
             вкладен\w+  від (?:невідом|неіснуюч)\w+  з (?:невідом|неіснуюч)\w+  відправник\w*  парол\w+  автентифік\w+
             авториз\w+
@@ -562,7 +619,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         before=r"невідом(?:ий|а)  нема[є]? так\w+  не (?:знайдено|існує)", error=r"помилк\w+  причин\w+",
         exhausted=r"перевищено (?:\w+ )?квот[уи]", message=r"лист\w*  повідомлен\w+", listed=r"чорн\w+ спис\w+",
         too_many=r"забагато  занадто багато", reverse_dns=r"зворотн\w+ (?:зон|запис|dns)\w*",
-        refused=r"заборонен\w*  доступ заборонено  не приймає", not_served=r"домен\w*[^.;]{0,20} не обслугову\w*"),
+        refused=r"заборонен\w*  доступ заборонено  дозвол\w*  не приймає  заблокував",
+        not_served=r"домен\w*[^.;]{0,20} не обслугову\w*"),
     ReplyLanguage(
         "Bulgarian and Macedonian",
         nouns=r"""
@@ -610,7 +668,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             (?:tan[iı]ml[iı]|kay[iı]tl[iı]) de[ğg]il  silin(?:di|mi[şs])
         """,
         closed=r"kapat[iı]l\w+  kapal[iı]  devre d[iı][şs][iı]  ask[iı]ya al[iı]n\w+  engellen\w+",
-        full=r"dolu  dolmu[şs]  doldu", either="veya  ya da",
+        full=r"dolu  dolmu[şs]  doldu", either="veya  ya da", unable=r"(?:posta|ileti) alam[iı]yor",
         samples=("Kullanici bulunamadi", "Hesap devre disi", "Posta kutusu dolu"),
         others=r"""
             eki  ekli  (?:kullan[iı]c[iı]|adres|al[iı]c[iı]|hesap)\w*[dt][ae]n  g[öo]nderen\w*  g[öo]nderici\w*
@@ -619,9 +677,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"alan ad[iı]\w*  etki alan[iı]\w*  sunucu\w*", seen="translations on backlink.name; standard phrases",
         before=r"bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
         absent=r"\b(?:kullan[iı]c[iı]|al[iı]c[iı]|posta kutusu|hesap|ki[şs]i) yok(?:tur)?\b",
-        error=r"hata\w*  neden\w*  komut\w*", exhausted=r"kota\w* (?:a[şs][iı]l|dol)\w+", message=r"mesaj\w*  ileti\w*",
+        error=r"hata\w*  neden\w*  komut\w*",
+        exhausted=r"kota\w* (?:a[şs][iı]l|dol)\w+  depolama s[iı]n[iı]r\w+ ula[şs]\w+", message=r"mesaj\w*  ileti\w*",
         listed=r"kara liste\w*", too_many=r"[çc]ok fazla  [çc]ok say[iı]da", reverse_dns=r"ters dns",
-        refused=r"izin veril\w+  yetki\w*  kabul etmiyor"),
+        refused=r"izin veril\w+  yetki\w*  kabul etmiyor  engelledi"),
     ReplyLanguage(
         "Greek",
         nouns=r"χρήστη\w*  παραλήπτη\w*  διεύθυνσ\w+  γραμματοκιβώτι\w+  θυρίδα\w*  λογαριασμ\w+",
@@ -629,10 +688,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             δεν είναι έγκυρ\w+  δεν υπάρχει  δεν υφίσταται  δεν (?:έχει )?βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?  διαγράφηκε
         """,
         closed=r"απενεργοποι\w+  ανενεργ\w+  ανασταλεί  κλειδωμ\w+", full=r"πλήρες  πλήρης  γεμάτ\w+", either="ή",
+        unable=r"δεν μπορεί να (?:λάβει|παραλάβει)",
         samples=("Ο χρήστης δεν υπάρχει", "Ο λογαριασμός απενεργοποιημένος", "Το γραμματοκιβώτιο είναι πλήρες"),
         others=r"συνημμέν\w+  από  αποστολέ\w+  κωδικό\w+", domain=r"τομέα\w*  διακομιστή\w*",
         seen="OTEnet; standard phrases",
-        before=r"άγνωστ[οη]ς?  άκυρ[οη]ς?  δεν (?:υπάρχει|βρέθηκε)(?: τέτοι\w+| [οη])?", error=r"σφάλμα\w*  λόγο\w*",
+        before=r"""
+            άγνωστ[οη]ς?  άκυρ[οη]ς?  δεν (?:υπάρχει|βρέθηκε)(?: τέτοι\w+| [οη])?
+            δεν (?:ήταν|είναι) δυνατή η εύρεση(?: της| του)?
+        """,
+        error=r"σφάλμα\w*  λόγο\w*",
         message=r"μήνυμα\w*  μηνύμα\w+", listed=r"μαύρη λίστα", too_many=r"πάρα πολλ\w+  πολλοί παραλήπτες",
         refused=r"δεν επιτρέπεται  ανεπιθύμητ\w+"),
     ReplyLanguage(
@@ -641,8 +705,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             (?:ال)?مستخدم  (?:ال)?مستلم  (?:ال)?عنوان(?: البريد(?: الإلكتروني)?)?  صندوق البريد  (?:ال)?حساب
             (?:ال)?مستقبل  (?:ال)?مرسل إليه
         """,
-        unknown=r"غير موجودة?  غير معروفة?  غير صالحة?  غير مسجل  محذوف  لا يوجد(?=[.!)]|$)",
-        closed=r"معطل  مغلق  موقوف  محظور", full=r"ممتلئة?", either="أو",
+        unknown=r"غير موجودة?  غير معروفة?  غير صالحة?  غير مسجل  محذوف  لا يوجد(?=[.!)]|$| xurlx)",
+        closed=r"معطل  مغلق  موقوف  محظور", full=r"ممتلئة?", either="أو", unable=r"لا يمكنه تلقي",
         samples=("المستخدم غير موجود", "الحساب معطل", "صندوق البريد ممتلئ"),
         others=r"مرفق  من (?:مستخدم|عنوان|حساب)  (?:ال)?مرسل(?! إليه)  كلمة", domain=r"(?:ال)?نطاق  (?:ال)?خادم",
         before=r"لا يوجد(?: هذا)?  لم يتم العثور على(?: هذا)?", error=r"خطأ  سبب", message=r"(?:ال)?رسالة",
@@ -651,7 +715,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Hebrew",
         nouns=r"ה?משתמש  ה?נמען  ה?כתובת(?: ה?מייל| ה?דוא.ל)?  ה?תיבה  תיבת (?:ה?דואר|ה?מייל)  ה?חשבון",
         unknown=r"(?:לא|אינו|אינה|איננו|איננה) (?:קיים|קיימת|נמצאה?|מוכרת?|ידועה?|רשום|רשומה)",
-        closed=r"מושבת  חסום  סגור  מושעה", full=r"מלאה", either="או",
+        closed=r"מושבת  חסום  סגור  מושעה", full=r"מלאה", either="או", unable=r"(?:לא|אינה|אינו) יכולה? לקבל",
         samples=("המשתמש לא קיים", "החשבון מושבת", "תיבת הדואר מלאה"),
         others=r"צרופה  ממשתמש  מכתובת  ה?שולח  ה?סיסמה  אימות", domain=r"ה?דומיין  ה?שרת", before=r"אין",
         error=r"שגיאה  סיבה", message=r"ה?הודעה", listed=r"רשימה שחורה  הרשימה השחורה", too_many=r"יותר מדי",
@@ -660,11 +724,16 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Chinese",
         nouns=r"用户  用戶  使用者  收件人  收件者  邮箱  郵箱  信箱  [帐账帳賬][号户號戶]  (?<!ip)(?<!ip )地址",
         unknown=r"""
-            不存在  未找到  找不到  未开通  未開通  未注册  未註冊  已?注销  已?註銷  已?(?:被)?删除  已?(?:被)?刪除
+            不存在  未找到  找不到  未开通  未開通  未(?:在[^,.;。、,]{0,8})?(?:注册|註冊)  已?注销  已?註銷
+            已?(?:被)?删除  已?(?:被)?刪除
             [无無]效  未知
         """,
         closed=r"禁用  停用  冻结  凍結  锁定  鎖定  过期  過期  停权  停權  挂起  封停",
-        full=r"已满  已滿  满了  空间不足  空間不足  超额  容量满  容量不足  超过配额  超过容量", either="或者  或",
+        full=r"""
+            已满  已滿  满了  空间不足  空間不足  超额  容量满  容量不足
+            超[过過](?:其|了)?(?:存储|存儲|儲存)?(?:配额|配額|容量)
+        """,
+        either="或者  或",
         samples=("用户不存在", "帐号已被禁用", "邮箱已满"),
         others=r"""
             附件  来自  來自  发件人  寄件人  寄件者  发信人  發件人  發信人  密码  密碼  认证  認證  验证  驗證  授权
@@ -673,9 +742,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"域名  域  網域  服务器  伺服器  主机  主機", seen="Coremail, QQ, NetEase, in help pages about bounces",
         before=r"""
             未知的?  [无無]效的?  不存在的?  (?:没有?|沒有?|未|[无無]法)找到(?:此|该|該|这个|這個)?
-            找不到(?:此|该|該|这个|這個)?  查[无無]  没有?(?:此|该|这个)  沒有?(?:此|該|這個)  [无無](?:此|该|該)
+            找不到(?:此|该|該|这个|這個|您(?:输入|輸入|指定)的(?:电子邮件|電子郵件)?)?  查[无無]  没有?(?:此|该|这个)
+            沒有?(?:此|該|這個)  [无無](?:此|该|該)
         """,
-        absent=r"(?:没有|沒有|查?无|查?無)(?:此|该|該|這個|这个)(?:使用者|人)", error=r"错误  錯誤  原因  格式  命令",
+        absent=r"""
+            (?:没有|沒有|查?无|查?無)(?:此|该|該|這個|这个)(?:使用者|人)
+            系[统統]中[没沒]有(?:收件人|收件者|用户|用戶|邮箱|信箱)
+        """,
+        error=r"错误  錯誤  原因  格式  命令",
         listed=r"黑名单  黑名單", too_many=r"过多  太多  大量  過多", reverse_dns=r"反向  反解",
         refused=r"""
             拒[绝絕收][^,.;,。]{0,20}(?:不存在|未知|[无無]效|找不到)  不允许  不允許  白名单  白名單  禁止  垃圾  转发
@@ -689,25 +763,29 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             存在しま?せん?  存在しない  見つかりません  見つからない  登録されていません  登録がありません  不明
             使われて(?:おり|い)ません  使用されて(?:おり|い)ません  削除され
         """,
-        closed=r"停止  無効  解約  凍結  ロック", full=r"いっぱい  一杯  容量を?超え  容量超過  容量オーバー  満杯",
+        closed=r"停止  無効  解約  凍結  ロック",
+        full=r"いっぱい  一杯  容量を?超え  容量超過  容量オーバー  格納域の制限を超え  満杯",
         either="または  もしくは  か、",
         samples=("ユーザーが存在しません", "アカウントは停止されています", "メールボックスがいっぱいです"),
         others=r"添付  (?<![つて])から  送信者  送信元  差出人  パスワード  認証",
         domain=r"ドメイン  サーバー?  ホスト", seen="dream.jp help pages; standard phrases",
         before=r"存在しない  不明な  未知の  無効な  登録されていない  見つからない",
-        absent=r"(?:ユーザー?|受信者|宛先|アドレス|アカウント|メールボックス)(?:は|が)(?:い|あり|ござい)ません",
+        absent=r"""
+            (?:ユーザー?|受信者|宛先|アドレス|アカウント|メールボックス)(?:は|が)(?:い|あり|ござい)ません
+            (?:ユーザー?|アカウント|メールボックス)(?:が|は)[な無]い
+        """,
         error=r"エラー  理由  原因  コマンド", listed=r"ブラックリスト", too_many=r"多すぎ  大量",
-        reverse_dns=r"逆引き", refused=r"ホワイトリスト  受信拒否  迷惑  スパム  許可されて  制限", spaced=False),
+        reverse_dns=r"逆引き", refused=r"中継  ホワイトリスト  受信拒否  迷惑  スパム  許可されて  制限", spaced=False),
     ReplyLanguage(
         "Korean",
         nouns=r"사용자  수신자  받는 ?사람  메일함  편지함  사서함  (?:메일 ?)?계정  (?:메일 ?|이메일 ?)?주소  아이디",
         unknown=r"존재하지 ?않  찾을 수 ?없  알 수 ?없  등록되지 ?않  삭제된  탈퇴",
-        closed=r"정지  비활성  휴면  해지  중지", full=r"가득  용량 ?초과  용량이 ?초과  용량을 ?초과",
+        closed=r"정지  비활성  휴면  해지  중지", full=r"가득  용량 ?초과  용량이 ?초과  용량을 ?초과  할당량을 ?초과",
         either="또는  혹은  거나", samples=("사용자가 존재하지 않습니다", "휴면 계정입니다", "메일함이 가득 찼습니다"),
         others=r"첨부  로부터  에게서  발신자  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
         domain=r"도메인  서버  호스트", seen="Naver, Daum, in help pages about bounces",
         before=r"존재하지 ?않는  없는  알 수 ?없는  등록되지 ?않은  유효하지 ?않은  잘못된",
-        absent=r"(?:사용자|수신자|계정|주소)(?:가|이) 없습니다", error=r"오류  에러  이유  형식",
+        absent=r"(?:사용자|수신자|계정|주소)(?:(?:가|이) 없습니다| ?없음)", error=r"오류  에러  이유  형식",
         listed=r"블랙리스트  차단 ?목록", too_many=r"너무 ?많", reverse_dns=r"역방향",
         refused=r"화이트리스트  차단  수신 ?거부  스팸  허용되지", spaced=False),
     ReplyLanguage(
@@ -733,7 +811,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"ng[uư][oờ]i (?:d[uù]ng|nh[aậ]n)  [dđ][iị]a ch[iỉ](?: e-?mail)?  h[oộ]p th[uư]  t[aà]i kho[aả]n",
         unknown=r"kh[oô]ng (?:c[oò]n )?(?:t[oồ]n t[aạ]i|t[iì]m th[aấ]y|h[oợ]p l[eệ]|x[aá]c [dđ][iị]nh)",
         closed=r"b[iị] (?:kh[oó]a|v[oô] hi[eệ]u h[oó]a|[dđ][iì]nh ch[iỉ])  [dđ][aã] (?:[dđ][oó]ng|x[oó]a)",
-        full=r"[dđ][aầ]y", either="hoac  hoặc",
+        full=r"[dđ][aầ]y",
+        exhausted=r"[dđ][ạa]t [dđ][ếe]n gi[ớo]i h[ạa]n dung l[uư][ợo]ng", either="hoac  hoặc",
         samples=("Nguoi dung khong ton tai", "Tai khoan bi khoa", "Hop thu day"),
         others=r"""
             [dđ][ií]nh k[eè]m  t[uừ] (?:ng[uư][oờ]i|[dđ][iị]a ch[iỉ]|t[aà]i kho[aả]n)  ng[uư][oờ]i g[uử]i
@@ -748,7 +827,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"کاربری?  گیرنده  نشانی  آدرس  صندوق(?: پستی)?  حساب(?: کاربری)?",
         unknown=r"یافت نشد  پیدا نشد  وجود ندارد  ناشناخته  ناشناس  نامعتبر  حذف شده", closed=r"غیر ?فعال  مسدود  بسته",
         full=r"پر (?:است|شده)", either="یا", samples=("کاربر یافت نشد", "حساب غیرفعال", "صندوق پر است"),
-        others=r"پیوست  از (?:کاربر|آدرس|نشانی)  فرستنده  رمز", domain=r"دامنه  سرور", error=r"خطا  دلیل",
+        others=r"پیوست  از (?:کاربر|آدرس|نشانی)  فرستنده  رمز", domain=r"دامنه  سرور", error=r"خطا\w*  دلیل",
         message=r"پیام", listed=r"لیست سیاه", too_many=r"بیش از حد", refused=r"مجاز نیست"),
 )
 # fmt: on

@@ -35,6 +35,7 @@ from .vocabulary import (
     MAILBOX_EITHER_WORDS,
     MAILBOX_FULL_WORDS,
     MAILBOX_UNKNOWN_WORDS,
+    OFFLINE_WORDS,
     OTHER_SUBJECT_WORDS,
     RATE_WORDS,
     RELAY_WORDS,
@@ -126,7 +127,7 @@ OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
-    rf"|{TEMPORARY_WORDS}|error while|time(?:d )?-?out|not found in cache|look-?up (?:of \w+ )?failed"
+    rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|not found in cache|look-?up (?:of \w+ )?failed"
     r"|\b(?:could|can) ?not be reached|\buntil (?:it|he|she|the)\b|hosting account"
 )
 NOT_UNKNOWN_WORDS = (
@@ -141,6 +142,10 @@ NOT_UNKNOWN_WORDS = (
 )
 UNKNOWN_CODES = r"|5\.[01245]\.\d+|5\.7\.1"  # beside an unknown mailbox
 NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS)
+NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
+    r"\bsend(?:ing|er)|\bip\b|xipx|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
+    r"|message size|queue|polic|system|shutting down"
+)
 
 # One row, one rule; aligned by hand.
 # fmt: off
@@ -198,8 +203,8 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.1.1 User unknown; please check your settings",
          seen="local rules: the advice after the reason may name the sender, a policy or a server"),
     Rule("closed_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
-         error_code="MAILBOX_DISABLED", text=MAILBOX_CLOSED_WORDS, unless=(*NOT_UNKNOWN_WORDS, r"\btry again"),
-         without_advice=True,
+         error_code="MAILBOX_DISABLED", text=MAILBOX_CLOSED_WORDS,
+         unless=(*NOT_UNKNOWN_WORDS, r"\btry again", FOREIGN_MESSAGE_WORDS), without_advice=True,
          sample="rcpt 550 5.2.1 The account is disabled. Please contact your administrator.",
          seen="as the rule above"),
 
@@ -383,10 +388,13 @@ RULES: tuple[Rule, ...] = (
     Rule("over_quota_code", Reason.MAILBOX_FULL, enhanced=r"[45]\.2\.2", phases="rcpt",
          sample="rcpt 552 5.2.2 Mailbox size limit exceeded", seen="RFC 3463 x.2.2"),
     Rule("over_quota", Reason.MAILBOX_FULL, phases="rcpt", text=MAILBOX_FULL_WORDS,
-         unless=r"\bsend(?:ing|er)|\bip\b|xipx|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
-                r"|message size|queue|polic|system",
+         unless=NOT_FULL_WORDS,
          sample="rcpt 552 Requested mail action aborted: exceeded storage allocation Quota exceeded.",
          seen="GMX and other servers without enhanced codes"),
+    Rule("over_quota_beside_advice", Reason.MAILBOX_FULL, phases="rcpt", text=MAILBOX_FULL_WORDS, unless=NOT_FULL_WORDS,
+         without_advice=True,
+         sample="rcpt 550 Mailbox full. Please try sending your message again tomorrow.",
+         seen="local rules: the advice after the reason may contain a word for the sender"),
 
     Rule("over_quota_552", Reason.MAILBOX_FULL, code="552", phases="rcpt",
          text=r"not enough disk ?space|not able to receive any more|larger than the space available"
@@ -465,6 +473,10 @@ RULES: tuple[Rule, ...] = (
     Rule("mailbox_unknown_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.(?:1|3|6|10)",
          phases="rcpt", unless=NOT_MAILBOX_WORDS,
          sample="rcpt 550 5.1.1 RCPT refused", seen="RFC 3463 x.1.1, x.1.3, x.1.6; x.1.10 as Exchange uses it"),
+    Rule("unknown_code_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.(?:1|3|6|10)",
+         phases="rcpt", unless=(*NOT_UNKNOWN_WORDS, OTHER_SUBJECT_WORDS), without_advice=True,
+         sample="rcpt 550 5.1.1 Address rejected. Please check the address and try sending it again.",
+         seen="as the rule above, with advice that names the sender"),
     Rule("address_refused_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.[02]", phases="rcpt",
          text=r"\b(?:recipient|mailbox|user|account|address(?:ee)?|rcpt|xaddrx)\b", unless=NOT_MAILBOX_WORDS,
          sample="rcpt 550 5.1.0 Address rejected.",

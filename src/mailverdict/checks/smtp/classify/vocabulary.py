@@ -37,6 +37,7 @@ __all__ = [
     "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
     "MAILBOX_UNKNOWN_WORDS",
+    "OFFLINE_WORDS",
     "OTHER_SUBJECT_WORDS",
     "RATE_WORDS",
     "RELAY_WORDS",
@@ -127,8 +128,21 @@ def undo_mojibake(text: str) -> str:
 
 
 def fold_letters(pattern: str) -> str:
-    """Fold the letters of a pattern as `fold` folds those of a text; ASCII is left as it is."""
-    return "".join(c if c.isascii() else fold(c) for c in pattern)
+    """Fold the letters of a pattern as `fold` folds those of a text; a Latin letter may also be a question mark.
+
+    Servers that send ASCII only replace other letters by question marks: "Nieznany u?ytkownik".
+
+    >>> fold_letters("u[żz]ytkownik, trouvé")
+    'u[z?z]ytkownik, trouv[e?]'
+    """
+    folded, in_class = [], False
+    for c in pattern:
+        in_class = c == "[" or (in_class and c != "]")
+        letter = c if c.isascii() else fold(c)
+        if not c.isascii() and len(letter) == 1 and unicodedata.name(c).startswith("LATIN"):
+            letter = f"{letter}?" if in_class else f"[{letter}?]"
+        folded.append(letter)
+    return "".join(folded)
 
 
 LINK = r"(?:https?://|\bwww\.)\S*[^\s.,;!?)]"
@@ -287,10 +301,20 @@ DOUBT_WORDS = phrases(
     \bmorda\b
     возможно  вероятно  может быть  можливо  можда  \bbelki  muhtemelen  olabilir  \bίσως  πιθαν  ربما  محتمل  אולי
     ייתכן
+    il se peut  \bpuede que  \bpode(?:m)? (?:estar|ficar)  \bpotrebbe  ενδέχεται
     \bmungkin  \bco the\b  có thể  \bco le\b  شاید  ممکن  可能  也许  也許  かもしれ  おそらく  가능성  않을 수 있  อาจ
 """)
 )
 """Said of the reason: nothing is established."""
+
+OFFLINE_WORDS = phrases(
+    fold_letters(r"""
+    \boffline\b  hors ligne  sin conexi[óo]n  (?:non|fuori) in linea  автономн  オフライン  离线  離線  脱机  脫機
+    오프라인
+    quarant[äa]\w+  quar(?:e|en)nt[ai]\w+  cuarentena  quarentena  karantin  карантин  isoliert  検疫  隔离  隔離  격리
+""")
+)
+"""The mailbox cannot be reached now, or the message is in quarantine: nothing is established."""
 
 # --- mailbox --------------------------------------------------------------------------------------------------------
 
@@ -304,7 +328,7 @@ OTHER_NOUN = phrases(r"""
     message  may  might  verification  group  agent  family  store  class  type  process  licen[cs]e
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
-GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
+GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
 # "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
 OF = ("of", "for", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
 NOT_OF = "".join(
@@ -413,13 +437,13 @@ def alternatives() -> str:
 
 
 EITHER = rf"(?:\b{join_column('either')}\b|{join_column('either', spaced=False)})"
-MILDER = rf"(?:\b{CLOSED_PREDICATE}|\b{LOCKED}|{UNSPACED_CLOSED})"
+MILDER = rf"(?:\b{CLOSED_PREDICATE}|\b{LOCKED}|\b{join_column('unable')}|{UNSPACED_CLOSED})"
 MAILBOX_EITHER_WORDS = (
     rf"^(?=.*(?:{EITHER}|\w/\w))(?:.*?{alternatives()}"
     rf"|(?=.*(?:{EITHER}[^.;]{{0,40}}{MILDER}|{MILDER}[^.;]{{0,40}}{EITHER}))"
     rf"(?=.*(?:{NO_SUCH_MAILBOX}|\b{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})))"
 )
-"""Unknown or something milder, for example closed: not established which."""
+"""Unknown or something milder, for example closed or not able to receive: not established which."""
 
 STORAGE = r"(?:mail ?box|in-?box|account|storage|folder|mail ?folder|maildir|user|recipient|mail ?drop|xaddrx)"
 OWNER = r"(?:mailbox|user|account|recipient)"
@@ -479,7 +503,8 @@ FORWARD_WORDS = r"(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loo
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
 OTHER_SUBJECT_WORDS = phrases(rf"""
     \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
-    \b(?:may|might)\b  {DOUBT_WORDS}  go away  {TEMPORARY_WORDS}  \bor not local  unverified  \bnot (?:be )?verified
+    \b(?:may|might)\b  {DOUBT_WORDS}  {OFFLINE_WORDS}  \w\?\w  \?{{3}}
+    go away  {TEMPORARY_WORDS}  \bor not local  unverified  \bnot (?:be )?verified
     not responsible
     \b(?:domain|host|list|argument|parameter)\b
     \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
@@ -526,7 +551,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     you are sending  \byou (?:claim|send|use|have no)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  \bsrs\b
     \bverp\b  backscatter
     \bdsns?\b  \bbounce
-    \b(?:user|recipient) refused to  \brule imposed
+    \b(?:user|recipient) refused to  \brule imposed  (?:not|n't) want (?:your|this|any)\b
     \bmessage contains  \be2110\b  verification in progress
     \bhelo\b  \behlo\b  \barguments?\b  \bparameters?\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forge(?:d|ry)?\b
     \brelay  relais  \bgateway  \bconnecting  \bremote (?!server (?:returned|said))  \bhost \(?xipx
@@ -624,6 +649,7 @@ CLIENT_REFUSED_WORDS = phrases(rf"""
     (?:block(?:ed|ing)|banned|denied|black-?listed|not allowed|refused)[^.;]{{0,30}} xipx
     xipx[^.;]{{0,20}} (?:blocked|banned|denied|refused|(?:is )?not (?:allowed|permitted|welcome|accepted))
     \bip[ -]based  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )  found on (?:a|an|our|one of)
+    \bip\b[^.;。]{{0,40}}(?:禁止|封禁|屏蔽)
 """)
 COUNTRY = r"\b(?:country|countries|geo-?\w*|region)\b"
 COUNTRY_REFUSED_WORDS = phrases(
