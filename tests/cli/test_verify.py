@@ -402,6 +402,20 @@ class TestService:
         assert [row["email_status"] for row in rows_of(out)] == ["done", "error", "error"]
         assert "checked by 'regex', not by 'mx'" in rows_of(out)[2]["email_error_message"]
 
+    def test_jobs_that_the_service_reports_as_failed_are_a_warning(self, run, tmp_path):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\nada@one.example\nlost@one.example\n")
+        service = ScriptedService(
+            time.time,
+            verdict=lambda email, kind: None if email.startswith("lost") else payload(email, kind),
+            duration=lambda _: 0.0,
+        )
+        with serve(service) as url:
+            status, _, said = run("verify", path, "-t", "mx", "-o", out, "--backend", url, "-q")
+        assert status == 0
+        assert "no verdict about 1 address (1 ERROR)" in said
+        assert [row["email_status"] for row in rows_of(out)] == ["done", "error"]
+
     def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(self, run, world, tmp_path):
         service = world.service()
         service.clock_offset += 86_400 - (time.time() + service.clock_offset) % 86_400 - 300

@@ -95,7 +95,7 @@ class FileOutcome:
             return QUOTA if isinstance(self.stream.failure, QuotaExceeded) else SERVICE
         if self.stream.is_short_of_quota:
             return QUOTA
-        if self.stream.is_unanswered or self.stream.errors:
+        if self.stream.is_unanswered or self.stream.has_defective_answers:
             return SERVICE
         return ABOVE_LIMIT if self.exceeded() else DONE
 
@@ -165,8 +165,10 @@ class FileOutcome:
             exit_with_error(f"today's quota is used up: {hint}", QUOTA)
         if stream.is_unanswered:
             exit_with_error(f"the service has not answered for all rows: {hint}", SERVICE)
-        if stream.errors:
+        if stream.has_defective_answers:
             exit_with_error(describe_errors(stream.errors), SERVICE)
+        if stream.errors:
+            print_status(describe_errors(stream.errors), "warning")
         if exceeded := self.exceeded():
             for each in exceeded[:-1]:
                 print_error(each, ABOVE_LIMIT)

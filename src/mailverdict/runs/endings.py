@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from ..model.table import SOURCE_REMOTE
 from ..model.words import Reason, Status, Verdict, count_of
 
-__all__ = ["cause_of", "count_causes", "count_errors", "describe_ending", "describe_errors"]
+__all__ = ["REPORTED_ERRORS", "cause_of", "count_causes", "count_errors", "describe_ending", "describe_errors"]
 
 FEWEST = 2  # addresses: a single one shows nothing about the network
 MALFORMED, UNDELIVERABLE, OTHER = "malformed", "undeliverable", "other"
@@ -120,6 +120,10 @@ def cause_of(status: str, result: str, reasons: str, error: str) -> str:
     if error == "REGEX":
         return MALFORMED
     return UNDELIVERABLE if error == "DNS" else OTHER
+
+
+# The service reports these itself: a job that failed, an address that it refused. Other codes are defective answers.
+REPORTED_ERRORS = frozenset({"ERROR", "REJECTED"})
 
 
 def count_errors(rows: pa.Table) -> Counter[str]:

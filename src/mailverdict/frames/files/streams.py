@@ -20,7 +20,7 @@ from ...errors import BackendError
 from ...local.backend import LocalBackend
 from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
-from ...runs.endings import describe_ending, describe_errors
+from ...runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
 from ...runs.options import parse_validation_type
 from ...runs.progress import LONG_WAIT, Listener, Progress, delay_text
 from ...runs.run import Run
@@ -134,6 +134,11 @@ class PieceStream:
             return [f"{found}: with --explode each is verified"]
         found = repairable_rows(self.repairable, is_exact=self.all_counted)
         return [f"{found}: it is verified without --no-clean, and with --explode if there are several"]
+
+    @property
+    def has_defective_answers(self) -> bool:
+        """Whether the service gave answers that its interface does not allow."""
+        return not self.errors.keys() <= REPORTED_ERRORS
 
     def delay_notices(self) -> list[str]:
         """How long the service was waited for, and why, if it was long."""
