@@ -32,7 +32,11 @@ def reply_of(row: dict[str, str]) -> Reply:
     return Reply(int(row["code"]), row["enhanced"] or None, row["text"])
 
 
-ROWS = [row for name in ("", "_more", "_wild", "_blind", "_languages") for row in read_rows(f"smtp_replies{name}.csv")]
+ROWS = [
+    row
+    for name in ("", "_more", "_wild", "_blind", "_languages", "_census")
+    for row in read_rows(f"smtp_replies{name}.csv")
+]
 TRAPS = [*read_rows("smtp_replies_traps.csv")]
 RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
 WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}

@@ -9,7 +9,7 @@ from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
 from .classification import Action, Classification
 from .rules import RULES, Rule
-from .vocabulary import ReplyText, mask_recipient, normalize_text
+from .vocabulary import CLIENT_OR_SENDER_WORDS, MAILBOX_FULL_WORDS, ReplyText, mask_recipient, normalize_text
 
 __all__ = ["catch_all_of", "classify", "classify_reply"]
 
@@ -67,9 +67,36 @@ def list_rules(phase: str, code: str, enhanced: str) -> tuple[Rule, ...]:
 def find_rule(phase: str, code: int, enhanced: str, text: ReplyText) -> Classification:
     """Apply the first rule that matches; cached, since a server repeats its replies."""
     known: dict[int, bool] = {}
-    rule = next(rule for rule in list_rules(phase, str(code), enhanced) if rule.matches(text, known))
+    quoted = find_quoted(text) if phase == "rcpt" else None
+    rule = next(
+        rule
+        for rule in list_rules(phase, str(code), enhanced)
+        if (not rule.quoted or quoted is rule.reason) and rule.matches(text, known)
+    )
     wait = find_wait(text.masked) if rule.reason in WAITABLE and code < 500 else None
     return Classification(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
+
+
+QUOTED_REPLY = re.compile(
+    r"(?:\b(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error)|\(xaddrx|\bhost \S+ xipx)"
+    r"[ :\"']{1,3}(5\d\d)[ -]+(?:#?(5\.\d{1,3}\.\d{1,3})\b)?"
+    r"|undeliverable address: (?!host|connect|lost|conversation)"
+)
+MAY_QUOTE = re.compile(r"5\d\d[ -]|undeliverable address")  # the first test, since most replies quote nothing
+ANOTHER_CAUSE = re.compile(rf"{CLIENT_OR_SENDER_WORDS}|{MAILBOX_FULL_WORDS}")
+
+
+def find_quoted(text: ReplyText) -> Reason | None:
+    """Find the reason of the permanent reply that the server quotes from the next server; None if there is none."""
+    quotations = [*QUOTED_REPLY.finditer(text.masked)] if MAY_QUOTE.search(text.masked) else []
+    if not quotations:
+        return None
+    match = quotations[-1]  # the innermost
+    outer = ANOTHER_CAUSE.search(text.masked)
+    if outer is not None and outer.start() < match.start():
+        return None
+    inner = text.masked[match.end() :]
+    return find_rule("rcpt", int(match[1] or 550), match[2] or "", ReplyText(inner, inner)).reason
 
 
 CATCH_ALL = {None: True, Reason.MAILBOX_NOT_FOUND: False}

@@ -51,10 +51,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             users?(?: ?name| ?id)?  usr  rec[iep]{1,4}[ei]nts?  acc?ou?nt?s?  add?res+(?:es|ee)?  mail ?box(?:es)?
             in-?box  mail ?drop  mbox  alias(?:es)?  customer  subscriber  person  local[- ]?part  rcpt
             e-?mail ?(?:box|name)  rcptto  (?:e-?)?mail ?id  (?:e-?)?mail-?address(?:es)?  employee  student
-            spectator  xaddrx
+            spectator  xaddrx  receivers?
         """,
         unknown=r"""
-            unk?n?know?n?  unkn?own?  unknonw  uknown  not known  not? found  notfound
+            unk?n?know?n?  unkn?own?  unknonw  unknwon  uknown  not known  not? found  notfound
             (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
             ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing

@@ -67,6 +67,8 @@ class Rule:
     unmasked: str | None = None  # to be found in the text with its links and host names
     unless: str | tuple[str, ...] = ()  # none of them to be found in the masked text
     without_advice: bool = False  # search the statement instead, if there is advice after it
+    statement: bool = False  # search the statement, whether or not there is advice after it
+    quoted: bool = False  # the text quotes another server's reply, and that reply has this reason
     error_code: str = "SMTP"
     action: Action = Action.NONE
     retry_after: float | None = None  # seconds
@@ -91,9 +93,11 @@ class Rule:
         """Whether a text of such a reply matches; `known` keeps which patterns were found in the masked text."""
         text, unmasked, unless = self.searched
         subject = reply_text.masked
-        if self.without_advice:
-            subject, known = reply_text.statement, {}
-            if subject == reply_text.masked:
+        if self.without_advice or self.statement:
+            subject = reply_text.statement
+            if subject != reply_text.masked:
+                known = {}
+            elif self.without_advice:
                 return False
 
         return bool(
@@ -122,7 +126,6 @@ BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|s
 OVER_TIME_WORDS = (
     r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
 )
-NESTED_REPLY = r"(?:said|says|was|respon\w+|repl\w+|answer\w*|return\w*|fail\w*|error|\(xaddrx)[ :\"']{1,3}5\d\d[ -]+"
 OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS)
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
@@ -140,12 +143,12 @@ NOT_UNKNOWN_WORDS = (
     RATE_WORDS,
     r"un(?:deliverable|verified) address: \S|\blog ?in\b|^: ",
 )
-UNKNOWN_CODES = r"|5\.[01245]\.\d+|5\.7\.1"  # beside an unknown mailbox
-NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS)
+UNKNOWN_CODES = r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"  # beside an unknown mailbox
 NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
-    r"\bsend(?:ing|er)|\bip\b|xipx|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
-    r"|message size|queue|polic|system|shutting down"
+    r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
+    r"|message size|queue|polic|system|submission|shutting down"
 )
+NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS, MAILBOX_FULL_WORDS, MAILBOX_EITHER_WORDS)
 
 # One row, one rule; aligned by hand.
 # fmt: off
@@ -186,7 +189,8 @@ RULES: tuple[Rule, ...] = (
          text=r"(?:user|recipient|mailbox|account)\b[^.;]{0,40} is receiving (?:mail|messages|e-?mail)"
               r"|recipient has exceeded [^.;]{0,20}\b(?:limit|rate)"
               r"|messages? to xaddrx deferred due to excessive volume"
-              r"|too many messages (?:to|for) (?:this|the) (?:recipient|user|mailbox)",
+              r"|too many messages (?:to|for) (?:this|the) (?:recipient|user|mailbox)"
+              r"|recipient'?s? [^.;]{0,20}receive limit",
          unless=r"quota|storage|size|disk|space|full",
          sample="rcpt 450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
          seen="Gmail, Outlook.com, Yandex, iCloud: a limit of the recipient proves that the mailbox exists"),
@@ -203,8 +207,8 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.1.1 User unknown; please check your settings",
          seen="local rules: the advice after the reason may name the sender, a policy or a server"),
     Rule("closed_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
-         error_code="MAILBOX_DISABLED", text=MAILBOX_CLOSED_WORDS,
-         unless=(*NOT_UNKNOWN_WORDS, r"\btry again", FOREIGN_MESSAGE_WORDS), without_advice=True,
+         error_code="MAILBOX_DISABLED", text=MAILBOX_CLOSED_WORDS, without_advice=True,
+         unless=(*NOT_UNKNOWN_WORDS, r"\btry again", FOREIGN_MESSAGE_WORDS),
          sample="rcpt 550 5.2.1 The account is disabled. Please contact your administrator.",
          seen="as the rule above"),
 
@@ -242,19 +246,18 @@ RULES: tuple[Rule, ...] = (
          text=r"verification in progress",
          sample="rcpt 450 4.1.1 <x@example.org>: Recipient address rejected: Address verification in progress",
          seen="Postfix, Proofpoint: the next server is being asked"),
-    Rule("nested_unknown", Reason.MAILBOX_NOT_FOUND, phases="rcpt",
-         text=rf"{NESTED_REPLY}(?:#?5\.(?:1\.[136]|1\.10|2\.1)\b"
-              rf"|[^;]{{0,160}}?{MAILBOX_UNKNOWN_WORDS}|[^;]{{0,160}}?{MAILBOX_CLOSED_WORDS})"
-              rf"|undeliverable address: (?:unknown user|user unknown|no such user)",
-         unless=CLIENT_OR_SENDER_WORDS,
+    Rule("nested_unknown", Reason.MAILBOX_NOT_FOUND, phases="rcpt", quoted=True,
          sample="rcpt 450 4.1.1 <x@example.org>: Recipient address rejected: undeliverable address: host "
                 "mx.example.org[198.51.100.9] said: 550 5.1.1 <x@example.org>: User unknown "
                 "(in reply to RCPT TO command)",
          seen="Postfix address verification: the next server's permanent reply counts, not the outer code"),
+    Rule("nested_full", Reason.MAILBOX_FULL, phases="rcpt", quoted=True,
+         sample="rcpt 550 5.1.1 host mx.example.org[198.51.100.9] said: 552 5.2.2 <x@example.org>: over quota",
+         seen="as the rule above"),
     Rule("nested_trouble", Reason.INCONCLUSIVE, phases="rcpt",
-         text=r"un(?:deliverable|verified) address: \S|\bsaid: 5\d\d",
+         text=r"un(?:deliverable|verified) address: \S|(?:\bsaid|\bhost \S+ xipx) ?: 5\d\d",
          sample="rcpt 450 4.1.1 <x@example.org>: unverified address: connect to mx[192.0.2.1]:25: refused",
-         seen="Postfix address verification that could not reach the next server"),
+         seen="Postfix address verification that could not reach the next server, or that was refused there"),
 
     # 6. Enhanced codes that are only used for refused clients.
     # Before the rules by text, because the texts beside these codes vary.
@@ -385,7 +388,7 @@ RULES: tuple[Rule, ...] = (
 
     # 11. The mailbox is full.
     # Before "unknown" and "closed": a full mailbox exists, whatever else the text says.
-    Rule("over_quota_code", Reason.MAILBOX_FULL, enhanced=r"[45]\.2\.2", phases="rcpt",
+    Rule("over_quota_code", Reason.MAILBOX_FULL, enhanced=r"[45]\.2\.2", phases="rcpt", unless="submission",
          sample="rcpt 552 5.2.2 Mailbox size limit exceeded", seen="RFC 3463 x.2.2"),
     Rule("over_quota", Reason.MAILBOX_FULL, phases="rcpt", text=MAILBOX_FULL_WORDS,
          unless=NOT_FULL_WORDS,
@@ -440,6 +443,10 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.2.1 Mailbox not available",
          seen="Interia documents it as misspelled, full or suspended"),
 
+    Rule("account_disabled_525", Reason.MAILBOX_NOT_FOUND, code="525", phases="rcpt", error_code="MAILBOX_DISABLED",
+         text=r"disabled", unless=CLIENT_OR_SENDER_WORDS,
+         sample="rcpt 525 5.7.13 Disabled recipient address", seen="RFC 5248: 525 is a disabled user account"),
+
     # 13. The mailbox is closed or unknown, by text.
     # A rule applies only if no word for client, sender or domain is in the text: otherwise the cause is not certain.
     # `client_link` stands last: a link that holds the client's IP address counts less than a clear text about the
@@ -468,21 +475,19 @@ RULES: tuple[Rule, ...] = (
     # After the texts: servers send 5.1.1 or 5.2.1 with texts about other things, which `NOT_MAILBOX_WORDS` excludes.
     # The last two rules keep system codes and a text of QQ, which look like such a refusal, away from section 16.
     Rule("mailbox_disabled_code", Reason.MAILBOX_NOT_FOUND, code=r"5(?!0[0234]|21)\d\d", enhanced=r"5\.2\.1",
-         phases="rcpt", error_code="MAILBOX_DISABLED", unless=NOT_MAILBOX_WORDS,
+         phases="rcpt", error_code="MAILBOX_DISABLED", statement=True, unless=NOT_MAILBOX_WORDS,
          sample="rcpt 550 5.2.1 Mailbox unavailable", seen="RFC 3463 x.2.1"),
     Rule("mailbox_unknown_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.(?:1|3|6|10)",
-         phases="rcpt", unless=NOT_MAILBOX_WORDS,
+         phases="rcpt", statement=True, unless=NOT_MAILBOX_WORDS,
          sample="rcpt 550 5.1.1 RCPT refused", seen="RFC 3463 x.1.1, x.1.3, x.1.6; x.1.10 as Exchange uses it"),
-    Rule("unknown_code_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.(?:1|3|6|10)",
-         phases="rcpt", unless=(*NOT_UNKNOWN_WORDS, OTHER_SUBJECT_WORDS), without_advice=True,
-         sample="rcpt 550 5.1.1 Address rejected. Please check the address and try sending it again.",
-         seen="as the rule above, with advice that names the sender"),
     Rule("address_refused_code", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=r"5\.1\.[02]", phases="rcpt",
-         text=r"\b(?:recipient|mailbox|user|account|address(?:ee)?|rcpt|xaddrx)\b", unless=NOT_MAILBOX_WORDS,
+         text=r"\b(?:recipient|mailbox|user|account|address(?:ee)?|rcpt|xaddrx)\b", statement=True,
+         unless=NOT_MAILBOX_WORDS,
          sample="rcpt 550 5.1.0 Address rejected.",
          seen="Cisco IronPort; x.1.0 and x.1.2 count only beside a word for the address"),
     Rule("mailbox_unavailable", Reason.MAILBOX_NOT_FOUND, code="550", enhanced=r"|5\.[0125]\.0", phases="rcpt",
-         text=r"mailbox (?:xaddrx )?(?:is )?(?:un|not )ava(?:i?l|li|i)a?ble", unless=(*NOT_MAILBOX_WORDS, r"\bor\b"),
+         text=r"mailbox (?:xaddrx )?(?:is )?(?:un|not )ava(?:i?l|li|i)a?ble", statement=True,
+         unless=(*NOT_MAILBOX_WORDS, r"\bor\b"),
          sample="rcpt 550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).",
          seen="Outlook.com, GMX, IONOS for unknown users, in the wording of RFC 5321 4.2.3"),
     Rule("permanent_system_code", Reason.INCONCLUSIVE, code=PERMANENT, enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
