@@ -292,12 +292,14 @@ class RunningCounts:
 
     def add(self, table: pa.Table, prefix: str) -> None:
         """Count a verified piece; `prefix` is that of its result columns."""
-        verdict, status = (text(table, prefix + name) for name in ("verdict", "status"))
-        bucket = pc.if_else(pc.equal(status, str(Status.DONE)), verdict, status)
+        verdict, status = (encode(table, prefix + name) for name in ("verdict", "status"))
+        is_done = is_word(status, Status.DONE)
         self.rows += len(table)
-        self.buckets.update(count_values(bucket))
-        reason = reason_or_error(table, prefix, verdict)
-        with_verdict = pc.binary_join_element_wise(reason, verdict, ":")
+        self.buckets.update(count_values(verdict if is_done.true_count == len(table) else verdict.filter(is_done)))
+        self.buckets.update(count_values(status.filter(pc.invert(is_done))))
+        is_other = pc.invert(is_word(verdict, Verdict.VALID))
+        reason = reason_or_error(table, prefix, is_other)
+        with_verdict = pc.binary_join_element_wise(reason, verdict.filter(is_other).cast(pa.string()), ":")
         is_labelled = pc.is_in(with_verdict, pa.array(list(REASON_LABELS), pa.string()), skip_nulls=True)
         self.reasons.update(count_values(pc.if_else(is_labelled, with_verdict, reason)))
         for flag in FLAGS:
@@ -335,19 +337,30 @@ class RunningCounts:
         }
 
 
-def reason_or_error(table: pa.Table, prefix: str, verdict: pa.ChunkedArray) -> pa.ChunkedArray:
-    """For each row that is not valid the dominant reason, else the error code; null for valid rows."""
-    details = text(table, prefix + "details")
-    known = pc.coalesce(details, text(table, prefix + "error")) if prefix + "error" in table.column_names else details
-    return pc.if_else(pc.not_equal(verdict, str(Verdict.VALID)), known, pa.scalar(None, pa.string()))
+def reason_or_error(table: pa.Table, prefix: str, is_other: pa.BooleanArray) -> pa.ChunkedArray:
+    """The dominant reason, else the error code, of the rows that have another verdict than valid."""
+    names = [name for name in ("details", "error") if prefix + name in table.column_names]
+    return pc.coalesce(*(text(table, prefix + name).filter(is_other) for name in names))
+
+
+def encode(table: pa.Table, name: str) -> pa.DictionaryArray:
+    """A column of few words as codes."""
+    column = table[name].unify_dictionaries().combine_chunks()
+    return column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+
+
+def is_word(column: pa.DictionaryArray, word: str) -> pa.BooleanArray:
+    """Whether each value is `word`; null for a missing one."""
+    at = column.dictionary.index(str(word)).as_py()
+    return pc.equal(column.indices, pa.scalar(at, column.indices.type))
 
 
 def text(table: pa.Table, name: str) -> pa.ChunkedArray:
     return table[name].cast(pa.string())
 
 
-def count_values(values: pa.ChunkedArray) -> dict[str, int]:
-    found = pc.value_counts(values.combine_chunks()).to_pylist()
+def count_values(values: pa.Array | pa.ChunkedArray) -> dict[str, int]:
+    found = pc.value_counts(values).to_pylist()
     return {each["values"]: each["counts"] for each in found if each["values"] is not None}
 
 

@@ -23,7 +23,7 @@ import pyarrow as pa
 from ...errors import InputError
 from .header import HEAD_ROWS, find_start, is_plain_address
 from .json_lines import is_json
-from .lines import QUOTE, Rows, align, split_rows, unquote
+from .lines import LF, QUOTE, Rows, align, split_rows, unquote
 from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
 __all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
@@ -460,8 +460,12 @@ def find_delimiter(data: bytes, likely: str | None, *, is_last: bool) -> bytes:
     return guess_delimiter(data, is_last=is_last).encode()
 
 
-def count_lines(data: bytes) -> int:
-    return data.count(b"\n") + (data.count(b"\r") - data.count(b"\r\n") if b"\r" in data else 0)
+def count_lines(data: bytes, end: int | None = None) -> int:
+    """How many line ends are in the bytes before `end`."""
+    octets = np.frombuffer(data, np.uint8)[:end]
+    parts = (octets[at : at + SAMPLE] for at in range(0, len(octets), SAMPLE))  # in the processor's cache
+    feeds = sum(int(np.count_nonzero(part == LF)) for part in parts)
+    return feeds + (data.count(b"\r", 0, end) - data.count(b"\r\n", 0, end) if b"\r" in data else 0)
 
 
 # --- all rows --------------------------------------------------------------------------------------
@@ -500,24 +504,23 @@ class DelimitedFile(TableFile):
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows block by block, all with as many cells as there are columns."""
-        line, rest = self.first_line, b""
+        line, start, left = self.first_line, self.data_start, 0
         with self.path.open("rb") as file:
-            file.seek(self.data_start)
             is_last = False
             while not is_last:
-                block = file.read(BLOCK)
-                is_last = len(block) < BLOCK
-                data = rest + block
+                file.seek(start)  # what is left of the block before is read again
+                data = file.read(left + BLOCK)
+                is_last = len(data) < left + BLOCK
                 rows = self.complete_rows(data, is_last=is_last)
                 used = int(rows.line_starts[-1])
-                rest = data[used:]
-                if is_last and rest:
+                start, left = start + used, len(data) - used
+                if is_last and left:
                     raise InputError(f"{self.name}{self.open_quote(line, data, used)}")
                 if len(rows):
                     yield self.aligned(rows, line)
-                elif len(rest) > BLOCK:
+                elif left > BLOCK:
                     raise InputError(f"{self.name}: a row is longer than {BLOCK:,} bytes, or a quote is not closed")
-                line += count_lines(data[:used])
+                line += count_lines(data, used)
 
     def complete_rows(self, data: bytes, *, is_last: bool) -> Rows:
         """The complete rows at the beginning of a block, with the blank lines after them."""
@@ -532,7 +535,7 @@ class DelimitedFile(TableFile):
     def open_quote(self, line: int, data: bytes, used: int) -> str:
         return (
             f" ends inside quotes: it is truncated, or a quote is not doubled; "
-            f"the row begins in line {line + count_lines(data[:used])}"
+            f"the row begins in line {line + count_lines(data, used)}"
         )
 
     def check_quotes(self) -> None:
@@ -547,7 +550,7 @@ class DelimitedFile(TableFile):
                 if not used and len(data) > BLOCK:
                     return  # told when it is read
                 rest = data[used:]
-                line += count_lines(data[:used])
+                line += count_lines(data, used)
         used = int(split_rows(rest, self.delimiter, is_last=True).line_starts[-1])
         if used < len(rest):
             raise InputError(f"{self.name}{self.open_quote(line, rest, used)}")
@@ -665,14 +668,14 @@ def listed_lines(numbers: Sequence[int]) -> str:
     return f"line{'s' if len(numbers) > 1 else ''} {shown}{more}"
 
 
-def to_text(cells: pa.LargeBinaryArray, encoding: str | None) -> pa.StringArray:
+def to_text(cells: pa.BinaryArray, encoding: str | None) -> pa.StringArray:
     """Decode the cells of a column."""
     used = encoding or "utf-8"
-    offsets = np.frombuffer(cells.buffers()[1], np.int64)
+    offsets = np.frombuffer(cells.buffers()[1], np.int32)
     data = memoryview(cells.buffers()[2] or b"")[offsets[cells.offset] : offsets[cells.offset + len(cells)]]
     if used == "utf-8" or bytes(data).isascii():
         try:
-            return cells.cast(pa.large_string()).cast(pa.string())
+            return cells.cast(pa.string())
         except pa.ArrowInvalid:
             pass
     return pa.array([decode_cell(cell, used) for cell in cells.to_pylist()], pa.string())

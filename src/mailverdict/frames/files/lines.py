@@ -16,8 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...checks.syntax.kernels import to_bools
+from ..text_column import replace_texts
+
 __all__ = [
+    "LF",
     "QUOTE",
+    "Index",
     "Rows",
     "align",
     "binary_array",
@@ -29,8 +34,10 @@ __all__ = [
 ]
 
 Index = npt.NDArray[np.int64]
+Places = npt.NDArray[np.int32]  # in a block, which is shorter than 2 GiB
 Mask = npt.NDArray[np.bool_]
 QUOTE, LF, CR = ord('"'), ord("\n"), ord("\r")
+PART = 256 << 10  # bytes looked at once
 SLOW_PART = 64 << 10  # bytes split at once where quotes are irregular: the rest of the block is split fast
 ADDRESS_LIKE = re.compile(rb"\s*\S+@\S+\.[^\s.@]+\s*|[^<]*<\S+@\S+>\s*")
 
@@ -40,8 +47,8 @@ class Rows:
     """Rows of a block and where their cells are; all rows have the same number of cells once they are aligned."""
 
     data: bytes
-    starts: Index  # of each cell
-    ends: Index  # of each cell, before the delimiter or line end
+    starts: Places  # of each cell
+    ends: Places  # of each cell, before the delimiter or line end
     last_cells: Index  # for each row the position of its last cell
     line_starts: Index  # of each row, and the end of the last one
     has_regular_quotes: bool
@@ -100,31 +107,24 @@ class Rows:
 
     def column(self, at: int, columns: int) -> pa.LargeBinaryArray:
         """The cells of a column as they are in the file, quotes included."""
-        return take_spans(self.data, self.starts[at::columns], self.ends[at::columns])
+        return take_spans(self.data, self.starts[at::columns], self.ends[at::columns]).cast(pa.large_binary())
 
-    def values(self, at: int, columns: int) -> pa.LargeBinaryArray:
+    def values(self, at: int, columns: int) -> pa.BinaryArray:
         """The cells of a column without their quotes."""
         starts, ends = self.starts[at::columns], self.ends[at::columns]
         if b'"' not in self.data:
             return take_spans(self.data, starts, ends)
-        buffer = np.frombuffer(self.data, np.uint8)
-        is_quoted = (ends > starts) & (buffer[np.minimum(starts, len(buffer) - 1)] == QUOTE)
-        if not is_quoted.any():
-            return take_spans(self.data, starts, ends)
-        is_closed = is_quoted & self.has_regular_quotes
-        cells = take_spans(self.data, starts + is_closed, ends - is_closed)
-        has_doubled = np.zeros(len(cells), np.bool_)
-        has_doubled[is_closed] = pc.match_substring(cells.filter(pa.array(is_closed)), b'""')
-        if has_doubled.any():
-            fixed = pc.replace_substring(cells.filter(pa.array(has_doubled)), b'""', b'"')
-            cells = pc.replace_with_mask(cells, pa.array(has_doubled), fixed)
-        odd = np.flatnonzero(is_quoted & ~is_closed)
-        if len(odd):
-            mask = np.zeros(len(cells), np.bool_)
-            mask[odd] = True
-            fixed = pa.array([unquote(self.data[starts[i] : ends[i]]) for i in odd], pa.large_binary())
-            cells = pc.replace_with_mask(cells, pa.array(mask), fixed)
-        return cells
+        is_quoted = np.frombuffer(self.data, np.uint8).take(starts, mode="clip") == QUOTE
+        is_quoted &= ends > starts
+        quoted = np.flatnonzero(is_quoted)
+        if not self.has_regular_quotes:
+            fixed = [unquote(self.data[starts[i] : ends[i]]) for i in quoted]
+            return replace_texts(take_spans(self.data, starts, ends), quoted, pa.array(fixed, pa.binary()))
+        cells = take_spans(self.data, starts + is_quoted, ends - is_quoted)
+        inner = cells.take(pa.array(quoted))
+        has_doubled = pc.match_substring(inner, b'""')
+        doubled = quoted[to_bools(has_doubled)]
+        return replace_texts(cells, doubled, pc.replace_substring(inner.filter(has_doubled), b'""', b'"'))
 
 
 def split_rows(data: bytes, delimiter: bytes, *, is_last: bool) -> Rows:
@@ -136,73 +136,90 @@ def split_rows(data: bytes, delimiter: bytes, *, is_last: bool) -> Rows:
     return make_rows(data, *found, has_regular_quotes=is_regular)
 
 
-def make_rows(data: bytes, ends: Index, widths: Index, is_row_end: Mask, *, has_regular_quotes: bool) -> Rows:
+def make_rows(data: bytes, ends: Places, widths: Places, is_row_end: Mask, *, has_regular_quotes: bool) -> Rows:
     """`ends` are those of the cells, `widths` those of what follows them."""
     last_cells = np.flatnonzero(is_row_end)
     used = int(last_cells[-1]) + 1 if len(last_cells) else 0
     ends, nexts = ends[:used], (ends + widths)[:used]
-    starts = np.concatenate([np.zeros(1, np.int64), nexts[:-1]]) if used else nexts
+    starts = np.concatenate([np.zeros(1, np.int32), nexts[:-1]]) if used else nexts
     line_starts = np.concatenate([np.zeros(1, np.int64), nexts[last_cells]])
     return Rows(data, starts, ends, last_cells, line_starts, has_regular_quotes)
 
 
-Found = tuple[Index, Index, Mask]  # ends of cells, widths of what follows them, whether that is a line end
+Found = tuple[Places, Places, Mask]  # ends of cells, widths of what follows them, whether that is a line end
 
 
 def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
     """Find the cells by column arithmetic; None where quotes are irregular."""
-    buffer = np.frombuffer(data, np.uint8)
-    mark = delimiter[0]
-    has_quotes, has_returns = b'"' in data, b"\r" in data
-    is_special = (buffer == mark) | (buffer == LF)
-    if has_returns:
-        is_special |= buffer == CR
-    if has_quotes:
-        is_special |= buffer == QUOTE
-    at = np.flatnonzero(is_special)
-    kinds = buffer[at]
+    mark, has_quotes, has_returns = delimiter[0], b'"' in data, b"\r" in data
+    wanted = [mark, LF, *([CR] if has_returns else ()), *([QUOTE] if has_quotes else ())]
+    at = find_octets(data, wanted)
+    kinds = np.frombuffer(data, np.uint8).take(at)
     is_open = False
     if has_quotes:
-        is_quote = kinds == QUOTE
-        if not are_quotes_regular(buffer, at[is_quote], mark):
+        quotes = np.flatnonzero(kinds == QUOTE)
+        if not are_quotes_regular(at, quotes, len(data)):
             return None
-        inside = np.cumsum(is_quote, dtype=np.uint8) & 1  # odd: within quotes; an overflow does not matter
-        is_open = bool(len(inside) and inside[-1])
-        kept = ~is_quote & (inside == 0)
-        at, kinds = at[kept], kinds[kept]
-    widths = np.ones(len(at), np.int64)
+        is_open = len(quotes) % 2 == 1
+        outside = np.flatnonzero(is_outside(quotes, len(at)))
+        at, kinds = at.take(outside), kinds.take(outside)
+    widths = np.ones(len(at), np.int32)
     if has_returns:
-        previous = buffer[np.maximum(at - 1, 0)]
-        kept = ~((kinds == LF) & (at > 0) & (previous == CR))
-        at, kinds = at[kept], kinds[kept]
-        following = buffer[np.minimum(at + 1, len(buffer) - 1)]
-        widths = 1 + ((kinds == CR) & (following == LF) & (at + 1 < len(buffer))).astype(np.int64)
-        if not is_last and len(at) and at[-1] == len(buffer) - 1 and kinds[-1] == CR:
+        returns = np.flatnonzero(kinds[:-1] == CR)
+        pairs = returns[(kinds.take(returns + 1) == LF) & (at.take(returns + 1) == at.take(returns) + 1)]
+        widths[pairs] = 2
+        kept = np.ones(len(at), np.bool_)
+        kept[pairs + 1] = False
+        at, kinds, widths = at[kept], kinds[kept], widths[kept]
+        if not is_last and len(at) and at[-1] == len(data) - 1 and kinds[-1] == CR:
             at, kinds, widths = at[:-1], kinds[:-1], widths[:-1]  # its line feed may be in the next block
     is_row_end = kinds != mark
     if is_last and len(data) and not is_open:
         end = int(at[-1] + widths[-1]) if len(at) else 0
         if end < len(data) or not is_row_end[-1]:
-            at, widths = np.append(at, len(data)), np.append(widths, 0)
+            at, widths = np.append(at, np.int32(len(data))), np.append(widths, np.int32(0))
             is_row_end = np.append(is_row_end, True)
     return at, widths, is_row_end
 
 
-def are_quotes_regular(buffer: npt.NDArray[np.uint8], quotes: Index, mark: int) -> bool:
-    """Whether every quote opens or closes a whole cell, or is doubled within one."""
+def find_octets(data: bytes, wanted: Sequence[int]) -> Places:
+    """The positions of octets that are one of `wanted`; part by part, so that each is in the processor's cache."""
+    is_wanted, is_other = np.empty(PART, np.bool_), np.empty(PART, np.bool_)
+    found = [np.empty(0, np.int32)]
+    for start in range(0, len(data), PART):
+        part = np.frombuffer(data, np.uint8, min(PART, len(data) - start), start)
+        mask = np.equal(part, wanted[0], out=is_wanted[: len(part)])
+        for each in wanted[1:]:
+            mask |= np.equal(part, each, out=is_other[: len(part)])
+        found.append((np.flatnonzero(mask) + start).astype(np.int32))
+    return np.concatenate(found)
+
+
+def are_quotes_regular(at: Places, quotes: Index, size: int) -> bool:
+    """Whether every quote opens or closes a whole cell, or is doubled within one.
+
+    `at` are the positions of all quotes, delimiters and line ends in `size` octets, `quotes` those of the quotes in it.
+    """
     opening, closing = quotes[0::2], quotes[1::2]
-    before = buffer[np.maximum(opening - 1, 0)]
-    after = buffer[np.minimum(closing + 1, len(buffer) - 1)]
-    opens = (opening == 0) | is_any(before, mark, LF, CR, QUOTE)
-    closes = (closing == len(buffer) - 1) | is_any(after, mark, LF, CR, QUOTE)
+    first, last = at.take(opening), at.take(closing)
+    opens = (first == 0) | (at.take(opening - 1, mode="wrap") == first - 1)
+    closes = (last == size - 1) | (at.take(closing + 1, mode="clip") == last + 1)
     return bool(opens.all() and closes.all())
 
 
-def is_any(values: npt.NDArray[np.uint8], *wanted: int) -> Mask:
-    found = np.zeros(len(values), np.bool_)
-    for each in wanted:
-        found |= values == each
-    return found
+def is_outside(quotes: Index, size: int) -> Mask:
+    """Which of `size` marks are neither quotes nor between an opening and a closing one."""
+    outside = np.ones(size, np.bool_)
+    outside[quotes] = False
+    if len(quotes) % 2:
+        outside[quotes[-1] :] = False
+    opening, closing = quotes[: len(quotes) - 1 : 2], quotes[1::2]
+    counts = closing - opening - 1
+    filled = np.flatnonzero(counts)
+    counts = counts[filled]
+    firsts = opening[filled] + 1 - np.cumsum(counts) + counts
+    outside[np.repeat(firsts, counts) + np.arange(counts.sum())] = False
+    return outside
 
 
 def split_in_parts(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
@@ -222,10 +239,10 @@ def split_in_parts(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
             size *= 2  # a row longer than the part
             continue
         used = int(rows[-1]) + 1
-        found.append((each[0][:used] + start, each[1][:used], each[2][:used]))
+        found.append((each[0][:used] + np.int32(start), each[1][:used], each[2][:used]))
         start, size = int(found[-1][0][-1] + found[-1][1][-1]), SLOW_PART
     if not found:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
+        return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.bool_)
     ends, widths, is_row_end = zip(*found, strict=True)
     return np.concatenate(ends), np.concatenate(widths), np.concatenate(is_row_end)
 
@@ -259,7 +276,7 @@ def split_slowly(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
             ends.append(at)
             widths.append(0)
             is_row_end.append(True)
-    return np.array(ends, np.int64), np.array(widths, np.int64), np.array(is_row_end, np.bool_)
+    return np.array(ends, np.int32), np.array(widths, np.int32), np.array(is_row_end, np.bool_)
 
 
 def unquote(cell: bytes) -> bytes:
@@ -322,10 +339,10 @@ def find_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.Buffer, Index, Index]
     offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
     data = lines.buffers()[2] or pa.py_buffer(b"")
     buffer = np.frombuffer(data, np.uint8)
-    starts, ends = offsets[:-1], offsets[1:].copy()
-    left = np.arange(len(ends))
+    starts, ends, left = offsets[:-1], offsets[1:].copy(), np.arange(len(offsets) - 1)
     while len(left) and len(buffer):
-        left = left[(ends[left] > starts[left]) & is_any(buffer[ends[left] - 1], LF, CR)]
+        octets = buffer.take(ends.take(left) - 1, mode="clip")
+        left = left[((octets == LF) | (octets == CR)) & (ends.take(left) > starts.take(left))]
         ends[left] -= 1
     return data, offsets, ends
 
@@ -339,12 +356,13 @@ def strip_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.LargeBinaryArray, pa
     return both.take(pa.array(np.arange(0, 2 * len(ends), 2))), both.take(pa.array(np.arange(1, 2 * len(ends), 2)))
 
 
-def take_spans(data: bytes, starts: Index, ends: Index) -> pa.LargeBinaryArray:
-    """Parts of a buffer, in order, as an array."""
-    spans = np.empty(2 * len(starts) + 1, np.int64)
+def take_spans(data: bytes, starts: Places, ends: Places) -> pa.BinaryArray:
+    """Parts of a block, in order, as an array."""
+    spans = np.empty(2 * len(starts) + 1, np.int32)
     spans[0:-1:2], spans[1::2] = starts, ends
     spans[-1] = ends[-1] if len(ends) else 0
-    return binary_array(data, spans).take(pa.array(np.arange(0, 2 * len(starts), 2)))
+    parts = pa.BinaryArray.from_buffers(pa.binary(), len(spans) - 1, [None, pa.py_buffer(spans), pa.py_buffer(data)])
+    return parts.take(pa.array(np.arange(0, 2 * len(starts), 2)))
 
 
 def binary_array(data: Any, offsets: Index) -> pa.LargeBinaryArray:

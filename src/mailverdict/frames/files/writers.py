@@ -11,12 +11,14 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet
@@ -30,7 +32,7 @@ from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
 from .delimited import errors_of
 from .json_lines import JsonLinesWriter
-from .lines import binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
+from .lines import Index, binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
 
@@ -152,6 +154,14 @@ class FormulaColumns:
 # --- CSV -------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one column, or of neighbouring ones: row i has ``texts[codes[i]]``, without codes ``texts[i]``."""
+
+    texts: pa.LargeBinaryArray
+    codes: npt.NDArray[Any] | None = None  # integers; one for all rows if they have the same text
+
+
 class CsvTableWriter:
     """One header, quotes only where needed, in UTF-8; rows of another CSV are copied in the encoding of that."""
 
@@ -181,8 +191,8 @@ class CsvTableWriter:
             self.file.write((self.delimiter.join(quote(names, self.delimiter).to_pylist()) + "\n").encode())
             self.has_header = True
         for batch in piece.to_batches(max_chunksize=CSV_ROWS):
-            *cells, last = self.joined_cells(piece.column_names, batch.columns)
-            self.file.write(bytes_of(join(*cells, join(last, "\n"), between=self.delimiter)))
+            cells = delimit(self.joined_cells(piece.column_names, batch.columns), self.delimiter)
+            self.file.write(join_rows([*cells, constant("\n")], len(batch)))
 
     def copy_rows(self, piece: pa.Table, like: FileFormat) -> None:
         """Append rows of another CSV with our cells behind them; its own cells stay byte for byte."""
@@ -190,7 +200,7 @@ class CsvTableWriter:
         names = [*piece.column_names[:own], *piece.column_names[own + 1 :]]
         if not self.has_header:
             added = quote(pa.array(names[own:], pa.large_string()), self.delimiter)
-            header = [like.header, *self.encode(added, like).to_pylist()]
+            header = [like.header, *self.encode(Cells(added.cast(pa.large_binary())), like).texts.to_pylist()]
             self.put(like.wide_mark, None)
             self.put(like.lead + self.delimiter.encode().join(header) + like.header_end, like)
             self.has_header = self.is_copying = True
@@ -215,14 +225,15 @@ class CsvTableWriter:
         is_open[-1] = False  # from here on: rows that were repeated or moved
         if added and not changed and not is_open.any():
             # Behind our cells of a row are its line end and the cells of the next row, as they stand in the file.
-            between = binary_array(data, np.append(ends, starts[-1]))
-            cells = [part for each in added for part in (self.delimiter, each)]
-            return [data[int(starts[0]) : int(ends[0])], bytes_of(join(*cells, between))], ends_open
+            between = Cells(binary_array(data, np.append(ends, starts[-1])))
+            parts = [*delimit(added, self.delimiter, first=self.delimiter), between]
+            return [data[int(starts[0]) : int(ends[0])], join_rows(parts, len(batch))], ends_open
         lines, line_ends = strip_line_ends(batch.column(own))
         if is_open.any():
             line_ends = pc.if_else(pa.array(is_open), line_end, line_ends)
         cells = [lines] if not changed else self.changed_cells(lines, batch, own, changed, like)
-        return [bytes_of(join(join(*cells, *added, between=self.delimiter), line_ends))], ends_open
+        parts = delimit([*map(Cells, cells), *added], self.delimiter)
+        return [join_rows([*parts, Cells(line_ends)], len(batch))], ends_open
 
     def is_changed(self, piece: pa.Table, at: int) -> bool:
         """Whether a column of the other CSV is not copied: it has other values, or is to be escaped."""
@@ -239,7 +250,7 @@ class CsvTableWriter:
         for at in changed:
             field = batch.schema.field(at)
             if field.metadata != CELL_MARK:
-                cells[at] = self.encode(self.cell_texts(field.name, batch.column(at)), like)
+                cells[at] = self.encode(self.cells(field.name, batch.column(at)), like).texts
                 continue
             texts = rows.values(at, own).to_pylist()
             risky = [is_risky(text) for text in texts]
@@ -247,16 +258,13 @@ class CsvTableWriter:
             cells[at] = pc.replace_with_mask(cells[at], pa.array(risky), pa.array(escaped, pa.large_binary()))
         return cells
 
-    def encode(self, texts: pa.LargeStringArray, like: FileFormat) -> pa.LargeBinaryArray:
+    def encode(self, cells: Cells, like: FileFormat) -> Cells:
         """Our cells in the encoding of the bytes that are copied; unknown characters as escapes."""
-        cells = texts.cast(pa.large_binary())
-        if like.text_encoding in ("utf-8", None) or bytes(bytes_of(texts)).isascii():
+        if like.text_encoding in ("utf-8", None) or bytes(bytes_of(cells.texts)).isascii():
             return cells
-        encoding = str(like.text_encoding)
-        return pa.array(
-            [None if text is None else text.encode(encoding, "backslashreplace") for text in texts.to_pylist()],
-            pa.large_binary(),
-        )
+        encoding, texts = str(like.text_encoding), cells.texts.cast(pa.large_string()).to_pylist()
+        octets = [None if text is None else text.encode(encoding, "backslashreplace") for text in texts]
+        return replace(cells, texts=pa.array(octets, pa.large_binary()))
 
     def put(self, data: Any, like: FileFormat | None) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
@@ -265,44 +273,45 @@ class CsvTableWriter:
             data = bytes(data).decode("utf-8", errors).encode(like.wide, errors)
         self.file.write(data)
 
-    def joined_cells(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[pa.LargeStringArray]:
+    def joined_cells(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[Cells]:
         """Cells by column; neighbours with few distinct values are one column, joined once for each combination."""
-        joined: list[pa.LargeStringArray] = []
-        group: list[tuple[str, pa.DictionaryArray]] = []
+        joined: list[Cells] = []
+        group: list[tuple[str, FewValues]] = []
         combinations = 1
         for name, column in zip(names, columns, strict=True):
-            encoded = encode_few(column)
-            if group and (encoded is None or combinations * len(encoded.dictionary) > MAX_COMBINATIONS):
+            few = find_few(column)
+            if group and (few is None or combinations * len(few.values) > MAX_COMBINATIONS):
                 joined.append(self.join_group(group))
                 group, combinations = [], 1
-            if encoded is None:
-                joined.append(self.cell_texts(name, column))
+            if few is None:
+                joined.append(self.cells(name, column))
             else:
-                group.append((name, encoded))
-                combinations *= len(encoded.dictionary)
+                group.append((name, few))
+                combinations *= len(few.values)
         return [*joined, self.join_group(group)] if group else joined
 
-    def join_group(self, group: Sequence[tuple[str, pa.DictionaryArray]]) -> pa.LargeStringArray:
-        """Columns with few distinct values joined to one."""
-        codes = np.zeros(len(group[0][1]), np.int64)
+    def join_group(self, group: Sequence[tuple[str, FewValues]]) -> Cells:
+        """Columns with few distinct values as one."""
+        codes: Index = np.zeros(1, np.int64)
         for _, column in group:
-            if len(column.dictionary) > 1:
-                codes = codes * len(column.dictionary) + column.indices.to_numpy()
+            if len(column.values) > 1:
+                codes = codes * len(column.values) + column.codes
         used = pa.array(codes).dictionary_encode()
         left = used.dictionary.to_numpy()
         cells = []
         for name, column in reversed(group):
-            left, at = np.divmod(left, len(column.dictionary))
-            cells.append(self.cell_texts(name, column.dictionary.take(pa.array(at))))
-        return join(*reversed(cells), between=self.delimiter).take(used.indices)
+            left, at = np.divmod(left, len(column.values))
+            cells.append(self.cells(name, column.values.take(pa.array(at))))
+        texts = join(*(each.texts for each in reversed(cells)), between=self.delimiter)
+        return Cells(texts, used.indices.to_numpy())
 
-    def cell_texts(self, name: str, column: pa.Array) -> pa.LargeStringArray:
+    def cells(self, name: str, column: pa.Array) -> Cells:
         """Cells as they are in the file; a missing one is empty."""
         plain = to_plain(column)
         texts = plain.cast(pa.large_string())
-        if not pa.types.is_string(plain.type):
-            return texts
-        return quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
+        if pa.types.is_string(plain.type):
+            texts = quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
+        return Cells(texts.cast(pa.large_binary()))
 
     def close(self) -> None:
         if self.is_copying and self.like is not None:
@@ -310,20 +319,58 @@ class CsvTableWriter:
         self.file.close()
 
 
-def encode_few(column: pa.Array) -> pa.DictionaryArray | None:
-    """A column of text or booleans as codes and its distinct values, null among them; None if there are many."""
+@dataclass(frozen=True)
+class FewValues:
+    """A column with few distinct values: row i has ``values[codes[i]]``."""
+
+    codes: npt.NDArray[Any]  # integers; one for all rows if there is one value
+    values: pa.Array
+
+
+def find_few(column: pa.Array) -> FewValues | None:
+    """The distinct values of a column of text or booleans, null among them; None if there are many."""
     if column.null_count == len(column):
-        return pa.DictionaryArray.from_arrays(np.zeros(len(column), np.int8), pa.nulls(1, column.type))
+        return FewValues(np.zeros(1, np.int8), pa.nulls(1, column.type))
     if pa.types.is_dictionary(column.type):
         values = pa.concat_arrays([column.dictionary, pa.nulls(1, column.type.value_type)])
-        encoded = pa.DictionaryArray.from_arrays(column.indices.cast(pa.int32()).fill_null(len(values) - 1), values)
-    elif pa.types.is_boolean(column.type) or pa.types.is_string(column.type):
-        if len(column.slice(0, FEW).unique()) > FEW // 10:
+        if len(values) > FEW:
             return None
-        encoded = column.dictionary_encode(null_encoding="encode")
-    else:
+        codes = column.indices if not column.null_count else column.indices.cast(pa.int32()).fill_null(len(values) - 1)
+        return FewValues(codes.to_numpy(), values)
+    if pa.types.is_boolean(column.type):
+        bits = pa.BooleanArray.from_buffers(pa.bool_(), len(column), [None, column.buffers()[1]], offset=column.offset)
+        codes = np.where(to_bools(column.is_valid()), to_bools(bits), np.uint8(2))
+        return FewValues(codes, pa.array([False, True, None]))
+    if not pa.types.is_string(column.type) or len(column.slice(0, FEW).unique()) > FEW // 10:
         return None
-    return encoded if len(encoded.dictionary) <= FEW else None
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return FewValues(encoded.indices.to_numpy(), encoded.dictionary) if len(encoded.dictionary) <= FEW else None
+
+
+def constant(text: str) -> Cells:
+    """The same text in each row."""
+    return Cells(pa.array([text.encode()], pa.large_binary()), np.zeros(1, np.int32))
+
+
+def delimit(cells: Iterable[Cells], delimiter: str, *, first: str = "") -> list[Cells]:
+    """The cells with the delimiter before each but the first one, before which is `first`."""
+    parts, lead = [], first
+    for each in cells:
+        if each.codes is None:
+            parts += [constant(lead), each] if lead else [each]
+        else:
+            parts.append(replace(each, texts=join(lead, each.texts)))
+        lead = delimiter
+    return parts
+
+
+def join_rows(parts: Sequence[Cells], rows: int) -> memoryview:
+    """The bytes of the cells, row by row: one `take` of all, for which the parts alternate."""
+    order = np.empty((rows, len(parts)), np.int32)
+    starts = np.cumsum([0, *(len(each.texts) for each in parts)])
+    for at, each in enumerate(parts):
+        order[:, at] = starts[at] + (np.arange(rows, dtype=np.int32) if each.codes is None else each.codes)
+    return bytes_of(pa.concat_arrays([each.texts for each in parts]).take(pa.array(order.ravel())))
 
 
 def is_risky(value: bytes) -> bool:
