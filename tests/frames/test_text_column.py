@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
+from mailverdict.checks.syntax.kernels import offsets_of
 from mailverdict.frames.text_column import (
     LONGEST_MISSING,
     LONGEST_TEXT,
@@ -368,11 +369,39 @@ def test_the_texts_of_a_long_column_are_not_copied():
     assert addresses == {reader.column().texts.buffers()[2].address}
 
 
+@pytest.mark.parametrize("missing", [{}, {5: None}, {0: None, PIECE_ROWS: "", LONG - 1: None}])
+def test_the_texts_beside_missing_cells_are_not_copied(missing):
+    column = pa.array(long_column(missing))
+    found = read_values(column)
+    assert found.texts.buffers()[2].address == column.buffers()[2].address
+    assert found.texts.to_pylist() == [cell for cell in column.to_pylist() if cell]
+
+
+@pytest.mark.parametrize("start", [0, 3])
+def test_octets_of_nulls_are_not_read(start):
+    texts = pa.array([ADDRESS, "secret@example.org", " Bob@Example.org", "N/A", "x" * 5_000, "nope"])
+    valid = pa.py_buffer(np.packbits([True, False, True, True, False, True], bitorder="little"))
+    column = pa.Array.from_buffers(pa.string(), len(texts), [valid, *texts.buffers()[1:]]).slice(start)
+    expected = {0: ADDRESS, 2: "Bob@Example.org", 5: "nope"}
+    assert texts_by_row(read_values(column)) == {row - start: text for row, text in expected.items() if row >= start}
+
+
 @pytest.mark.parametrize("texts", [[], [""], ["ada", None, "ben", ""], [None, None]])
 def test_pieces_with_and_without_octets_are_joined_in_order(texts):
     whole = pa.array(texts, pa.string())
     empty = pa.Array.from_buffers(pa.string(), 0, [None, pa.py_buffer(b""), pa.py_buffer(b"")])  # as Arrow may make it
     slices = [whole.slice(0, 1), whole.slice(1)]
     assert join_texts(slices).to_pylist() == texts
-    for pieces in ([empty, whole], [whole, empty], [empty, empty], [empty, *slices, empty], [*slices, *slices]):
+    other = pa.Array.from_buffers(
+        pa.string(), len(whole), [*whole.buffers()[:1], pa.py_buffer(offsets_of(whole)), whole.buffers()[2]]
+    )
+    for pieces in (
+        [empty, whole],
+        [whole, empty],
+        [empty, empty],
+        [empty, *slices, empty],
+        [*slices, *slices],
+        [whole.slice(0, 1), other.slice(1)],
+        [whole.slice(1), other],
+    ):
         assert join_texts(pieces).to_pylist() == [text for piece in pieces for text in piece.to_pylist()]

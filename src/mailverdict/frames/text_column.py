@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import itertools
 import numbers
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +22,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import Bools, Octets, octets_of, offsets_of, to_bools
+from ..checks.syntax.kernels import Bools, Octets, build_strings, octets_of, offsets_of, to_bools
 from ..errors import InputError
 from .columns import map_columns
 
@@ -129,7 +130,7 @@ class ColumnReader:
         joiner = TextJoiner(source.size)
         for array, nontext in source.pieces():
             piece = read_piece(array, nontext, keep_blanks=self._keep_blanks, longest=self._longest)
-            if source.size > PIECE_ROWS and (source.is_converted_by_piece or piece.stripped is not array):
+            if source.size > PIECE_ROWS and (source.is_converted_by_piece or not share_octets(piece.stripped, array)):
                 stripped = joiner.add(piece.stripped)
                 texts = stripped if piece.texts is piece.stripped else piece.texts
                 piece = replace(piece, texts=texts, stripped=stripped)
@@ -146,16 +147,42 @@ class ColumnReader:
 
 def read_piece(array: pa.StringArray, nontext: NonText, *, keep_blanks: bool, longest: int) -> TextColumn:
     """Find the texts of some cells."""
+    array = empty_nulls(array)
     stripped = strip(array, longest)
     present = find_present(stripped)
-    rows = None if present.true_count == len(stripped) else np.flatnonzero(to_bools(present))
+    rows = None if present.all() else np.flatnonzero(present)
     wanted = stripped
     if keep_blanks and stripped is not array:
         is_short = pc.less(pc.binary_length(array), longest)
         wanted = pc.if_else(is_short, array, stripped) if is_short.false_count else array
-    texts = wanted if rows is None else wanted.filter(present)
-    without = texts if wanted is stripped else stripped if rows is None else stripped.filter(present)
+    texts = wanted if rows is None else take_present(wanted, rows, present)
+    without = texts if wanted is stripped else stripped if rows is None else take_present(stripped, rows, present)
     return TextColumn(texts, without, rows, nontext.rows, nontext.types, len(stripped))
+
+
+def empty_nulls(texts: pa.StringArray) -> pa.StringArray:
+    """Empty texts in place of nulls; offsets and octets are shared if no null has octets, as is usual."""
+    if not texts.null_count:
+        return texts
+    nulls, offsets = np.flatnonzero(to_bools(texts.is_null())), offsets_of(texts)
+    if (offsets.take(nulls) != offsets.take(nulls + 1)).any():
+        return texts.fill_null("")
+    return pa.Array.from_buffers(texts.type, len(texts), [None, *texts.buffers()[1:]], 0, texts.offset)
+
+
+def take_present(texts: pa.StringArray, rows: Rows, present: Bools) -> pa.StringArray:
+    """The texts of `rows`, those that are present; the octets are shared if no other row has any.
+
+    >>> take_present(pa.array(["ada", "", "ben"]), np.array([0, 2]), np.array([True, False, True])).to_pylist()
+    ['ada', 'ben']
+    """
+    offsets, absent = offsets_of(texts), np.flatnonzero(~present)
+    if (offsets.take(absent) != offsets.take(absent + 1)).any():
+        return texts.filter(pa.array(present))
+    bounds = np.empty(len(rows) + 1, np.int32)
+    offsets.take(rows, out=bounds[:-1], mode="clip")
+    bounds[-1] = offsets[-1]
+    return build_strings(octets_of(texts), bounds)
 
 
 def join_pieces(pieces: Sequence[TextColumn]) -> TextColumn:
@@ -168,8 +195,11 @@ def join_pieces(pieces: Sequence[TextColumn]) -> TextColumn:
     starts = [0, *ends[:-1].tolist()]
     rows = None
     if any(each.rows is not None for each in pieces):
-        every = [np.arange(each.size) if each.rows is None else each.rows for each in pieces]
-        rows = np.concatenate(list(map(np.add, every, starts)))
+        rows = np.empty(len(texts), np.int64)
+        ends_of_texts = np.cumsum([len(each.texts) for each in pieces])
+        for each, start, last in zip(pieces, starts, ends_of_texts.tolist(), strict=True):
+            every = np.arange(each.size) if each.rows is None else each.rows
+            np.add(every, start, out=rows[last - len(every) : last])
     nontext = pa.chunked_array([each.nontext_types for each in pieces])
     return TextColumn(
         texts=texts,
@@ -192,35 +222,45 @@ def join_texts(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
         return pieces[0]
     first, size = pieces[0], 0
     for piece in pieces:
-        if piece.offset != first.offset + size or not have_same_buffers(piece, first):
-            return to_string_array(pa.chunked_array(pieces))
+        if piece.offset != first.offset + size or places(piece.buffers()) != places(first.buffers()):
+            return join_octets(pieces)
         size += len(piece)
     return pa.Array.from_buffers(first.type, size, first.buffers(), offset=first.offset)
 
 
-def have_same_buffers(one: pa.Array, other: pa.Array) -> bool:
-    return buffer_addresses(one) == buffer_addresses(other)
+def join_octets(pieces: Sequence[pa.StringArray]) -> pa.StringArray:
+    """As `join_texts` of slices of several arrays; octets that are one after another already are not copied."""
+    filled = [piece for piece in pieces if len(piece)]
+    offsets = [offsets_of(piece) for piece in filled]
+    is_copied = any(piece.null_count or not share_octets(piece, filled[0]) for piece in filled)
+    if not filled or is_copied or any(one[-1] != other[0] for one, other in itertools.pairwise(offsets)):
+        return to_string_array(pa.chunked_array(pieces))
+    return build_strings(octets_of(filled[0]), np.concatenate([*(each[:-1] for each in offsets), offsets[-1][-1:]]))
 
 
-def buffer_addresses(array: pa.Array) -> list[int | None]:
-    return [None if buffer is None else buffer.address for buffer in array.buffers()]
+def share_octets(one: pa.StringArray, other: pa.StringArray) -> bool:
+    """Whether both are texts in the same octets."""
+    return places(one.buffers()[2:]) == places(other.buffers()[2:])
 
 
-def find_present(stripped: pa.StringArray) -> pa.BooleanArray:
-    """Which texts are neither missing nor empty, nor stand for a missing value."""
-    octets = pc.binary_length(stripped)
-    present = pc.greater(octets, 0).fill_null(False)
-    is_short = pc.and_(present, pc.less_equal(octets, LONGEST_MISSING))
-    if not is_short.true_count:
-        return present
-    is_kept = pc.invert(pc.is_in(stripped.filter(is_short), value_set=MISSING_TEXTS))
-    return present if not is_kept.false_count else pc.replace_with_mask(present, is_short, is_kept)
+def places(buffers: Sequence[pa.Buffer | None]) -> list[tuple[int, int] | None]:
+    """Address and size of each buffer."""
+    return [None if buffer is None else (buffer.address, buffer.size) for buffer in buffers]
+
+
+def find_present(stripped: pa.StringArray) -> Bools:
+    """Which texts are not empty, and do not stand for a missing value."""
+    sizes = np.diff(offsets_of(stripped))
+    present: Bools = sizes > 0
+    short = np.flatnonzero(present & (sizes <= LONGEST_MISSING))
+    present[short] = ~to_bools(pc.is_in(stripped.take(pa.array(short)), value_set=MISSING_TEXTS))
+    return present
 
 
 def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
     """Strip blanks, then cut what is far too long; in the other order leading blanks would push the text out."""
     stripped = strip_texts(array)
-    if (pc.max(pc.binary_length(stripped)).as_py() or 0) > longest:
+    if np.diff(offsets_of(stripped)).max(initial=0) > longest:
         stripped = pc.utf8_slice_codeunits(stripped, 0, longest)
     return stripped
 

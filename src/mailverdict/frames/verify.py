@@ -198,13 +198,13 @@ class ResultBuilder:
         if self.codes is not None and self.codes.max(initial=-1) == len(unique):  # rows that were not to be verified
             pending = pending_rows(pa.nulls(1, pa.string()), self.validation_type)
             unique = pa.concat_tables([unique, pending.select(fields)])
-        order: npt.NDArray[np.int64] = np.full(cells.size, -1, np.int64)
+        order = np.full(cells.size, -1, np.int32)
         order[slice(None) if cells.rows is None else cells.rows] = (
-            np.arange(len(unique)) if self.codes is None else self.codes
+            np.arange(len(unique), dtype=np.int32) if self.codes is None else self.codes
         )
         if len(cells.nontext_rows):
             nontext = foreign_rows(cells.nontext_types, self.validation_type, datetime.now(UTC)).select(fields)
-            order[cells.nontext_rows] = len(unique) + np.arange(len(nontext))
+            order[cells.nontext_rows] = len(unique) + np.arange(len(nontext), dtype=np.int32)
             unique = pa.concat_tables([unique, nontext])
         return take_rows(unique, order)
 
