@@ -249,7 +249,7 @@ GOALS = (
     ),
     Goal(
         "service",
-        "single checks by regex: as many a second as a bare echo, times",
+        "single checks by regex: requests a second, times those of a bare echo",
         0.6,
         "",
         times_as_good("single checks by regex over HTTP", "Starlette, bare echo"),

@@ -254,6 +254,8 @@ def find_best(port: int, name: str, domains: list[str], rounds: int) -> int:
             print(f"{name}, {number:,} in flight: not used, since it fails: {error}")
         else:
             rates[number] = statistics.median(measured[name].wall)
+    if not rates:
+        raise SystemExit(f"{name} loses answers with every number in flight: this machine is too busy to measure")
     return max(rates, key=rates.__getitem__)
 
 
