@@ -48,7 +48,8 @@ def main() -> int:
     """Run each in a process of its own; the worst exit status is ours."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}")
-    parser.add_argument("--quick", action="store_true", help="small sizes, with results in build/quick")
+    parser.add_argument("--quick", action="store_true", help="small sizes, with results in a folder of their own")
+    parser.add_argument("--folder", type=Path, default=QUICK, help="of the results of --quick; build/quick")
     parser.add_argument("--pages", action="store_true", help="only write the pages and pictures from results.json")
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in NAMES]:
@@ -62,18 +63,18 @@ def main() -> int:
         write_pages(load_results(), PAGE, PICTURES, DOCUMENTS)
         return 0
     names = given.names or [name for name in NAMES if name not in BY_NAME]
-    return max(run(name, is_quick=given.quick) for name in names)
+    return max(run(name, given.folder if given.quick else None) for name in names)
 
 
-def run(name: str, *, is_quick: bool) -> int:
+def run(name: str, quick: Path | None) -> int:
     """Run one and store its figures, also if it misses a goal; figures of one that fails are not stored."""
-    command = f"make bench ARGS={name}" if not is_quick else f"make bench ARGS='--quick {name}'"
+    command = f"make bench ARGS={name}" if quick is None else f"make bench ARGS='--quick {name}'"
     print(f"== {command}", flush=True)
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "figures.jsonl")
-        arguments = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if is_quick else [])]
+        arguments = [sys.executable, "-m", f"benchmarks.{name}", *(["--quick"] if quick else [])]
         status = subprocess.run(arguments, env={**os.environ, VARIABLE: str(path)}, check=False).returncode
         figures = read_figures(path)
     if status or not figures:
@@ -81,11 +82,11 @@ def run(name: str, *, is_quick: bool) -> int:
         return status
     seconds = round(time.perf_counter() - began, 1)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
-    results_path = QUICK / "results.json" if is_quick else RESULTS
+    results_path = quick / "results.json" if quick else RESULTS
     store_section(results_path, Section(name, command, date, load, seconds, installed_versions(), figures), NAMES)
     results = load_results(results_path)
-    if is_quick:
-        write_pages(results, QUICK / "RESULTS.md", QUICK, ())
+    if quick:
+        write_pages(results, quick / "RESULTS.md", quick, ())
         return 0
     write_pages(results, PAGE, PICTURES, DOCUMENTS)
     missed = 0

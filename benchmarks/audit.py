@@ -153,13 +153,13 @@ ROUND_TRIPS: tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]] = (
     {
         "accept a suggestion": (
             "root.querySelectorAll('.mv-suggestions button')[number].click()",
-            "root.querySelectorAll('.mv-suggestions button[disabled]').length",
+            "root.querySelectorAll('.mv-suggestions button[aria-disabled=true]').length",
         ),
         "undo": (
             "[...root.querySelectorAll('button')].find((each) => each.textContent === 'Undo').click()",
-            "root.querySelectorAll('.mv-suggestions button[disabled]').length",
+            "root.querySelectorAll('.mv-suggestions button[aria-disabled=true]').length",
         ),
-        "switch a repair": (
+        "switch a repair, shown before the kernel answers": (
             "root.querySelector('input[role=switch]').click()",
             "root.querySelectorAll('.mv-off').length",
         ),
@@ -245,7 +245,7 @@ def measure_page(path: Path) -> Iterator[tuple[str, list[float]]]:
         opened.figure("to check now")  # the estimate is there
         yield from measure_clicks(opened, before)
         opened.button("Verify").click()
-        opened.shown("ready to mail")
+        opened.shown("rows can be mailed")
         opened.audit.locator("table.mv-table tbody tr").first.wait_for()
         yield from measure_clicks(opened, after)
 

@@ -80,14 +80,14 @@ def test_goals_are_measured_by_their_benchmark():
 @pytest.mark.slow
 def test_a_benchmark_runs_and_is_recorded_apart(tmp_path):
     """In small, with the cheapest one; the results of the repository stay as they are."""
-    quick = ROOT / "build" / "quick" / "results.json"
-    quick.unlink(missing_ok=True)
     before = results.PAGE.read_bytes(), figures.RESULTS.read_bytes()
-    command = [sys.executable, "-m", "benchmarks", "--quick", "imports"]
+    command = [sys.executable, "-m", "benchmarks", "--quick", "--folder", str(tmp_path), "imports"]
     done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True)
 
     assert done.returncode == 0, done.stderr
-    assert [each.command for each in load_results(quick).sections] == ["make bench ARGS='--quick imports'"]
+    assert [each.command for each in load_results(tmp_path / "results.json").sections] == [
+        "make bench ARGS='--quick imports'"
+    ]
     assert (results.PAGE.read_bytes(), figures.RESULTS.read_bytes()) == before
 
 
