@@ -1,8 +1,6 @@
 """Every exception of mailverdict.
 
-A bad mailbox is a result, not an exception. An exception means that the call failed.
-
-::
+A bad mailbox is a result, not an exception. An exception means that the call could not be completed.
 
     MailVerdictError
       x SettingsError (ValueError)       a wrong setting or argument

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import pytest
@@ -38,9 +38,9 @@ def traits(audit: Audit) -> dict[str, Any]:
     return {name: getattr(widget, name) for name in (*(f"{each}_section" for each in SECTIONS), "marks", "words")}
 
 
-def show(opened: AuditPage, audit: Audit) -> None:
+def show(opened: AuditPage, audit: Audit, content: str = "") -> None:
     """The page of an audit that gets no answers by itself."""
-    opened.page.set_content("")
+    opened.page.set_content(content)
     opened.page.add_style_tag(content=audit._widget()._css)
     opened.page.evaluate(FAKE_MODEL, [front_end(SCRIPTS), {**traits(audit), "answered": ""}])
 
@@ -107,3 +107,18 @@ def test_the_most_frequent_reasons_are_not_cut_in_the_table(opened: AuditPage, w
         cell = opened.audit.locator("td.mv-col-reason")
         assert cell.inner_text() == label
         assert cell.evaluate("(cell) => cell.scrollWidth <= cell.clientWidth"), label
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_whose_address_names_no_theme_follows_the_browser(
+    opened: AuditPage, scheme: Literal["light", "dark"]
+) -> None:
+    opened.page.emulate_media(color_scheme=scheme)
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
+    show(opened, audit, '<body data-voila="page" data-jp-theme-light="true"></body>')
+    assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == scheme
+    brightness = (
+        "(body) => Math.max(...getComputedStyle(body).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number))"
+    )
+    if scheme == "dark":
+        assert opened.page.locator("body").evaluate(brightness) < 64

@@ -13,6 +13,13 @@ function render({ model, el }) {
   root.className = "mv-audit";
   root.setAttribute("data-lm-suppress-shortcuts", "true"); // JupyterLab's single-letter shortcuts
   el.append(root);
+  // The printed address names no theme, so that Voila's page is light: it follows the browser, as the opened page does.
+  const { body } = document;
+  const isThemed = new URLSearchParams(location.search).has("theme");
+  if (body.dataset.voila && !isThemed && matchMedia("(prefers-color-scheme: dark)").matches) {
+    body.dataset.jpThemeLight = "false";
+    body.style.background = getComputedStyle(root).getPropertyValue("--mv-page");
+  }
   const live = document.createElement("div");
   live.className = "mv-hidden";
   live.setAttribute("role", "status");
