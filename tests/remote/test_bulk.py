@@ -376,3 +376,9 @@ def test_batch_size(left: int, remaining: int, max_batch: int, size: int, why: s
 )
 def test_whether_a_lost_submission_may_have_been_counted(after: Quota, counted: bool, why: str) -> None:
     assert was_counted(Quota(100, 40, 60), after) is counted, why
+
+
+def test_an_entry_that_comes_twice_is_one_job() -> None:
+    entries = [{"email": f"{n}@x.org", "status": "queued", "message": "", "job_id": str(n)} for n in range(3)]
+    found = match_entries({"results": [*entries, entries[0]]}, ["0@x.org", "1@x.org", "2@x.org"])
+    assert [entry and entry.job_id for entry in found] == ["0", "1", "2"]

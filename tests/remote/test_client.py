@@ -202,6 +202,19 @@ def test_failed_requests_are_counted_with_the_time_that_was_waited_for_them() ->
     )
 
 
+@pytest.mark.parametrize("status", [302, 401, 403, 413])
+def test_a_service_that_is_closed_to_the_client_has_failed(status: int) -> None:
+    closed = reply(status, HTML)
+    assert failures_of(closed, closed) == (0.0, {f"answered with status {status}": 2})
+
+
+@pytest.mark.parametrize(("body", "is_page"), [(HTML, True), (b"", True), (b'{"detail": "Not Found"}', False)])
+def test_it_is_known_whether_an_error_is_a_page(body: bytes, is_page: bool) -> None:
+    answer, *_ = ask(reply(404, body))
+    assert isinstance(answer, ErrorEnvelope)
+    assert answer.is_page is is_page
+
+
 @pytest.mark.parametrize("status", [200, 400, 404, 422])
 def test_answers_about_the_request_are_not_failures_of_the_service(status: int) -> None:
     answer = reply(status, OK if status == 200 else json.loads(envelope("X")))

@@ -248,3 +248,9 @@ def test_reading_news_never_raises(data: Any, status: str) -> None:
     whole = {"job_id": "j1", "result": {"email": "a@b.org", "status": status, "verification": data, "details": data}}
     result = read_poll(JOB, SuccessEnvelope(whole, {}))
     assert isinstance(result, Verification | JobFailure | str)
+
+
+def test_the_page_of_a_proxy_with_status_404_is_not_an_unknown_job() -> None:
+    page = ErrorEnvelope("", "m", 404, {}, is_page=True)
+    assert isinstance(read_poll(JOB, page), ServiceError)
+    assert read_poll(JOB, ErrorEnvelope("", "m", 404, {})) is None

@@ -82,7 +82,8 @@ class SuccessEnvelope:
 class ErrorEnvelope:
     """An error envelope's parts, of either shape; `code` may be one that no table knows.
 
-    `retry_after` is the header of that name in seconds, where there was one.
+    `retry_after` is the header of that name in seconds, where there was one. `is_page`: the body was not JSON, so a
+    proxy may have answered and not the service.
     """
 
     code: str
@@ -90,6 +91,7 @@ class ErrorEnvelope:
     status: int
     details: Mapping[str, Any]
     retry_after: float | None = None
+    is_page: bool = False
 
     def whole_number(self, key: str) -> int | None:
         """A number out of `details`, or None."""

@@ -259,7 +259,9 @@ def match_entries(data: Any, emails: Sequence[str]) -> list[BulkEntry | None]:
     or in another order is matched by address, so that no paid-for job is lost.
     """
     entries = [read_entry(each, i) for i, each in enumerate(read_results(data))]
-    ids = Counter(entry.job_id for entry in entries if entry and entry.is_queued)
+    ids = Counter(
+        job_id for job_id, _ in {(entry.job_id, entry.email) for entry in entries if entry and entry.is_queued}
+    )
     usable = [entry if entry and not (entry.is_queued and ids[entry.job_id] > 1) else None for entry in entries]
     by_email: Mapping[str, BulkEntry] = {entry.email: entry for entry in usable if entry}
     in_order = usable if len(usable) == len(emails) else [None] * len(emails)

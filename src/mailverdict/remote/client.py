@@ -40,6 +40,9 @@ HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:
 CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
+# Statuses of errors that the contract has about the address, the batch or the job.
+ABOUT_THE_REQUEST = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
+
 # Every failure of the transport: whether the request may have reached the service, and a message.
 # The first class that matches decides, so subclasses come first.
 TRANSPORT_FAILURES: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
@@ -108,7 +111,7 @@ class FailedRequests:
             return False
         elif answer.status == HTTPStatus.TOO_MANY_REQUESTS:
             self.requests["refused with status 429"] += 1
-        elif answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        elif answer.is_page or answer.status not in ABOUT_THE_REQUEST:
             self.requests[f"answered with status {answer.status}"] += 1
         else:
             return False
@@ -129,29 +132,31 @@ class FailedRequests:
             yield found
 
 
-def parse_base_url(text: str) -> str:
+def parse_base_url(text: str, name: str = "base_url") -> str:
     """The base URL in normal form: lower-case host, no default port, no final slash.
 
     >>> parse_base_url("HTTPS://Verify.Example.ORG:443/v/")
     'https://verify.example.org/v'
 
-    Credentials are refused with a `SettingsError`, since URLs are written to logs and journals.
+    Credentials are refused with a `SettingsError`, since URLs are written to logs and journals. `name` is what the
+    caller knows the URL by, for messages.
     """
     example = "give a URL such as 'https://verify.example.org'"
     if not isinstance(text, str):
-        raise SettingsError(f"base_url={text!r}: {example}")
+        raise SettingsError(f"{name}={text!r}: {example}")
     shown = shorten(CREDENTIALS.sub("***@", text))
     try:
         url = httpx.URL(text.strip())
     except (httpx.InvalidURL, ValueError) as exc:
-        raise SettingsError(f"base_url={shown!r} is not a URL: {exc}; {example}") from exc
+        raise SettingsError(f"{name}={shown!r} is not a URL: {exc}; {example}") from exc
     if url.userinfo:
-        raise SettingsError("base_url holds credentials; give them as headers={'Authorization': ...} instead")
+        instead = "set MAILVERDICT_KEY" if name.startswith("-") else "give them as headers={'Authorization': ...}"
+        raise SettingsError(f"{name} holds credentials; {instead} instead")
     scheme, host, port = url.scheme.lower(), url.raw_host.decode("ascii"), url.port
     if scheme not in DEFAULT_PORTS or not HOST.fullmatch(host) or not (port is None or 0 < port < 65536):
-        raise SettingsError(f"base_url={shown!r}: {example}")
+        raise SettingsError(f"{name}={shown!r}: {example}")
     if url.query or url.fragment:
-        raise SettingsError(f"base_url={shown!r}: leave out what begins with '?' or '#'")
+        raise SettingsError(f"{name}={shown!r}: leave out what begins with '?' or '#'")
     netloc = f"[{host}]" if ":" in host else host
     shown_port = "" if port in (None, DEFAULT_PORTS[scheme]) else f":{port}"
     return f"{scheme}://{netloc}{shown_port}{url.raw_path.decode('ascii').rstrip('/')}"
@@ -345,9 +350,17 @@ def parse_unexpected(response: HttpResponse, error: ContractError) -> ApiAnswer:
         f"beginning {shorten(start, MAX_PAGE)!r}"
     )
     if response.status >= HTTPStatus.BAD_REQUEST:
-        return ErrorEnvelope("", seen, response.status, {}, response.retry_after)
+        return ErrorEnvelope("", seen, response.status, {}, response.retry_after, is_page=not is_json(response.body))
     message = f"{seen}; {error}. Is this the base URL of a verification service?"
     return NoAnswer(ContractError(message, path=error.path), was_sent=True)
+
+
+def is_json(body: bytes) -> bool:
+    try:
+        decode_json(body)
+    except ContractError:
+        return False
+    return True
 
 
 def open_envelope(decoded: Any, status: int, *, is_enveloped: bool) -> SuccessEnvelope | ErrorEnvelope:

@@ -167,7 +167,7 @@ def poll_request(job: Job) -> ApiRequest:
 
 def read_poll(job: Job, answer: ApiAnswer) -> PollResult:
     """Read the answer to a poll."""
-    if isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.NOT_FOUND:
+    if isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.NOT_FOUND and not answer.is_page:
         return None
     if not isinstance(answer, SuccessEnvelope):
         return error_of(answer)
