@@ -356,3 +356,28 @@ def test_key_of_the_environment_is_sent_to_the_service(run, tmp_path, monkeypatc
         assert run("quota", "--backend", service.url)[1].startswith("100 of 100")
         status, out, _ = run("check", "ada@example.org", "-t", "regex", "--backend", service.url)
         assert (status, out.startswith("ada@example.org is valid (regex)\n")) == (0, True)
+
+
+@pytest.mark.parametrize("kind", ["REGEX", "Regex", " regex "])
+def test_a_type_is_read_in_any_case(run, kind):
+    assert run("check", "ada@example.org", "--type", kind)[1].startswith("ada@example.org is valid (regex)")
+
+
+def test_an_unknown_type_is_named_with_the_choices(run):
+    status, _, said = run("check", "ada@example.org", "--type", "mail")
+    assert (status, "'mail' is not one of regex, mx, mx_blacklist, smtp" in said) == (2, True)
+    assert "Value error" not in said
+
+
+@pytest.mark.parametrize("key", ["", "abc"])
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("verify.example", "--backend='verify.example': give a URL"),
+        ("https://ada:secret@verify.example", "--backend holds credentials; set MAILVERDICT_KEY instead"),
+    ],
+)
+def test_a_wrong_url_is_explained_by_the_option(run, monkeypatch, key, url, said):
+    monkeypatch.setenv("MAILVERDICT_KEY", key)
+    status, _, err = run("quota", "--backend", url)
+    assert (status, said in err, "base_url" in err, "secret" in err) == (2, True, False, False)

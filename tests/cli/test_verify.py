@@ -633,3 +633,11 @@ class TestKindsOfFiles:
         rows = list(csv.DictReader(io.StringIO(done.stdout.decode())))
         assert [row["mail_verdict"] for row in rows] == ["valid", "invalid", ""]
         assert [each.name for each in tmp_path.iterdir()] == [source]
+
+
+@pytest.mark.parametrize("cells", ["ada@one.example,x,1", "x,ada@one.example,1", "ada@one.example,,bo"])
+def test_a_repeated_name_of_the_column_of_addresses_is_the_reason_that_is_given(run, tmp_path, cells):
+    path = tmp_path / "in.csv"
+    path.write_text(f"email,email,n\n{cells}\n")
+    status, _, said = run("verify", path, "-t", "regex")
+    assert (status, "the column name 'email' occurs 2 times" in said) == (2, True)

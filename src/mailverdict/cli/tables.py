@@ -23,7 +23,7 @@ import mailverdict as mv
 
 from ..frames.columns import RESULT_NAMES, choose_columns, label_of
 from ..frames.duplicates import SuppressionList
-from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, explain_guess, open_table
+from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, address_shares, explain_guess, open_table
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
 from ..frames.files.table_file import LINE, TableFile
@@ -499,14 +499,22 @@ def pick_column(source: TableFile, column: str | None) -> str:
         source.address_at = source.columns.index(column)
         return column
     first = next(source.pieces())
+    heads = [first.column(i)[:SAMPLE_ROWS] for i in range(len(source.columns))]
+    # Of columns with the same name the one with the most addresses, so that the name is refused if that is the best.
+    shares = [address_shares({0: head})[0] for head in heads] if has_repeated(source.columns) else [0.0] * len(heads)
+    by_name = {source.columns[i]: heads[i] for i in sorted(range(len(heads)), key=shares.__getitem__)}
     try:
-        found, reason = explain_guess({n: first.column(i)[:SAMPLE_ROWS] for i, n in enumerate(source.columns)})
+        found, reason = explain_guess({name: by_name[name] for name in source.columns})
     except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
         raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
     source.check_column(found)
     source.address_at = source.columns.index(found)
     print_status(f"using column {found!r} ({reason}); give another with --column")
     return str(found)
+
+
+def has_repeated(names: Sequence[str]) -> bool:
+    return len(set(names)) < len(names)
 
 
 def parse_columns(text: str) -> list[str]:

@@ -37,11 +37,29 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+
+def parse_kind(text: str) -> ValidationType:
+    """The type of ``--type``, in any case."""
+    try:
+        return ValidationType(str(text).strip().lower())
+    except ValueError:
+        raise typer.BadParameter(f"{str(text)[:40]!r} is not one of {', '.join(ValidationType)}") from None
+
+
 File = Annotated[
     str, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'.")
 ]
 ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
-Kind = Annotated[ValidationType, typer.Option("--type", "-t", help="How deep each address is verified.")]
+Kind = Annotated[
+    ValidationType,
+    typer.Option(
+        "--type",
+        "-t",
+        help="How deep each address is verified.",
+        parser=parse_kind,
+        metavar=f"[{'|'.join(ValidationType)}]",
+    ),
+]
 Output = Annotated[
     str | None,
     typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
@@ -277,10 +295,13 @@ def chosen_backend(
 
 def chosen_service(url: str) -> Backend | str:
     """The service at a URL; with the client key in MAILVERDICT_KEY, if it is set."""
+    from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx
+    from ..remote.client import parse_base_url  # noqa: PLC0415 - as above
+
+    parse_base_url(url, "--backend")
     key = os.environ.get("MAILVERDICT_KEY", "").strip()
     if not key:
         return url
-    from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx
 
     return RemoteBackend(url, headers={"Authorization": f"Bearer {key}"})
 

@@ -113,3 +113,26 @@ def test_a_byte_order_mark_is_not_part_of_the_first_line(tmp_path):
     path = tmp_path / "in.jsonl"
     path.write_bytes(b'\xef\xbb\xbf{"email": "a@x.example"}\r\n')
     assert whole(path).to_pydict() == {"email": ["a@x.example"]}
+
+
+def test_numbers_that_no_float_can_be_are_kept_as_text(tmp_path):
+    path, out = tmp_path / "a.jsonl", tmp_path / "out.jsonl"
+    path.write_text(
+        '{"email": "a@x.org", "n": 1e400, "i": -Infinity, "m": NaN}\n{"email": "b@x.org", "n": 2.5, "i": 1, "m": 3.5}\n'
+    )
+    with open_table(path) as source, create_table(str(out)) as writer:
+        for piece in source.pieces():
+            writer.write(piece)
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["n"] for row in rows] == ["1e400", "2.5"]
+    assert [row["i"] for row in rows] == ["-Infinity", "1"]
+    assert [row["m"] for row in rows] == [None, 3.5]
+
+
+def test_a_name_that_occurs_twice_is_named_where_json_cannot_have_it(tmp_path):
+    table = pa.Table.from_arrays([pa.array(["a"]), pa.array(["b"])], names=["name", "name"])
+    with (
+        pytest.raises(InputError, match="2 columns are named 'name'"),
+        create_table(str(tmp_path / "o.jsonl")) as writer,
+    ):
+        writer.write(table)

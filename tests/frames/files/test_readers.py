@@ -542,3 +542,25 @@ class TestGuessedColumn:
     def test_no_likely_column_is_told(self, columns):
         with pytest.raises(ColumnError, match="no column looks like e-mail addresses; name one of"):
             guess_column(columns)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "folder"])
+def test_a_sheet_of_a_file_that_is_not_a_workbook_is_an_error(tmp_path, name):
+    path = tmp_path / name
+    if name == "folder":
+        path.mkdir()
+    else:
+        path.write_text('{"email": "ada@firm.com"}\n')
+    with pytest.raises(InputError, match="is not a workbook and has no sheet 'People'"):
+        open_table(path, sheet="People")
+
+
+def test_options_of_a_csv_are_remarked_on_for_another_file(tmp_path):
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"email": "ada@firm.com"}\n')
+    with open_table(path, encoding="cp1252", delimiter=";") as source:
+        assert any("encoding and delimiter: only for CSV" in remark for remark in source.remarks)
+    csv = tmp_path / "a.csv"
+    csv.write_text("email\nada@firm.com\n")
+    with open_table(csv, encoding="utf-8") as source:
+        assert not any("only for CSV" in remark for remark in source.remarks)

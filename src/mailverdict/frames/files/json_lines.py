@@ -94,7 +94,18 @@ def unique_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-DECODER = json.JSONDecoder(object_pairs_hook=unique_members)
+def parse_float(text: str) -> float | str:
+    """The number; one that is too large for a float stays text, as a large integer does."""
+    number = float(text)
+    return number if math.isfinite(number) else text
+
+
+def parse_constant(name: str) -> str | None:
+    """NaN, which programs write for a missing value, is null; Infinity stays text. JSON has neither."""
+    return None if name == "NaN" else name
+
+
+DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=parse_float, parse_constant=parse_constant)
 
 
 def describe_fault(exc: Exception, line: bytes) -> str:
@@ -143,8 +154,10 @@ class JsonLinesWriter:
 
     def write(self, piece: pa.Table) -> None:
         if len(set(piece.column_names)) < len(piece.column_names):
+            name = next(name for name in piece.column_names if piece.column_names.count(name) > 1)
             raise InputError(
-                "two columns have the same name, which an object of JSON cannot have; write CSV or Parquet"
+                f"{piece.column_names.count(name)} columns are named {name!r}, which an object of JSON cannot have; "
+                "rename them, or write CSV or Parquet"
             )
         names = [dump(name) for name in piece.column_names]
         columns = [cells_of(field, column) for field, column in zip(piece.schema, piece.columns, strict=True)]

@@ -120,7 +120,7 @@ def open_table(
     found = Path(path)
     name = name or str(found)
     if found.is_dir():
-        return open_folder(found, name)
+        return open_folder(found, name, options)
     if not found.exists():
         raise InputError(f"{name}: no such file")
     if is_device(found):
@@ -159,17 +159,33 @@ def open_kind(path: Path, kind: str, options: ReadOptions, name: str) -> TableFi
     """Open a file of a known kind; raise `InputError` for everything that is wrong with it."""
     if not path.stat().st_size:
         raise InputError(f"{name} is empty")
+    unused = unused_options(kind, options, name)
     try:
-        return OPENERS[kind](path, name, options)
+        opened = OPENERS[kind](path, name, options)
     except (pa.ArrowException, OSError, UnicodeError) as exc:
         raise InputError(f"{name}: {first_line(exc)}") from exc
+    opened.remarks += unused
+    return opened
 
 
-def open_folder(path: Path, name: str) -> TableFile:
+def unused_options(kind: str, options: ReadOptions, name: str) -> list[str]:
+    """Remarks about options for another kind of file; an error for a sheet, since the wrong table would be read."""
+    if options.sheet is not None and kind != "xlsx":
+        raise InputError(f"{name} is not a workbook and has no sheet {options.sheet!r}: leave out the sheet")
+    given = [each for each in ("encoding", "delimiter") if getattr(options, each) is not None]
+    if not given or kind in ("csv", "tsv"):
+        return []
+    return [f"{' and '.join(given)}: only for CSV; {name} is read without"]
+
+
+def open_folder(path: Path, name: str, options: ReadOptions) -> TableFile:
+    unused = unused_options("parquet", options, name)
     try:
-        return ParquetFolder(path, name)
+        opened = ParquetFolder(path, name)
     except (pa.ArrowException, OSError) as exc:
         raise InputError(f"{name}: {first_line(exc)}") from exc
+    opened.remarks += unused
+    return opened
 
 
 def open_stdin(options: ReadOptions) -> TableFile:
