@@ -7,7 +7,7 @@ A bad mailbox is a result, not an exception. An exception means that the call co
       x ColumnError (KeyError)           no such column, or an ambiguous one
       x InputError (ValueError)          a file or frame that cannot be read as asked
       x MissingExtraError (ImportError)  an optional dependency is not installed
-      x JournalError                     a file that is not a journal, or is damaged
+      x JournalError                     .partial; a file that is not a journal, is damaged or cannot be written
       x BackendError
         - QuotaExceeded                  .limit .remaining .requested .partial
         - RateLimited                    .retry_after
@@ -79,7 +79,15 @@ class MissingExtraError(MailVerdictError, ImportError):
 
 
 class JournalError(MailVerdictError):
-    """A journal file is damaged, or is not a journal; it was not changed."""
+    """A journal file is damaged, is not a journal and was not changed, or cannot be written any more.
+
+    Attributes
+    ----------
+    partial : pandas.DataFrame or None
+        The rows checked before, if a column was being verified.
+    """
+
+    partial: Any = None
 
 
 class BackendError(MailVerdictError):

@@ -23,7 +23,7 @@ from mailverdict.backend import (
     Submitting,
     Waiting,
 )
-from mailverdict.errors import BackendError, QuotaExceeded
+from mailverdict.errors import BackendError, JournalError, QuotaExceeded
 from mailverdict.local.backend import LocalBackend
 from mailverdict.local.screen import Screener
 from mailverdict.model.table import complete_table
@@ -82,9 +82,18 @@ def execute(backend, emails=EMAILS, *, kind="mx", **options):
     execution.error = None
     try:
         asyncio.run(execution.run())
-    except (BackendError, asyncio.CancelledError) as exc:
+    except (BackendError, JournalError, asyncio.CancelledError) as exc:
         execution.error = exc
     return execution
+
+
+class FullDisk(Notes):
+    """A journal that cannot be written any more when the first rows come."""
+
+    def record(self, key, event):
+        if isinstance(event, Settled):
+            raise JournalError("database or disk is full")
+        super().record(key, event)
 
 
 def statuses(execution):
@@ -143,6 +152,12 @@ class TestEvents:
     def test_a_notice_is_kept_once(self):
         done = execute(ScriptedBackend([Noticed("slow"), Noticed("dead"), Noticed("slow")]))
         assert done.notices == ["slow", "dead"]
+
+    def test_an_answer_that_the_journal_cannot_keep_is_in_the_partial_result(self):
+        script = [Settled(rows_of(EMAILS[:2])), Settled(rows_of(EMAILS[2:]))]
+        done = execute(ScriptedBackend(script), journal=FullDisk())
+        assert isinstance(done.error, JournalError)
+        assert statuses(done) == ["done"] * 2 + ["pending"] * 3
 
     @pytest.mark.parametrize(
         ("seconds", "shown", "is_noticed"), [(2.0, "", False), (9.0, "9 s", False), (65.0, "65 s", True)]

@@ -160,7 +160,7 @@ class FileOutcome:
             exit_with_error(f"interrupted: {hint}", self.exit_status())
         if stream.failure is not None:
             print_status(hint)
-            raise stream.failure
+            exit_with_error(stream.failure, self.exit_status())
         if stream.is_short_of_quota:
             exit_with_error(f"today's quota is used up: {hint}", QUOTA)
         if stream.is_unanswered:

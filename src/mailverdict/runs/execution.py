@@ -312,7 +312,12 @@ class Execution:
     def record(self, event: Event) -> None:
         """Write an event to the journal before it takes effect and before the next one is requested."""
         if self.journal is not None:
-            self.journal.record(self.key, event)
+            try:
+                self.journal.record(self.key, event)
+            except JournalError:
+                if isinstance(event, Settled):  # perhaps paid for: the partial result has it at least
+                    self.apply(event)
+                raise
         self.apply(event)
 
     def with_column_positions(self, event: Event, positions: Positions | range) -> Event:

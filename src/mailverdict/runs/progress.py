@@ -31,6 +31,7 @@ __all__ = [
     "delay_text",
     "pace_text",
     "pending_rows",
+    "shown_delay",
     "wants_bar",
 ]
 
@@ -242,15 +243,10 @@ class Progress:
         """Whether the run has ended, well or not."""
         return self.state != "running"
 
-    @property
-    def delay(self) -> str:
-        """How long the service was waited for, and why; empty if it was not long."""
-        return delay_text(self.waited, self.failed_requests) if self.waited >= SHOWN_WAIT else ""
-
     def __str__(self) -> str:
         """One line for a log."""
         parts = [f"{verdict} {count:,}" for verdict, count in self.verdicts.items()]
-        shown = ", ".join(filter(None, (self.message, pace_text(self), self.delay)))
+        shown = ", ".join(filter(None, (self.message, pace_text(self), shown_delay(self))))
         tail = f" ({shown})" if shown else ""
         return f"{self.state}: {checked_text(self)}; {', '.join(parts)}{tail}"
 
@@ -277,6 +273,11 @@ def pace_text(progress: Progress) -> str:
         return "the service refuses for its rate limit at present; trying again"
     left = "" if progress.seconds_left is None else f", about {duration_text(progress.seconds_left)} left"
     return f"{progress.pace:,.3g} addresses a second{left}"
+
+
+def shown_delay(progress: Progress) -> str:
+    """How long the service was waited for, and why; empty if it was not long."""
+    return delay_text(progress.waited, progress.failed_requests) if progress.waited >= SHOWN_WAIT else ""
 
 
 def delay_text(seconds: float, requests: Mapping[str, int]) -> str:
@@ -333,7 +334,7 @@ class ProgressBar:
         self.bar.n = progress.settled
         shown = {k: v for k, v in progress.verdicts.items() if v}
         self.bar.set_postfix(shown, refresh=False)
-        if texts := [text for text in (progress.message, pace_text(progress), progress.delay) if text]:
+        if texts := [text for text in (progress.message, pace_text(progress), shown_delay(progress)) if text]:
             self.bar.set_postfix_str(", ".join([*(f"{k}={v}" for k, v in shown.items()), *texts]), refresh=False)
         self.bar.refresh()
         if progress.is_over:

@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from ..errors import BackendError
+from ..errors import BackendError, JournalError
 from ..loop import loop_thread, start_task, wait_until_done
 from .execution import Execution
-from .progress import Listener, Progress, checked_text, pace_text
+from .progress import Listener, Progress, checked_text, pace_text, shown_delay
 
 __all__ = ["Run"]
 
@@ -147,13 +147,15 @@ class Run(Generic[T]):
         ------
         BackendError
             If the backend failed; what was checked is on its `partial`.
+        JournalError
+            If the journal cannot be written, as on a full disk; it has a `partial`, too.
         TimeoutError
             If the run has not ended after `timeout` seconds.
         """
         future = self._started_future()
         self.wait(timeout)
         error = future.exception()
-        if isinstance(error, BackendError):
+        if isinstance(error, BackendError | JournalError):
             error.partial = self.partial()
         if error is not None:
             raise error
@@ -220,7 +222,7 @@ def render_progress(progress: Progress) -> str:
     left = {"pending": progress.total - progress.settled, "error": progress.errors}
     counts = {**progress.verdicts, **{name: count for name, count in left.items() if count > 0}}
     cells = "".join(f'<td>{badge(name)}</td><td class="mv-number">{count:,}</td>' for name, count in counts.items())
-    notes = [progress.message, pace_text(progress), progress.delay, progress.problem]
+    notes = [progress.message, pace_text(progress), shown_delay(progress), progress.problem]
     body = f"<p><b>{html.escape(progress.state.capitalize())}</b>: {html.escape(checked_text(progress))}</p>"
     body += f"{bar(counts)}<table><tr>{cells}</tr></table>"
     return notebook(body + "".join(f'<p class="mv-soft">{html.escape(note)}</p>' for note in notes if note))

@@ -12,7 +12,7 @@ from typing import Any
 from ..backend import Quota
 from ..model.words import SOURCE_MEANING
 from ..runs.plan import Plan
-from ..runs.progress import Progress
+from ..runs.progress import Progress, shown_delay
 from ..runs.run import Run
 from .wording import DEPTHS, count_of, duration_words, percent, sentence
 
@@ -200,7 +200,7 @@ def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
         else "",
         "message": ""
         if progress.is_over
-        else " ".join(map(sentence, filter(None, (progress.message, progress.delay)))),
+        else " ".join(map(sentence, filter(None, (progress.message, shown_delay(progress))))),
         "quota": quota_text(progress.quota),
     }
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from mailverdict.backend import Deferred, Delayed, Noticed, Settled
-from mailverdict.errors import BackendError, QuotaExceeded
+from mailverdict.errors import BackendError, JournalError, QuotaExceeded
 from mailverdict.frames.files.streams import PieceStream, Stopper
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 
@@ -93,7 +93,7 @@ def test_a_quota_that_ends_leaves_the_rest_pending():
     assert stream.is_short_of_quota
 
 
-@pytest.mark.parametrize("error", [BackendError("dead"), QuotaExceeded("used up")], ids=repr)
+@pytest.mark.parametrize("error", [BackendError("dead"), QuotaExceeded("used up"), JournalError("full")], ids=repr)
 def test_after_a_failure_every_row_still_comes(error):
     seen, stream = run(ScriptedBackend([Settled(rows_of(EMAILS[0]))], [Settled(rows_of(EMAILS[1][:1])), error]))
     assert seen == statuses(3, 1, 0, 0)

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from ...backend import Quota
-from ...errors import BackendError
+from ...errors import BackendError, JournalError
 from ...local.backend import LocalBackend
 from ...model.table import SOURCE_LOCAL, SOURCE_REMOTE
 from ...model.words import ValidationType
@@ -95,15 +95,15 @@ class PieceStream:
     Each distinct address is asked once over all pieces: what the journal learned since the stream began is reused, and
     where answers cost quota or sessions and no journal is given, a temporary one is used.
 
-    After a stop or a failure of the backend, the current piece comes with what was checked and the following ones as
-    ``pending``, so that no row is lost.
+    After a stop or a failure of the backend or the journal, the current piece comes with what was checked and the
+    following ones as ``pending``, so that no row is lost.
     """
 
     def __init__(self, column: str, stopper: Stopper, *, listener: Listener | None = None, **options: Any) -> None:
         self.column, self.stopper, self.options = column, stopper, options
         self.listener = listener  # gets the progress of each run
         self.limit_left: int | None = options.get("limit")  # for all pieces together
-        self.failure: BackendError | None = None  # what ended the verification early
+        self.failure: BackendError | JournalError | None = None  # what ended the verification early
         self.notices: list[str] = []  # messages for the user, each once
         self.causes: Counter[str] = Counter()  # why addresses have no verdict, over all pieces
         self.errors: Counter[str] = Counter()  # addresses about which the service gave no verdict, by code
@@ -147,7 +147,7 @@ class PieceStream:
     def verify(self, pieces: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Progress]]:
         """Yield each piece with its result columns, and the progress of its run.
 
-        Raises the `BackendError` if nothing was checked before it.
+        Raises the error if nothing was checked before it.
         """
         settled = 0
         with self.journal_kept():
@@ -188,6 +188,8 @@ class PieceStream:
         changed = {"limit": self.limit_left}
         if has_ended:
             changed = {"limit": 0, "offline": True, "progress": False}
+            if isinstance(self.failure, JournalError):
+                changed["journal"] = None
         options = {**self.options, **changed}
         run: Run[Any] = prepare(piece, self.column, *split_options("start", options, progress=False))
         run._execution.settings = replace(run._execution.settings, answered_since=self.began_at)
@@ -198,12 +200,13 @@ class PieceStream:
                 run.subscribe(self.listener)
         try:
             out = run.result()
-        except BackendError as exc:
+        except (BackendError, JournalError) as exc:
             self.failure, out = exc, exc.partial
         if self.limit_left is not None and not has_ended:
             self.limit_left -= run._execution.newly_verified
         self.count_cost(run)
-        self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
+        if not has_ended:
+            self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         self.is_unanswered |= bool(run._execution.unanswered)
         if self.all_counted and isinstance(run._finish, ResultBuilder):  # otherwise as slow as the verification
