@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from mailverdict.backend import Job, Settled, Submitted, Submitting
+from mailverdict.backend import Delayed, Job, Settled, Submitted, Submitting
 from mailverdict.errors import ContractError, ServiceError, TransportError
 from mailverdict.remote.backend import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.bulk import RESUBMISSIONS
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
-from tests.doubles.scripted_service import FAULTS, ScriptedService, payload
+from tests.doubles.scripted_service import FAULTS, Fault, ScriptedService, envelope, payload
 
 
 def test_every_address_is_settled_once_and_the_service_has_nothing_to_complain_of() -> None:
@@ -288,6 +288,20 @@ def test_an_outage_shorter_than_a_minute_is_ridden_out() -> None:
         assert outcome.error is None
         assert len(outcome.rows) == 12
         assert world.service.violations_and_double_payments == []
+
+    run_virtual(main)
+
+
+def test_a_key_that_is_revoked_in_the_middle_ends_the_run_soon_and_no_job_is_lost() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop, duration=lambda _: 60.0)
+        closed = Fault(401, envelope("UNAUTHORIZED"))
+        loop.call_later(10.0, world.service.always.update, dict.fromkeys(["poll", "quota", "bulk"], closed))
+        outcome = await world.verify(addresses(12))
+        assert isinstance(outcome.error, ServiceError)
+        assert (outcome.error.status, len(outcome.jobs), outcome.rows) == (401, 12, {})
+        assert outcome.seconds < 10 + OUTAGE / 2
+        assert sum(delay.requests["answered with status 401"] for delay in outcome.all(Delayed)) > 10
 
     run_virtual(main)
 

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from ..backend import (
@@ -29,7 +30,7 @@ from ..backend import (
     Waiting,
 )
 from ..contract.envelope import BULK_LIMIT, ErrorEnvelope, JobStatus
-from ..errors import BackendError, ContractError, RateLimited, SettingsError
+from ..errors import BackendError, ContractError, RateLimited, ServiceError, SettingsError
 from ..loop import run_sync
 from ..model.evidence import Evidence, SyntaxEvidence
 from ..model.settings import Duration, parse_duration
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MAX_PARALLEL = 100  # polls
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
+CLOSED = 5.0  # seconds of answers that the client is not allowed, after which the service is asked for the quota
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
 MIN_PAUSE = 0.02  # seconds between looks at the pace
 LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
@@ -654,7 +656,7 @@ class EventStream:
             self.failing_since = None
         elif self.failing_since is None:
             self.failing_since = now
-        elif now - self.failing_since >= OUTAGE:
+        elif now - self.failing_since >= (CLOSED if is_closed(result) else OUTAGE):
             success_of(await self.client.send(QUOTA_REQUEST))
             self.failing_since = now
 
@@ -692,6 +694,12 @@ def refusal_reason(result: PollResult | Ending) -> Reason | None:
     if isinstance(result, Verification) and result.result == Verdict.UNKNOWN and result.reasons:
         return REFUSALS.get(result.reasons[0])
     return None
+
+
+def is_closed(result: PollResult) -> bool:
+    """Whether the service does not accept the client, as when its key was revoked."""
+    refusals = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+    return isinstance(result, ServiceError) and result.status in refusals
 
 
 def has_left_queue(result: PollResult, age: float) -> bool:
