@@ -292,6 +292,34 @@ def test_an_outage_shorter_than_a_minute_is_ridden_out() -> None:
     run_virtual(main)
 
 
+def test_polls_pause_while_none_of_them_is_answered() -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop, duration=lambda _: 20.0)
+        loop.call_later(10.0, world.service.always.update, {"poll": FAULTS["500"]})
+        loop.call_later(310.0, world.service.always.clear)
+        outcome = await world.verify(addresses(60))
+        assert outcome.error is None
+        assert len(outcome.rows) == 60
+        assert world.service.requests["poll"] < 2_000, "each job by its schedule, with three repetitions: 3,900"
+        assert outcome.seconds < 360
+
+    run_virtual(main)
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float) -> None:
+    async def main(loop: VirtualLoop) -> None:
+        world = RemoteWorld(loop, duration=lambda _: 20.0)
+        shift = [0.0]
+        world.backend.clock = lambda: loop.wall_clock() + shift[0]
+        loop.call_later(5.0, shift.__setitem__, 0, hours * 3600.0)
+        outcome = await world.verify(addresses(12))
+        assert (outcome.error, len(outcome.rows), outcome.deferred) == (None, 12, {})
+        assert outcome.seconds < 30
+
+    run_virtual(main)
+
+
 def test_a_key_that_is_revoked_in_the_middle_ends_the_run_soon_and_no_job_is_lost() -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 60.0)

@@ -71,6 +71,7 @@ MAX_PARALLEL = 100  # polls
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
 CLOSED = 5.0  # seconds of answers that the client is not allowed, after which the service is asked for the quota
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
+OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 0.25, 15.0  # share of that time, and seconds, for which all polls then pause
 MIN_PAUSE = 0.02  # seconds between looks at the pace
 LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
 MAX_SLEEP = 60.0  # seconds between looks at the pace while there is nothing to poll
@@ -227,10 +228,11 @@ class RemoteBackend:
         BackendError
             If the service cannot be used; the message names the URL and the cause.
         """
+        clock = steady(self.clock)
         submission = Submission(
             batch.addresses.to_pylist(),
             str(batch.validation_type),
-            clock=self.clock,
+            clock=clock,
             new_token=new_token,
             is_paced=self.pace == "auto",
         )
@@ -245,7 +247,7 @@ class RemoteBackend:
                 submission,
                 schedule=self.poll,
                 parallel=self.max_parallel_polls,
-                clock=self.clock,
+                clock=clock,
                 pace=pace,
                 asks_again=self.ask_again,
             )
@@ -363,6 +365,13 @@ class RemoteBackend:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
+
+
+def steady(clock: Callable[[], float]) -> Callable[[], float]:
+    """A clock that begins with the time of `clock` and runs evenly, so that setting the clock changes no wait."""
+    loop = asyncio.get_running_loop()
+    offset = clock() - loop.time()
+    return lambda: offset + loop.time()
 
 
 def check_schedule(poll: PollSchedule | None) -> PollSchedule:
@@ -616,6 +625,9 @@ class EventStream:
                 self.pace.on_over(polled.sent, now)
             return ending
         if isinstance(result, BackendError):
+            if self.failing_since is not None and not isinstance(result, RateLimited):
+                pause = min(MAX_OUTAGE_PAUSE, OUTAGE_PAUSE * (now - self.failing_since))
+                self.paused_until = max(self.paused_until, now + pause)
             self.wait_for_service(max(polled.due, self.paused_until) - now)
         heapq.heappush(self.queue, polled)
         return None
