@@ -50,31 +50,33 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"""
             users?(?: ?name| ?id)?  usr  rec[iep]{1,4}[ei]nts?  acc?ou?nt?s?  add?res+(?:es|ee)?  mail ?box(?:es)?
             in-?box  mail ?drop  mbox  alias(?:es)?  customer  subscriber  person  local[- ]?part  rcpt
-            e-?mail ?(?:box|name)  rcptto  (?:e-?)?mail ?id  (?:e-?)?mail-?address(?:es)?  employee  student
-            spectator  xaddrx  receivers?
+            e-?mail ?(?:box|name)  rcptto  (?:e-?)?mail ?id  (?:e-?)?mail[- ]?add?res+(?:es)?  employee  student
+            spectator  login name  xaddrx  receivers?
         """,
         unknown=r"""
             unk?n?know?n?  unkn?own?  unknonw  unknwon  uknown  not known  not? found  notfound
             (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
             ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
-            (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? exis?ts?  not existing
+            (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? ex[is]{1,3}ts?  not existing
             not (?:in use any ?more|assigned)  not on (?:file|record)
-            (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?exis?t(?:s|ed)?  dosn'?t exist
+            (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?ex[is]{1,3}t(?:s|ed)?
+            dos\w?n'?t ex[is]{1,3}t
             non-? ?exist(?:ent|ing|ant)?
-            no longer (?:exists?|valid|in use|used|using|with|works?|employed|here|on staff|on (?:this|our|the|server))
+            no longer (?:exists?|valid|in use|used|using|with|works?|employed|here|in service|on staff)
+            no longer on (?:this|our|the|server)
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
-            invalid  undeliverable  unroute?able  illegal  misspelled
+            inva(?:li|il)d  undeliverable  unroute?able  illegal  misspelled  unregistered  undefined  unused
+            is gone  is no more  ceased  not in use(?! by)
             is (?:bad|wrong|incorrect)  unrecogni[sz]ed  has changed (?:\w+ )?(?:e-?mail )?address
-            has (?:left|moved(?! to (?:another|a different|(?:a|our|the) new (?:\w+ )?(?:server|system|host|platform))))
-            left (?:the|our) (?:company|organi[sz]ation)
-            (?<!being )moved(?! to (?:another|a different|(?:a|our|the) new (?:\w+ )?(?:server|system|host|platform)))
+            has left  left (?:the|our) (?:company|organi[sz]ation)
+            (?<!being )moved(?! to (?:another|a different|(?:\w+ )?new (?:\w+ )?(?:server|system|host|platform)))
             has been replaced by
         """,
         closed=r"""
             inactive  inactivated  disabled  deactivated  suspend(?:ed)?  deleted  removed  closed  cancell?ed
             terminated  expired  discontinued  retired  abandoned  dormant  frozen  archived  not active  not enabled
             not activated  (?<!temporary )(?<!temporarily )locked(?! by (?:another|a) process)  now disabled with
-            no longer (?:active|available|accepts?|accepting|monitored)
+            purged  erased  obsolete  is dead  no longer (?:active|available|accepts?|accepting|monitored)
         """,
         full=r"is (?:too )?full",
         either=r"or  and/or",

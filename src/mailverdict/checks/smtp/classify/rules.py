@@ -131,7 +131,7 @@ LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
     rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|not found in cache|look-?up (?:of \w+ )?failed"
-    r"|\b(?:could|can) ?not be reached|\buntil (?:it|he|she|the)\b|hosting account"
+    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?later|hosting account"
 )
 NOT_UNKNOWN_WORDS = (
     *OTHER_CAUSE_WORDS,

@@ -179,6 +179,12 @@ YOU_WRITE = (
     r"(?:try(?:ing)?|tried|attempt(?:ed|ing)?|want(?:ed)?|wish) to (?:reach|contact|e-?mail"
     r"|(?:send|write|deliver)(?: (?:a|an|your|this|the) (?:message|e-?mail)| mail| e-?mail)?(?: to)?)\b"
 )
+# "User unknown, message not accepted": what follows from the cause, unless a cause follows.
+REFUSED_MESSAGE = (
+    r"\b(?:(?:the |your |this )?(?:message|e-?mail|mail) (?:was |has been |is )?(?:not accepted|bounced)"
+    r"|(?:we )?(?:cannot|can't|could not) accept (?:your|this|the) (?:message|e-?mail|mail))\b"
+    r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with|on|in|at|via|over|outside)\b)"
+)
 OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"
 THIS_SERVER = fold_letters(
     r"(?: (?:na|w|v|u|n[ae]) (?:tomto|tejto|tym|tem|ovom|n[aá][sš]\w+) (?:\S+ )?serv?er\w*"
@@ -217,6 +223,8 @@ MISLEADING_CLAUSES = tuple(
         ("you ", YOU_WRITE, ""),
         (" due to ", CLOSED_FOR_ABUSE, r"\1"),
         ("disabled and", r"(?<=disabled) and (?:is )?not accepting (?:messages|mail)\b(?! from)", ""),
+        ("accept", REFUSED_MESSAGE, ""),
+        ("bounced", REFUSED_MESSAGE, ""),
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
         *((part, CLOSED_ACCOUNT, r"\1 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
     )
@@ -302,6 +310,7 @@ FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 
 TEMPORARY_WORDS = phrases(
     fold_letters(r"""
+    \bholidays?\b
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
     ge[çc]ici  do[čc]asn  временно  тимчасово  προσωρινά  مؤقت  זמנית  暂时  暫時  一時的  일시
 """)
@@ -343,7 +352,8 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might  verification  group  agent  family  store  class  type  process  licen[cs]e
+    message  may  might  verification  directory  quota  home  group  agent  family  store  class  type  process
+    licen[cs]e
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
 GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
@@ -377,27 +387,33 @@ UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
     such  valid  known  local  active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
-    virtual  final delivery  recogni[sz]ed  system
+    virtual  final delivery  recogni[sz]ed  system  deliverable
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|unknwon|uknown)"  # with the misspellings of servers
 INVALID = phrases(rf"""
-    {UNKNOWN}  unrecogni[sz]ed  unregistered  unresolvable  unassigned  bogus  obsolete  invalid  bad
+    {UNKNOWN}  unrecogni[sz]ed  unregistered  unresolvable  unassigned  bogus  obsolete  inva(?:li|il)d  bad
+    undefined  mis-?spelled  mistyped  non-?deliverable
     non[- ]?exist(?:ent|ing)  unroute?able  undeliverable
     illegal  wrong
     incorrect
 """)
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap|passwd)"
-THE = r"(?:the |a |that |this |your )?"
+THE = r"(?:the |an? |any |that |this |your )?"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
-OTHER_USE = rf"(?! names? or password| literal| family| type| agent| manager| in (?!{OWN_TABLE}\b))"
+OTHER_USE = (
+    rf"(?! names? or password| format| characters?| literal| family| type| agent| manager| in (?!{OWN_TABLE}\b))"
+)
+# "UserNotFound", "mailbox-not-found", "NoSuchRecipient"
+THING = "(?:user|recipient|mailbox|address|account|rcpt)"
+ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown)-?{THING})"
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno (?!(?:valid )?recipients\b|recipient$){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were|manager))
     \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server|store))
     (?:^|\b(?:this|the|that) )(?:\S+ ){{0,2}}e-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
-    \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our))
+    \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
     \bnot (?:a )?member of (?:this |the |our )?domain  \bnot have an? final e-?mail delivery point
     \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
@@ -407,14 +423,16 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \buser missing home directory\b  \bvalid notes mail file\b  ^(?:unknown|not found): xaddrx$
     (?:does|did|do)(?: not|n't) match any {QUALIFIERS}{MAILBOX}\b
     \bno longer ha(?:s|ve) (?:an?|any) {QUALIFIERS}{MAILBOX}\b
-    \bno records? (?:of|for) (?:that |this |the |any |such )?{QUALIFIERS}{MAILBOX}\b
+    \bno (?:records?|match(?:es)?|mapping|entry|forwarding rule) (?:of|for) {THE}{QUALIFIERS}{MAILBOX}\b
     \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b(?:can'?t|can ?not|could ?n[o']t|unable to|failed to) (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     \bno redirect entry for this address  ^xaddrx not used\b
-    \b(?:userunknown|nosuchuser)\b  \buser path no exist  \buser hasn't got the service
+    \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
+    \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
+    \b(?:no longer|does ?n[o']t) (?:work|live)s? here\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
     \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b)
@@ -422,7 +440,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
-    {NO_SUCH_MAILBOX}  {SUBJECT}{GAP}\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
+    {NO_SUCH_MAILBOX}  {SUBJECT}{GAP}(?<!stat[eu] )(?<!status )(?<!status is )\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
     {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_UNKNOWN}
 """)
 """The mailbox does not exist."""
@@ -432,9 +450,10 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bdisableduser\b
     \bnot (?:currently )?being accepted for this mailbox
     \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
-    \b{MAILBOX} (?:(?:never|hasn't|has not) (?:logged|entered)|does(?: not|n't) receive (?:any )?(?:e-?)?mail$)
+    \b{MAILBOX} (?:never|hasn't|has not) (?:logged|entered)(?! in yet)
+    \b{MAILBOX} does(?: not|n't) receive (?:any )?(?:e-?)?mail$
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
-    \b(?:cancell?ed|dead) {QUALIFIERS}{MAILBOX}\b
+    \b(?:cancell?ed|dead|dormant|obsolete|abandoned|terminated) {QUALIFIERS}{MAILBOX}\b
     due to (?:extended )?inactivity
 """)
 """The mailbox existed and was closed."""
