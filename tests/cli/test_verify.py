@@ -338,6 +338,14 @@ def test_usage_is_status_2(run, arguments, told):
     assert told in said
 
 
+def test_without_an_output_a_person_reads_that_no_table_was_written(run, contacts):
+    told = "no table was written: --output names a file for it\n"
+    for command in (("verify", contacts, "-t", "regex"), ("clean", contacts, "-c", "email")):
+        assert run(*command)[2].endswith(told)
+        assert told not in run(*command, "--quiet")[2]
+    assert told not in run("verify", contacts, "-t", "regex", "--json")[2]
+
+
 def test_json_and_a_table_do_not_share_standard_output(run, contacts):
     status, printed, said = run("verify", contacts, "-t", "regex", "--json", "-o", "-")
     assert (status, printed) == (2, "")

@@ -183,7 +183,7 @@ def verify(
         stream, rows.counts, limits, validation_type, began_at, file, output=table_output.written, report=report
     )
     outcome.show(as_json=as_json, quiet=quiet)
-    print_written(table_output.written, quiet=quiet)
+    print_written(table_output.written, quiet=quiet or (as_json and output is None))
     if report is not None:
         again = verify_command(file, options_given(context))
         rows.report(report, validation_type, list_name(file), again, getattr(asked, "label", ""))
@@ -635,5 +635,7 @@ def print_remarks(source: TableFile, *, quiet: bool) -> None:
 
 
 def print_written(output: str | None, *, quiet: bool) -> None:
-    if output is not None and output != STDIN and not quiet:
+    if output is None and not quiet and not STATUS.get().is_json:
+        print_status("no table was written: --output names a file for it")
+    elif output is not None and output != STDIN and not quiet:
         print_status(f"written: {output}")
