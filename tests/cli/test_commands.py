@@ -365,7 +365,7 @@ def test_a_type_is_read_in_any_case(run, kind):
 
 def test_an_unknown_type_is_named_with_the_choices(run):
     status, _, said = run("check", "ada@example.org", "--type", "mail")
-    assert (status, "'mail' is not one of regex, mx, mx_blacklist, smtp" in said) == (2, True)
+    assert (status, "'mail' is not one of 'regex', 'mx', 'mx_blacklist', 'smtp'" in said) == (2, True)
     assert "Value error" not in said
 
 

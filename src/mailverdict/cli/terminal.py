@@ -43,7 +43,8 @@ def parse_kind(text: str) -> ValidationType:
     try:
         return ValidationType(str(text).strip().lower())
     except ValueError:
-        raise typer.BadParameter(f"{str(text)[:40]!r} is not one of {', '.join(ValidationType)}") from None
+        choices = ", ".join(f"'{kind}'" for kind in ValidationType)
+        raise typer.BadParameter(f"{str(text)[:40]!r} is not one of {choices}") from None
 
 
 File = Annotated[
