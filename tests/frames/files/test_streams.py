@@ -140,7 +140,7 @@ class TestStopper:
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
     def test_the_signals_of_schedulers_stop_as_an_interrupt_does(self, number):
         before = signal.getsignal(number)
-        with Stopper() as stopper:
+        with Stopper(clock=iter([0.0, 10.0]).__next__) as stopper:
             signal.raise_signal(number)
             assert (stopper.is_requested, stopper.exit_status) == (True, 128 + number)
             with pytest.raises(SystemExit) as left:
@@ -156,6 +156,16 @@ class TestStopper:
             assert not stopper.is_requested
         finally:
             signal.signal(signal.SIGHUP, before)
+
+    def test_a_signal_that_is_sent_twice_at_once_is_one(self):
+        now = [100.0]
+        with Stopper(clock=lambda: now[0]) as stopper:
+            signal.raise_signal(signal.SIGTERM)
+            signal.raise_signal(signal.SIGTERM)
+            assert (stopper.is_requested, stopper.exit_status) == (True, 143)
+            now[0] += 3
+            with pytest.raises(SystemExit):
+                signal.raise_signal(signal.SIGTERM)
 
     def test_the_second_interrupt_is_raised(self):
         with Stopper() as stopper:

@@ -32,15 +32,20 @@ from ..verify import ResultBuilder, prepare, repairable_rows, settled_table, sho
 __all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
 
 
+REPEATED = 2.0  # seconds
+
+
 class Stopper:
     """While it is open, the first Ctrl-C, SIGTERM or SIGHUP requests a stop, whenever it comes.
 
     A second one raises `KeyboardInterrupt` or `SystemExit`. `on_stop` is called at the first, within its handler. A
-    signal that is ignored, as SIGHUP is under ``nohup``, stays ignored.
+    signal that is ignored, as SIGHUP is under ``nohup``, stays ignored. The command ``timeout`` sends SIGTERM to the
+    process and to its group: other signals than Ctrl-C count once within `REPEATED` seconds.
     """
 
-    def __init__(self, on_stop: Callable[[], None] = lambda: None) -> None:
-        self.on_stop = on_stop
+    def __init__(self, on_stop: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.on_stop, self.clock = on_stop, clock
+        self.requested_at = 0.0
         self.is_requested = False
         self.exit_status = 128 + signal.SIGINT  # as shells report a process that a signal ended
         self.run: Run[Any] | None = None
@@ -59,8 +64,11 @@ class Stopper:
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested and number == signal.SIGINT:
             signal.default_int_handler(number, frame)
+        if self.is_requested and self.clock() - self.requested_at < REPEATED:
+            return
         if self.is_requested:
             exit_on_signal(number, frame)
+        self.requested_at = self.clock()
         self.exit_status = 128 + number
         self.stop()
         self.on_stop()
