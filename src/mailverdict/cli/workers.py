@@ -31,7 +31,7 @@ def worker(
     store: Annotated[str | None, typer.Option(help="postgresql://...")] = None,
     types: Annotated[str, typer.Option(help="What this host can verify, separated by commas.")] = ALL_TYPES,
     egress: Annotated[
-        str | None, typer.Option(help="Name of this host's way out; see MAILVERDICT_EGRESS_ROUTES.")
+        str | None, typer.Option(help="Name of the network by which this host connects; see MAILVERDICT_EGRESS_ROUTES.")
     ] = None,
     tasks: Annotated[int, typer.Option(help="Tasks at once; each asks one owner of mail servers.", min=1)] = 100,
     check_port: Annotated[

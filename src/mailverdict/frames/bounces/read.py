@@ -154,7 +154,7 @@ def read_bounces(
     Raises
     ------
     InputError
-        The path does not exist, or is none of these.
+        The path does not exist, or is not one of these.
     ColumnError
         The table is not a known one and `columns` is not given, or names a column that is not there.
     SettingsError
