@@ -61,7 +61,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             not (?:in use any ?more|assigned)  not on (?:file|record)
             (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?ex[is]{1,3}t(?:s|ed)?
             dos\w?n'?t ex[is]{1,3}t
-            non-? ?exist(?:ent|ing|ant)?
+            non-? ?exist(?:ent|ing|ant)?  (?:in|un)exist(?:ent|ing|ant)  never existed
             no longer (?:exists?|valid|in use|used|using|with|works?|employed|here|in service|on staff)
             no longer on (?:this|our|the|server)
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
@@ -76,7 +76,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             inactive  inactivated  disabled  deactivated  suspend(?:ed)?  deleted  removed  closed  cancell?ed
             terminated  expired  discontinued  retired  abandoned  dormant  frozen  archived  not active  not enabled
             not activated  (?<!temporary )(?<!temporarily )locked(?! by (?:another|a) process)  now disabled with
-            purged  erased  obsolete  is dead  no longer (?:active|available|accepts?|accepting|monitored)
+            de-?provisioned  decommissioned  revoked  invalidated  purged  erased  obsolete  is dead
+            no longer (?:active|available|accepts?|accepting|monitored)
         """,
         full=r"is (?:too )?full",
         either=r"or  and/or",

@@ -223,6 +223,12 @@ MISLEADING_CLAUSES = tuple(
         ("you ", YOU_WRITE, ""),
         (" due to ", CLOSED_FOR_ABUSE, r"\1"),
         ("disabled and", r"(?<=disabled) and (?:is )?not accepting (?:messages|mail)\b(?! from)", ""),
+        # "This temporary address has expired": the address is temporary, not the refusal.
+        (
+            "temporary",
+            r"\btemporary (?=(?:e-?mail )?(?:address|mailbox|alias) (?:has|was|is no|no longer|expired))",
+            "",
+        ),
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
@@ -322,7 +328,7 @@ DOUBT_WORDS = phrases(
     \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
-    \bmisschien  \bmogelijk  \bwaarschijnlijk  \bkanskje  \bkanske  \bm[åa]ske  \bm[öo]jligen  \bmuligvis  \bmuligens
+    \bmisschien  \bmogelijk  \bwaarschijnlijk  \bkanskje  \bkanske  \bm[åa]ske\b  \bm[öo]jligen  \bmuligvis  \bmuligens
     \behk[äa]\b  mahdollisesti  v[õo]ib-?olla  iesp[ēe]jams  varb[ūu]t  galb[ūu]t  gali b[ūu]ti  by[ćc] mo[żz]e
     prawdopodobnie  (?<!nie )\bmo[žz]n[áo]\b  pravd[ěe]podobn[ěe]  \besetleg  val[óo]sz[íi]n[űu]  \bmo[žz]da\b
     \bmorda\b
@@ -352,7 +358,8 @@ ANY_MAILBOX = join_column("nouns")
 OTHER_NOUN = phrases(r"""
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
-    message  may  might  verification  directory  quota  home  group  agent  family  store  class  type  process
+    message  may  might  verification  directory  quota  home  mail system  provider  smtp  pop3?  imap  access  group
+    agent  family  store  class  type  process
     licen[cs]e
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
@@ -394,28 +401,33 @@ UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|unknwon|uknown)"  # with the miss
 INVALID = phrases(rf"""
     {UNKNOWN}  unrecogni[sz]ed  unregistered  unresolvable  unassigned  bogus  obsolete  inva(?:li|il)d  bad
     undefined  mis-?spelled  mistyped  non-?deliverable
-    non[- ]?exist(?:ent|ing)  unroute?able  undeliverable
+    (?:non[- ]?|in|un)exist(?:ent|ing|ant)  unroute?able  undeliverable
     illegal  wrong
     incorrect
 """)
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap|passwd)"
 THE = r"(?:the |an? |any |that |this |your )?"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
+NOT_COUNTED = r"(?! (?:count|list|number|header|field)s?\b)"
 OTHER_USE = (
-    rf"(?! names? or password| format| characters?| literal| family| type| agent| manager| in (?!{OWN_TABLE}\b))"
+    rf"{NOT_COUNTED}(?! names? or password| format| characters?| literal| family| type| agent| manager"
+    rf"| in (?!{OWN_TABLE}\b))"
 )
 # "UserNotFound", "mailbox-not-found", "NoSuchRecipient"
 THING = "(?:user|recipient|mailbox|address|account|rcpt)"
 ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown)-?{THING})"
+NOT_GIVEN = r"(?!(?: \w+)? (?:given|specified|provided)| (?:have|has|were|manager))"
+ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
+CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|failed to)"
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
 NO_SUCH_MAILBOX = phrases(rf"""
-    \bno (?!(?:valid )?recipients\b|recipient$){QUALIFIERS}{MAILBOX}\b(?! (?:given|specified|have|has|were|manager))
+    \bno (?!(?:valid )?recipients\b|recipient$){QUALIFIERS}{MAILBOX}\b{NOT_GIVEN}
     \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server|store))
     (?:^|\b(?:this|the|that) )(?:\S+ ){{0,2}}e-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
     \bnot (?:a )?member of (?:this |the |our )?domain  \bnot have an? final e-?mail delivery point
-    \b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
+    (?<!\b\d )(?<!\b\d\d )\b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
@@ -423,20 +435,21 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \buser missing home directory\b  \bvalid notes mail file\b  ^(?:unknown|not found): xaddrx$
     (?:does|did|do)(?: not|n't) match any {QUALIFIERS}{MAILBOX}\b
     \bno longer ha(?:s|ve) (?:an?|any) {QUALIFIERS}{MAILBOX}\b
-    \bno (?:records?|match(?:es)?|mapping|entry|forwarding rule) (?:of|for) {THE}{QUALIFIERS}{MAILBOX}\b
+    \b(?:no|zero) {ENTRY}(?: found)? (?:of|for) {THE}{QUALIFIERS}{MAILBOX}\b
     \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
-    \b(?:can'?t|can ?not|could ?n[o']t|unable to|failed to) (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
+    \b{CANNOT} (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     \bno redirect entry for this address  ^xaddrx not used\b
+    \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
     \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
     \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
     \b(?:no longer|does ?n[o']t) (?:work|live)s? here\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
     \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b)
-    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b
+    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b{NOT_COUNTED}
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
@@ -507,7 +520,11 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     reached (?:its |his |her |the |their )?(?:disk |storage |mailbox )?quota
     too (?:many messages|much (?:e-?)?mail) (?:on|in) (?:the |this |his |her |their )?(?:server|mail ?box)
     \b{STORAGE}\b[^.;]{{0,30}} maximum number of messages  \btoo much mail data\b
-    out of (?:storage|space|quota|disk space|mailbox space)  \b{STORAGE} is stuffed  \b(?:alias|e-?mail) full
+    \boverfull\b  no more (?:space|room)\b  at (?:its |their |his |the )?(?:quota|limit|capacity)\b
+    \b(?:storage|quota|capacity|mail ?box)(?: limit)? (?:has been |was |is )?reached
+    reached (?:its |the |his |their )?(?:storage|mailbox|maximum) (?:limit|size|capacity)
+    (?:exceed\w* (?:the |its )?)?\b{STORAGE} capacity(?: (?:is |has been )?exceeded)?
+    out of (?:storage|space|(?:disk )?quota|disk space|mailbox space)  \b{STORAGE} is stuffed  \b(?:alias|e-?mail) full
     \b{STORAGE}\b[^.;]{{0,20}} exhausted (?:its |the )?allowed
     (?:not |un)able to receive (?:any )?more (?:e-?)?mail
     (?:insufficient|not enough|no) {OWNER}? ?(?:storage|space|quota|room)[^.;]{{0,30}}(?:{OWNER}|left)
