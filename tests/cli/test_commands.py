@@ -1,8 +1,10 @@
 """The commands besides verify and clean: what they print, where, and how they leave."""
 
+import ctypes
 import html
 import inspect
 import json
+import platform
 import re
 import shlex
 import signal
@@ -11,6 +13,7 @@ import sys
 from contextlib import contextmanager
 
 import openpyxl
+import pyarrow as pa
 import pytest
 
 import mailverdict as mv
@@ -381,3 +384,25 @@ def test_a_wrong_url_is_explained_by_the_option(run, monkeypatch, key, url, said
     monkeypatch.setenv("MAILVERDICT_KEY", key)
     status, _, err = run("quota", "--backend", url)
     assert (status, said in err, "base_url" in err, "secret" in err) == (2, True, False, False)
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="parameters of the GNU C library")
+def test_freed_memory_is_kept(monkeypatch):
+    chosen = []
+    monkeypatch.setattr(pa, "set_memory_pool", chosen.append)
+    tables.keep_freed_memory()
+    assert [pool.backend_name for pool in chosen] == ["system"]
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("no such library"), TypeError("a name is needed"), AttributeError("mallopt")]
+)
+def test_allocators_stay_as_they_are_with_another_c_library(monkeypatch, error):
+    def fail(name):
+        raise error
+
+    chosen = []
+    monkeypatch.setattr(ctypes, "CDLL", fail)
+    monkeypatch.setattr(pa, "set_memory_pool", chosen.append)
+    tables.keep_freed_memory()
+    assert not chosen
