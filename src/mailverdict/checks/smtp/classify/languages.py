@@ -58,7 +58,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
             ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
             (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? ex[is]{1,3}ts?  not existing
-            not (?:in use any ?more|assigned)  not on (?:file|record)
+            not (?:in use any ?more|assigned|allocated|associated with any)  unassigned  unallocated  is vacant
+             not on (?:file|record)
             (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?ex[is]{1,3}t(?:s|ed)?
             dos\w?n'?t ex[is]{1,3}t
             non-? ?exist(?:ent|ing|ant)?  (?:in|un)exist(?:ent|ing|ant)  never existed

@@ -131,7 +131,8 @@ LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
     rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|not found in cache|look-?up (?:of \w+ )?failed"
-    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?later|hosting account"
+    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?later|(?<!not )\bretry\b|hosting account"
+    r"|(?:suspend|lock|block|disabl|clos)ed for (?:\d+|the next) (?:minute|hour|day)"
 )
 NOT_UNKNOWN_WORDS = (
     *OTHER_CAUSE_WORDS,

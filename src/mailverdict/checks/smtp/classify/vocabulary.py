@@ -408,21 +408,28 @@ INVALID = phrases(rf"""
 DIRECTORY = r"(?:directory|address book|name|list|map|database|table|ldap|passwd)"
 THE = r"(?:the |an? |any |that |this |your )?"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
-NOT_COUNTED = r"(?! (?:count|list|number|header|field)s?\b)"
+# "No such mailbox server", "invalid recipient count": another noun follows, which the sentence is about.
+NOT_COMPOUND = (
+    r"(?! (?:agent|client|count|credential|domain|exchanger|family|field|format|group|header|host|list|manager|number"
+    r"|password|polic(?:y|ie)|provider|response|route|server|session|status|store|type)s?\b)"
+)
 OTHER_USE = (
-    rf"{NOT_COUNTED}(?! names? or password| format| characters?| literal| family| type| agent| manager"
+    rf"{NOT_COMPOUND}(?! names? or password| format| characters?| literal| family| type| agent| manager"
     rf"| in (?!{OWN_TABLE}\b))"
 )
 # "UserNotFound", "mailbox-not-found", "NoSuchRecipient"
 THING = "(?:user|recipient|mailbox|address|account|rcpt)"
-ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown)-?{THING})"
+ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|invalid)-?{THING}|{THING}doesnotexist)"
+# "No recipient" alone: none was given.
+NO_RECIPIENT = r"recipient(?! (?:activity|here|by|with|found|exist|named|match|known|like|[aoi]n? th|under))"
+NOT_NONE = rf"(?!(?:valid )?recipients\b|more users\b|{NO_RECIPIENT})"
 NOT_GIVEN = r"(?!(?: \w+)? (?:given|specified|provided)| (?:have|has|were|manager))"
 ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
 CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|failed to)"
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
 NO_SUCH_MAILBOX = phrases(rf"""
-    \bno (?!(?:valid )?recipients\b|recipient$){QUALIFIERS}{MAILBOX}\b{NOT_GIVEN}
-    \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b(?! (?:domain|list|server|store))
+    \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}
+    \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b{NOT_COMPOUND}
     (?:^|\b(?:this|the|that) )(?:\S+ ){{0,2}}e-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
@@ -449,7 +456,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
     \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b)
-    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b{NOT_COUNTED}
+    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b{NOT_COMPOUND}
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
@@ -458,8 +465,10 @@ MAILBOX_UNKNOWN_WORDS = phrases(rf"""
 """)
 """The mailbox does not exist."""
 
+# "The recipient closed the connection": what the user did, not what became of the mailbox.
+NO_OBJECT = r"(?! (?:your?|the(?! service)|his|her|their|its|notification|forwarding|connection|external|delivery)s?\b)"
 MAILBOX_CLOSED_WORDS = phrases(rf"""
-    {SUBJECT}{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
+    {SUBJECT}{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}{NO_OBJECT}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bdisableduser\b
     \bnot (?:currently )?being accepted for this mailbox
     \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
@@ -576,7 +585,12 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     not unique  \bambiguous  \bno (?:valid )?route  (?:media|mailer|system|network|configuration|output) error
     create (?:user )?output  regular file  \bon hold\b  \bdelayed\b  \bauto-?reply  refuses? to  \blicen[cs]e
     n't (?:authori[sz]ed|allowed|permitted)  \b{join_column("error")}\b  {join_column("error", spaced=False)}
-    \b(?:user|recipient) (?:reject|refuse)s?\b
+    \b(?:user|recipient) (?:reject|refuse)s?\b  \bpaused  migrat  \bvacation  out of (?:office|town)  \blegal
+    investigation  unsubscribed  suppressed  reachable  attachment  \bnot (?:yet|ready)\b  corrupt  \buntil\b
+    for \d+ (?:minute|hour|day)  \bkey\b  \bsigned\b  web ?site  contact form  \bfilter  signature
+    \b(?:quota|status|state|type|family|agent|protocol) (?:is )?(?:not found|unknown)  \bmust\b  \brequires\b
+    \bno such (?:command|exchanger|file|mail|network|newsgroup|option|service)\b  in (?:use|transition)\b
+    user (?:connection|closed|deleted|disabled|removed)
     \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
