@@ -115,10 +115,15 @@ def test_a_page_whose_address_names_no_theme_follows_the_browser(
 ) -> None:
     opened.page.emulate_media(color_scheme=scheme)
     audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
-    show(opened, audit, '<body data-voila="page" data-jp-theme-light="true"></body>')
+    show(
+        opened,
+        audit,
+        '<body data-voila="page" data-jp-theme-light="true"><div style="background: var(--jp-layout-color1)"></div></body>',
+    )
     assert opened.audit.evaluate("(audit) => getComputedStyle(audit).colorScheme") == scheme
     brightness = (
         "(body) => Math.max(...getComputedStyle(body).backgroundColor.match(/[0-9]+/g).slice(0, 3).map(Number))"
     )
     if scheme == "dark":
         assert opened.page.locator("body").evaluate(brightness) < 64
+        assert opened.page.locator("body > div").first.evaluate(brightness) < 64

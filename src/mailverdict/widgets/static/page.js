@@ -18,7 +18,9 @@ function render({ model, el }) {
   const isThemed = new URLSearchParams(location.search).has("theme");
   if (body.dataset.voila && !isThemed && matchMedia("(prefers-color-scheme: dark)").matches) {
     body.dataset.jpThemeLight = "false";
-    body.style.background = getComputedStyle(root).getPropertyValue("--mv-page");
+    body.style.colorScheme = "dark";
+    body.style.background = "Canvas"; // the browser's own ground in this scheme
+    body.style.setProperty("--jp-layout-color1", "Canvas"); // the same for the element around the cells
   }
   const live = document.createElement("div");
   live.className = "mv-hidden";
