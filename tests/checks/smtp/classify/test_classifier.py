@@ -16,6 +16,7 @@ from mailverdict.checks.smtp.classify.classification import Action, Classificati
 from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, classify_reply, find_wait
 from mailverdict.checks.smtp.classify.languages import LANGUAGES, ReplyLanguage
 from mailverdict.checks.smtp.classify.rules import RULES, Rule
+from mailverdict.checks.smtp.classify.vocabulary import compile_pattern, normalize_text
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.model.words import Reason
 from tests import CASES
@@ -255,6 +256,14 @@ def test_rule_decides_its_own_sample(rule: Rule) -> None:
 
     assert classification.rule == rule.name
     assert classification.reason == rule.reason
+
+
+def test_patterns_without_the_words_for_other_letters_find_the_same_in_ascii_texts() -> None:
+    texts = {normalize_text(row["text"]).masked for row in (*ROWS, *TRAPS)}
+    for pattern in {pattern for rule in RULES for pattern in (*rule.text, *rule.unless)}:
+        in_ascii, in_any = compile_pattern(pattern, "ascii"), compile_pattern(pattern, "any")
+        for text in filter(str.isascii, texts):
+            assert bool(in_ascii.search(text)) == bool(in_any.search(text)), (pattern, text)
 
 
 def test_rules_have_unique_names_and_a_source() -> None:

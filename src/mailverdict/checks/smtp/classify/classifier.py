@@ -8,8 +8,16 @@ from functools import lru_cache
 from ....model.words import Reason
 from ..replies import Reply, find_enhanced_code
 from .classification import Action, Classification
-from .rules import RULES, Rule
-from .vocabulary import CLIENT_OR_SENDER_WORDS, MAILBOX_FULL_WORDS, ReplyText, mask_recipient, normalize_text
+from .rules import RULES, Rule, SearchedReply
+from .vocabulary import (
+    CLIENT_OR_SENDER_WORDS,
+    MAILBOX_FULL_WORDS,
+    ReplyText,
+    compile_pattern,
+    find_letters,
+    mask_recipient,
+    normalize_text,
+)
 
 __all__ = ["catch_all_of", "classify", "classify_reply"]
 
@@ -66,12 +74,12 @@ def list_rules(phase: str, code: str, enhanced: str) -> tuple[Rule, ...]:
 @lru_cache(maxsize=4096)
 def find_rule(phase: str, code: int, enhanced: str, text: ReplyText) -> Classification:
     """Apply the first rule that matches; cached, since a server repeats its replies."""
-    known: dict[int, bool] = {}
+    searched = SearchedReply(text)
     quoted = find_quoted(text) if phase == "rcpt" else None
     rule = next(
         rule
         for rule in list_rules(phase, str(code), enhanced)
-        if (not rule.quoted or quoted is rule.reason) and rule.matches(text, known)
+        if (not rule.quoted or quoted is rule.reason) and rule.matches(searched)
     )
     wait = find_wait(text.masked) if rule.reason in WAITABLE and code < 500 else None
     return Classification(rule.reason, rule.name, rule.error_code, rule.action, wait or rule.retry_after)
@@ -83,7 +91,7 @@ QUOTED_REPLY = re.compile(
     r"|undeliverable address: (?!host|connect|lost|conversation)"
 )
 MAY_QUOTE = re.compile(r"5\d\d[ -]|undeliverable address")  # the first test, since most replies quote nothing
-ANOTHER_CAUSE = re.compile(rf"{CLIENT_OR_SENDER_WORDS}|{MAILBOX_FULL_WORDS}")
+ANOTHER_CAUSE = rf"{CLIENT_OR_SENDER_WORDS}|{MAILBOX_FULL_WORDS}"
 
 
 def find_quoted(text: ReplyText) -> Reason | None:
@@ -92,7 +100,7 @@ def find_quoted(text: ReplyText) -> Reason | None:
     if not quotations:
         return None
     match = quotations[-1]  # the innermost
-    outer = ANOTHER_CAUSE.search(text.masked)
+    outer = compile_pattern(ANOTHER_CAUSE, find_letters(text.masked)).search(text.masked)
     if outer is not None and outer.start() < match.start():
         return None
     inner = text.masked[match.end() :]

@@ -10,7 +10,9 @@ MAIL FROM, right to send), of the *recipient* (its mailbox), and failures of the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
 
 from ....model.words import Reason
 from .classification import Action
@@ -45,11 +47,11 @@ from .vocabulary import (
     SERVER_FAILURE_WORDS,
     TEMPORARY_WORDS,
     ReplyText,
+    compile_pattern,
+    find_letters,
 )
 
-__all__ = ["RULES", "Rule"]
-
-Pattern = re.Pattern[str]
+__all__ = ["RULES", "Rule", "SearchedReply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class Rule:
     enhanced: str = ".*"  # pattern of the whole enhanced status code, which is empty if there is none
     phases: str = "banner ehlo mail rcpt"
     text: str | tuple[str, ...] = ()  # one of them to be found in the masked text
-    unmasked: str | None = None  # to be found in the text with its links and host names
+    unmasked: str | tuple[str, ...] = ()  # to be found in the text with its links and host names
     unless: str | tuple[str, ...] = ()  # none of them to be found in the masked text
     without_advice: bool = False  # search the statement instead, if there is advice after it
     statement: bool = False  # search the statement, whether or not there is advice after it
@@ -72,50 +74,66 @@ class Rule:
     error_code: str = "SMTP"
     action: Action = Action.NONE
     retry_after: float | None = None  # seconds
-    codes: tuple[Pattern, Pattern] = field(init=False, repr=False)
-    searched: tuple[tuple[Pattern, ...], Pattern | None, tuple[Pattern, ...]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Compile the patterns once; rules with the same pattern share one object."""
-        text, unless = (
-            tuple(map(re.compile, (given,) if isinstance(given, str) else given)) for given in (self.text, self.unless)
-        )
-        unmasked = re.compile(self.unmasked) if self.unmasked is not None else None
-        object.__setattr__(self, "codes", (re.compile(self.code), re.compile(self.enhanced)))
-        object.__setattr__(self, "searched", (text, unmasked, unless))
+        """Make tuples of single patterns."""
+        for name in ("text", "unmasked", "unless"):
+            if isinstance(given := getattr(self, name), str):
+                object.__setattr__(self, name, (given,))
 
     def applies(self, phase: str, code: str, enhanced: str) -> bool:
         """Whether the rule is about replies with these codes in this phase."""
-        of_code, of_enhanced = self.codes
-        return bool(phase in self.phases and of_code.fullmatch(code) and of_enhanced.fullmatch(enhanced))
+        return bool(phase in self.phases and re.fullmatch(self.code, code) and re.fullmatch(self.enhanced, enhanced))
 
-    def matches(self, reply_text: ReplyText, known: dict[int, bool]) -> bool:
-        """Whether a text of such a reply matches; `known` keeps which patterns were found in the masked text."""
-        text, unmasked, unless = self.searched
-        subject = reply_text.masked
+    def matches(self, reply: SearchedReply) -> bool:
+        """Whether a text of such a reply matches."""
+        searched = reply.masked
         if self.without_advice or self.statement:
-            subject = reply_text.statement
-            if subject != reply_text.masked:
-                known = {}
-            elif self.without_advice:
+            searched = reply.statement
+            if self.without_advice and searched is reply.masked:
                 return False
+        if self.text and not searched.holds_any(self.text):
+            return False
+        if self.unmasked and not reply.unmasked.holds_any(self.unmasked):
+            return False
+        return not searched.holds_any(self.unless)
 
-        return bool(
-            (not text or find_any(text, subject, known))
-            and (unmasked is None or unmasked.search(reply_text.unmasked))
-            and not (unless and find_any(unless, subject, known))
-        )
+
+class SearchedText:
+    """A text in which each pattern is searched once, since many rules share patterns."""
+
+    def __init__(self, text: str) -> None:
+        """Nothing has been searched yet."""
+        self.text = text
+        self.letters = find_letters(text)
+        self.found: dict[str, bool] = {}
+
+    def holds_any(self, patterns: Iterable[str]) -> bool:
+        """Whether one of the patterns is found."""
+        for pattern in patterns:
+            found = self.found.get(pattern)
+            if found is None:
+                found = compile_pattern(pattern, self.letters).search(self.text) is not None
+                self.found[pattern] = found
+            if found:
+                return True
+        return False
 
 
-def find_any(patterns: tuple[Pattern, ...], subject: str, known: dict[int, bool]) -> bool:
-    """Whether one of the patterns is found; each is searched once for a text."""
-    for pattern in patterns:
-        key = id(pattern)
-        if key not in known:
-            known[key] = pattern.search(subject) is not None
-        if known[key]:
-            return True
-    return False
+class SearchedReply:
+    """The forms of a reply's text that rules search."""
+
+    def __init__(self, text: ReplyText) -> None:
+        """The statement is only found if a rule asks for it."""
+        self.given = text
+        self.masked = SearchedText(text.masked)
+        self.unmasked = SearchedText(text.unmasked)
+
+    @cached_property
+    def statement(self) -> SearchedText:
+        """The masked text itself if it has no advice."""
+        statement = self.given.statement
+        return self.masked if statement == self.given.masked else SearchedText(statement)
 
 
 TRANSIENT = "4.."
@@ -306,7 +324,7 @@ RULES: tuple[Rule, ...] = (
          sample="ehlo 550 5.7.1 Service unavailable, Helo domain is listed in Spamhaus.",
          seen="Exchange Online, Postfix reject_rhsbl_sender: a list of domains"),
     Rule("listed_domain_zone", Reason.SENDER_BLOCKED,
-         unmasked=r"\bdbl\.|rhsbl|\bsurbl|\buribl|\bmulti\.uribl|\bspamhaus dbl",
+         unmasked=r"\b(?:dbl\.|surbl|uribl|multi\.uribl|spamhaus dbl)|rhsbl",
          sample="rcpt 554 5.7.1 Service unavailable; v@example.com blocked using dbl.example",
          seen="zones that hold domains only"),
     Rule("dns_list", Reason.PROTECTED, unmasked=DNS_LIST_NAMES,
@@ -327,7 +345,7 @@ RULES: tuple[Rule, ...] = (
          sample="mail 550 5.7.1 likely suspicious due to the very low reputation of the sending domain",
          seen="Gmail: reputation of the sender's domain, not of the IP address"),
     Rule("sender_policy", Reason.SENDER_BLOCKED,
-         text=r"\bspf\b|\bdkim\b|\bdmarc\b|sender[- ]?id\b|domainkeys|openspf", unless=r"unusual rate",
+         text=r"\b(?:spf|dkim|dmarc)\b|sender[- ]?id\b|domainkeys|openspf", unless=r"unusual rate",
          sample="rcpt 550 5.7.23 Message rejected due to: SPF fail - not authorized",
          seen="SPF, DKIM, DMARC: an IP address is named only as one that the domain did not allow"),
     Rule("sender_policy_code", Reason.SENDER_BLOCKED, enhanced=r"[45]\.7\.(?:2[0-46-79]|3[0-2])",

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from contextlib import suppress
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 from .languages import LANGUAGES
 
@@ -47,6 +47,8 @@ __all__ = [
     "SERVER_FAILURE_WORDS",
     "TEMPORARY_WORDS",
     "ReplyText",
+    "compile_pattern",
+    "find_letters",
     "mask_recipient",
     "normalize_text",
     "phrases",
@@ -74,11 +76,11 @@ def normalize_text(text: str) -> ReplyText:
     >>> normalize_text("<Ada@Example.org>: Boîte bloquée, see http://x.example/?u=NoSuchUser").masked
     'xaddrx: boite bloquee, see xurlx'
     """
-    unmasked = LINK_OR_ADDRESS.sub(lambda match: match[1] or "xaddrx", fold(text[:MAX_TEXT]))
+    unmasked = fold(text[:MAX_TEXT])
+    if "@" in unmasked:
+        unmasked = LINK_OR_ADDRESS.sub(lambda match: match[1] or "xaddrx", unmasked)
     masked = unmasked if unmasked.isascii() else SCRIPT_CHANGE.sub(" ", unmasked)
-    for pattern, token in MASKS:
-        masked = pattern.sub(token, masked)
-    for part, pattern, token in MISLEADING_CLAUSES:
+    for part, pattern, token in REPLACEMENTS:
         if part in masked:  # costs a fiftieth of the search, and few texts hold such a clause
             masked = pattern.sub(token, masked)
     return ReplyText(unmasked, masked)
@@ -135,6 +137,8 @@ def fold_letters(pattern: str) -> str:
     >>> fold_letters("u[żz]ytkownik, trouvé")
     'u[z?z]ytkownik, trouv[e?]'
     """
+    if pattern.isascii():
+        return pattern
     folded, in_class = [], False
     for c in pattern:
         in_class = c == "[" or (in_class and c != "]")
@@ -148,16 +152,16 @@ def fold_letters(pattern: str) -> str:
 LINK = r"(?:https?://|\bwww\.)\S*[^\s.,;!?)]"
 ADDRESS = r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{0,254}[^\s<>(),;:\".!?]>?"
 LINK_OR_ADDRESS = re.compile(rf"({LINK})|{ADDRESS}")
-MASKS = tuple(
-    (re.compile(pattern), token)
-    for pattern, token in (
-        (LINK, "xurlx"),
-        (r"<>", "xnullx"),
-        (r"\[?\b\d{1,3}(?:\.\d{1,3}){3}\b\]?", " xipx "),  # also in "banned sender[192.0.2.7]"
-        (r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
+MASKS = tuple(  # what each holds, itself, its replacement
+    (part, re.compile(pattern), token)
+    for part, pattern, token in (
+        *((part, LINK, "xurlx") for part in ("://", "www.")),
+        ("<>", r"<>", "xnullx"),
+        (".", r"\[?\b\d{1,3}(?:\.\d{1,3}){3}\b\]?", " xipx "),  # also in "banned sender[192.0.2.7]"
+        (":", r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
         # Names of hosts; two labels may be the end of a sentence without a blank; Exchange's words have dots too.
-        (r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
-        (r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
+        (".", r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
+        ("", r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
     )
 )
 
@@ -236,6 +240,8 @@ MISLEADING_CLAUSES = tuple(
     )
 )
 
+REPLACEMENTS = MASKS + MISLEADING_CLAUSES
+
 
 def phrases(text: str) -> str:
     """Join alternatives that are separated by two or more blanks, by initial: a third faster to search.
@@ -253,13 +259,49 @@ def phrases(text: str) -> str:
     return "(?:" + "|".join(f"{boundary}(?:{'|'.join(each)})" for boundary, each in groups.items()) + ")"
 
 
-INITIAL = re.compile(r"(?:(\\b)?([^\W\d_](?![?*+{])))?(.*)", re.DOTALL)
+INITIAL = re.compile(r"(\\b)?([^\W\d_](?![?*+{]))?(.*)", re.DOTALL)
 
 
+# Most replies are in ASCII, and most words of other languages need other letters. So a pattern holds a mark in place of
+# such words, and is compiled twice: for texts in ASCII without the words that need other letters, for others with all.
+Letters = Literal["ascii", "any"]
+MARK = re.compile("⟦([^⟦⟧]*)⟧")
+NEVER = "(?!)"  # found in no text
+LETTER_CLASS = re.compile(r"\[[^]]*[a-z][^]]*\]")  # one of its letters is in ASCII
+
+
+def mark_words(words: str) -> str:
+    """Mark alternatives that are separated by two or more blanks; `compile_pattern` joins them."""
+    return "⟦" + "¦".join(re.split(r"\s{2,}", words.strip())) + "⟧"
+
+
+@cache
+def compile_pattern(pattern: str, letters: Letters) -> re.Pattern[str]:
+    """Compile a pattern for texts of these letters; done when such a text is first searched."""
+    while MARK.search(pattern):  # a mark may hold marks
+        pattern = MARK.sub(lambda match: join_words(match[1], letters), pattern)
+    return re.compile(pattern)
+
+
+def find_letters(text: str) -> Letters:
+    """Find which form of a pattern is searched in a text."""
+    return "ascii" if text.isascii() else "any"
+
+
+@cache
+def join_words(words: str, letters: Letters) -> str:
+    """Join the words of a mark."""
+    folded = [fold_letters(word) for word in words.split("¦")]
+    if letters == "ascii":
+        folded = [word for word in folded if NEVER not in word and LETTER_CLASS.sub("", word).isascii()]
+    return phrases("  ".join(folded)) if folded else NEVER
+
+
+@cache
 def join_column(column: str, *, spaced: bool = True, first: int = 0) -> str:
-    """Join the words of one column of the table of languages."""
+    """Mark the words of one column of the table of languages."""
     rows = (getattr(language, column) for language in LANGUAGES[first:] if language.spaced is spaced)
-    return phrases(fold_letters("  ".join(words.strip() for words in rows if words)))
+    return mark_words("  ".join(words.strip() for words in rows if words))
 
 
 # --- advice ---------------------------------------------------------------------------------------------------------
@@ -314,17 +356,14 @@ RETRY_WORDS = phrases(r"""
 FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 """The message: what is blocked may be this, not the mailbox."""
 
-TEMPORARY_WORDS = phrases(
-    fold_letters(r"""
+TEMPORARY_WORDS = mark_words(r"""
     \bholidays?\b
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
     ge[çc]ici  do[čc]asn  временно  тимчасово  προσωρινά  مؤقت  זמנית  暂时  暫時  一時的  일시
 """)
-)
 """For now: nothing is established."""
 
-DOUBT_WORDS = phrases(
-    fold_letters(r"""
+DOUBT_WORDS = mark_words(r"""
     \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
@@ -337,16 +376,13 @@ DOUBT_WORDS = phrases(
     il se peut  \bpuede que  \bpode(?:m)? (?:estar|ficar)  \bpotrebbe  ενδέχεται
     \bmungkin  \bco the\b  có thể  \bco le\b  شاید  ممکن  可能  也许  也許  かもしれ  おそらく  가능성  않을 수 있  อาจ
 """)
-)
 """Said of the reason: nothing is established."""
 
-OFFLINE_WORDS = phrases(
-    fold_letters(r"""
+OFFLINE_WORDS = mark_words(r"""
     \boffline\b  hors ligne  sin conexi[óo]n  (?:non|fuori) in linea  автономн  オフライン  离线  離線  脱机  脫機
     오프라인
     quarant[äa]\w+  quar(?:e|en)nt[ai]\w+  cuarentena  quarentena  karantin  карантин  isoliert  検疫  隔离  隔離  격리
 """)
-)
 """The mailbox cannot be reached now, or the message is in quarantine: nothing is established."""
 
 # --- mailbox --------------------------------------------------------------------------------------------------------
@@ -381,6 +417,12 @@ NEXT_NOUN = phrases(rf"""
     address literal  attachment  structure  mailing list  mime
 """)
 END_OF_PHRASE = rf"\b(?! {NEXT_NOUN})"
+
+
+def say_of_mailbox(predicate: str) -> str:
+    """A pattern of a mailbox and what is said of it; the predicate is searched first, since most texts have none."""
+    return rf"^(?=.*?\b{predicate}).*?{SUBJECT}{GAP}\b{predicate}{END_OF_PHRASE}"
+
 
 UNKNOWN_PREDICATE = join_column("unknown")
 CLOSED_PREDICATE = join_column("closed")
@@ -460,7 +502,8 @@ NO_SUCH_MAILBOX = phrases(rf"""
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
-    {NO_SUCH_MAILBOX}  {SUBJECT}{GAP}(?<!stat[eu] )(?<!status )(?<!status is )\b{UNKNOWN_PREDICATE}{END_OF_PHRASE}
+    {NO_SUCH_MAILBOX}
+    {say_of_mailbox(rf"(?<!stat[eu] )(?<!status )(?<!status is ){UNKNOWN_PREDICATE}")}
     {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_UNKNOWN}
 """)
 """The mailbox does not exist."""
@@ -468,7 +511,7 @@ MAILBOX_UNKNOWN_WORDS = phrases(rf"""
 # "The recipient closed the connection": what the user did, not what became of the mailbox.
 NO_OBJECT = r"(?! (?:your?|the(?! service)|his|her|their|its|notification|forwarding|connection|external|delivery)s?\b)"
 MAILBOX_CLOSED_WORDS = phrases(rf"""
-    {SUBJECT}{GAP}\b{CLOSED_PREDICATE}{END_OF_PHRASE}{NO_OBJECT}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
+    {say_of_mailbox(CLOSED_PREDICATE)}{NO_OBJECT}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bdisableduser\b
     \bnot (?:currently )?being accepted for this mailbox
     \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
@@ -488,22 +531,22 @@ def alternatives() -> str:
         rf"\b(?:no such|{INVALID}) {QUALIFIERS}{MAILBOX} or\b(?! (?:\S+ ){{0,3}}?(?:{MAILBOX}|{UNKNOWN_PREDICATE})\b)",
     ]
     for language in LANGUAGES:
-        unknown, either = (phrases(fold_letters(words)) for words in (language.unknown, language.either))
+        unknown, either = mark_words(language.unknown), mark_words(language.either)
         if language.spaced:
             patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
             before = rf"\b(?:{unknown}|no such)\b[^.;]*\b{either}\b"
             patterns.append(rf"^(?=.*\w(?<!xaddrx),? {either} (?:\S+ ){{0,2}}?{unknown}\b)(?!.*{before})")
         else:
             patterns.append(rf"{unknown}{CLOSE_TO}{either}")
-    return phrases("  ".join(patterns))
+    return mark_words("  ".join(patterns))
 
 
 EITHER = rf"(?:\b{join_column('either')}\b|{join_column('either', spaced=False)})"
 MILDER = rf"(?:\b{CLOSED_PREDICATE}|\b{LOCKED}|\b{join_column('unable')}|{UNSPACED_CLOSED})"
 MAILBOX_EITHER_WORDS = (
-    rf"^(?=.*(?:{EITHER}|\w/\w))(?:.*?{alternatives()}"
-    rf"|(?=.*(?:{EITHER}[^.;]{{0,40}}{MILDER}|{MILDER}[^.;]{{0,40}}{EITHER}))"
-    rf"(?=.*(?:{NO_SUCH_MAILBOX}|\b{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})))"
+    rf"^(?=.*?(?:{EITHER}|\w/\w))(?:.*?{alternatives()}"
+    rf"|(?=.*?(?:{EITHER}[^.;]{{0,40}}{MILDER}|{MILDER}[^.;]{{0,40}}{EITHER}))"
+    rf"(?=.*?(?:{NO_SUCH_MAILBOX}|\b{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})))"
 )
 """Unknown or something milder, for example closed or not able to receive: not established which."""
 
@@ -538,7 +581,7 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     (?:not |un)able to receive (?:any )?more (?:e-?)?mail
     (?:insufficient|not enough|no) {OWNER}? ?(?:storage|space|quota|room)[^.;]{{0,30}}(?:{OWNER}|left)
     (?:not|n't) (?:have )?enough (?:mail |mailbox |storage |free )?(?:space|room|storage)  insufficient {OWNER}
-    ^(?=.*\b{FULL}\b).*?\b{ANY_MAILBOX}\b{GAP}\b{FULL}\b
+    ^(?=.*?\b{FULL}\b).*?\b{ANY_MAILBOX}\b{GAP}\b{FULL}\b
     {UNSPACED_MAILBOX}{CLOSE_TO}{join_column("full", spaced=False)}
     {join_column("exhausted")}
 """)
@@ -655,13 +698,11 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
 """)
 """Any word for the client or the sender: beside one of these, no word about a mailbox counts."""
 
-FOREIGN_CONNECTIONS = phrases(
-    fold_letters(r"""
+FOREIGN_CONNECTIONS = mark_words(r"""
     соединени  подключени  з'єднань  підключень  връзки  połączeń  spojen[íi]  pripojen[íi]  kapcsolat  verbindingen
     anslutningar  forbindelser  tilkoblinger  yhteyksi  ühendus  savienojum  ryši  prijungim  veza  povezav  bağlant
     συνδέσεις  اتصال  חיבורים  连接  連線  接続  연결  kết nối  koneksi
 """)
-)
 CAPACITY_WORDS = phrases(rf"""
     too many (?:\w+ ){{0,3}}(?:connections?|sessions?|errors?|processes|commands|transactions)
     too many (?:\w+ ){{0,3}}messages (?:in|per|this|on)(?! (?:the |this |his )?(?:server|mail ?box))
