@@ -472,7 +472,7 @@ EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}
     \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b{NOT_COMPOUND}
-    (?:^|\b(?:this|the|that) )(?:\S+ ){{0,2}}e-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
+    \be-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
     \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
     \bnot (?:a )?member of (?:this |the |our )?domain  \bnot have an? final e-?mail delivery point
