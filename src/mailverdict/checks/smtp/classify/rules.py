@@ -227,7 +227,7 @@ RULES: tuple[Rule, ...] = (
          seen="local rules: the advice after the reason may name the sender, a policy or a server"),
     Rule("closed_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
          error_code="MAILBOX_DISABLED", text=MAILBOX_CLOSED_WORDS, without_advice=True,
-         unless=(*NOT_UNKNOWN_WORDS, r"\btry again", FOREIGN_MESSAGE_WORDS),
+         unless=(*NOT_UNKNOWN_WORDS, r"\btry again|\bof the domain", FOREIGN_MESSAGE_WORDS),
          sample="rcpt 550 5.2.1 The account is disabled. Please contact your administrator.",
          seen="as the rule above"),
 
@@ -480,7 +480,8 @@ RULES: tuple[Rule, ...] = (
          seen="GMX, La Poste, Tiscali: \"unknown or closed\" establishes neither"),
     Rule("mailbox_closed", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", error_code="MAILBOX_DISABLED",
          text=MAILBOX_CLOSED_WORDS,
-         unless=(*OTHER_CAUSE_WORDS, LOOKUP_FAILURE_WORDS, r"\btry again|\bof the domain", FOREIGN_MESSAGE_WORDS),
+         unless=(*OTHER_CAUSE_WORDS, LOOKUP_FAILURE_WORDS, MAILBOX_FULL_WORDS, r"\btry again|\bof the domain",
+                 FOREIGN_MESSAGE_WORDS),
          sample="rcpt 550 5.2.1 The email account that you tried to reach is disabled.",
          seen="Gmail, Mail.ru, La Poste, NetEase"),
     Rule("mailbox_unknown", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", text=MAILBOX_UNKNOWN_WORDS,
