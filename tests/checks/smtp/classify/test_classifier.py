@@ -13,10 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Classification
-from mailverdict.checks.smtp.classify.classifier import PHASES, catch_all_of, classify, classify_reply, find_wait
+from mailverdict.checks.smtp.classify.classifier import (
+    PHASES,
+    catch_all_of,
+    classify,
+    classify_reply,
+    find_wait,
+    normalize_text,
+)
 from mailverdict.checks.smtp.classify.languages import LANGUAGES, ReplyLanguage
 from mailverdict.checks.smtp.classify.rules import RULES, Rule
-from mailverdict.checks.smtp.classify.vocabulary import compile_pattern, normalize_text
+from mailverdict.checks.smtp.classify.vocabulary import compile_pattern
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.model.words import Reason
 from tests import CASES

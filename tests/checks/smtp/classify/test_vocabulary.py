@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.checks.smtp.classify.vocabulary import MAX_TEXT, mask_recipient, normalize_text, phrases
+from mailverdict.checks.smtp.classify.classifier import MAX_TEXT, mask_recipient, normalize_text
+from mailverdict.checks.smtp.classify.vocabulary import phrases
 
 MASKED = [
     ("<x@example.org>: Recipient OK", "xaddrx: recipient ok", "an address in brackets"),

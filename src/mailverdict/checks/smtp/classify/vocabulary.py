@@ -1,9 +1,8 @@
-"""The words that rules search for, and the form of a reply's text in which they are searched.
+"""The words that rules search for, by subject: server, mailbox, domain, client, sender.
 
-First the text: letters are folded, and what a server quotes (addresses, hosts, links) is masked, because
-``<no-such-user@example.org>`` says nothing about a mailbox. Then the vocabulary, by subject: server, mailbox, domain,
-client, sender. The words for a mailbox come from the table of languages. Rules use the patterns named ``..._WORDS``
-and ``..._NAMES``; the others are parts of them. All are for the masked text, unless they say otherwise.
+The words for a mailbox come from the table of languages. Rules use the patterns named ``..._WORDS`` and ``..._NAMES``;
+the others are parts of them. All are for the masked text, unless they say otherwise. Patterns may hold marks in place
+of the words of many languages: `compile_pattern` replaces them.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal, NamedTuple
 
 from .languages import LANGUAGES
@@ -33,6 +32,7 @@ __all__ = [
     "DOUBT_WORDS",
     "FOREIGN_MESSAGE_WORDS",
     "FORWARD_WORDS",
+    "LOCKED",
     "MAILBOX_CLOSED_WORDS",
     "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
@@ -49,12 +49,10 @@ __all__ = [
     "ReplyText",
     "compile_pattern",
     "find_letters",
-    "mask_recipient",
-    "normalize_text",
+    "fold",
+    "fold_letters",
     "phrases",
 ]
-
-MAX_TEXT = 2048  # characters; a reason is given in the first sentences, the rest is links and help
 
 
 class ReplyText(NamedTuple):
@@ -69,47 +67,9 @@ class ReplyText(NamedTuple):
         return ADVICE.sub("", self.masked).strip()
 
 
-@lru_cache(maxsize=1024)
-def normalize_text(text: str) -> ReplyText:
-    """Fold case and accents, and mask what is quoted; cached, since a server repeats its replies.
-
-    >>> normalize_text("<Ada@Example.org>: Boîte bloquée, see http://x.example/?u=NoSuchUser").masked
-    'xaddrx: boite bloquee, see xurlx'
-    """
-    unmasked = fold(text[:MAX_TEXT])
-    if "@" in unmasked:
-        unmasked = LINK_OR_ADDRESS.sub(lambda match: match[1] or "xaddrx", unmasked)
-    masked = unmasked if unmasked.isascii() else SCRIPT_CHANGE.sub(" ", unmasked)
-    for part, pattern, token in REPLACEMENTS:
-        if part in masked:  # costs a fiftieth of the search, and few texts hold such a clause
-            masked = pattern.sub(token, masked)
-    return ReplyText(unmasked, masked)
-
-
-MASKED_RECIPIENT = "<x@x>"
-
-
-def mask_recipient(text: str, recipient: str) -> str:
-    """Replace a recipient in angle brackets by another address where `normalize_text` then returns the same.
-
-    >>> mask_recipient("<ada@example.org>: User unknown", "ada@example.org")
-    '<x@x>: User unknown'
-    """
-    quoted = f"<{recipient}>"
-    if quoted not in text or len(text) > MAX_TEXT or not PLAIN_ADDRESS.fullmatch(recipient):
-        return text
-    if '"' in text or "://" in text or "www." in text.lower():  # the recipient may be a part of what is masked
-        return text
-    return text.replace(quoted, MASKED_RECIPIENT)
-
-
-PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9.+_-]{1,64}@[A-Za-z0-9.-]{1,255}")
 APOSTROPHES = str.maketrans("\u2018\u2019\u00b4`", "''''")
 # One form for letters that Arabic and Persian keyboards write differently; characters without width are removed.
 SAME_LETTERS = APOSTROPHES | str.maketrans("یکى", "يكي", "\u200b\u200c\u200d\u200e\u200f\ufeff\u00ad")
-# In texts without blanks a word in Latin letters has no end: "您的IP地址".
-UNSPACED = r"\u0e00-\u0e7f\u1100-\u11ff\u3040-\u30ff\u3400-\u9fff"
-SCRIPT_CHANGE = re.compile(rf"(?<=[a-z0-9])(?=[{UNSPACED}])|(?<=[{UNSPACED}])(?=[a-z0-9])")
 
 
 def fold(text: str) -> str:
@@ -147,100 +107,6 @@ def fold_letters(pattern: str) -> str:
             letter = f"{letter}?" if in_class else f"[{letter}?]"
         folded.append(letter)
     return "".join(folded)
-
-
-LINK = r"(?:https?://|\bwww\.)\S*[^\s.,;!?)]"
-ADDRESS = r"<?(?:\"[^\"]{0,64}\"|[^\s<>\"@(),;:\[\]]{1,64})@[^\s<>(),;:\"]{0,254}[^\s<>(),;:\".!?]>?"
-LINK_OR_ADDRESS = re.compile(rf"({LINK})|{ADDRESS}")
-MASKS = tuple(  # what each holds, itself, its replacement
-    (part, re.compile(pattern), token)
-    for part, pattern, token in (
-        *((part, LINK, "xurlx") for part in ("://", "www.")),
-        ("<>", r"<>", "xnullx"),
-        (".", r"\[?\b\d{1,3}(?:\.\d{1,3}){3}\b\]?", " xipx "),  # also in "banned sender[192.0.2.7]"
-        (":", r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
-        # Names of hosts; two labels may be the end of a sentence without a blank; Exchange's words have dots too.
-        (".", r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
-        ("", r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
-    )
-)
-
-# "The recipient account is blocked", "cette boite est bloquee": the mailbox is, not the client (La Poste, Free).
-NOT_THE_CLIENTS = r"(?<!your )(?<!sender )(?<!sending )(?<!sender's )"
-ACCOUNT = r"account|mail ?box|compte(?: du destinataire)?|boite\w*|cuenta|casella|buzon|conta|postfach|konto"
-IS = r"(?:is|has been|was|est|a ete|esta|e|ist|wurde)"
-LOCKED = r"(?:blocked|locked|bloquee?|bloquead[oa]|bloccat[oa]|gesperrt)"
-INACTIVITY = r"due to (?:\S+ )?inactivity"
-IS_LOCKED = rf" {IS}(?: \w+)? {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
-CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?:{IS_LOCKED}| {LOCKED} {INACTIVITY})"
-CLOSED_FOR_ABUSE = (
-    rf"{NOT_THE_CLIENTS}\b((?:{ACCOUNT}|user|recipient|address)(?: \S+){{0,2}}"
-    r" (?:disabled|deactivated|suspended|closed|terminated|locked|deleted|cancell?ed))"
-    r" due to (?:\w+ ){0,2}?(?:abuse|spam\w*|fraud|policy violations?|(?:terms|tos) violations?|non-?payment)\b"
-)
-YOU_WRITE = (
-    r"\b(?:that |which |whom? )?you(?:'re| are| have|'ve)? (?:currently |just )?"
-    r"(?:try(?:ing)?|tried|attempt(?:ed|ing)?|want(?:ed)?|wish) to (?:reach|contact|e-?mail"
-    r"|(?:send|write|deliver)(?: (?:a|an|your|this|the) (?:message|e-?mail)| mail| e-?mail)?(?: to)?)\b"
-)
-# "User unknown, message not accepted": what follows from the cause, unless a cause follows.
-REFUSED_MESSAGE = (
-    r"\b(?:(?:the |your |this )?(?:message|e-?mail|mail) (?:was |has been |is )?(?:not accepted|bounced)"
-    r"|(?:we )?(?:cannot|can't|could not) accept (?:your|this|the) (?:message|e-?mail|mail))\b"
-    r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with|on|in|at|via|over|outside)\b)"
-)
-OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"
-THIS_SERVER = fold_letters(
-    r"(?: (?:na|w|v|u|n[ae]) (?:tomto|tejto|tym|tem|ovom|n[aá][sš]\w+) (?:\S+ )?serv?er\w*"
-    r"| (?:на|у|в) (?:этом|данном|нашем|цьому|нашому|този|нашия|овом) (?:\S+ )?(?:сервер|сървър)\w*"
-    r"| (?:op (?:deze|onze)|p[åa] (?:den h[äae]r|denne|v[åa]r)|auf diesem|sur ce|en este|neste|su questo|pe acest"
-    r"|selles|šajā|šiame|(?:di|pada)) (?:mail|e-?post)?-?(?:serv\w+)(?: ini)?"
-    r"| t[äa]ll[äa] palvelimella| ezen a szerveren| bu sunucuda| σε αυτόν? τον? διακομιστή|(?<!العثور) على هذا الخادم"
-    r"| בשרת (?:זה|הזה)| trên máy chủ này| در این سرور|在(?:此|本|该|該)(?:服务器|伺服器)[上中]?"
-    r"|この(?:メール)?サーバー?上?に?は?|이 서버에(?:는)?|ในเซิร์ฟเวอร์นี้)"
-)
-SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "διακομιστ", "خادم", "שרת", "may chu", "سرور",
-                "服务器", "伺服器", "サーバ", "서버", "เซิร์ฟ")  # fmt: skip
-# Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
-MISLEADING_CLAUSES = tuple(
-    (part, re.compile(pattern), token)
-    for part, pattern, token in (
-        ("relay", r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
-        ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
-        # "No such user at this site": the place is the server, not the client.
-        ("pas ou plus", r"pas ou plus\b", "pas"),
-        *((part, OWN_PLACE, " here") for part in ("this", "our")),
-        *((fold_letters(part), THIS_SERVER, "") for part in SERVER_NAMES),
-        # Vendors sign their replies: "User unknown. Trend Micro Email Security".
-        ("security", r"\b(?:e-?mail|cloud|internet) security\b(?! (?:polic|rule|reason|check|settings))", ""),
-        ("gateway user", r"\bgateway user", "user"),
-        ("not accepting", r"(?<=disabled), not accepting (?:messages|mail)\b(?! from)", ""),  # RFC 3463 x.2.1
-        # Cyrus: the mailbox does not exist
-        ("you do not have", r"(?:\bor )?you do not have authori[sz]ation to see it", ""),
-        # Postfix, quoting the next server
-        ("(in reply", r"\(in reply to (?:rcpt to|(?:end of )?data)[^)]*\)?", ""),
-        ("xipx said", r"\bhost xipx xipx said", "said"),  # Postfix, if the next server has no name
-        ("dsn generated by", r"\bdsn generated by:? ?\S*", ""),  # Exchange Online: the server
-        ("giving up on", r"\bgiving up on \S+(?: xipx)?", ""),  # qmail: the server
-        ("mail-box", r"\bmail-box", "mailbox"),
-        # "You tried to send a message to a disabled mailbox": the sender is named, but nothing is said of it.
-        ("you ", YOU_WRITE, ""),
-        (" due to ", CLOSED_FOR_ABUSE, r"\1"),
-        ("disabled and", r"(?<=disabled) and (?:is )?not accepting (?:messages|mail)\b(?! from)", ""),
-        # "This temporary address has expired": the address is temporary, not the refusal.
-        (
-            "temporary",
-            r"\btemporary (?=(?:e-?mail )?(?:address|mailbox|alias) (?:has|was|is no|no longer|expired))",
-            "",
-        ),
-        ("accept", REFUSED_MESSAGE, ""),
-        ("bounced", REFUSED_MESSAGE, ""),
-        ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
-        *((part, CLOSED_ACCOUNT, r"\1 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
-    )
-)
-
-REPLACEMENTS = MASKS + MISLEADING_CLAUSES
 
 
 def phrases(text: str) -> str:
@@ -541,6 +407,7 @@ def alternatives() -> str:
     return mark_words("  ".join(patterns))
 
 
+LOCKED = r"(?:blocked|locked|bloquee?|bloquead[oa]|bloccat[oa]|gesperrt)"
 EITHER = rf"(?:\b{join_column('either')}\b|{join_column('either', spaced=False)})"
 MILDER = rf"(?:\b{CLOSED_PREDICATE}|\b{LOCKED}|\b{join_column('unable')}|{UNSPACED_CLOSED})"
 MAILBOX_EITHER_WORDS = (
