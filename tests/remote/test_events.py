@@ -1,6 +1,7 @@
 """Submitting and polling together, against a service that watches, in virtual time."""
 
 import asyncio
+import time
 from contextlib import aclosing
 from typing import Any
 
@@ -307,11 +308,12 @@ def test_polls_pause_while_none_of_them_is_answered() -> None:
 
 
 @pytest.mark.parametrize("hours", [-5, 5])
-def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float) -> None:
+def test_a_clock_that_is_set_during_a_run_changes_no_wait(hours: float, monkeypatch: pytest.MonkeyPatch) -> None:
     async def main(loop: VirtualLoop) -> None:
         world = RemoteWorld(loop, duration=lambda _: 20.0)
         shift = [0.0]
-        world.backend.clock = lambda: loop.wall_clock() + shift[0]
+        world.backend.clock = None
+        monkeypatch.setattr(time, "time", lambda: loop.wall_clock() + shift[0])
         loop.call_later(5.0, shift.__setitem__, 0, hours * 3600.0)
         outcome = await world.verify(addresses(12))
         assert (outcome.error, len(outcome.rows), outcome.deferred) == (None, 12, {})

@@ -106,7 +106,8 @@ class RemoteBackend:
     transport : httpx.AsyncBaseTransport, optional
         What carries the requests instead of sockets, as ``httpx.ASGITransport(app)``.
     clock, jitter : callable
-        Seconds since the epoch; a number from 0 to 1 that spreads repeated requests.
+        Seconds since the epoch, by default the time of day at the beginning of a run and an even clock from then on, so
+        that setting the computer's clock changes no wait; a number from 0 to 1 that spreads repeated requests.
     pace : float, "auto" or None
         How fast addresses are submitted. ``"auto"`` adapts to the service's limiter, by the answers
         ``rate_limited`` and ``throttled``, by ``Retry-After`` and by ``RateLimit`` header fields
@@ -141,7 +142,7 @@ class RemoteBackend:
         headers: Mapping[str, str] | None = None,
         transport: AsyncBaseTransport | None = None,
         *,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] | None = None,
         jitter: Callable[[], float] = random.random,
         pace: float | str | None = "auto",
         ask_again: bool = True,
@@ -228,7 +229,7 @@ class RemoteBackend:
         BackendError
             If the service cannot be used; the message names the URL and the cause.
         """
-        clock = steady(self.clock)
+        clock = self.clock or steady_clock()
         submission = Submission(
             batch.addresses.to_pylist(),
             str(batch.validation_type),
@@ -334,7 +335,7 @@ class RemoteBackend:
             transport=self.transport,
             parallel=self.max_parallel_polls,
             jitter=self.jitter,
-            clock=self.clock,
+            clock=self.clock or time.time,
         )
 
     def _parse(self, read: Callable[[object], T], data: object) -> T:
@@ -367,10 +368,10 @@ class RemoteBackend:
         await self.aclose()
 
 
-def steady(clock: Callable[[], float]) -> Callable[[], float]:
-    """A clock that begins with the time of `clock` and runs evenly, so that setting the clock changes no wait."""
+def steady_clock() -> Callable[[], float]:
+    """A clock that begins with the time of day and runs evenly."""
     loop = asyncio.get_running_loop()
-    offset = clock() - loop.time()
+    offset = time.time() - loop.time()
     return lambda: offset + loop.time()
 
 
