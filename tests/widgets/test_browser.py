@@ -297,6 +297,8 @@ def test_a_kernel_that_ends_during_an_upload_is_reported_with_what_to_do(
     expect(opened.audit.get_by_role("alert")).to_have_count(0)
     opened.upload(contacts(tmp_path))
     expect(opened.button("Verify")).to_be_enabled()
+    # A script of Voila reports the kernel that was killed, if the page is still there.
+    opened.errors = [each for each in opened.errors if each != "Kernel connection disconnected"]
     assert place.is_clean(opened)
 
 
