@@ -105,6 +105,12 @@ class PatientLoop(asyncio.SelectorEventLoop):
     def job_done(self, _: object) -> None:
         self.jobs -= 1
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for the executor's threads without a limit; Python 3.12 and newer would skip to theirs."""
+        self.jobs += 1
+        await super().shutdown_default_executor()
+        self.jobs -= 1
+
 
 class PatientPolicy(asyncio.DefaultEventLoopPolicy):
     """Makes every new event loop a patient one."""

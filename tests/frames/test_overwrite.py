@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -86,7 +87,7 @@ def workbook(out):
 
 
 def sqlite(out):
-    with sqlite3.connect(":memory:") as db:
+    with closing(sqlite3.connect(":memory:")) as db:
         out.to_sql("contacts", db, index=False)
         return pd.read_sql("SELECT * FROM contacts", db)
 

@@ -113,6 +113,7 @@ async def test_timer_runs_only_while_a_head_is_expected(tmp_path: Path) -> None:
     protocol.connection_lost(None)
     assert protocol.head_timer is None
     await asyncio.gather(*protocol.tasks, return_exceptions=True)
+    await protocol.app.state.service.close()
 
 
 @asynchronous
@@ -124,6 +125,7 @@ async def test_scope_says_when_the_whole_body_has_arrived(tmp_path: Path) -> Non
     assert BODY_COMPLETE in protocol.cycle.scope["extensions"]
     protocol.connection_lost(None)
     await asyncio.gather(*protocol.tasks, return_exceptions=True)
+    await protocol.app.state.service.close()
 
 
 @pytest.mark.parametrize("is_complete", [True, False])
@@ -152,6 +154,7 @@ async def test_refusal_does_not_break_into_another_answer(tmp_path: Path) -> Non
     assert (wire.closed, wire.written) == (True, b"")
     protocol.connection_lost(None)
     await asyncio.gather(*protocol.tasks, return_exceptions=True)
+    await protocol.app.state.service.close()
 
 
 @asynchronous

@@ -1,6 +1,7 @@
 """Settings, and the environment they may come from."""
 
 import dataclasses
+import inspect
 import logging
 from pathlib import Path
 
@@ -186,7 +187,7 @@ def test_documentation_names_no_variable_that_does_not_exist() -> None:
 def test_every_setting_is_documented_where_it_is_defined() -> None:
     for field in dataclasses.fields(ServiceSettings):
         if field.init:
-            assert f"\n    {field.name} : " in (ServiceSettings.__doc__ or ""), field.name
+            assert f"\n{field.name} : " in inspect.getdoc(ServiceSettings), field.name
 
 
 @pytest.mark.parametrize("secret", ["se/cret", "se#cret", "se?cret/x"])
