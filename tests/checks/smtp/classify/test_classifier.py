@@ -229,6 +229,28 @@ def test_a_word_for_unknown_about_another_subject_is_not_a_missing_mailbox(subje
                 assert classify(Reply(550, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
 
 
+THINGS_OF_ANOTHER_KIND = (
+    *("Ticket not found", "Project does not exist", "Subscription expired", "Lizenz abgelaufen", "queue is closed"),
+    *("Die Mailingliste wurde geschlossen", "Certificat introuvable", "Servicio suspendido", "Список рассылки закрыт"),
+    *("メーリングリストは閉鎖されました", "邮件被策略拒绝", "Benutzerdatenbank nicht erreichbar"),
+)
+
+
+@pytest.mark.parametrize("text", THINGS_OF_ANOTHER_KIND)
+def test_a_mailbox_code_beside_another_subject_is_not_a_missing_mailbox(text: str) -> None:
+    for before in ("", "<x@example.org>: ", "<x@example.org>... ", "<x@example.org>: Recipient address rejected: "):
+        for enhanced in (None, "5.1.0", "5.1.1", "5.2.1"):
+            reply = Reply(550, enhanced, before + text)
+            assert classify(reply, phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, reply
+
+
+@pytest.mark.parametrize(
+    "text", ["", "Rejected", "<x@example.org>", "Sorry, not here (4XyZ12AbC)", "Recipient refused"]
+)
+def test_a_mailbox_code_beside_a_mere_refusal_is_a_missing_mailbox(text: str) -> None:
+    assert classify(Reply(550, "5.1.1", text), phase="rcpt") is Reason.MAILBOX_NOT_FOUND
+
+
 ADVICE = ("Please contact your administrator.", "For help, visit http://example.org/bounce", "Verifique la dirección.")
 
 

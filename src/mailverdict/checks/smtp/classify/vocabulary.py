@@ -19,6 +19,7 @@ __all__ = [
     "ABUSE_WORDS",
     "ACCESS_NETWORK_WORDS",
     "ACCESS_REFUSED_WORDS",
+    "ADDRESS_REFUSED_WORDS",
     "BLACKLIST_WORDS",
     "CAPACITY_WORDS",
     "CERTIFIED_MAIL_WORDS",
@@ -40,6 +41,7 @@ __all__ = [
     "OFFLINE_WORDS",
     "OTHER_SUBJECT_WORDS",
     "RATE_WORDS",
+    "RECIPIENT_REFUSED_WORDS",
     "RELAY_WORDS",
     "RETRY_WORDS",
     "REVERSE_DNS_WORDS",
@@ -223,13 +225,14 @@ FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 """The message: what is blocked may be this, not the mailbox."""
 
 TEMPORARY_WORDS = mark_words(r"""
-    \bholidays?\b
+    \bholidays?\b  currently (?:unknown|not found)  synchroni[sz]
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
     ge[çc]ici  do[čc]asn  временно  тимчасово  προσωρινά  مؤقت  זמנית  暂时  暫時  一時的  일시
 """)
 """For now: nothing is established."""
 
 DOUBT_WORDS = mark_words(r"""
+    \b(?:say|tell|known?|disclose) (?:whether|if)\b
     \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
@@ -265,14 +268,23 @@ OTHER_NOUN = phrases(r"""
     licen[cs]e
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
-GAP = rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?]|{IN_WORD})){{0,64}}?"
+# After a colon or an address another noun may begin: "<x@example.org>: project not found". So only these words follow.
+FILLER = phrases(r"""
+    sorry  the  an?  this  that  is  was  are  has  been  here  permanently  ist  wurde  war  konnte  est  a ete  es
+    fue  ha sido  e'?  foi  ar  var  er  ble  blev  on  je  byl[ao]?  bol[ao]?  jest  zosta[lł][ao]?  был[ао]?
+""")
+FILLERS = rf"(?:{FILLER}\b[ ,]*)*"
+GAP = (
+    rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?:]|{IN_WORD})){{0,64}}?"
+    rf"(?: ?: ?{FILLERS})?"
+)
 # "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
 OF = ("of", "for", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
 NOT_OF = "".join(
     rf"(?<! {word})"
     for word in ("of the ", "for the ", "of this ", "for this ", "dell'", "de l'", *(f"{word} " for word in OF))
 )
-SUBJECT = rf"\b(?:{NOT_OF}{ANY_MAILBOX}|xaddrx)\b"
+SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b{GAP}|xaddrx\b\W{{0,4}}{FILLERS})"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(rf"""
     {join_column("error")}
@@ -282,12 +294,12 @@ NEXT_NOUN = phrases(rf"""
     tld  smtp  mailer  code  status
     address literal  attachment  structure  mailing list  mime  count
 """)
-END_OF_PHRASE = rf"\b(?! (?:{MAILBOX} )?{NEXT_NOUN})"
+END_OF_PHRASE = rf"\b(?!['\"]? (?:{MAILBOX} )?{NEXT_NOUN})"
 
 
 def say_of_mailbox(predicate: str) -> str:
     """A pattern of a mailbox and what is said of it; the predicate is searched first, since most texts have none."""
-    return rf"^(?=.*?\b{predicate}).*?{SUBJECT}{GAP}\b{predicate}{END_OF_PHRASE}"
+    return rf"^(?=.*?\b{predicate}).*?{SUBJECT}\b{predicate}{END_OF_PHRASE}"
 
 
 UNKNOWN_PREDICATE = join_column("unknown")
@@ -493,6 +505,7 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
     \bsize\b  (?:cannot|can't|could not|unable to) (?:determine|confirm)  by another process  several matches
     not unique  \bambiguous  \bno (?:valid )?route  (?:media|mailer|system|network|configuration|output) error
+    \btransport\b
     create (?:user )?output  regular file  \bon hold\b  \bdelayed\b  \bauto-?reply  refuses? to  \blicen[cs]e
     n't (?:authori[sz]ed|allowed|permitted)  \b{join_column("error")}\b  {join_column("error", spaced=False)}
     \b(?:user|recipient) (?:reject|refuse)s?\b  \bpaused  migrat  \bvacation  out of (?:office|town)  \blegal
@@ -504,6 +517,23 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
+
+# A text beside which the code decides names the mailbox, or is nothing but a refusal.
+REFUSAL_ALONE = phrases(r"""
+    sorry  rejected  refused  fail(?:ed|ure)  permanent(?:ly)?  fatal  delivery  delivered  undeliverable  bad
+    destination  invalid  wrong  incorrect  unknown  known  found  exists?  valid  here  such  requested  action  taken
+    smtp  error  status  code  no  not  is  was  be  been  has  does  do  could  cannot  can't  or  to  at  by  of  the
+    an?  this  that  one  recipient  address  x\w+x  \w*\d\w*  [\w-]+(?:\.[\w-]+)+
+""")
+REFUSAL_ONLY = rf"\W*+(?:\b(?>{REFUSAL_ALONE}\b)\W*+)*+$"
+POSTFIX_CLASS = r"(?:recipient )?address rejected: ?\w"  # before any text: it names no subject
+RECIPIENT_REFUSED_WORDS = rf"\b(?!xaddrx|{POSTFIX_CLASS}){ANY_MAILBOX}\b|{UNSPACED_MAILBOX}|^{REFUSAL_ONLY}"
+"""The text names the mailbox or nothing: beside it an enhanced code for the mailbox is about the mailbox."""
+
+ADDRESS_REFUSED_WORDS = (
+    rf"\b(?!{POSTFIX_CLASS})(?:recipient|mailbox|user|account|address(?:ee)?|rcpt)\b|^(?=.*\bxaddrx\b){REFUSAL_ONLY}"
+)
+"""The text names the mailbox or its address in English and no other subject."""
 
 # --- client ---------------------------------------------------------------------------------------------------------
 
@@ -535,7 +565,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \bsend(?:er|ing)  mail ?from\b  \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
-    parental  used to send  \bto send\b
+    parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif
     you are sending  \byou (?:claim|send|use|have no)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  \bsrs\b
     \bverp\b  backscatter
     \bdsns?\b  \bbounce
