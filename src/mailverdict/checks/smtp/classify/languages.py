@@ -93,9 +93,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             bo[îi]te(?: aux? lettres?| mail| de reception)?  bal
         """,
         unknown=r"""
-            inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)  n'est pas (?:connue?|valide|reconnue?)
+            inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)
+            n'est pas (?:connue?|valide|reconnue?|correcte?)  ne figure pas
             n'a pas [ée]t[ée] trouv[ée]e?  est erron[ée]e?
-            a d[ée]m[ée]nag[ée]  a chang[ée]  non (?:recens|r[ée]pertori)[ée]e?  invalides?  non (?:trouvee?|valide)
+            a d[ée]m[ée]nag[ée]  a chang[ée]  (?:non|n'est pas) (?:recens|r[ée]pertori|enregistr)[ée]e?  invalides?
+            non (?:trouvee?|valide)
             incorrecte?
         """,
         closed=r"""
@@ -105,7 +107,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pleine?  satur[ée]e?  d[ée]pass[ée]e?",
         either="ou", unable=r"ne (?:peut|peuvent) (?:pas |plus )?recevoir",
         samples=("Utilisateur inconnu", "Boite aux lettres desactivee", "Boite du destinataire pleine"),
-        others=r"adresse de retour  expediteur  emetteur  envoyeur  mot de passe", too_many=r"trop d[e']",
+        others=r"adresse (?:de retour|d'origine|source)  exp[ée]diteur  [ée]metteur  envoyeur  mot de passe",
+        too_many=r"trop d[e']",
         domain=r"domaine  serveur",
         seen="Orange, Free, La Poste",
         exhausted=r"plus d'espace  espace[^.;]{0,20} (?:insuffisant|[ée]puis[ée])",
@@ -131,18 +134,20 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             desconocid[oa]s?  inexistentes?  no (?:se )?existe(?:n|nte)?
             no (?:fue |ha sido |se ha )?(?:encontrad|localizad)[oa]  no (?:es|son) correct[oa]s?
             no (?:es )?v[áa]lid[oa]  inv.lid[oa]
-            (?<!forma )incorrect[oa]  err[óo]ne[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)
+            (?<!forma )incorrect[oa]  equivocad[oa]  err[óo]ne[oa]  no se encuentra  no se (?:encontr[óo]|reconoce)
             no (?:est[áa] )?registrad[oa]
-            ya no (?:trabaja|labora|forma parte|pertenece)
+            no figura  no (?:est[áa] )?listad[oa]
+            ya no (?:se usa|est[áa]|trabaja|labora|forma parte|pertenece)
         """,
         closed=r"""
             desactivad[oa]  deshabilitad[oa]  inhabilitad[oa]  inactiv[oa]  suspendid[oa]  cancelad[oa]  cerrad[oa]
-            dad[oa] de baja  (?:ha )?expirad[oa]  caducad[oa]  eliminad[oa]
+            dad[oa] de baja  (?:ha )?expirad[oa]  caducad[oa]  (?:elimin|borr)ad[oa]
         """,
         full=r"llen[oa]  excedid[oa]  sin espacio  satura(?:do|da)",
         either="o  u", unable=r"no pueden? recibir",
         samples=("Usuario desconocido", "Cuenta deshabilitada", "El buzon esta lleno"),
-        others=r"direcci[óo]n de retorno  remitente  contrase[ñn]a  clave", too_many=r"demasiad[oa]s",
+        others=r"(?:direcci[óo]n|cuenta|buz[óo]n) de (?:retorno|origen)  remitente  contrase[ñn]a  clave",
+        too_many=r"demasiad[oa]s",
         domain=r"dominio  servidor  sintaxis",
         seen="servers in Spain and Latin America; lists of other tools",
         absent=r"""
@@ -172,16 +177,17 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Catalan",
         nouns=r"usuari  destinatari  b[úu]stia(?: de \w+)?  adre[çc]a(?: de correu| electr[òo]nica)?",
         unknown=r"""
-            no existeix  desconeg(?:ut|uda)  no (?:s'ha |ha estat )?trobad?[at]?  inexistent  no [ée]s v[àa]lida?
+            no existeix  desconeg(?:ut|uda)  no (?:s'ha |ha estat )?trobad?[at]?  inexistent
+            no [ée]s (?:v[àa]lid|correct)[ea]?  inv[àa]lida?  no (?:est[àa] )?registrada?t?
         """,
-        closed=r"desactivada?t?  donada?t? de baixa  suspesa?  cancel[·.]?lada?t?",
+        closed=r"desactivada?t?  donada?t? de baixa  suspesa?  cancel[·.]?lada?t?  eliminada?t?",
         full=r"plena?  superat la quota",
         either="o",
         samples=("L'usuari no existeix", "La bustia esta desactivada", "La bustia esta plena"),
         others=r"remitent  contrasenya", too_many=r"massa", domain=r"domini",
         seen="help pages of Catalan providers; standard phrases",
-        none=r"no (?:hi ha|existeix)", articles="cap  aquest  aquesta  el  la",
-        refused=r"no (?:est[àa] )?(?:autoritza|perm[èe])\w*",
+        none=r"no (?:hi ha|existeix|s'ha trobat|s'ha pogut trobar)", articles="cap  aquest  aquesta  el  la",
+        refused=r"no (?:est[àa] )?(?:autoritza|perm[èe])\w*  correu brossa",
         not_served=r"domini[^.;]{0,12} no (?:\w+ )?(?:allotjat|gestionat|existeix)"),
     ReplyLanguage(
         "Portuguese and Galician",
@@ -194,16 +200,18 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             desconhecid[oa]s?  n[ãa]o existe(?:nte)?  n[ãa]o (?:foi )?(?:encontrad|localizad|reconhecid)[oa]
             inexistente
             non existe  desco[ñn]ecid[oa]  n[ãa]o [ée]? ?v[áa]lid[oa]  n[ãa]o faz mais parte  n[ãa]o trabalha mais
-            n[ãa]o (?:est[áa] )?cadastrad[oa]  inv.lid[oa]
+            n[ãa]o (?:est[áa] )?(?:cadastrad|listad|registrad|registad)[oa]  n[ãa]o consta  incorret[oa]  errad[oa]
+            inv.lid[oa]
         """,
         closed=r"""
             desativad[oa]  desabilitad[oa]  inativ[oa]  suspens[oa]  encerrad[oa]  removid[oa]  cancelad[oa]
-            expirou  exclu[íi]d[oa]
+            expirou  exclu[íi]d[oa]  apagad[oa]
         """,
         full=r"chei[oa]  lotad[oa]  excedid[oa]  excedeu",
         either="ou", unable=r"n[ãa]o (?:podem?|conseguem?) receber",
         samples=("Usuario inexistente", "Conta desativada", "Caixa postal cheia"),
-        others=r"remetente  senha", too_many=r"muit[oa]s", domain=r"dom[íi]nio  servidor",
+        others=r"(?:endere[çc]o|conta|caixa) de (?:origem|retorno)  remetente  senha", too_many=r"muit[oa]s",
+        domain=r"dom[íi]nio  servidor",
         seen="UOL, Terra, Locaweb; bounces in lists of other tools",
         absent=r"""
             \be-?mail (?:inexistente|n[ãa]o (?:cadastrado|existe|encontrado))  \bn[ãa]o existe (?:o|este|esse) e-?mail
@@ -225,12 +233,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Italian",
         nouns=r"""
             utente  casella(?: di posta| postale| pec| e-?mail)*  indirizzo(?: e-?mail| destinatario)?  destinatario
+            dipendente
         """,
         unknown=r"""
             sconosciut[oaie]  inesistent[ei]
             non (?:[èe]'? )?(?:esiste(?:nte)?|trovat[oa]|valid[oa]|corrett[oa]|presente)
             errat[oa]  non [èe]'? stat[oa] trovat[oa]  non risulta\b
-            non (?:[èe]'? )?(?:registrat|conosciut|riconosciut)[oa]
+            non (?:lavora|fa|[èe]'?) pi[uù]'? (?:parte|in|presso|con)
+            non (?:[èe]'? )?(?:registrat|conosciut|riconosciut|elencat)[oa]
         """,
         closed=r"""
             disabilitat[oa]  disat+ivat[oa]  inattiv[oa]  sospes[oa]  chius[oa]  scadut[oa]  cessat[oa]  non attiv[oa]
@@ -241,7 +251,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         either="o  oppure",
         unable=r"non (?:pu[òo]'?|[èe]'? in grado di) ricevere",
         samples=("Utente sconosciuto", "Casella disattivata", "La casella e' piena"),
-        others=r"indirizzo di ritorno  mittente  password", too_many=r"tropp[ie]", domain=r"dominio",
+        others=r"indirizzo (?:di ritorno|di origine)  mittente  password", too_many=r"tropp[ie]", domain=r"dominio",
         seen="Aruba, Libero, Tiscali; lists of other tools",
         absent=r"\bdestin\. ?sconosciuto",
         none=r"""
@@ -250,7 +260,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         articles="un  uno  una  il  la  alcun  alcuna  nessun  nessuna  questo  questa  tale  l'",
         exhausted=r"""
-            spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)  superato la quota
+            spazio[^.;]{0,20}(?:esaurito|insufficiente)  quota[^.;]{0,20}(?:superata|esaurita)
+            superato (?:la quota|lo spazio)
             raggiunto[^.;]{0,30} (?:capienza|spazio|quota)
             limite[^.;]{0,20} (?:di capienza|di spazio)[^.;]{0,20}raggiunt
         """,
@@ -267,7 +278,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             adressat  (?:ziel|mail|e-?mail-?)?adresse  (?:benutzer|mail|e-?mail-?)konto  mitarbeiter(?:in)?
         """,
         unknown=r"""
-            unbekannt\w*  nicht (?:bekannt|registriert)  ist falsch  existiert (?:hier )?nicht  nicht gefunden
+            unbekannt\w*  nicht (?:bekannt|registriert|eingetragen|aufgef(?:ue|ü)hrt|gelistet)  (?:ist )?falsch
+            nicht (?:korrekt|richtig)  nicht im (?:\S+)?(?:verzeichnis|adressbuch)
+            existiert (?:hier )?nicht  nicht gefunden
             nicht vorhanden
             ung(?:ue|ü)ltig\w*  unzustellbar  nicht (?:mehr )?(?:g(?:ue|ü)ltig|existent)  gibt es (?:hier )?nicht
             (?:unternehmen|haus|firma) verlassen
@@ -275,14 +288,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         closed=r"""
             deaktiviert  geschlossen  stillgelegt  inaktiv  gel(?:oe|ö)scht  abgelaufen  nicht (?:mehr )?aktiv  gesperrt
-            abgemeldet  gek(?:ue|ü)ndigt  aufgel(?:oe|ö)st
+            abgemeldet  gek(?:ue|ü)ndigt  entfernt  aufgel(?:oe|ö)st
             wird nicht (?:mehr|l(?:ae|ä)nger) (?:verwendet|genutzt|benutzt|gelesen|betreut)
         """,
         full=r"voll  (?:ue|ü)bervoll  (?:ue|ü)berf(?:ue|ü)llt  ersch(?:oe|ö)pft",
-        either="oder",
+        either="oder  bzw  beziehungsweise",
         unable=r"kein\w* (?:\S+ )?empfangen (?:kann|k(?:oe|ö)nnen)  kann (?:\S+ )?kein\w* (?:\S+ )?empfangen",
         samples=("Benutzer unbekannt", "Postfach deaktiviert", "Postfach voll"),
-        others=r"r(?:ue|ü)ck\w*adresse  absender\w*  passwort  kennwort", too_many=r"zu ?viele?",
+        others=r"r(?:ue|ü)ck\w*adresse  ursprungsadresse  absender\w*  passwort  kennwort", too_many=r"zu ?viele?",
         domain=r"domain  dom(?:ae|ä)ne  rechner",
         seen="GMX, WEB.DE, T-Online, local rules; lists of other tools",
         absent=r"""
@@ -310,12 +323,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Dutch",
         nouns=r"""
             gebruikers?(?:naam)?  ontvanger\w*  (?:(?:e-?)?mail-?)?adres(?:sen)?  postvak  postbus  brievenbus  abonnee
-            geadresseerde\w*
+            geadresseerde\w*  medewerker\w*
         """,
         unknown=r"""
             onbekende?  bestaat (?:hier |helaas |simpelweg |echter )?niet  bestaan niet
-            niet (?:gevonden|bekend|geldig|aanwezig)  ongeldig
-            k[ao]n niet (?:worden )?gevonden  opgeheven  verwijderd  niet (?:meer|langer) in gebruik  niet-bestaande?
+            niet (?:gevonden|bekend|geldig|aanwezig|geregistreerd|(?:\S+ )?vermeld)  ongeldig
+            k[ao]n niet (?:worden )?gevonden  opgeheven  verwijderd
+            niet (?:meer|langer) (?:in gebruik|in dienst|werkzaam|geldig)  (?:is )?(?:onjuist|incorrect)
+            niet-bestaande?
         """,
         closed=r"uitgeschakeld  geblokkeerd  niet (?:meer )?actief  inactief  afgesloten  opgeschort",
         full=r"vol  overvol", either="of",
@@ -344,11 +359,16 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             ok[äa]n[dt]  [äa]r (?:inte|ej) (?:en |ett )?giltig[ta]?  er ikke (?:en |et )?gyldigt?  finns (?:inte|ej)
             (?:kunde )?(?:hittas|hittades) (?:inte|ej)  kunde (?:inte|ej) hittas
-            existerar (?:inte|ej)  ogiltig[ta]?  saknas  borttage[nt]  raderad  raderat  ukendte?
+            existerar (?:inte|ej)  (?:inte|ej|ikke) (?:registrera[dt]|registrere[dt]|oppf[øo]rt|opf[øo]rt)
+            (?:har|er) slut+[ae]t  forkert  felaktig[ta]?  ikke l[æa]ngere (?:gyldig|i brug)  (?:inte|ej) l[äa]ngre \w+
+            ogiltig[ta]?  saknas  borttage[nt]  raderad  raderat  ukendte?
             findes (?:desv[æa]rre )?ikke  eksisterer ikke  ugyldige?  ikke fundet  kunne ikke findes  slettet  ukjente?
             finnes ikke  ikke funnet  nedlagt
         """,
-        closed=r"inaktiv\w*  avst[äa]ng[dt]  sp[äa]rra[dt]  lukket  deaktiver[eta]+d?  sp[æa]rret  stengt  sperret",
+        closed=r"""
+            inaktiv\w*  avst[äa]ng[dt]  avsluta[dt]  oppsagt  opsagt  sp[äa]rra[dt]  lukket  deaktiver[eta]+d?
+            sp[æa]rret  stengt  sperret
+        """,
         full=r"[äa]r full[at]?  er (?:full|fuld)t?", either="eller",
         unable=r"(?:inte|ej|ikke) kan (?:ta emot|modtage|motta)  kan (?:inte|ej|ikke) (?:ta emot|modtage|motta)",
         samples=("Mottagaren finns inte", "Kontot inaktiverad", "Brevladan ar full"),
@@ -363,7 +383,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             (?:kunde|kunne) (?:inte|ikke) (?:hitta|finde|finne)  (?:gick|g[åa]r) (?:inte|ej) att hitta(?: den)?
             finner ikke
         """,
-        absent=r"\bingen (?:anv[äa]ndare|bruger|bruker|mottagare|modtager|mottaker)\b(?! (?:angiv|oppgit))",
+        absent=r"""
+            \b(?:finn(?:s|es)|findes) ingen (?:anv[äa]ndare|brevl[åa]da|bruke?r|bruger|postkasse|konto)\b
+            \bingen (?:anv[äa]ndare|bruger|bruker|mottagare|modtager|mottaker)\b(?! (?:angiv|oppgit))
+        """,
         error=r"fel\w*  fejl\w*  feil\w*  orsak\w*  [åa]rsag\w*",
         exhausted=r"""
             lagringsutrymme\w*[^.;]{0,40}\bslut  n[åa]tt sin lagringsgr[äa]ns
@@ -373,7 +396,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         listed=r"svart ?list\w*  svarteliste\w*  sorte? ?liste\w*  sortlist\w*", too_many=r"f[öo]r m[åa]nga  for mange",
         reverse_dns=r"omv[äae]nd\w* dns",
         refused=r"""
-            inte till[åa]ten  ikke tilladt  ikke tillatt  skr[äa]ppost  har (?:blockerat|sp[äa]rrat|blokeret|blokkert)
+            (?:inte|ej) till[åa]t\w+  till[åa]ts (?:inte|ej)  s[øo]ppelpost  ikke tilladt  ikke tillatt  skr[äa]ppost
+            har (?:blockerat|sp[äa]rrat|blokeret|blokkert)
             tar inte emot  modtager ikke(?! fundet)
         """),
     ReplyLanguage(
@@ -384,28 +408,30 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             tuntematon  ei l[öo]y(?:dy|tynyt|detty)  ei ole(?: (?:en[äa][äa] )?olemassa|(?=[.!)]|$| xurlx))
-            virheellinen
+            virheellinen  v[äa][äa]r[äa]  ei (?:ole )?voimassa
             poistettu
         """,
-        closed=r"suljettu  ei (?:ole )?k[äa]yt[öo]ss[äa]  lukittu  j[äa][äa]dytetty", full=r"t[äa]ynn[äa]",
+        closed=r"suljettu  ei (?:ole )?(?:en[äa][äa] )?k[äa]yt[öo]ss[äa]  lukittu  j[äa][äa]dytetty",
+        full=r"t[äa]ynn[äa]",
         either="tai", unable=r"ei voi vastaanottaa",
         samples=("Vastaanottajaa ei loydy", "Postilaatikko suljettu", "Postilaatikko on taynna"),
         others=r"liite\w*  l[äa]hett[äa]j\w+  salasana\w*  tunnistau\w*  todennus\w*",
         domain=r"verkkotunnu\w*  toimialue\w*  palvelin\w*  palvelime\w*",
         before=r"tuntematon  virheellinen  ei (?:t[äa]llaista|sellaista)", error=r"virhe\w*  syy\w*",
         message=r"viesti\w*", listed=r"musta\w* lista\w*  estolista\w*", too_many=r"liian mon\w+",
-        reverse_dns=r"k[äa][äa]nteis\w+", refused=r"ei sallittu  roskaposti\w*  ei ota vastaan"),
+        reverse_dns=r"k[äa][äa]nteis\w+", refused=r"ei (?:ole )?sallittu  kielletty  roskaposti\w*  ei ota vastaan"),
     ReplyLanguage(
         "Estonian",
         nouns=r"kasutaja\w*  saaja\w*  adressaa\w+  (?:e-?posti ?)?aadress\w*  postkast\w*  konto\w*",
         unknown=r"""
-            tundmatu  ei leitud  ei leia\w*  ei eksisteeri  ei ole(?: olemas|(?=[.!)]|$| xurlx))  puudub  kehtetu
+            tundmatu  ei leitud  ei leia\w*  ei eksisteeri
+            (?:ei ole|pole)(?: (?:olemas|registreeritud)|(?=[.!)]|$| xurlx))  vigane  vale  puudub  kehtetu
             kustutatud
         """,
         closed=r"suletud  blokeeritud  peatatud  deaktiveeritud", full=r"t[äa]is", either="või",
         samples=("Kasutajat ei leitud", "Konto on suletud", "Postkast on täis"),
         others=r"manus\w*  tundmatult  kasutajalt  saatja\w*  parool\w*  autenti\w*", domain=r"domeen\w*  server\w*",
-        before=r"tundmatu  kehtetu", error=r"viga\w*  p[õo]hjus\w*", message=r"kir[ij]a?\w*  s[õo]num\w*",
+        before=r"tundmatu  kehtetu", error=r"viga(?!ne)\w*  p[õo]hjus\w*", message=r"kir[ij]a?\w*  s[õo]num\w*",
         listed=r"must\w* nimekir\w*", too_many=r"liiga palju  liiga mitu",
         refused=r"ei ole lubatud  pole lubatud  r[äa]mpspost\w*"),
     ReplyLanguage(
@@ -413,9 +439,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         nouns=r"lietot[āa]j\w*  sa[ņn][ēe]m[ēe]j\w*  adres[āa]t\w*  adrese\w*  pastkast\w*  kont[sau]\w*",
         unknown=r"""
             nav (?:\w+ )?atrast\w*  neeksist[ēe]\w*  nezin[āa]m[sai]  nav zin[āa]m[sai]  nav re[ģg]istr[ēe]t\w*
-            dz[ēe]st[sa]  neder[īi]g[sa]
+            dz[ēe]st[sa]  neder[īi]g[sa]  nav der[īi]g[sa]  nepareiz[sa]  nav(?=[.!)]|$| xurlx)
         """,
-        closed=r"blo[ķk][ēe]t[sa]  sl[ēe]gt[sa]  deaktiv[ēei]\w+  neakt[īi]v[sa]  aptur[ēe]t[sa]",
+        closed=r"blo[ķk][ēe]t[sa]  sl[ēe]gt[sa]  deaktiv[ēei]\w+  neakt[īi]v[sa]  aptur[ēe]t[sa]  likvid[ēe]t[sa]",
         full=r"piln[sa]  p[āa]rpild[īi]t[sa]", either="vai",
         samples=("Lietotājs nav atrasts", "Konts ir bloķēts", "Pastkaste ir pilna"),
         others=r"pielikum\w*  no nezin[āa]m\w+  s[ūu]t[īi]t[āa]j\w*  parol\w+  autentifik\w+",
@@ -430,12 +456,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             nerast\w*  neegzistuoja  ne[žz]inom[aio]s?  n[ėe]ra(?=[.!)]|$| xurlx)  i[šs]trint\w*  neteising\w*
-            neregistruot\w*
+            neregistruot\w*  negalioja\w*
         """,
-        closed=r"u[žz]blokuot\w+  i[šs]jungt\w+  sustabdyt\w+  u[žz]daryt\w+", full=r"piln[ao]s?  perpildyt\w+",
+        closed=r"u[žz]blokuot\w+  i[šs]jungt\w+  sustabdyt\w+  u[žz]daryt\w+  panaikint\w+",
+        full=r"piln[ao]s?  perpildyt\w+",
         either="arba", samples=("Vartotojas nerastas", "Paskyra užblokuota", "Pašto dėžutė perpildyta"),
         others=r"pried\w*  i[šs] ne[žz]inom\w+  siunt[ėe]j\w*  slapta[žz]od\w*  autentifik\w+",
-        domain=r"domen\w*  server\w*", before=r"neegzistuoja  ne[žz]inom[aio]s?  n[ėe]ra toki\w*",
+        domain=r"domen\w*  server\w*",
+        before=r"neegzistuoja  ne[žz]inom[aio]s?  neteising\w+  negaliojan\w+  n[ėe]ra toki\w*",
         error=r"klaid\w*  prie[žz]ast\w*", message=r"lai[šs]k\w*  prane[šs]im\w*", listed=r"juod\w+ s[ąa]ra[šs]\w*",
         too_many=r"per daug", refused=r"neleid[žz]iama\w*  draud[žz]iama\w*  [šs]lam[šs]t\w*"),
     ReplyLanguage(
@@ -446,10 +474,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w* )?(?:od|z)nalezion\w+  nieprawid[lł]ow[yae]
-            nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie ma(?=[.!)]|$| xurlx)
-            nie jest (?:znan\w+|zarejestrowan\w+)
+            nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie pracuje  b[lł][eę]dn[yae]  nieaktualn[yae]
+            nie ma(?=[.!)]|$| xurlx)
+            nie jest (?:znan\w+|zarejestrowan\w+|wymienion\w+)
         """,
-        closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]",
+        closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]  skasowan[aey]",
         full=r"pe[lł]n[aey]  przepe[lł]nion[aey]  zape[lł]nion[aey]", either="lub  albo",
         unable=r"nie mo[żz]e (?:\w+ )?(?:odbiera[ćc]|odebra[ćc])",
         samples=("Uzytkownik nie istnieje", "Konto zablokowane", "Skrzynka jest pelna"),
@@ -482,13 +511,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Czech and Slovak",
         nouns=r"""
             (?:po)?u[žz][ií]vate[lľ]\w*  (?:e-?mailov[áa] )?schr[áa]n[kc]\w+  p[řr][ií]jemc\w+  adres[áa]t\w*
-            adres[ayeu]  [úu][čc]e?t\w*
+            (?:e-?mailov[áa] )?adres[ayeu]  [úu][čc]e?t\w*
         """,
         unknown=r"""
             neexistuj[eí]  neexistujici\w*  nezn[áa]m[ýáyaé]  (?:ne|nebyl[ao]? |neni )nalezen[ao]?
-            nebol[ao]? n[áa]jden\w*  nen[áa]jden\w*  neplatn[áýaye]  zru[šs]en[ýáao]?  smaz[áa]n[ao]?  vymazan\w+
+            nebol[ao]? n[áa]jden\w*  nen[áa]jden\w*  sa nena[šs](?:iel|l[ao])  (?:se )?nepoda[řr]ilo (?:se )?naj[ií]t
+            neplatn[áýaye]  zru[šs]en[ýáao]?  smaz[áa]n[ao]?  vymazan\w+
             odstran[ěe]n\w*  (?:zde|u n[áa]s) nen[ií](?=[.!)]|$| xurlx)  (?:tu|u n[áa]s) nie je(?=[.!)]|$| xurlx)
-            nen[ií] registrov[áa]n\w*
+            (?:nen[ií]|nie je)(?: zde| tu)? (?:registrov[áa]n|veden|platn|spr[áa]vn)\w*  nespr[áa]vn\w+
         """,
         closed=r"zablokov[áa]n\w*  deaktivov[áa]n\w*  pozastaven\w*  neakt[íi]vn\w+",
         full=r"pln[áaéouýy]+  p[řr]epln[ěe]n\w+", either="nebo  alebo  či",
@@ -504,7 +534,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         exhausted=r"p[řr]ekro[čc]en\w*[^.;]{0,20}(?:kv[óo]t|limit)\w*  nedostatek m[íi]sta",
         message=r"zpr[áa]v\w+  spr[áa]v\w+", listed=r"[čc]ern\w+ listin\w*  [čc]iern\w+ listin\w*",
         too_many=r"p[řr][íi]li[šs] (?:mnoho|ve[ľl]a)", reverse_dns=r"reverzn\w+",
-        refused=r"nen[ií] povolen\w*  nie je povolen\w*  zablokoval[ao]?",
+        refused=r"nen[ií] povolen\w*  nie je povolen\w*  zablokoval[ao]?  (?:zak[áa]z[áa]n|nevy[žz][áa]d[áa]?n)\w*",
         not_served=r"dom[ée]n\w+[^.;]{0,20} (?:nen[ií]|nie je) (?:\w+ )?(?:hostov|obsluhov)\w*"),
     ReplyLanguage(
         "Hungarian",
@@ -512,8 +542,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             c[íi]m  felhaszn[áa]l[óo]\w*  c[íi]mzett\w*  posta(?:fi[óo]k|l[áa]d)\w*  e-?mail ?-?c[íi]m\w*
             (?:e-?mail ?-?)?fi[óo]k\w*
         """,
-        unknown=r"nem l[ée]tez\w+  ismeretlen  nem tal[áa]lhat[óo]  megsz[űu]nt  t[öo]r[öo]lve  [ée]rv[ée]nytelen",
-        closed=r"letiltv?a?  le van tiltva  inakt[íi]v  felf[üu]ggesztv?e?  z[áa]rolva", full=r"megtelt  tele van",
+        unknown=r"""
+            nem l[ée]tez\w+  ismeretlen  nem tal[áa]lhat[óo]  megsz[űu]nt  t[öo]r[öo]lve  helytelen
+            (?:nincs|nem) (?:regisztr[áa]l\w+|[ée]rv[ée]nyes)  [ée]rv[ée]nytelen
+        """,
+        closed=r"letiltv?a?  le van tiltva  inakt[íi]v  felf[üu]ggesztv?e?  z[áa]rolva  t[öo]r[öo]lt[ée]k  lej[áa]rt",
+        full=r"megtelt  tele van",
         either="vagy", unable=r"nem tud \S+ fogadni",
         samples=("A felhasznalo nem letezik", "A fiok letiltva", "A postafiok megtelt"),
         others=r"""
@@ -523,35 +557,51 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"tartom[áa]ny\w*  szerver\w*", seen="Freemail, Citromail; standard phrases",
         before=r"ismeretlen  [ée]rv[ée]nytelen  nem l[ée]tez[őo]  nincs ilyen", error=r"hib[aá]\w*  ok\b",
         message=r"lev[ée]l\w*  level\w*  [üu]zenet\w*", listed=r"fekete ?list\w*  tilt[óo]list\w*",
-        too_many=r"t[úu]l sok", reverse_dns=r"ford[íi]tott dns  reverz", refused=r"nem enged[ée]lyezett  nem fogad"),
+        too_many=r"t[úu]l sok", reverse_dns=r"ford[íi]tott dns  reverz",
+        refused=r"nem enged[ée]lyezett  nem fogad  lev[ée]lszem[ée]t\w*"),
     ReplyLanguage(
         "Romanian",
         nouns=r"""
-            utilizator(?:ul)?  destinatar(?:ul)?  adresa  cont(?:ul)?
+            utilizator(?:ul)?  destinatar(?:ul(?:ui)?)?  adresa  cont(?:ul)?
             c[ăa]su[țt][ăa](?: po[șs]tal[ăa])?  cutia(?: po[șs]tal[ăa])?
         """,
-        unknown=r"necunoscut[ăa]?  nu exist[ăa]  inexistent[ăa]?  nu a fost g[ăa]sit[ăa]?",
-        closed=r"dezactivat[ăa]?  suspendat[ăa]?  blocat[ăa]?  [șs]ters[ăa]?  [îi]nchis[ăa]?",
+        unknown=r"""
+            necunoscut[ăa]?  nu exist[ăa]  inexistent[ăa]?
+            nu (?:a fost|este|e) (?:g[ăa]sit|valid|[îi]nregistrat|cunoscut|corect)[ăa]?  invalid[ăa]?  incorect[ăa]?
+            gre[șs]it[ăa]?
+        """,
+        closed=r"dezactivat[ăa]?  suspendat[ăa]?  blocat[ăa]?  [șs]te?a?rs[ăa]?  [îi]nchis[ăa]?",
         full=r"plin[ăa]?",
         either="sau",
         samples=("Utilizator necunoscut", "Contul dezactivat", "Casuta este plina"),
         others=r"expeditor\w*  parola", too_many=r"prea mult[ie]", domain=r"domeniu\w*",
         none=r"nu exist[ăa]", articles="nici un  nici o  niciun  nicio  nici  un  o  acest  această",
-        refused=r"nu este permis  nu accept[ăa]", exhausted=r"spa[țt]iu\w*[^.;]{0,12} insuficient",
+        refused=r"nu este permis[ăa]?  nu accept[ăa]",
+        exhausted=r"spa[țt]iu\w*[^.;]{0,12} insuficient  cot[aă] (?:a fost )?dep[ăa][șs]it[ăa]",
         not_served=r"domeniu\w*[^.;]{0,12} nu (?:\w+ )?(?:g[ăa]zduit|exist[ăa]|local)"),
     ReplyLanguage(
         "Croatian, Serbian and Slovene",
         nouns=r"""
             korisni[kc]\w*  primatelj\w*  primal[ac]\w*  uporabnik\w*  prejemnik\w*  sandu[čc]\w*  naslov[au]?
+            naslovni\w+
             adres[ae]  pretin\w+(?: e-po[šs]te)?  (?:po[šs]tni )?predal\w*  nalog  ra[čc]un\w*  корисни[кц]\w*
-            прима[лоц]\w*  сандуче\w*  налог
+            прима[лоц]\w*  сандуче\w*  налог  адрес[ае]
         """,
         unknown=r"""
             ne postoji  nepoznat[aio]?  ne obstaja  neznan[aio]?  ni (?:bil\w? )?(?:znan|najden)\w*  nije prona[đd]en\w*
-            nije poznat\w*  izbrisan\w*  obrisan\w*  не постоји  непознат[аио]?  није пронађен\w*
+            ni (?:mogo[čc]e|bilo mogo[čc]e) najti  nepostoje[ćc]\w+  ni (?:registriran|veljav|pravil)\w*  neveljav\w+
+            nije (?:poznat|registr[io]|ispravn|va[žz]e[ćc]|valjan)\w*  (?:neva[žz]e[ćc]|neispravn)\w+  izbrisan\w*
+            obrisan\w*  не постоји  непознат[аио]?
+            није (?:пронађен|важећ|исправн|регистрован)\w*  (?:неважећ|обрисан)\w*
         """,
-        closed=r"onemogu[ćc]en\w*  isklju[čc]en\w*  zaklju[čc]an\w*  blokiran\w*  suspend(?:ov|ir)an\w*",
-        full=r"pun[aou]?  prepun[aou]?  poln[aio]?  prepoln\w*  пун[ао]?", either="ili  ali  или",
+        closed=r"""
+            onemog[ou][ćčc]en\w*  ukinut\w*  ukinjen\w*  ugašen\w*  deaktivir\w+  isklju[čc]en\w*  zaklju[čc]an\w*
+            blokiran\w*  suspend(?:ov|ir)an\w*
+        """,
+        full=r"pun[aou]?  prepun(?:jen)?[aou]?  препуњен[ао]?  poln[aio]?  prepoln\w*  пун[ао]?",
+        either="ili  ali  или",
+        not_served=r"domen\w*[^.;]{0,20} (?:ni|nije) (?:\w+ )?(?:gost|host)\w*",
+        exhausted=r"(?:pre[kc]ora[čc]en|prese[žz]en|prema[šs]en)\w* (?:\w+ )?kvot\w+",
         samples=("Korisnik ne postoji", "Korisnik onemogucen", "Sanducic je pun"),
         others=r"""
             privit\w+  prilog\w*  priponk\w+  od (?:nepoznat|neznan)\w+  s nepoznat\w+  од непознат\w+
@@ -559,12 +609,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         domain=r"domen\w*  streznik\w*", seen="EUnet, Arnes; standard phrases",
         before=r"""
-            ne postoji  ne obstaja  не постоји  nepoznat[ai]?  neznan[ai]?  nema (?:takvog|takve)  ni (?:takega|take)
-            непознат[аи]?  нема таквог
+            ne postoji  ne obstaja  не постоји  nepoznat[ai]?  neznan[ai]?  nepostoje[ćc]\w+
+            nema (?:takvog|takve|tog|te)  ni (?:tega|te|takega|take)
+            непознат[аи]?  нема таквог  непостојећ\w+
         """,
         error=r"(?:po)?gre[šs]k\w+  napak\w+  razlog\w*", message=r"poruk\w+  sporo[čc]il\w*",
         listed=r"crn\w+ list\w+  [čc]rn\w+ list\w+", too_many=r"previ[šs]e  preve[čc]",
-        reverse_dns=r"povratn\w+ dns  reverzn\w+", refused=r"nije dopu[šs]ten\w*  ni dovoljen\w*"),
+        reverse_dns=r"povratn\w+ dns  reverzn\w+",
+        refused=r"nije (?:dopu[šs]ten|dozvoljen)\w*  ni dovoljen\w*  ne[žz]e?l?j?en\w* po[šs]t\w*"),
     ReplyLanguage(
         "Russian",
         nouns=r"""
@@ -573,14 +625,17 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             не (?:был[ао]? )?(?:найден[ао]?|обнаружен[ао]?)  не существует  несуществующ\w+
-            неизвест(?:ен|на|но|ный|ная|ное)  неверн(?:ый|ая|ое|о)  отсутствует(?! (?:прав|доступ|разреш))
-            не зарегистрирован[ао]?  удал[её]н[ао]?  больше не (?:работает|используется)  не значится  уволен[ао]?
+            неизвест(?:ен|на|но|ный|ная|ное)  неверн(?:ый|ая|ое|о)  недействител\w+  некорректн\w+
+            отсутствует(?! (?:прав|доступ|разреш))
+            не зарегистрирован[ао]?  удал[её]н[ао]?  больше не (?:работает|используется)  не значится  не указан[ао]?
+            уволен[ао]?
         """,
         closed=r"заблокирован[ао]?  отключен[ао]?  закрыт[ао]?  неактив[её]?н[ао]?  приостановлен[ао]?",
         full=r"переполнен[ао]?  заполнен[ао]?  полон", either="или  либо",
         samples=("Пользователь не найден", "Ящик заблокирован", "Почтовый ящик переполнен"),
         others=r"""
             вложени\w+  от (?:неизвестн|несуществующ)\w+  с (?:неизвестн|несуществующ|неверн)\w+  отправител\w+
+            обратн\w+ (?:адрес|ящик)\w*
             парол\w+  авториз\w+  аутентифик\w+  проверк\w+ подлинности
         """,
         domain=r"домен\w*  сервер\w*  хост\w*",
@@ -609,7 +664,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             адрес[аиу]
         """,
         unknown=r"""
-            не (?:було )?знайдено  не існує  неіснуюч\w+  невідом(?:ий|а|о)  видалено  не зареєстрован\w*
+            не (?:було )?знайдено  не існує  неіснуюч\w+  невідом(?:ий|а|о)  видалено  не зареєстрован\w*  невірн\w+
+            неправильн\w+  недійсн\w+  більше не (?:працює|існує|використ\w+)
             відсутн(?:ій|я|є)  немає?(?=[.!)]|$| xurlx)
         """,
         closed=r"заблокован\w*  вимкнен\w*  призупинен\w*  деактивован\w*", full=r"переповнен\w*  заповнен\w*",
@@ -617,7 +673,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Користувача не знайдено", "Скриньку заблоковано", "Скринька переповнена"),
         others=r"""
             вкладен\w+  від (?:невідом|неіснуюч)\w+  з (?:невідом|неіснуюч)\w+  відправник\w*  парол\w+  автентифік\w+
-            авториз\w+
+            авториз\w+  зворотн\w+ адрес\w*
         """,
         domain=r"домен\w*  сервер\w*", seen="Ukr.net, i.ua; standard phrases",
         before=r"невідом(?:ий|а)  нема[є]? так\w+  не (?:знайдено|існує)", error=r"помилк\w+  причин\w+",
@@ -633,7 +689,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             не съществува  не (?:е |беше )?намерен[ао]?  не постои  неизвест(?:ен|на|но)  непознат[ао]?  изтрит[ао]?
-            не е регистриран\w*  невалид(?:ен|на)
+            не е регистриран\w*  невалид(?:ен|на)  греш(?:ен|на)  неправил(?:ен|на)
         """,
         closed=r"блокиран\w*  деактивиран\w*  спрян\w*  закрит\w*", full=r"пълн[аои]  пълен  препълнен\w*  полн[ао]",
         either="или", samples=("Потребителят не съществува", "Акаунтът е блокиран", "Пощенската кутия е пълна"),
@@ -643,10 +699,11 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         domain=r"домейн\w*  домен\w*  сървър\w*", seen="Abv.bg; standard phrases",
         before=r"""
-            не съществува(?: такъв| такава)?  не постои  няма такъв  няма такава  няма такова  неизвест(?:ен|на)
+            не съществува(?: такъв| такава)?  не постои  няма(?: такъв| такава| такова)?  неизвест(?:ен|на)
             непознат  невалид(?:ен|на)  нема таков
         """,
-        error=r"грешк\w+  причин\w+", message=r"съобщени\w+  писмо\w*", listed=r"черн\w+ спис\w+",
+        error=r"грешк\w+  причин\w+", message=r"съобщени\w+  писмо\w*", listed=r"чер(?:ен|н\w+) спис\w+",
+        exhausted=r"(?:надвишен|превишен|изчерпан)\w* (?:\w+ )?квот\w+",
         too_many=r"твърде много", reverse_dns=r"обрат\w+ (?:зон|запис|dns)\w*",
         refused=r"забранен\w*  не е разрешен\w*  не приема"),
     ReplyLanguage(
@@ -663,13 +720,15 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         either="ili  abo", samples=("Polzovatel ne najden", "Polzovatel zablokirovan", "Yaschik perepolnen"),
         others=r"otpravitel\w*  vidpravnyk\w*  apostoleas  parol\w*", domain=r"domen\w*  server\w*",
         seen="local rules of servers without UTF-8; standard phrases",
+        absent=r"\btak\w+ (?:pol'?zovatel|poluchatel|adres|a?ya(?:sh|sch)?chik)\w* net\b",
         before=r"net tak\w+  nemaye? tak\w+  nyama taka?v\w*  neizvestny[jiy]?"),
     ReplyLanguage(
         "Turkish",
         nouns=r"kullan[iı]c[iı]\w*  al[iı]c[iı]\w*  posta kutu\w*  (?:posta )?hesa[pb]\w*  adres\w*",
         unknown=r"""
             bulunamad[iı]  bulunmuyor  bulunmamaktad[iı]r  mevcut de[ğg]il\w*  ge[çc]ersiz  bilinmiyor
-            (?:tan[iı]ml[iı]|kay[iı]tl[iı]) de[ğg]il  silin(?:di|mi[şs])
+            (?:tan[iı]ml[iı]|kay[iı]tl[iı]) de[ğg]il  listelenm\w+  silin(?:di|mi[şs])\w*  hatal[iı]  yanl[iı][şs]
+            kullan[iı]lm(?:[iı]yor|amaktad[iı]r)
         """,
         closed=r"kapat[iı]l\w+  kapal[iı]  devre d[iı][şs][iı]  ask[iı]ya al[iı]n\w+  engellen\w+",
         full=r"dolu  dolmu[şs]  doldu", either="veya  ya da", unable=r"(?:posta|ileti) alam[iı]yor",
@@ -681,15 +740,16 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"alan ad[iı]\w*  etki alan[iı]\w*  sunucu\w*", seen="translations on backlink.name; standard phrases",
         before=r"bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
         absent=r"\b(?:kullan[iı]c[iı]|al[iı]c[iı]|posta kutusu|hesap|ki[şs]i) yok(?:tur)?\b",
-        error=r"hata\w*  neden\w*  komut\w*",
+        error=r"hata(?!l[iı])\w*  neden\w*  komut\w*",
         exhausted=r"kota\w* (?:a[şs][iı]l|dol)\w+  depolama s[iı]n[iı]r\w+ ula[şs]\w+", message=r"mesaj\w*  ileti\w*",
         listed=r"kara liste\w*", too_many=r"[çc]ok fazla  [çc]ok say[iı]da", reverse_dns=r"ters dns",
-        refused=r"izin veril\w+  yetki\w*  kabul etmiyor  engelledi"),
+        refused=r"izin veril\w+  aktarma\w*  yetki\w*  kabul etmiyor  engelledi"),
     ReplyLanguage(
         "Greek",
         nouns=r"χρήστη\w*  παραλήπτη\w*  διεύθυνσ\w+  γραμματοκιβώτι\w+  θυρίδα\w*  λογαριασμ\w+",
         unknown=r"""
-            δεν είναι έγκυρ\w+  δεν υπάρχει  δεν υφίσταται  δεν (?:έχει )?βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?  διαγράφηκε
+            δεν είναι (?:έγκυρ|σωστ|καταχωρημέν)\w+  (?:λανθασμέν|εσφαλμέν)\w+  δεν υπάρχει  δεν υφίσταται
+            δεν (?:έχει )?βρέθηκε  άγνωστ[οη]ς?  άκυρ[οη]ς?  διαγράφηκε  έχει διαγραφεί
         """,
         closed=r"απενεργοποι\w+  ανενεργ\w+  ανασταλεί  κλειδωμ\w+", full=r"πλήρες  πλήρης  γεμάτ\w+", either="ή",
         unable=r"δεν μπορεί να (?:λάβει|παραλάβει)",
@@ -707,18 +767,19 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Arabic",
         nouns=r"""
             (?:ال)?مستخدم  (?:ال)?مستلم  (?:ال)?عنوان(?: البريد(?: الإلكتروني)?)?  صندوق البريد  (?:ال)?حساب
-            (?:ال)?مستقبل  (?:ال)?مرسل إليه
+            (?:ال)?مستقبل  البريد الإلكتروني  (?:ال)?مرسل إليه
         """,
-        unknown=r"غير موجودة?  غير معروفة?  غير صالحة?  غير مسجل  محذوف  لا يوجد(?=[.!)]|$| xurlx)",
+        unknown=r"غير موجودة?  غير معروفة?  غير صالحة?  غير صحيحة?  خاطئة?  غير مسجل  محذوف  لا يوجد(?=[.!)]|$| xurlx)",
         closed=r"معطل  مغلق  موقوف  محظور", full=r"ممتلئة?", either="أو", unable=r"لا يمكنه تلقي",
         samples=("المستخدم غير موجود", "الحساب معطل", "صندوق البريد ممتلئ"),
         others=r"مرفق  من (?:مستخدم|عنوان|حساب)  (?:ال)?مرسل(?! إليه)  كلمة", domain=r"(?:ال)?نطاق  (?:ال)?خادم",
-        before=r"لا يوجد(?: هذا)?  لم يتم العثور على(?: هذا)?", error=r"خطأ  سبب", message=r"(?:ال)?رسالة",
+        before=r"لا يوجد(?: هذا)?  لم يتم العثور على(?: هذا)?",
+        absent=r"تم (?:حذف|إغلاق|تعطيل) (?:هذا )?(?:ال)?(?:حساب|مستخدم)", error=r"خطأ  سبب", message=r"(?:ال)?رسالة",
         listed=r"القائمة السوداء", too_many=r"كثير جدا  عدد كبير", refused=r"غير مسموح  مزعج"),
     ReplyLanguage(
         "Hebrew",
         nouns=r"ה?משתמש  ה?נמען  ה?כתובת(?: ה?מייל| ה?דוא.ל)?  ה?תיבה  תיבת (?:ה?דואר|ה?מייל)  ה?חשבון",
-        unknown=r"(?:לא|אינו|אינה|איננו|איננה) (?:קיים|קיימת|נמצאה?|מוכרת?|ידועה?|רשום|רשומה)",
+        unknown=r"(?:לא|אינו|אינה|איננו|איננה) (?:קיים|קיימת|נמצאה?|מוכרת?|ידועה?|רשום|רשומה|תקינה?)  שגויה?  נמחקה?",
         closed=r"מושבת  חסום  סגור  מושעה", full=r"מלאה", either="או", unable=r"(?:לא|אינה|אינו) יכולה? לקבל",
         samples=("המשתמש לא קיים", "החשבון מושבת", "תיבת הדואר מלאה"),
         others=r"צרופה  ממשתמש  מכתובת  ה?שולח  ה?סיסמה  אימות", domain=r"ה?דומיין  ה?שרת", before=r"אין",
@@ -726,10 +787,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         refused=r"אינו מורשה  דואר זבל"),
     ReplyLanguage(
         "Chinese",
-        nouns=r"用户  用戶  使用者  收件人  收件者  邮箱  郵箱  信箱  [帐账帳賬][号户號戶]  (?<!ip)(?<!ip )地址",
+        nouns=r"""
+            用户  用戶  使用者  收件人  收信人  收件者  邮箱  郵箱  信箱  [帐账帳賬][号户號戶]  (?<!ip)(?<!ip )地址
+        """,
         unknown=r"""
             不存在  未找到  找不到  未开通  未開通  未(?:在[^,.;。、,]{0,8})?(?:注册|註冊)  已?注销  已?註銷
-            已?(?:被)?删除  已?(?:被)?刪除
+            已?(?:被)?删除  已?(?:被)?刪除  已?[离離][职職]
             [无無]效  未知
         """,
         closed=r"禁用  停用  冻结  凍結  锁定  鎖定  过期  過期  停权  停權  挂起  封停",
@@ -764,11 +827,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         "Japanese",
         nouns=r"ユーザー?  受信者  受取人  宛先  あて先  送信先  (?:メール ?)?アドレス  メールボックス  アカウント",
         unknown=r"""
-            存在しま?せん?  存在しない  見つかりません  見つからない  登録されていません  登録がありません  不明
-            使われて(?:おり|い)ません  使用されて(?:おり|い)ません  削除され
+            存在しま?せん?  存在しない  (?:ディレクトリ|名簿)に(?:は)?(?:あり|載って(?:い)?)ません  見つかりません
+            見つからない  登録されていません  登録がありません  不明
+            使われて(?:おり|い)ません  使用されて(?:おり|い)ません  削除され  誤り  正しくありません
         """,
         closed=r"停止  無効  解約  凍結  ロック",
-        full=r"いっぱい  一杯  容量を?超え  容量超過  容量オーバー  格納域の制限を超え  満杯",
+        full=r"いっぱい  一杯  容量を?超  容量超過  容量オーバー  格納域の制限を超え  満杯",
         either="または  もしくは  か、",
         samples=("ユーザーが存在しません", "アカウントは停止されています", "メールボックスがいっぱいです"),
         others=r"添付  (?<![つて])から  送信者  送信元  差出人  パスワード  認証",
@@ -783,13 +847,14 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Korean",
         nouns=r"사용자  수신자  받는 ?사람  메일함  편지함  사서함  (?:메일 ?)?계정  (?:메일 ?|이메일 ?)?주소  아이디",
-        unknown=r"존재하지 ?않  찾을 수 ?없  알 수 ?없  등록되지 ?않  삭제된  탈퇴",
+        unknown=r"존재하지 ?않  찾을 수 ?없  알 수 ?없  등록되지 ?않  삭제된  탈퇴  잘못되  올바르지 ?않  유효하지 ?않",
         closed=r"정지  비활성  휴면  해지  중지", full=r"가득  용량 ?초과  용량이 ?초과  용량을 ?초과  할당량을 ?초과",
         either="또는  혹은  거나", samples=("사용자가 존재하지 않습니다", "휴면 계정입니다", "메일함이 가득 찼습니다"),
-        others=r"첨부  로부터  에게서  발신자  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
+        others=r"첨부  로부터  에게서  발신  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
         domain=r"도메인  서버  호스트", seen="Naver, Daum, in help pages about bounces",
-        before=r"존재하지 ?않는  없는  알 수 ?없는  등록되지 ?않은  유효하지 ?않은  잘못된",
-        absent=r"(?:사용자|수신자|계정|주소)(?:(?:가|이) 없습니다| ?없음)", error=r"오류  에러  이유  형식",
+        before=r"존재하지 ?않는  없는  알 수 ?없는  등록되지 ?않은  유효하지 ?않은  잘못된  삭제된",
+        absent=r"탈퇴한 (?:회원|사용자|계정)  (?:사용자|수신자|계정|주소)(?:(?:가|이) 없습니다| ?없음)",
+        error=r"오류  에러  이유  형식",
         listed=r"블랙리스트  차단 ?목록", too_many=r"너무 ?많", reverse_dns=r"역방향",
         refused=r"화이트리스트  차단  수신 ?거부  스팸  허용되지", spaced=False),
     ReplyLanguage(
@@ -803,18 +868,23 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Indonesian and Malay",
         nouns=r"pengguna  penerima  akun  akaun  alamat(?: e-?mail)?  kotak (?:surat|masuk)  peti mel",
-        unknown=r"tidak (?:dapat )?(?:ditemukan|dikenal|terdaftar|ada|valid|dijumpai|wujud)  telah dihapus",
+        unknown=r"""
+            tidak (?:dapat )?(?:ditemukan|dikenal|terdaftar|ada|valid|dijumpai|wujud)
+            (?:telah )?(?:dihapus|dipadam\w*)  tidak sah  salah(?! satu)
+        """,
         closed=r"dinonaktifkan  ditutup  diblokir  tidak aktif  digantung  ditangguhkan", full=r"penuh", either="atau",
         samples=("Pengguna tidak ditemukan", "Akun dinonaktifkan", "Kotak surat penuh"),
-        others=r"lampiran  dari (?:pengguna|penerima|akun|alamat)  pengirim  kata sandi  otentikasi  autentikasi",
+        others=r"""
+            lampiran  dari (?:pengguna|penerima|akun|alamat)  pengirim  penghantar  kata sandi  otentikasi  autentikasi
+        """,
         domain=r"domain  server", seen="GoDaddy and mtarget help in Indonesian; standard phrases", before=r"tidak ada",
         error=r"kesalahan  alasan", message=r"pesan  surat elektronik", listed=r"daftar hitam",
         too_many=r"terlalu banyak", refused=r"tidak diizinkan  tidak dibenarkan  kebijakan"),
     ReplyLanguage(
         "Vietnamese",
         nouns=r"ng[uư][oờ]i (?:d[uù]ng|nh[aậ]n)  [dđ][iị]a ch[iỉ](?: e-?mail)?  h[oộ]p th[uư]  t[aà]i kho[aả]n",
-        unknown=r"kh[oô]ng (?:c[oò]n )?(?:t[oồ]n t[aạ]i|t[iì]m th[aấ]y|h[oợ]p l[eệ]|x[aá]c [dđ][iị]nh)",
-        closed=r"b[iị] (?:kh[oó]a|v[oô] hi[eệ]u h[oó]a|[dđ][iì]nh ch[iỉ])  [dđ][aã] (?:[dđ][oó]ng|x[oó]a)",
+        unknown=r"kh[oô]ng (?:c[oò]n )?(?:[dđ][uú]ng|t[oồ]n t[aạ]i|t[iì]m th[aấ]y|h[oợ]p l[eệ]|x[aá]c [dđ][iị]nh)",
+        closed=r"b[iị] (?:kh[oó]a|v[oô] hi[eệ]u h[oó]a|[dđ][iì]nh ch[iỉ])  [dđ][aã] (?:b[iị] )?(?:[dđ][oó]ng|x[oó]a)",
         full=r"[dđ][aầ]y",
         exhausted=r"[dđ][ạa]t [dđ][ếe]n gi[ớo]i h[ạa]n dung l[uư][ợo]ng", either="hoac  hoặc",
         samples=("Nguoi dung khong ton tai", "Tai khoan bi khoa", "Hop thu day"),
@@ -829,9 +899,58 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Persian",
         nouns=r"کاربری?  گیرنده  نشانی  آدرس  صندوق(?: پستی)?  حساب(?: کاربری)?",
-        unknown=r"یافت نشد  پیدا نشد  وجود ندارد  ناشناخته  ناشناس  نامعتبر  حذف شده", closed=r"غیر ?فعال  مسدود  بسته",
+        unknown=r"یافت نشد  پیدا نشد  وجود ندارد  ناشناخته  ناشناس  نامعتبر  نادرست  اشتباه  حذف شده",
+        closed=r"غیر ?فعال  مسدود  بسته",
         full=r"پر (?:است|شده)", either="یا", samples=("کاربر یافت نشد", "حساب غیرفعال", "صندوق پر است"),
         others=r"پیوست  از (?:کاربر|آدرس|نشانی)  فرستنده  رمز", domain=r"دامنه  سرور", error=r"خطا\w*  دلیل",
-        message=r"پیام", listed=r"لیست سیاه", too_many=r"بیش از حد", refused=r"مجاز نیست"),
+        message=r"پیام", listed=r"لیست سیاه", too_many=r"بیش از حد", refused=r"مجاز نیست  هرزنامه"),
+    ReplyLanguage(
+        "Icelandic",
+        nouns=r"notand\w+  vi[ðd]takand\w+  netf[aö]ng\w*  p[óo]sth[óo]lf\w*  reikning\w*",
+        unknown=r"""
+            f[ia]nnst ekki  (?:er|eru) ekki (?:til|gil[dt]\w*|skr[áa][ðd]\w*|[þt]ekkt\w*)  [óo][þt]ekkt\w+
+            [óo]gil[dt]\w*
+        """,
+        closed=r"loka[ðd]\w*  [óo]virk\w*", full=r"fullt  fullur", either="eða",
+        samples=("Notandi finnst ekki", "Reikningi lokað", "Pósthólfið er fullt"),
+        others=r"sendand\w+  lykilor[ðd]\w*", domain=r"l[ée]ni?[ðd]?  net[þt]j[óo]n\w*",
+        before=r"[óo][þt]ekkt\w+  [óo]gil[dt]\w*", error=r"villa\w*", message=r"skeyti\w*",
+        refused=r"ekki leyf\w+  ruslp[óo]st\w*"),
+    ReplyLanguage(
+        "Basque",
+        nouns=r"erabiltzaile\w*  hartzaile\w*  postontzi\w*  helbide\w*  kontu\w*",
+        unknown=r"ez da (?:existitzen|aurkitu)  ezezagun\w*  ez dago(?=[.!)]|$| xurlx)",
+        closed=r"desgaitu\w*  itxi(?:ta)?  blokeatu\w*", full=r"bete(?:ta)?", either="edo",
+        samples=("Erabiltzailea ez da existitzen", "Kontua desgaituta", "Postontzia beteta dago"),
+        others=r"igorle\w*  bidaltzaile\w*  pasahitz\w*", domain=r"domeinu\w*  zerbitzari\w*"),
+    ReplyLanguage(
+        "Kazakh",
+        nouns=r"пайдаланушы\w*  алушы\w*  (?:пошта )?жәші[гк]\w*  мекенжай\w*  тіркелгі\w*",
+        unknown=r"табылмады  белгісіз  тіркелмеген  жарамсыз  жоқ(?=[.!)]|$| xurlx)",
+        closed=r"бұғатталған  өшірілген  жабылған",
+        full=r"толы  толған", either="немесе",
+        samples=("Пайдаланушы табылмады", "Тіркелгі бұғатталған", "Пошта жәшігі толы"),
+        others=r"жіберуші\w*  құпиясөз\w*", domain=r"домен\w*  сервер\w*"),
+    ReplyLanguage(
+        "Georgian",
+        nouns=r"მომხმარებ\w+  მიმღებ\w+  ყუთი\w*  მისამართ\w+  ანგარიშ\w+",
+        unknown=r"ვერ მოიძებნა  არ (?:მოიძებნა|არსებობს)  უცნობი\w*  არასწორი\w*",
+        closed=r"დაბლოკილი\w*  გათიშული\w*  გაუქმებული\w*",
+        full=r"სავსეა?  გადავსებული\w*", either="ან",
+        samples=("მომხმარებელი ვერ მოიძებნა", "ანგარიში დაბლოკილია", "საფოსტო ყუთი სავსეა"),
+        others=r"გამგზავნ\w+  პაროლ\w+", domain=r"დომენ\w+  სერვერ\w+"),
+    ReplyLanguage(
+        "Armenian",
+        nouns=r"օգտատեր\w*  ստացող\w*  փոստարկղ\w*  հասցե\w*  հաշիվ\w*", unknown=r"չի գտնվել  գոյություն չունի  անհայտ",
+        closed=r"արգելափակված\w*  անջատված\w*", full=r"լի է  լցված\w*", either="կամ",
+        samples=("Օգտատերը չի գտնվել", "Հաշիվը արգելափակված է", "Փոստարկղը լի է"),
+        others=r"ուղարկող\w*  գաղտնաբառ\w*", domain=r"դոմեն\w*  սերվեր\w*"),
+    ReplyLanguage(
+        "Hindi",
+        nouns=r"उपयोगकर्ता  प्राप्तकर्ता  मेलबॉक्स  इनबॉक्स  ईमेल पता  खाता",
+        unknown=r"नहीं मिला  मौजूद नहीं  अमान्य  अज्ञात  गलत",
+        closed=r"बंद  निष्क्रिय  अक्षम  निलंबित", full=r"भर (?:गया|चुका)  भरा हुआ", either="या",
+        samples=("उपयोगकर्ता नहीं मिला", "खाता निष्क्रिय", "मेलबॉक्स भर गया है"),
+        others=r"प्रेषक  पासवर्ड", domain=r"डोमेन  सर्वर", before=r"अज्ञात  अमान्य  ऐसा कोई", spaced=False),
 )
 # fmt: on

@@ -265,7 +265,7 @@ OTHER_NOUN = phrases(r"""
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
     message  may  might  verification  directory  quota  home  mail system  provider  smtp  pop3?  imap  access  group
     agent  family  store  class  type  process
-    licen[cs]e
+    licen[cs]e  subscription  plan  manager  expan\w+  ticket  project
 """)
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
 # After a colon or an address another noun may begin: "<x@example.org>: project not found". So only these words follow.
@@ -273,10 +273,11 @@ FILLER = phrases(r"""
     sorry  the  an?  this  that  is  was  are  has  been  here  permanently  ist  wurde  war  konnte  est  a ete  es
     fue  ha sido  e'?  foi  ar  var  er  ble  blev  on  je  byl[ao]?  bol[ao]?  jest  zosta[lł][ao]?  был[ао]?
 """)
+NAME = r"['\"(]?[\w-]{0,64}[._\d'\"][\w.'\")-]{0,64}"  # "User: ada.lovelace not found"
 FILLERS = rf"(?:{FILLER}\b[ ,]*)*"
 GAP = (
     rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?:]|{IN_WORD})){{0,64}}?"
-    rf"(?: ?: ?{FILLERS})?"
+    rf"(?: ?: ?(?:{NAME} )?{FILLERS})?"
 )
 # "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
 OF = ("of", "for", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
@@ -486,7 +487,7 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
 
-FORWARD_WORDS = r"(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loop|target)"
+FORWARD_WORDS = r"(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loop|target|expands)"
 """The mailbox forwards to another address: what is unknown may be that one."""
 
 # Beside these words an enhanced code alone does not mean the mailbox.
@@ -705,6 +706,6 @@ CERTIFIED_MAIL_WORDS = phrases(r"""
 SENDER_WORDS = phrases(r"""
     \bsender  mail ?from\b  badmailfrom  from (?:address|domain)  return[- ]?path  reverse[- ]?path  originator
     envelope[- ]from
-    expediteur  emetteur  envoyeur  remitente  mittente  absender  remetente  \bbatv  backscatter  dns mx or a/aaaa
+    exp[e?]diteur  [e?]metteur  envoyeur  remitente  mittente  absender  remetente  \bbatv  backscatter  dns mx or a/aaaa
 """)
 """Any word for the sender; the last one is GMX's text for a sender's domain without records."""
