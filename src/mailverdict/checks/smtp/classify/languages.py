@@ -280,7 +280,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             unbekannt\w*  nicht (?:bekannt|registriert|eingetragen|aufgef(?:ue|ü)hrt|gelistet)  (?:ist )?falsch
             nicht (?:korrekt|richtig)  nicht im (?:\S+)?(?:verzeichnis|adressbuch)
-            existiert (?:hier )?nicht  nicht gefunden
+            existiert (?:hier |(?:auf|in|bei) \S+ (?:\S+ )?)?nicht  nicht gefunden
             nicht vorhanden
             ung(?:ue|ü)ltig\w*  unzustellbar  nicht (?:mehr )?(?:g(?:ue|ü)ltig|existent)  gibt es (?:hier )?nicht
             (?:unternehmen|haus|firma) verlassen
@@ -431,7 +431,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"suletud  blokeeritud  peatatud  deaktiveeritud", full=r"t[äa]is", either="või",
         samples=("Kasutajat ei leitud", "Konto on suletud", "Postkast on täis"),
         others=r"manus\w*  tundmatult  kasutajalt  saatja\w*  parool\w*  autenti\w*", domain=r"domeen\w*  server\w*",
-        before=r"tundmatu  kehtetu", error=r"viga(?!ne)\w*  p[õo]hjus\w*", message=r"kir[ij]a?\w*  s[õo]num\w*",
+        before=r"vale  vigane  tundmatu  kehtetu", error=r"viga(?!ne)\w*  p[õo]hjus\w*",
+        message=r"kir[ij]a?\w*  s[õo]num\w*",
         listed=r"must\w* nimekir\w*", too_many=r"liiga palju  liiga mitu",
         refused=r"ei ole lubatud  pole lubatud  r[äa]mpspost\w*"),
     ReplyLanguage(
@@ -446,7 +447,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         samples=("Lietotājs nav atrasts", "Konts ir bloķēts", "Pastkaste ir pilna"),
         others=r"pielikum\w*  no nezin[āa]m\w+  s[ūu]t[īi]t[āa]j\w*  parol\w+  autentifik\w+",
         domain=r"dom[ēe]n\w*  server\w*", seen="Inbox.lv; standard phrases",
-        before=r"neeksist[ēe]  nezin[āa]m[sa]  nav t[āa]d\w*", error=r"k[ļl][ūu]d\w*  iemesl\w*",
+        before=r"neeksist[ēe]  nezin[āa]m[sa]  nav t[āa]d\w*  nepareiz[sa]  neder[īi]g[sa]",
+        error=r"k[ļl][ūu]d\w*  iemesl\w*",
         message=r"v[ēe]stul\w*  zi[ņn]ojum\w*", listed=r"meln\w+ sarakst\w*", too_many=r"p[āa]r[āa]k daudz",
         refused=r"nav at[ļl]auts  aizliegts  m[ēe]stul\w*"),
     ReplyLanguage(
@@ -473,7 +475,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             adres(?:u|em|y)?  abonent\w*  pracowni\w+
         """,
         unknown=r"""
-            nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w* )?(?:od|z)nalezion\w+  nieprawid[lł]ow[yae]
+            nie (?:\w+ )?istnieje  nieznan[yae]  nie (?:zosta[lł]\w* )?(?:od|z)nalezion\w+
+            (?:nieprawid[lł]ow|niepoprawn)[yae]
             nieistniej[aą]c\w+  usuni[eę]t[yae]  nie figuruje  nie pracuje  b[lł][eę]dn[yae]  nieaktualn[yae]
             nie ma(?=[.!)]|$| xurlx)
             nie jest (?:znan\w+|zarejestrowan\w+|wymienion\w+)
@@ -488,7 +491,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         domain=r"domen\w+  serwer\w*", seen="WP, Onet, o2, Interia; smtp-gated in Polish; lists of other tools",
         before=r"""
-            nieznany  nieznana  nieprawid[lł]ow[yae]  nieistniej[aą]c[yae]  nie (?:ma|istnieje) (?:tu |tutaj )?tak\w+
+            nieznany  nieznana  (?:nieprawid[lł]ow|niepoprawn|b[lł][eę]dn)[yae]  nieistniej[aą]c[yae]
+            nie (?:ma|istnieje) (?:tu |tutaj )?tak\w+
             brak tak\w+  nie (?:zosta[lł]\w? )?(?:znaleziono|odnaleziono)
             nie mo[żz]na (?:od|z)nale[źz][ćc](?: (?:wprowadzon|podan)\w+)?
         """,
@@ -609,7 +613,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         domain=r"domen\w*  streznik\w*", seen="EUnet, Arnes; standard phrases",
         before=r"""
-            ne postoji  ne obstaja  не постоји  nepoznat[ai]?  neznan[ai]?  nepostoje[ćc]\w+
+            ne postoji  ne obstaja  не постоји  nepoznat[ai]?  neznan[ai]?
+            (?:nepostoje[ćc]|nepravil|neveljav|neva[žz]e[ćc]|neispravn)\w+
             nema (?:takvog|takve|tog|te)  ni (?:tega|te|takega|take)
             непознат[аи]?  нема таквог  непостојећ\w+
         """,
@@ -625,7 +630,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         unknown=r"""
             не (?:был[ао]? )?(?:найден[ао]?|обнаружен[ао]?)  не существует  несуществующ\w+
-            неизвест(?:ен|на|но|ный|ная|ное)  неверн(?:ый|ая|ое|о)  недействител\w+  некорректн\w+
+            неизвест(?:ен|на|но|ный|ная|ное)  неверн(?:ый|ая|ое|о)  неправильн\w+  недействител\w+  некорректн\w+
             отсутствует(?! (?:прав|доступ|разреш))
             не зарегистрирован[ао]?  удал[её]н[ао]?  больше не (?:работает|используется)  не значится  не указан[ао]?
             уволен[ао]?
@@ -640,7 +645,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         """,
         domain=r"домен\w*  сервер\w*  хост\w*",
         seen="Mail.ru, Rambler; delivery logs in public repositories; standard phrases",
-        before=r"нет так\w+  неизвестный  неверный  несуществующий  не (?:найден|существует)",
+        before=r"""
+            (?:неправильн|недействительн|некорректн)\w+  нет так\w+  неизвестный  неверный  несуществующий
+            не (?:найден|существует)
+        """,
         absent=r"""
             \bтак\w+ (?:почтов\w+ )?(?:пользовател|получател|адрес|ящик|абонент)\w* (?:здесь |тут |у нас )?нет
             \bздесь таких нет  \b(?:пользователь|абонент) удалил (?:\w+ ){0,2}(?:адрес|ящик)
@@ -676,7 +684,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             авториз\w+  зворотн\w+ адрес\w*
         """,
         domain=r"домен\w*  сервер\w*", seen="Ukr.net, i.ua; standard phrases",
-        before=r"невідом(?:ий|а)  нема[є]? так\w+  не (?:знайдено|існує)", error=r"помилк\w+  причин\w+",
+        before=r"(?:неправильн|невірн|недійсн)\w+  невідом(?:ий|а)  нема[є]? так\w+  не (?:знайдено|існує)",
+        error=r"помилк\w+  причин\w+",
         exhausted=r"перевищено (?:\w+ )?квот[уи]", message=r"лист\w*  повідомлен\w+", listed=r"чорн\w+ спис\w+",
         too_many=r"забагато  занадто багато", reverse_dns=r"зворотн\w+ (?:зон|запис|dns)\w*",
         refused=r"заборонен\w*  доступ заборонено  дозвол\w*  не приймає  заблокував",
@@ -738,7 +747,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             [şs]ifre\w*  parola\w*  kimlik do[ğg]rula\w+
         """,
         domain=r"alan ad[iı]\w*  etki alan[iı]\w*  sunucu\w*", seen="translations on backlink.name; standard phrases",
-        before=r"bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
+        before=r"yanl[iı][şs]  hatal[iı]  bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
         absent=r"\b(?:kullan[iı]c[iı]|al[iı]c[iı]|posta kutusu|hesap|ki[şs]i) yok(?:tur)?\b",
         error=r"hata(?!l[iı])\w*  neden\w*  komut\w*",
         exhausted=r"kota\w* (?:a[şs][iı]l|dol)\w+  depolama s[iı]n[iı]r\w+ ula[şs]\w+", message=r"mesaj\w*  ileti\w*",
@@ -757,7 +766,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         others=r"συνημμέν\w+  από  αποστολέ\w+  κωδικό\w+", domain=r"τομέα\w*  διακομιστή\w*",
         seen="OTEnet; standard phrases",
         before=r"""
-            άγνωστ[οη]ς?  άκυρ[οη]ς?  δεν (?:υπάρχει|βρέθηκε)(?: τέτοι\w+| [οη])?
+            άγνωστ[οη]ς?  άκυρ[οη]ς?  (?:λανθασμέν|εσφαλμέν)\w+  δεν (?:υπάρχει|βρέθηκε)(?: τέτοι\w+| [οη])?
             δεν (?:ήταν|είναι) δυνατή η εύρεση(?: της| του)?
         """,
         error=r"σφάλμα\w*  λόγο\w*",
@@ -829,7 +838,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"""
             存在しま?せん?  存在しない  (?:ディレクトリ|名簿)に(?:は)?(?:あり|載って(?:い)?)ません  見つかりません
             見つからない  登録されていません  登録がありません  不明
-            使われて(?:おり|い)ません  使用されて(?:おり|い)ません  削除され  誤り  正しくありません
+            使われて(?:おり|い)ません  使用されて(?:おり|い)ません  削除され
         """,
         closed=r"停止  無効  解約  凍結  ロック",
         full=r"いっぱい  一杯  容量を?超  容量超過  容量オーバー  格納域の制限を超え  満杯",
@@ -914,12 +923,12 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"loka[ðd]\w*  [óo]virk\w*", full=r"fullt  fullur", either="eða",
         samples=("Notandi finnst ekki", "Reikningi lokað", "Pósthólfið er fullt"),
         others=r"sendand\w+  lykilor[ðd]\w*", domain=r"l[ée]ni?[ðd]?  net[þt]j[óo]n\w*",
-        before=r"[óo][þt]ekkt\w+  [óo]gil[dt]\w*", error=r"villa\w*", message=r"skeyti\w*",
+        before=r"rang[tu]\w*  [óo][þt]ekkt\w+  [óo]gil[dt]\w*", error=r"villa\w*", message=r"skeyti\w*",
         refused=r"ekki leyf\w+  ruslp[óo]st\w*"),
     ReplyLanguage(
         "Basque",
         nouns=r"erabiltzaile\w*  hartzaile\w*  postontzi\w*  helbide\w*  kontu\w*",
-        unknown=r"ez da (?:existitzen|aurkitu)  ezezagun\w*  ez dago(?=[.!)]|$| xurlx)",
+        unknown=r"ez da (?:existitzen|aurkitu)  ezezagun\w*  okerra  ez dago(?=[.!)]|$| xurlx)",
         closed=r"desgaitu\w*  itxi(?:ta)?  blokeatu\w*", full=r"bete(?:ta)?", either="edo",
         samples=("Erabiltzailea ez da existitzen", "Kontua desgaituta", "Postontzia beteta dago"),
         others=r"igorle\w*  bidaltzaile\w*  pasahitz\w*", domain=r"domeinu\w*  zerbitzari\w*"),
@@ -930,7 +939,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"бұғатталған  өшірілген  жабылған",
         full=r"толы  толған", either="немесе",
         samples=("Пайдаланушы табылмады", "Тіркелгі бұғатталған", "Пошта жәшігі толы"),
-        others=r"жіберуші\w*  құпиясөз\w*", domain=r"домен\w*  сервер\w*"),
+        others=r"жіберуші\w*  құпиясөз\w*", before=r"қате  белгісіз  жарамсыз", domain=r"домен\w*  сервер\w*"),
     ReplyLanguage(
         "Georgian",
         nouns=r"მომხმარებ\w+  მიმღებ\w+  ყუთი\w*  მისამართ\w+  ანგარიშ\w+",
@@ -938,13 +947,13 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         closed=r"დაბლოკილი\w*  გათიშული\w*  გაუქმებული\w*",
         full=r"სავსეა?  გადავსებული\w*", either="ან",
         samples=("მომხმარებელი ვერ მოიძებნა", "ანგარიში დაბლოკილია", "საფოსტო ყუთი სავსეა"),
-        others=r"გამგზავნ\w+  პაროლ\w+", domain=r"დომენ\w+  სერვერ\w+"),
+        others=r"გამგზავნ\w+  პაროლ\w+", before=r"არასწორი  უცნობი", domain=r"დომენ\w+  სერვერ\w+"),
     ReplyLanguage(
         "Armenian",
         nouns=r"օգտատեր\w*  ստացող\w*  փոստարկղ\w*  հասցե\w*  հաշիվ\w*", unknown=r"չի գտնվել  գոյություն չունի  անհայտ",
         closed=r"արգելափակված\w*  անջատված\w*", full=r"լի է  լցված\w*", either="կամ",
         samples=("Օգտատերը չի գտնվել", "Հաշիվը արգելափակված է", "Փոստարկղը լի է"),
-        others=r"ուղարկող\w*  գաղտնաբառ\w*", domain=r"դոմեն\w*  սերվեր\w*"),
+        others=r"ուղարկող\w*  գաղտնաբառ\w*", before=r"սխալ  անհայտ", domain=r"դոմեն\w*  սերվեր\w*"),
     ReplyLanguage(
         "Hindi",
         nouns=r"उपयोगकर्ता  प्राप्तकर्ता  मेलबॉक्स  इनबॉक्स  ईमेल पता  खाता",

@@ -48,6 +48,7 @@ from .vocabulary import (
     SENDER_WORDS,
     SERVER_FAILURE_WORDS,
     TEMPORARY_WORDS,
+    THING_OF_USER_WORDS,
     ReplyText,
     compile_pattern,
     find_letters,
@@ -146,7 +147,7 @@ BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|s
 OVER_TIME_WORDS = (
     r"\bsent\b|\bfrom\b|hour|minute|\bday\b|invalid|unknown|\bbad\b|non-?exist|xipx|your (?:ip|host|server)"
 )
-OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS)
+OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS, THING_OF_USER_WORDS)
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"

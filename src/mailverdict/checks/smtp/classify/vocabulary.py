@@ -48,6 +48,7 @@ __all__ = [
     "SENDER_WORDS",
     "SERVER_FAILURE_WORDS",
     "TEMPORARY_WORDS",
+    "THING_OF_USER_WORDS",
     "ReplyText",
     "compile_pattern",
     "find_letters",
@@ -267,6 +268,21 @@ OTHER_NOUN = phrases(r"""
     agent  family  store  class  type  process
     licen[cs]e  subscription  plan  manager  expan\w+  ticket  project
 """)
+# A thing of the user: "Каталог пользователя не найден", "recipient's calendar not found".
+THING_OF_USER = mark_words(r"""
+    calendar  profile  certificate  key
+    (?<!im )(?<!-)(?:home-?)?verzeichnis  ordner  datei  schl(?:ue|ü)ssel  zertifikat  kalender  (?:\w+)?profil  archiv
+    (?<!le )(?<!dans )r[ée]pertoire  dossier  fichier  cl[ée]  certificat  calendrier  abonnement
+    (?<!el )directorio  carpeta  archivo  certificado  calendario  perfil  suscripci[óo]n
+    (?<!no )diret[óo]rio  pasta  arquivo  chave  assinatura  cartella  chiave  certificato  profilo  abbonamento
+    bestand  sleutel  certificaat  profiel  mapp  fil  nyckel  n[øo]gle  n[øo]kkel
+    каталог  папка  файл  ключ  сертификат  календарь  профиль  подписка  тека  сертифікат  профіль  підписка
+    katalog  plik  klucz  certyfikat  subskrypcja  (?:domovsk[ýy] )?adres[áa][řr]  slo[žz]ka  soubor  kl[íi][čc]
+    certifik[áa]t  p[řr][íi]znak  mapa  klju[čc]  k[öo]nyvt[áa]r  mappa  kulcs  dizini  klas[öo]r[üu]  sertifikas[iı]
+""")
+UNSPACED_THING = mark_words("""
+    目录  目錄  配额  配額  证书  證書  文件  ディレクトリ  フォルダ  証明書  ファイル  디렉터리  폴더  인증서  파일
+""")
 IN_WORD = r"\.(?=\w)"  # "user ada.lovelace unknown"
 # After a colon or an address another noun may begin: "<x@example.org>: project not found". So only these words follow.
 FILLER = phrases(r"""
@@ -276,7 +292,7 @@ FILLER = phrases(r"""
 NAME = r"['\"(]?[\w-]{0,64}[._\d'\"][\w.'\")-]{0,64}"  # "User: ada.lovelace not found"
 FILLERS = rf"(?:{FILLER}\b[ ,]*)*"
 GAP = (
-    rf"(?:(?!\b(?:{OTHER_NOUN}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?:]|{IN_WORD})){{0,64}}?"
+    rf"(?:(?!\b(?:{OTHER_NOUN}|{THING_OF_USER}|{join_column('domain')}|{join_column('error')})\b)(?:[^.;!?:]|{IN_WORD})){{0,64}}?"
     rf"(?: ?: ?(?:{NAME} )?{FILLERS})?"
 )
 # "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
@@ -487,8 +503,19 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
 
-FORWARD_WORDS = r"(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loop|target|expands)"
+FORWARDING = mark_words(r"""
+    weiterleitung\w*  redirection  r[ée]exp[ée]dition  reenv[íi]o  redirec[cç][cçií]\w+  inoltro  reencaminha\w+
+    doorstuur\w*  переадрес\w+  пересыл\w+  przekierowa\w+  p[řr]esm[ěe]rov\w+  [áa]tir[áa]ny\w+  y[öo]nlendirme
+    转发  轉發  (?<!又は)転送先  전달
+""")
+FORWARD_WORDS = FORWARDING + r"|(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loop|target|expands)"
 """The mailbox forwards to another address: what is unknown may be that one."""
+
+THING_OF_USER_WORDS = (
+    rf"\b{THING_OF_USER} (?:\S+ ){{0,2}}?(?:[ld]'|dell')?{ANY_MAILBOX}\b"
+    rf"|{UNSPACED_MAILBOX} ?[的の의]? ?{UNSPACED_THING}(?!に)"
+)
+"""What is unknown may be a folder, key or profile of the user."""
 
 # Beside these words an enhanced code alone does not mean the mailbox.
 MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
@@ -706,6 +733,7 @@ CERTIFIED_MAIL_WORDS = phrases(r"""
 SENDER_WORDS = phrases(r"""
     \bsender  mail ?from\b  badmailfrom  from (?:address|domain)  return[- ]?path  reverse[- ]?path  originator
     envelope[- ]from
-    exp[e?]diteur  [e?]metteur  envoyeur  remitente  mittente  absender  remetente  \bbatv  backscatter  dns mx or a/aaaa
+    exp[e?]diteur  [e?]metteur  envoyeur  remitente  mittente  absender  remetente  \bbatv  backscatter
+    dns mx or a/aaaa
 """)
 """Any word for the sender; the last one is GMX's text for a sender's domain without records."""
