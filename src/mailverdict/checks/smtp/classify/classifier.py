@@ -210,7 +210,7 @@ NOT_THE_CLIENTS = r"(?<!your )(?<!sender )(?<!sending )(?<!sender's )"
 ACCOUNT = r"account|mail ?box|compte(?: du destinataire)?|boite\w*|cuenta|casella|buzon|conta|postfach|konto"
 IS = r"(?:is|has been|was|est|a ete|esta|e|ist|wurde)"
 INACTIVITY = r"due to (?:\S+ )?inactivity"
-IS_LOCKED = rf" {IS}(?: \w+)? {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
+IS_LOCKED = rf" {IS}((?: \w+)?) {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
 CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?:{IS_LOCKED}| {LOCKED} {INACTIVITY})"
 CLOSED_FOR_ABUSE = (
     rf"{NOT_THE_CLIENTS}\b((?:{ACCOUNT}|user|recipient|address)(?: \S+){{0,2}}"
@@ -238,6 +238,16 @@ THIS_SERVER = fold_letters(
     r"| בשרת (?:זה|הזה)| trên máy chủ này| در این سرور|在(?:此|本|该|該)(?:服务器|伺服器)[上中]?"
     r"|この(?:メール)?サーバー?上?に?は?|이 서버에(?:는)?|ในเซิร์ฟเวอร์นี้)"
 )
+# "If the user does not exist, contact the administrator": nothing is said of this user.
+CONDITION = fold_letters(
+    r"(^|[.;:!?,)>-] ?)(?:(?:if (?:the|this|that|an?|such|no)|falls|wenn|sollte|als (?:de|het)|indien|hvis|dersom"
+    r"|s[ie] (?:l'|il|lo|l[ae]|el|els|[oa]|ce|cett?e|este|esta|esse|questo|aquest\w*|(?:usuari|destinat|utilis)\w*)"
+    r"|caso [oa]|om (?:den|anv[äa]nd\w*|mottag\w*|adress\w*|konto\w*)|jos|kui|jei(?:gu)?|je[śs]li|je[żz]eli|pokud"
+    r"|ja (?:lietot|adres|sa[ņn]em|pastk)\w*|ak (?:po|pr|adr|sch)\w*|ako|[čc]e (?:uporab|prejem|naslov|predal)\w*"
+    r"|ef (?:not|vi[ðd]|net)\w*|ha (?:az?|ez)|dac[ăa]|e[ğg]er|jika|apabila|kalau|n[ếe]u|если|якщо|ако|егер|αν|εάν|თუ"
+    r"|եթե|اگر|إذا|אם)\b|如果|假如|若|यदि|अगर|หาก|ถ้า)[^.;!?,。、，]*(?:[.;!?,。、，]|$)"
+    r"|[^.,。、，]*(?:場合|않으면|없으면|않는 경우|없는 경우)(?=.{4})"
+)
 SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "διακομιστ", "خادم", "שרת", "may chu", "سرور",
                 "服务器", "伺服器", "サーバ", "서버", "เซิร์ฟ")  # fmt: skip
 # Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
@@ -246,6 +256,7 @@ MISLEADING_CLAUSES = tuple(
     for part, pattern, token in (
         ("relay", r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
         ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
+        ("", CONDITION, r"\1if, "),
         # "No such user at this site": the place is the server, not the client.
         ("pas ou plus", r"pas ou plus\b", "pas"),
         *((part, OWN_PLACE, " here") for part in ("this", "our")),
@@ -275,7 +286,7 @@ MISLEADING_CLAUSES = tuple(
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
-        *((part, CLOSED_ACCOUNT, r"\1 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
+        *((part, CLOSED_ACCOUNT, r"\1\2 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
     )
 )
 

@@ -107,7 +107,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         full=r"pleine?  satur[ée]e?  d[ée]pass[ée]e?",
         either="ou", unable=r"ne (?:peut|peuvent) (?:pas |plus )?recevoir",
         samples=("Utilisateur inconnu", "Boite aux lettres desactivee", "Boite du destinataire pleine"),
-        others=r"adresse (?:de retour|d'origine|source)  exp[ée]diteur  [ée]metteur  envoyeur  mot de passe",
+        others=r"""
+            (?:message|courriel|mail) (?:provenant )?d'une?  adresse (?:de retour|d'origine|source)  exp[ée]diteur
+            [ée]metteur  envoyeur  mot de passe
+        """,
         too_many=r"trop d[e']",
         domain=r"domaine  serveur",
         seen="Orange, Free, La Poste",
@@ -274,7 +277,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "German",
         nouns=r"""
-            benutzers?(?:name)?  nutzers?  empf(?:ae|ä)ngers?(?:adresse)?  postfach  konto  teilnehmer  kunde  anwender
+            benutzers?(?:name)?  nutzers?  empf(?:ae|ä)ngers?(?:adresse)?  postfach  konto  teilnehmer
+            kunde(?! (?:inte|ej|hitta))  anwender
             adressat  (?:ziel|mail|e-?mail-?)?adresse  (?:benutzer|mail|e-?mail-?)konto  mitarbeiter(?:in)?
         """,
         unknown=r"""
@@ -295,7 +299,9 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         either="oder  bzw  beziehungsweise",
         unable=r"kein\w* (?:\S+ )?empfangen (?:kann|k(?:oe|ö)nnen)  kann (?:\S+ )?kein\w* (?:\S+ )?empfangen",
         samples=("Benutzer unbekannt", "Postfach deaktiviert", "Postfach voll"),
-        others=r"r(?:ue|ü)ck\w*adresse  ursprungsadresse  absender\w*  passwort  kennwort", too_many=r"zu ?viele?",
+        others=r"""
+            von (?:eine[mr] )?unbekannt\w*  r(?:ue|ü)ck\w*adresse  ursprungsadresse  absender\w*  passwort  kennwort
+        """, too_many=r"zu ?viele?",
         domain=r"domain  dom(?:ae|ä)ne  rechner",
         seen="GMX, WEB.DE, T-Online, local rules; lists of other tools",
         absent=r"""
@@ -859,7 +865,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         unknown=r"존재하지 ?않  찾을 수 ?없  알 수 ?없  등록되지 ?않  삭제된  탈퇴  잘못되  올바르지 ?않  유효하지 ?않",
         closed=r"정지  비활성  휴면  해지  중지", full=r"가득  용량 ?초과  용량이 ?초과  용량을 ?초과  할당량을 ?초과",
         either="또는  혹은  거나", samples=("사용자가 존재하지 않습니다", "휴면 계정입니다", "메일함이 가득 찼습니다"),
-        others=r"첨부  로부터  에게서  발신  송신자  보낸 ?사람  보내는 ?사람  비밀번호  인증",
+        others=r"첨부  로부터  에게서  발신  송신자  보낸  보내는 ?사람  비밀번호  인증",
         domain=r"도메인  서버  호스트", seen="Naver, Daum, in help pages about bounces",
         before=r"존재하지 ?않는  없는  알 수 ?없는  등록되지 ?않은  유효하지 ?않은  잘못된  삭제된",
         absent=r"탈퇴한 (?:회원|사용자|계정)  (?:사용자|수신자|계정|주소)(?:(?:가|이) 없습니다| ?없음)",

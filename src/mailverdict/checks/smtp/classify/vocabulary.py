@@ -228,7 +228,13 @@ FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 TEMPORARY_WORDS = mark_words(r"""
     \bholidays?\b  currently (?:unknown|not found)  synchroni[sz]
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
-    ge[çc]ici  do[čc]asn  временно  тимчасово  προσωρινά  مؤقت  זמנית  暂时  暫時  一時的  일시
+    ge[çc]ici  do[čc]asn  p[řr]echodn[ěe]\b  momentan  momentán  moment[ée]  moment[áa]ln  provisori?[aos]  provvisori
+    (?:por|de) el momento  por (?:ora|agora)  por enquanto  per (?:ora|il momento)  pour (?:l'instant|le moment)
+    derzeit  zurzeit  zur zeit  voorlopig  momenteel  f[öo]r tillf[äa]llet  forel[øo]pig  for tiden  chwilowo  czasowo
+    v[äa]liaikais  toistaiseksi  ajuti(?:selt|ne)  [īi]slaic[īi]g  uz laiku  laikin  ideiglenes  [áa]tmenetileg
+    privremen  za[čc]asn  приврем[ео]н  t[íi]mabundi[ðd]  aldi baterako  sementara  t[ạa]m th[ờo]i
+    на время  пока\b  поки\b  временно  тимчасово  уақытша  დროებით  ժամանակավոր  προσωρινά  مؤقت  موقت  זמנית  כרגע
+    ชั่วคราว  अस्थायी  暂时  暫時  临时  臨時  暂停  暫停  一時的  一時停止  일시
 """)
 """For now: nothing is established."""
 
@@ -546,17 +552,31 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
 """)
 """The text is about the message, the session or the server, not about a mailbox."""
 
-# A text beside which the code decides names the mailbox, or is nothing but a refusal.
+# The text beside which the code decides is nothing but a refusal of the recipient, or names the mailbox in English; in
+# other languages an unread verb may say that the recipient refuses the message.
 REFUSAL_ALONE = phrases(r"""
     sorry  rejected  refused  fail(?:ed|ure)  permanent(?:ly)?  fatal  delivery  delivered  undeliverable  bad
     destination  invalid  wrong  incorrect  unknown  known  found  exists?  valid  here  such  requested  action  taken
     smtp  error  status  code  no  not  is  was  be  been  has  does  do  could  cannot  can't  or  to  at  by  of  the
     an?  this  that  one  recipient  address  x\w+x  \w*\d\w*  [\w-]+(?:\.[\w-]+)+
+    d[eu]s?  de la  el  l[aeo]s?  il  l  d  d[eiaor]s?  der  dem  della?  dell  do  da  van  av  af
 """)
-REFUSAL_ONLY = rf"\W*+(?:\b(?>{REFUSAL_ALONE}\b)\W*+)*+$"
+REFUSED_ELSEWHERE = mark_words(r"""
+    abgelehnt  abgewiesen  zur(?:ue|ü)ckgewiesen  rejet[ée]e?  refus[ée]e?  rechazad[oa]  rebutja\w+  rejeitad[oa]
+    recusad[oa]  rifiutat[oa]  respint[oa]  geweigerd  avvisad  afvist  avvist  hyl[äa]tty  odrzucon\w+  odm[íi]tnut\w*
+    odmietnut\w*  zam[íi]tnut\w*  elutas[íi]tva  respins[ăa]?  odbijen[ao]?  zavrnjen[ao]?  отклон[её]н[ао]?
+    отвергнут[ао]?  відхилен[ао]?  отхвърлен[ао]?  одбијен[ао]?  απορρίφθηκε  reddedildi  مرفوض  נדחתה?  ditolak
+""")
+UNSPACED_REFUSED = mark_words("""
+    被?拒[绝絕]  拒否され(?:ました|た)  거부(?:됨|되었습니다)  ถูกปฏิเสธ  [はがをの的已이가은는]
+""")
+REFUSAL_ONLY = (
+    rf"\W*+(?:\b(?>(?:{REFUSAL_ALONE}|{ANY_MAILBOX}|{FILLER}|{REFUSED_ELSEWHERE})\b)\W*+"
+    rf"|(?>{UNSPACED_MAILBOX}|{UNSPACED_REFUSED})\W*+)*+$"
+)
 POSTFIX_CLASS = r"(?:recipient )?address rejected: ?\w"  # before any text: it names no subject
-RECIPIENT_REFUSED_WORDS = rf"\b(?!xaddrx|{POSTFIX_CLASS}){ANY_MAILBOX}\b|{UNSPACED_MAILBOX}|^{REFUSAL_ONLY}"
-"""The text names the mailbox or nothing: beside it an enhanced code for the mailbox is about the mailbox."""
+RECIPIENT_REFUSED_WORDS = rf"\b(?!xaddrx|{POSTFIX_CLASS}){MAILBOX}\b|^{REFUSAL_ONLY}"
+"""Nothing but a refusal of the recipient: beside it an enhanced code for the mailbox is about the mailbox."""
 
 ADDRESS_REFUSED_WORDS = (
     rf"\b(?!{POSTFIX_CLASS})(?:recipient|mailbox|user|account|address(?:ee)?|rcpt)\b|^(?=.*\bxaddrx\b){REFUSAL_ONLY}"
