@@ -305,7 +305,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"domain  dom(?:ae|ä)ne  rechner",
         seen="GMX, WEB.DE, T-Online, local rules; lists of other tools",
         absent=r"""
-            \bkein\w* (?:\w+ )?(?:benutzer|nutzer|empf(?:ae|ä)nger|postfach|konto|teilnehmer|mailbox)
+            \bkein\w* (?:\w+ )?(?:benutzer|nutzer|empf(?:ae|ä)nger|postfach|konto|teilnehmer|mailbox)(?! angegeben)
             \bunbekannte\w* (?:benutzer|nutzer|empf(?:ae|ä)nger|adresse|konto)
             ^(?!(?:domain|dom(?:ae|ä)ne|server|host|absender\w*|ip)\b)\S+ wurde nicht in \S+ gefunden
             \bniemand unter dieser \S*adresse bekannt
@@ -409,7 +409,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
     ReplyLanguage(
         "Finnish",
         nouns=r"""
-            k[äa]ytt[äa]j[äa]\w*  vastaanottaj\w*  (?:s[äa]hk[öo]posti)?osoit\w+  (?:s[äa]hk[öo])?postilaati\w+
+            k[äa]ytt[äa]j[äa]\w*  vastaanottaj\w*  (?:s[äa]hk[öo]posti)?osoit(?!e?muo)\w+  (?:s[äa]hk[öo])?postilaati\w+
             tili[äa]?  (?:k[äa]ytt[äa]j[äa]|s[äa]hk[öo]posti)tili\w*
         """,
         unknown=r"""
@@ -755,7 +755,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
         domain=r"alan ad[iı]\w*  etki alan[iı]\w*  sunucu\w*", seen="translations on backlink.name; standard phrases",
         before=r"yanl[iı][şs]  hatal[iı]  bilinmeyen  ge[çc]ersiz  tan[iı]ms[iı]z",
         absent=r"\b(?:kullan[iı]c[iı]|al[iı]c[iı]|posta kutusu|hesap|ki[şs]i) yok(?:tur)?\b",
-        error=r"hata(?!l[iı])\w*  neden\w*  komut\w*",
+        error=r"bi[çc]im\w*  hata(?!l[iı])\w*  neden\w*  komut\w*",
         exhausted=r"kota\w* (?:a[şs][iı]l|dol)\w+  depolama s[iı]n[iı]r\w+ ula[şs]\w+", message=r"mesaj\w*  ileti\w*",
         listed=r"kara liste\w*", too_many=r"[çc]ok fazla  [çc]ok say[iı]da", reverse_dns=r"ters dns",
         refused=r"izin veril\w+  aktarma\w*  yetki\w*  kabul etmiyor  engelledi"),

@@ -151,7 +151,7 @@ OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
     r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
-    rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|not found in cache|look-?up (?:of \w+ )?failed"
+    rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|\bcache\b|look-?up (?:of \w+ )?failed"
     r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?later|(?<!not )\bretry\b|hosting account"
     r"|(?:suspend|lock|block|disabl|clos)ed for (?:\d+|the next) (?:minute|hour|day)"
 )

@@ -276,7 +276,7 @@ OTHER_NOUN = phrases(r"""
 """)
 # A thing of the user: "Каталог пользователя не найден", "recipient's calendar not found".
 THING_OF_USER = mark_words(r"""
-    calendar  profile  certificate  key
+    calendar  profile  certificate  key  format\w*  syntax\w*
     (?<!im )(?<!-)(?:home-?)?verzeichnis  ordner  datei  schl(?:ue|ü)ssel  zertifikat  kalender  (?:\w+)?profil  archiv
     (?<!le )(?<!dans )r[ée]pertoire  dossier  fichier  cl[ée]  certificat  calendrier  abonnement
     (?<!el )directorio  carpeta  archivo  certificado  calendario  perfil  suscripci[óo]n
@@ -367,6 +367,9 @@ ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|i
 NO_RECIPIENT = r"recipient(?! (?:activity|here|by|with|found|exist|named|match|known|like|[aoi]n? th|under))"
 NOT_NONE = rf"(?!(?:valid )?recipients\b|more users\b|{NO_RECIPIENT})"
 NOT_GIVEN = r"(?!(?: \w+)? (?:given|specified|provided)| (?:have|has|were|manager))"
+NONE_GIVEN = (
+    r"(?! (?:valide? )?(?:specifie|fourni|indique|(?:specificat|indicat|especificad|indicad|informad)[oa])e?s?\b)"
+)
 ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
 CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|failed to)"
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
@@ -398,8 +401,8 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:no longer|does ?n[o']t) (?:work|live)s? here\b  \buser path no exist  \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
-    \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b)
-    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b{NOT_COMPOUND}
+    \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b){NONE_GIVEN}
+    \b{join_column("before")} {QUALIFIERS}{ANY_MAILBOX}\b{NOT_COMPOUND}(?! {join_column("error")}\b)
     {join_column("before", spaced=False)} ?{UNSPACED_MAILBOX}
 """)
 MAILBOX_UNKNOWN_WORDS = phrases(rf"""
