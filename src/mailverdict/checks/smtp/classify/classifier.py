@@ -199,6 +199,7 @@ MASKS = tuple(  # what each holds, itself, its replacement
         ("<>", r"<>", "xnullx"),
         (".", r"\[?\b\d{1,3}(?:\.\d{1,3}){3}\b\]?", " xipx "),  # also in "banned sender[192.0.2.7]"
         (":", r"(?<![\w:])\[?(?:ipv6:)?[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){3,7}\]?", " xipx "),
+        (".", r"(?:(?<=\bdomain )|(?<=\bhost )|(?<=\bserver ))['\"(]?(?:[a-z0-9-]+\.)+[a-z]{2,}\b['\")]?", "xhostx"),
         # Names of hosts; two labels may be the end of a sentence without a blank; Exchange's words have dots too.
         (".", r"\b(?!resolver\.|storedrv\.)(?:[a-z0-9_-]+\.){2,}[a-z][a-z0-9-]*\b", "xhostx"),
         ("", r"[_\s]+", " "),  # AT&T writes DNSBL:ATTRBL_521<_192.0.2.7_>_is_blocked
@@ -225,7 +226,7 @@ YOU_WRITE = (
 # "User unknown, message not accepted": what follows from the cause, unless a cause follows.
 REFUSED_MESSAGE = (
     r"\b(?:(?:the |your |this )?(?:message|e-?mail|mail) (?:was |has been |is )?(?:not accepted|bounced)"
-    r"|(?:we )?(?:cannot|can't|could not) accept (?:your|this|the) (?:message|e-?mail|mail))\b"
+    r"|(?:we |i )?(?:cannot|can't|could not|will not|won't) accept (?:it|(?:your|this|the) (?:message|e-?mail|mail)))\b"
     r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with|on|in|at|via|over|outside)\b)"
 )
 OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"

@@ -57,17 +57,19 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             unk?n?know?n?  unkn?own?  unknonw  unknwon  uknown  not known  not? found  notfound
             (?:could|can) ?n[o']t be (?:found|located)  can't be (?:found|located)  does ?n[o']t appear to exist
             ceased to exist  (?:has ?n[o']t|have ?n[o']t) been (?:found|located)
-            (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered)  not? ex[is]{1,3}ts?  not existing
+            (?:is|was|were)n't (?:found|known|valid|recogni[sz]ed|registered|assigned|listed|here)  not? ex[is]{1,3}ts?
+            not existing
             not (?:in use any ?more|assigned|allocated|associated with any)  unassigned  unallocated  is vacant
              not on (?:file|record)
             (?:does|do|did|has|have)(?: not?|n't| nt|'nt|nt| never) (?:currently )?ex[is]{1,3}t(?:s|ed)?
             dos\w?n'?t ex[is]{1,3}t
             non-? ?exist(?:ent|ing|ant)?  (?:in|un)exist(?:ent|ing|ant)  never existed
             no longer (?:exists?|valid|in use|used|using|with|works?|employed|here|in service|on staff)
-            no longer on (?:this|our|the|server)
+            no longer on (?:this|our|the|server)  no longer there  (?:does|do)(?: not|n't) belong to any
             not (?:a )?(?:valid|recogni[sz]ed|registered|listed|known|defined|present|a local|local to|here)  not ok
             inva(?:li|il)d  undeliverable  unroute?able  illegal  misspelled  unregistered  undefined  unused
-            is gone  is no more  ceased  not in use(?! by)
+            (?:is |has )?gone$  is gone  is no more  no more exists?  ceased  resigned  unlisted  unidentified
+            not in use(?! by)
             is (?:bad|wrong|incorrect)  unrecogni[sz]ed  has changed (?:\w+ )?(?:e-?mail )?address
             has left  left (?:the|our) (?:company|organi[sz]ation)
             (?<!being )moved(?! to (?:another|a different|(?:\w+ )?new (?:\w+ )?(?:server|system|host|platform)))
@@ -78,7 +80,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             terminated  expired  discontinued  retired  abandoned  dormant  frozen  archived  not active  not enabled
             not activated  (?<!temporary )(?<!temporarily )locked(?! by (?:another|a) process)  now disabled with
             de-?provisioned  decommissioned  revoked  invalidated  purged  erased  obsolete  is dead
-            no longer (?:active|available|accepts?|accepting|monitored)
+            no longer (?:active|available|accepts?|accepting|monitored)  defunct  lapsed  withdrawn
+            (?:switched|turned) off$
         """,
         full=r"is (?:too )?full",
         either=r"or  and/or",

@@ -141,7 +141,8 @@ class SearchedReply:
 
 TRANSIENT = "4.."
 PERMANENT = "5.."
-MAILBOX_CODES = r"5(?!0[0234])\d\d"  # 500 and 502-504 are about the command (RFC 5321 4.2.2), whatever the text
+# Not 500 and 502-504, which are about the command (RFC 5321 4.2.2), nor 530-538, about authentication (RFC 4954).
+MAILBOX_CODES = r"5(?!0[0234]|3[0-8])\d\d"
 BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|suspicious"
 # "Too many recipients" that the client asked about over time, not in this transaction.
 OVER_TIME_WORDS = (
@@ -168,7 +169,7 @@ NOT_UNKNOWN_WORDS = (
 UNKNOWN_CODES = r"|5\.(?:0\.0|1\.(?![78])\d+|2\.[01]|3\.0|[45]\.\d+|7\.1)"  # beside an unknown mailbox
 NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
     r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
-    r"|message size|queue|polic|system|submission|shutting down"
+    r"|message size|queue(?! as\b)|polic|system|submission|shutting down"
 )
 NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS, MAILBOX_FULL_WORDS, MAILBOX_EITHER_WORDS)
 
@@ -212,6 +213,7 @@ RULES: tuple[Rule, ...] = (
               r"|recipient has exceeded [^.;]{0,20}\b(?:limit|rate)"
               r"|messages? to xaddrx deferred due to excessive volume"
               r"|too many messages (?:to|for) (?:this|the) (?:recipient|user|mailbox)"
+              r"|(?:recipient|user|mailbox) (?:has )?received too (?:many|much) (?:mail|messages|e-?mails?)"
               r"|recipient'?s? [^.;]{0,20}receive limit",
          unless=r"quota|storage|size|disk|space|full",
          sample="rcpt 450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
@@ -366,7 +368,7 @@ RULES: tuple[Rule, ...] = (
          seen="GoDaddy, QQ, Yahoo, NetEase: limits on what one IP address sends"),
     Rule("listed_client", Reason.PROTECTED,
          text=rf"{BLACKLIST_WORDS}|xipx[^.;]{{0,30}}\blisted\b|\bip\b[^.;]{{0,30}}\blisted\b",
-         unless=r"recipient'?s? black|by (?:the )?(?:recipient|user)|sender is",
+         unless=r"recipient'?s? (?:xaddrx )?black|by (?:the )?(?:recipient|user)|sender is",
          sample="mail 550 part of their network is on our block list.", seen="Outlook.com S3150 and private lists"),
     Rule("refused_client", Reason.PROTECTED, text=CLIENT_REFUSED_WORDS,
          unless=r"(?:to|as a|open|unable to) relay|relaying|relay (?:access|denied|not|through)|recipient preferences",
@@ -572,6 +574,14 @@ RULES: tuple[Rule, ...] = (
          sample="ehlo 521 5.5.1 Protocol error", seen="Postfix postscreen"),
     Rule("mail_refused", Reason.SENDER_BLOCKED, code=PERMANENT, phases="mail",
          sample="mail 550 Rejected", seen="only the client and the sender are known at MAIL"),
+    Rule("permanent_trouble", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
+         text=r"\b(?:internal|system|software) (?:\w+ )?(?:error|failure|problem)"
+              r"|\b(?:ldap|directory|database|look-?up)\b[^.;]{0,12} (?:error|fail\w*|(?:is )?unavailable)",
+         sample="rcpt 550 5.7.1 Internal error while looking up the recipient",
+         seen="local rules: a failure of the server establishes nothing about the sender, whatever the code"),
+    Rule("message_size", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
+         text=r"\b(?:message|mail|header|attachment)s?'?s? (?:\w+ )?size\b|\bsize (?:of|limit)\b",
+         sample="rcpt 552 Message header size exceeds limit", seen="James, Exchange: the message, not the sender"),
     Rule("policy_code", Reason.SENDER_BLOCKED, code=PERMANENT, enhanced=r"5\.7\.\d+", phases="rcpt",
          sample="rcpt 550 5.7.1 Rejected", seen="RFC 3463 x.7 security or policy"),
     Rule("command_words", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",

@@ -199,18 +199,20 @@ ADVICE = re.compile(
 
 SERVER_PART = phrases(r"""
     server  internal  local  system  look-?up  database  db  ldap  dns  directory  resolver  alias  disk  memory
-    resource  storage  configuration  backend  i/o  file ?system  queue  mail system  map  table
+    resource  storage  configuration  backend  filters?  software  i/o  file ?system  queue  mail system  map  table
     verification  validation
 """)
 SERVER_FAILURE = phrases(r"""
-    errors?  problems?  fail\w*  trouble  issues?  unavailable  exhausted  insufficient  full  down  not available
+    errors?  problems?  fail\w*  trouble  shortage  locked  issues?  unavailable  exhausted  insufficient  full  down
+    not available
     timed? ?out  corrupt\w*  crash\w*
 """)
 SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
     insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
-    (?:could|can) ?not (?:be )?(?:connect|contact|complet|verif|load|open|access)\w*
+    (?:could|can) ?not (?:be )?(?:connect|contact|complet|verif|load|open|access|sav|stor|resolv)\w*
+    unexpected error  domain problem  space shortage
 """)
 """Something on the server does not work."""
 
@@ -226,7 +228,7 @@ FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 """The message: what is blocked may be this, not the mailbox."""
 
 TEMPORARY_WORDS = mark_words(r"""
-    \bholidays?\b  currently (?:unknown|not found)  synchroni[sz]
+    \bholidays?\b  \btoday\b  currently (?:unknown|not found)  synchroni[sz]
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
     ge[çc]ici  do[čc]asn  p[řr]echodn[ěe]\b  momentan  momentán  moment[ée]  moment[áa]ln  provisori?[aos]  provvisori
     (?:por|de) el momento  por (?:ora|agora)  por enquanto  per (?:ora|il momento)  pour (?:l'instant|le moment)
@@ -239,7 +241,7 @@ TEMPORARY_WORDS = mark_words(r"""
 """For now: nothing is established."""
 
 DOUBT_WORDS = mark_words(r"""
-    \b(?:say|tell|known?|disclose) (?:whether|if)\b
+    ^if (?:the|this|that)\b  \b(?:say|tell|known?|disclose) (?:whether|if)\b
     \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
@@ -307,7 +309,8 @@ NOT_OF = "".join(
     rf"(?<! {word})"
     for word in ("of the ", "for the ", "of this ", "for this ", "dell'", "de l'", *(f"{word} " for word in OF))
 )
-SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b{GAP}|xaddrx\b\W{{0,4}}{FILLERS})"
+NOT_SERVER_OF = "".join(rf"(?<!{noun} {of} )" for noun in ("server", "host", "domain", "route") for of in ("for", "of"))
+SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b{GAP}|{NOT_SERVER_OF}xaddrx\b\W{{0,4}}{FILLERS})"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(rf"""
     {join_column("error")}
@@ -337,13 +340,13 @@ UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
     such  valid  known  local  active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
-    virtual  final delivery  recogni[sz]ed  system  deliverable
+    current  pop3  virtual  final delivery  recogni[sz]ed  system  deliverable
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|unknwon|uknown)"  # with the misspellings of servers
 INVALID = phrases(rf"""
     {UNKNOWN}  unrecogni[sz]ed  unregistered  unresolvable  unassigned  bogus  obsolete  inva(?:li|il)d  bad
-    undefined  mis-?spelled  mistyped  non-?deliverable
+    undefined  unidentified  unallocated  unlisted  defunct  mis-?spelled  mistyped  non-?deliverable
     (?:non[- ]?|in|un)exist(?:ent|ing|ant)  unroute?able  undeliverable
     illegal  wrong
     incorrect
@@ -354,35 +357,40 @@ OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database
 # "No such mailbox server", "invalid recipient count": another noun follows, which the sentence is about.
 NOT_COMPOUND = (
     r"(?! (?:agent|client|count|credential|domain|exchanger|family|field|format|group|header|host|list|manager|number"
-    r"|password|polic(?:y|ie)|provider|response|route|server|session|status|store|type)s?\b)"
+    r"|space|range|block|password|polic(?:y|ie)|provider|response|route|server|session|status|store|type)s?\b)"
 )
 OTHER_USE = (
     rf"{NOT_COMPOUND}(?! names? or password| format| characters?| literal| family| type| agent| manager"
-    rf"| in (?!{OWN_TABLE}\b))"
+    rf"| in (?!{OWN_TABLE}\b)|(?: to)?(?: address)? provided\b)"
 )
 # "UserNotFound", "mailbox-not-found", "NoSuchRecipient"
 THING = "(?:user|recipient|mailbox|address|account|rcpt)"
 ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|invalid)-?{THING}|{THING}doesnotexist)"
 # "No recipient" alone: none was given.
 NO_RECIPIENT = r"recipient(?! (?:activity|here|by|with|found|exist|named|match|known|like|[aoi]n? th|under))"
-NOT_NONE = rf"(?!(?:valid )?recipients\b|more users\b|{NO_RECIPIENT})"
+# "No mailboxes are hosted here", "no account for this domain": the server is not the one of the domain.
+MANY = r"(?:users|mailboxes|accounts|addresses|customers)(?! (?:here )?(?:by|with|named|matching|like|found)\b)"
+NOT_NONE = rf"(?!(?:valid )?recipients\b|more users\b|{NO_RECIPIENT}|{MANY})"
+NOT_OF_DOMAIN = r"(?! (?:for|in|on) (?:this |the |that |your )?domain\b)"
 NOT_GIVEN = r"(?!(?: \w+)? (?:given|specified|provided)| (?:have|has|were|manager))"
 NONE_GIVEN = (
     r"(?! (?:valide? )?(?:specifie|fourni|indique|(?:specificat|indicat|especificad|indicad|informad)[oa])e?s?\b)"
 )
 ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
-CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|failed to)"
+CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|not able to|failed to)"
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
 NO_SUCH_MAILBOX = phrases(rf"""
-    \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}
+    \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}{NOT_OF_DOMAIN}
     \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b{NOT_COMPOUND}
     \be-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
-    \b(?:not|isn't) (?:a|an|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
+    \b(?:not|isn't) (?:a|an|any|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
     \bnot (?:a )?member of (?:this |the |our )?domain  \bnot have an? final e-?mail delivery point
     (?<!\b\d )(?<!\b\d\d )\b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
-    \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}
+    \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}\b{NOT_OF_DOMAIN}
+    \b(?:does|do)(?: not|n't) have {MAILBOX}$  \b{MAILBOX} without (?:an? )?{MAILBOX}$
+    \b(?:recipient|user)(?:-user)? must exist\b
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
     \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
     \buser missing home directory\b  \bvalid notes mail file\b  ^(?:unknown|not found): xaddrx$
@@ -393,12 +401,18 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b{CANNOT} (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
+    ^(?:sorry,? )?no longer (?:employed|(?:available )?at this (?:address|company)|(?:an?|our) {MAILBOX})\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
+    (?:not|n't) (?:in|on) (?:my|our|the) (?:local list|list of (?:valid|known|local) {MAILBOX})
+    \bno (?:entry|match)[^.;]{{0,24}} in (?:the |our )?(?:directory|address book)\b
+    \bmailbox (?:is )?(?:missing|absent)$  \b(?:unknown|non-?existent) e-?mail$
+    ^(?:former|ex-?) ?(?:employee|student)\b
     \bno redirect entry for this address  ^xaddrx not used\b
     \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
     \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
     \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
-    \b(?:no longer|does ?n[o']t) (?:work|live)s? here\b  \buser path no exist  \buser hasn't got the service
+    \b(?:no longer|does ?n[o']t) (?:work|live)s? (?:here|for us|with us)\b  \buser path no exist
+    \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
     \b{join_column("none")}(?:[ ']{join_column("articles")})?[ ']?{ANY_MAILBOX}\b(?! (?:ip|store|manager)\b){NONE_GIVEN}
@@ -503,6 +517,7 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,36}}\b{DOMAIN_UNKNOWN_PREDICATE}
     \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ ){{0,2}}(?:domain|host|mx)\b
     \b(?:account|user|address|recipient|mail ?box) or domain\b  \bdomain must exist
+    (?:\bdomain|xhostx|\w\.[a-z]{{2,12}}) is (?:not|no longer) (?:an? |our )(?:customer|subscriber)
     \b(?:server|{FOREIGN_DOMAIN})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
     {UNSPACED_DOMAIN}{CLOSE_TO}{UNSPACED_UNKNOWN}
     \b(?:{FOREIGN_UNKNOWN}|{join_column("before")}) (?:domain|{FOREIGN_DOMAIN})\b
@@ -617,7 +632,8 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif
-    you are sending  \byou (?:claim|send|use|have no)\b  \byou(?:'re| are) not\b  members?[- ]only  \bbatv  \bsrs\b
+    you are sending  \byou (?:claim|send|use|have no|do(?: not|n't) have)\b  \byou(?:'re| are) not\b
+    log-?in (?:fail|incorrect|denied)  \bheader address  \bin (?:the )?from\b  members?[- ]only  \bbatv  \bsrs\b
     \bverp\b  backscatter
     \bdsns?\b  \bbounce
     \b(?:user|recipient) refused to  \brule imposed  (?:not|n't) want (?:your|this|any)\b
@@ -681,7 +697,7 @@ DNS_LIST_NAMES = phrases(r"""
 DOMAIN_LISTED_WORDS = phrases(rf"""
     {SENDER}[ -](?:address|domain|hostname)\b[^;]{{0,60}}\b(?:listed|blocked using|{BLACKLIST_WORDS})
     \bdomain\b[^.;]{{0,40}}(?:\blisted\b|{BLACKLIST_WORDS})  {BLACKLIST_WORDS}[^.;]{{0,20}}\bdomain\b
-    \bsender (?:is |was )?{BLACKLIST_WORDS}
+    \bsender (?:xaddrx )?(?:is |was )?{BLACKLIST_WORDS}
 """)
 REVERSE_DNS_WORDS = phrases(rf"""
     reverse[- ]?(?:dns|look-?up|resol\w+|host\w*|name|mapping|record|ip|zone|client|address)  \brdns\b  \bptrs?\b
@@ -708,7 +724,8 @@ RATE_WORDS = phrases(rf"""
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
-    dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b  \bib\d{{3}}[a-z]?\b
+    dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b
+    \bib(?:[01]\d\d|504|607)[a-z]?\b
 """)
 """Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
 
@@ -724,7 +741,8 @@ COUNTRY_REFUSED_WORDS = phrases(
     rf"{COUNTRY}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,40}}{COUNTRY}  not accept[^.;]{{0,40}}{COUNTRY}"
 )
 ACCESS_REFUSED_WORDS = phrases(r"""
-    not accepting (?:connections|mail from (?:you|your|this))  your access  access (?:from|for) (?:you|your|this)
+    not accepting (?:connections|mail from (?:you|your|this(?! sender)))  your access
+    access (?:from|for) (?:you|your|this)
     connections? (?:will not be |not |is not |are not )?(?:accepted|rejected|denied|blocked|refused)
     no smtp (?:service|access)  spam source  open prox  compromised  botnet  infected  zombie  tor exit
 """)
