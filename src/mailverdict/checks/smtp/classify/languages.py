@@ -80,7 +80,7 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             terminated  expired  discontinued  retired  abandoned  dormant  frozen  archived  not active  not enabled
             not activated  (?<!temporary )(?<!temporarily )locked(?! by (?:another|a) process)  now disabled with
             de-?provisioned  decommissioned  revoked  invalidated  purged  erased  obsolete  is dead
-            no longer (?:active|available|accepts?|accepting|monitored)  defunct  lapsed  withdrawn
+            no longer (?:active|available|accepts?|accepting|receiv(?:es|ing)|monitored)  defunct  lapsed  withdrawn
             (?:switched|turned) off$
         """,
         full=r"is (?:too )?full",

@@ -424,7 +424,8 @@ RULES: tuple[Rule, ...] = (
          seen="local rules: the advice after the reason may contain a word for the sender"),
 
     Rule("over_quota_552", Reason.MAILBOX_FULL, code="552", phases="rcpt",
-         text=r"not enough disk ?space|not able to receive any more|larger than the space available"
+         text=r"(?:not|n't) (?:have )?enough disk ?space|^(?:user'?s? )?disk quota\b|not able to receive any more"
+              r"|larger than the space available"
               r"|over the maximum allowed|exceeds allowed message count",
          sample="rcpt 552 over the maximum allowed number of messages",
          seen="local rules; 552 is storage allocation (RFC 5321 4.2.3), beside other codes such words mean the server"),
@@ -576,7 +577,8 @@ RULES: tuple[Rule, ...] = (
          sample="mail 550 Rejected", seen="only the client and the sender are known at MAIL"),
     Rule("permanent_trouble", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
          text=r"\b(?:internal|system|software) (?:\w+ )?(?:error|failure|problem)"
-              r"|\b(?:ldap|directory|database|look-?up)\b[^.;]{0,12} (?:error|fail\w*|(?:is )?unavailable)",
+              r"|\b(?:ldap|directory|database|look-?up)\b[^.;]{0,12} (?:error|fail\w*|(?:is )?unavailable)"
+              r"|\btoo many hops|\bhop count|\b(?:mail|routing) loop",
          sample="rcpt 550 5.7.1 Internal error while looking up the recipient",
          seen="local rules: a failure of the server establishes nothing about the sender, whatever the code"),
     Rule("message_size", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",

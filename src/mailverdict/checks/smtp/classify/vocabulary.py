@@ -401,7 +401,8 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b{CANNOT} (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
-    ^(?:sorry,? )?no longer (?:employed|(?:available )?at this (?:address|company)|(?:an?|our) {MAILBOX})\b
+    ^(?:sorry,? )?no longer (?:employed|on staff|using this|(?:an?|our) {MAILBOX})\b
+    ^(?:sorry,? )?no longer (?:available )?at this (?:address|company)\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients
     (?:not|n't) (?:in|on) (?:my|our|the) (?:local list|list of (?:valid|known|local) {MAILBOX})
     \bno (?:entry|match)[^.;]{{0,24}} in (?:the |our )?(?:directory|address book)\b
@@ -476,8 +477,8 @@ FULL = join_column("full")
 MAILBOX_FULL_WORDS = phrases(rf"""
     over[- ]?quot[ae]  quota is over  mail ?box limit exc?e+ded  \b{OWNER} has not enough
     over (?:\w+ ){{1,2}}quota  (?:user|domain) ?disk quota
-    mailbox (?:size|storage) (?:limit|exceed)  \bfull (?:mail ?box|in-?box)
-    \bquota[^.;]{{0,30}}\b(?:exceed|exced|full|reached|violat|depass|superat|uberschritten)
+    mailbox (?:size|storage) limit  mailbox (?:size|storage)\b[^.;]{{0,24}} exceed  \bfull (?:mail ?box|in-?box)
+    \bquota[^.;]{{0,30}}\b(?:exceed|exced|full|reached|not sufficient|violat|depass|superat|uberschritten)
     exceed\w*[^.;]{{0,40}}\b(?:quota|storage|allocation|mailbox size|disk)  disk ?space quota
     \b{STORAGE}\b[^.;]{{0,40}}\b(?:is |are )?(?:too )?full\b
     (?:mail ?box|in-?box)[^.;]{{0,30}} (?:over|exceed\w*)[^.;]{{0,20}}limit
@@ -681,7 +682,8 @@ CAPACITY_WORDS = phrases(rf"""
 
 SENDER = r"\b(?:sender|helo|ehlo|mail ?from|from|return[- ]path|envelope)(?:'s)?"
 BLACKLIST_WORDS = (
-    rf"(?:\b(?:black|block|deny|ban|reject|bad)[- ]?list(?:ed|ing|s)?\b|\b{FOREIGN_LISTED}\b|{UNSPACED_LISTED}"
+    r"(?:\b(?:black|block|deny|ban|reject|bad|spam(?:mer)?)[- ]?list(?:ed|ing|s)?\b"
+    rf"|\b{FOREIGN_LISTED}\b|{UNSPACED_LISTED}"
     r"|\b(?:liste noire|lista (?:negra|nera|neagra)|sperrliste|schwarze\w* liste))"
 )
 DNS_LIST_NAMES = phrases(r"""
@@ -714,7 +716,7 @@ ACCESS_NETWORK_WORDS = phrases(r"""
     \bdul\b
 """)
 UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?exist\w*|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
-COUNTED = r"(?:recipients|addresses|messages|mails?|e-?mails?|rcpts?|users)"
+COUNTED = r"(?:recipients|requests|addresses|messages|mails?|e-?mails?|rcpts?|users)"
 RATE_WORDS = phrases(rf"""
     (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
     \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
@@ -733,7 +735,7 @@ CLIENT_REFUSED_WORDS = phrases(rf"""
     {CLIENT}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,60}}{CLIENT}  messages? from \(?xipx
     (?:block(?:ed|ing)|banned|denied|black-?listed|not allowed|refused)[^.;]{{0,30}} xipx
     xipx[^.;]{{0,20}} (?:blocked|banned|denied|refused|(?:is )?not (?:allowed|permitted|welcome|accepted))
-    \bip[ -]based  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )  found on (?:a|an|our|one of)
+    \bip[ -]based  \bbad ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )  found on (?:a|an|our|one of)
     \bip\b[^.;。]{{0,40}}(?:禁止|封禁|屏蔽)
 """)
 COUNTRY = r"\b(?:country|countries|geo-?\w*|region)\b"
