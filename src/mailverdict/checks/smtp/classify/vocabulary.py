@@ -412,7 +412,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
     \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
     \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
-    \b(?:no longer|does ?n[o']t) (?:work|live)s? (?:here|for us|with us)\b  \buser path no exist
+    \b(?:no longer|does ?n[o']t) (?:work|live|sleep)s? (?:here|for us|with us)\b  \buser path no exist
     \buser hasn't got the service
     \b(?:resolver\.adr\.)?\w*recip(?:ient)?notfound
     {join_column("absent")}  {join_column("absent", spaced=False)}
