@@ -278,7 +278,7 @@ OTHER_NOUN = phrases(r"""
 """)
 # A thing of the user: "Каталог пользователя не найден", "recipient's calendar not found".
 THING_OF_USER = mark_words(r"""
-    calendar  profile  certificate  key  format\w*  syntax\w*
+    calendar  profile  certificate  key  format(?!ted\b)\w*  syntax\w*
     (?<!im )(?<!-)(?:home-?)?verzeichnis  ordner  datei  schl(?:ue|ü)ssel  zertifikat  kalender  (?:\w+)?profil  archiv
     (?<!le )(?<!dans )r[ée]pertoire  dossier  fichier  cl[ée]  certificat  calendrier  abonnement
     (?<!el )directorio  carpeta  archivo  certificado  calendario  perfil  suscripci[óo]n
