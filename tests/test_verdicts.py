@@ -15,8 +15,9 @@ from mailverdict.model.evidence import (
     MailExchange,
     SyntaxEvidence,
 )
+from mailverdict.model.verification import Verification
 from mailverdict.model.words import REASON_MEANING, Reason, ValidationType, Verdict
-from mailverdict.verdicts import PRECEDENCE, order_reasons, settle, settle_saturated, verdict_of
+from mailverdict.verdicts import PRECEDENCE, contradiction_in, order_reasons, settle, settle_saturated, verdict_of
 
 OK = SyntaxEvidence(ok=True, normalized="ada@example.org", local="ada", ascii_domain="example.org")
 BAD = SyntaxEvidence(ok=False, message="there is no @")
@@ -161,3 +162,51 @@ def test_saturation_says_nothing_of_the_address(reason):
 def test_evidence_that_is_missing_is_an_error_not_a_verdict(kind):
     with pytest.raises(ValueError, match="evidence"):
         settle(ValidationType(kind), Evidence(OK, None if kind == "mx" else MX))
+
+
+@pytest.mark.parametrize("reason", PRECEDENCE)
+@pytest.mark.parametrize("result", ["valid", "risky", "invalid"])
+def test_a_verdict_stands_only_for_a_reason_that_yields_it(result, reason):
+    found = Verification("ada@firm.com", "smtp", result, (str(reason),))
+    assert (contradiction_in(found) == "") == (PRECEDENCE[reason] == result)
+
+
+CONSISTENT = [
+    # type, verdict, reasons
+    ("smtp", "valid", ()),
+    ("smtp", "valid", ("on_holiday",)),  # the vocabulary is open
+    ("smtp", "invalid", ("on_holiday", "greylisted")),
+    ("smtp", "invalid", ("greylisted", "mailbox_not_found")),  # one of them yields it, the order is the service's
+    ("smtp", "risky", ("disposable", "mailbox_not_found")),  # the contract does not rank these two
+    ("smtp", "unknown", ("mailbox_not_found",)),  # claims nothing
+    ("smtp", "invalid", ()),
+    ("mx", "valid", ("role",)),  # flags decide only for smtp
+    ("mx", "invalid", ("disposable",)),
+]
+
+
+@pytest.mark.parametrize(("kind", "result", "reasons"), CONSISTENT)
+def test_a_verdict_that_may_follow_from_its_reasons_stands(kind, result, reasons):
+    assert contradiction_in(Verification("ada@firm.com", kind, result, reasons)) == ""
+
+
+CONTRADICTIONS = [
+    ("smtp", "invalid", ("greylisted", "role"), None, "by the contract greylisted, role means 'unknown'"),
+    ("smtp", "valid", ("mailbox_not_found", "on_holiday"), None, "mailbox_not_found means 'invalid'"),
+    ("mx", "valid", ("no_mx_record",), None, "no_mx_record means 'invalid'"),
+    ("mx", "invalid", ("timeout",), None, "timeout means 'unknown'"),
+    ("smtp", "invalid", ("mailbox_not_found",), True, "the flag protected means 'unknown'"),
+    ("smtp", "valid", (), True, "the flag protected means 'unknown'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "result", "reasons", "protected", "said"), CONTRADICTIONS)
+def test_a_verdict_that_its_reasons_exclude_is_described(kind, result, reasons, protected, said):
+    found = Verification("ada@firm.com", kind, result, reasons, protected=protected)
+    assert contradiction_in(found).startswith(f"{result!r}, but by the contract")
+    assert said in contradiction_in(found)
+
+
+def test_a_disposable_domain_behind_a_server_that_refuses_us_is_risky():
+    found = Verification("ada@firm.com", "smtp", "risky", ("disposable", "protected"), protected=True)
+    assert contradiction_in(found) == ""

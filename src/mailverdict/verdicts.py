@@ -13,7 +13,16 @@ from .model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, Evidence, Flags
 from .model.verification import Fault, Verification
 from .model.words import Reason, ValidationType, Verdict
 
-__all__ = ["PRECEDENCE", "SATURATION", "Decision", "order_reasons", "settle", "settle_saturated", "verdict_of"]
+__all__ = [
+    "PRECEDENCE",
+    "SATURATION",
+    "Decision",
+    "contradiction_in",
+    "order_reasons",
+    "settle",
+    "settle_saturated",
+    "verdict_of",
+]
 
 # The first reason present decides. A reason that is not in the table (a service may send others) never decides.
 PRECEDENCE: dict[Reason, Verdict] = {
@@ -105,6 +114,31 @@ def verdict_of(reasons: tuple[Reason, ...]) -> Verdict:
     'unknown'
     """
     return PRECEDENCE[reasons[0]] if reasons else Verdict.VALID
+
+
+def contradiction_in(found: Verification) -> str:
+    """Why the verdict of a service cannot follow from its own reasons and flags; empty if it can.
+
+    A verdict stands if one of its reasons has it in `PRECEDENCE`, or if a reason is not in the table. `unknown` claims
+    nothing, so nothing contradicts it. Types without an SMTP session are not decided by flags.
+
+    >>> contradiction_in(Verification("ada@firm.com", "smtp", "invalid", ("greylisted",)))
+    "'invalid', but by the contract greylisted means 'unknown'"
+    >>> contradiction_in(Verification("ada@firm.com", "smtp", "invalid", ("on_holiday", "greylisted")))
+    ''
+    """
+    if found.result == Verdict.UNKNOWN:
+        return ""
+    known = [Reason(each) for each in found.reasons if each in RANK]
+    if not found.asked_mailbox:
+        known = [each for each in known if PRECEDENCE[each] != Verdict.RISKY]
+    may_be_another = found.result != Verdict.VALID and len(known) < len(found.reasons)
+    if known and not may_be_another and found.result not in {PRECEDENCE[each] for each in known}:
+        means = verdict_of(order_reasons(known))
+        return f"{found.result!r}, but by the contract {', '.join(known)} means {str(means)!r}"
+    if found.asked_mailbox and found.protected and found.result in (Verdict.VALID, Verdict.INVALID):
+        return f"{found.result!r}, but by the contract the flag protected means 'unknown'"
+    return ""
 
 
 def settle(validation_type: ValidationType, evidence: Evidence) -> Decision:

@@ -398,17 +398,19 @@ class TestService:
     def test_rows_about_which_the_service_gave_no_verdict_are_status_4(self, run, tmp_path):
         def verdict(email, kind):
             kind = "regex" if email.startswith("weak") else kind
-            return None if email.startswith("lost") else payload(email, kind)
+            result, reasons = ("invalid", ["greylisted"]) if email.startswith("torn") else ("valid", [])
+            return None if email.startswith("lost") else payload(email, kind, result, reasons=reasons)
 
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
-        path.write_text("email\nada@one.example\nlost@one.example\nweak@one.example\n")
+        path.write_text("email\nada@one.example\nlost@one.example\nweak@one.example\ntorn@one.example\n")
         service = ScriptedService(time.time, verdict=verdict, duration=lambda _: 0.0)
         with serve(service) as url:
             status, printed, said = run("verify", path, "-t", "mx", "-o", out, "--backend", url, "-q", "--json")
         assert (status, json.loads(printed)["exit_status"]) == (4, 4)
-        assert "no verdict about 2 addresses (1 ERROR, 1 OTHER_TYPE)" in said.splitlines()[-1]
-        assert [row["email_status"] for row in rows_of(out)] == ["done", "error", "error"]
+        assert "no verdict about 3 addresses (1 ERROR, 1 OTHER_TYPE, 1 CONTRADICTION)" in said.splitlines()[-1]
+        assert [row["email_status"] for row in rows_of(out)] == ["done", "error", "error", "error"]
         assert "checked by 'regex', not by 'mx'" in rows_of(out)[2]["email_error_message"]
+        assert "greylisted means 'unknown'" in rows_of(out)[3]["email_error_message"]
 
     def test_jobs_that_the_service_reports_as_failed_are_a_warning(self, run, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"

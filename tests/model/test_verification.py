@@ -11,7 +11,8 @@ from mailverdict.contract.revisions import dump_earlier_payload
 from mailverdict.errors import ContractError
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.verification import KEYS, Fault, Verification, dump_payload, is_earlier_payload, parse_payload
-from mailverdict.model.words import Reason, ValidationType
+from mailverdict.model.words import Reason, ValidationType, Verdict
+from mailverdict.verdicts import PRECEDENCE
 from tests import CASES
 from tests.doubles.tables import rows_to_table
 
@@ -180,3 +181,54 @@ def test_parsing_raises_nothing_but_a_contract_error(payload: dict[str, Any]) ->
         return
     again = parse_payload(verification.to_dict())
     assert again.to_dict() == verification.to_dict(), "what was once understood is stable"
+
+
+@pytest.mark.parametrize(
+    ("checks", "reason", "result"),
+    [
+        ({}, "REGEX", "invalid"),
+        ({"syntax": False}, "REGEX", "invalid"),
+        ({"syntax": True, "dns": False}, "DNS", "invalid"),
+        ({"syntax": True, "dns": True, "blacklist": False}, "BLACKLIST", "invalid"),
+        ({"syntax": True, "dns": True, "smtp_rcptto": False, "smtp": False}, "SMTP", "invalid"),
+        ({}, "SMTP", "unknown"),  # a limiter refused, and nothing was asked
+        ({"syntax": True}, "DNS", "unknown"),  # no answer from the DNS
+        ({"syntax": True, "dns": True, "smtp_port": False, "smtp": False}, "SMTP", "unknown"),
+        ({"syntax": True, "dns": True, "smtp_port": True, "smtp_connection": False, "smtp": False}, "SMTP", "unknown"),
+    ],
+)
+def test_what_is_not_valid_in_the_earlier_words_is_invalid_only_if_a_check_shows_it(
+    checks: dict[str, bool], reason: str, result: str
+) -> None:
+    earlier = {"email": "a@b.org", "validation_type": "smtp", "valid": False, "checks": checks, "reason": reason}
+    assert Verification.from_dict({**earlier, "errors": []}).result == result
+
+
+@pytest.mark.parametrize("reason", [each for each in Reason if PRECEDENCE[each] is Verdict.UNKNOWN])
+def test_an_unknown_verdict_is_unknown_again_after_the_earlier_words(reason: Reason) -> None:
+    checks = {"syntax": True, "dns": True, "smtp_port": True, "smtp_connection": True, "smtp_rcptto": False}
+    found = Verification("a@b.org", "smtp", "unknown", (reason,), checks, reason="SMTP")
+    assert Verification.from_dict(dump_earlier_payload(found)).result == "unknown"
+
+
+def test_an_earlier_payload_that_is_valid_for_a_reason_is_refused() -> None:
+    earlier = {"email": "a@b.org", "validation_type": "smtp", "valid": True, "checks": {}, "reason": "SMTP"}
+    with pytest.raises(ContractError, match="reason is 'SMTP' although valid is true"):
+        Verification.from_dict(earlier)
+
+
+@pytest.mark.parametrize(
+    ("details", "reasons", "expected"),
+    [
+        ("timeout", ["timeout", "role"], ("timeout", "role")),
+        ("timeout", ["role"], ("timeout", "role")),
+        ("role", ["timeout", "role"], ("timeout", "role")),
+        ("timeout", [], ("timeout",)),
+        (None, ["role"], ("role",)),
+    ],
+)
+def test_the_dominant_reason_is_not_lost_where_the_list_does_not_have_it(
+    details: str | None, reasons: list[str], expected: tuple[str, ...]
+) -> None:
+    payload = {"email": "a@b.org", "validation_type": "smtp", "result": "unknown"}
+    assert parse_payload({**payload, "details": details, "reasons": reasons}).reasons == expected

@@ -148,6 +148,13 @@ def test_a_verdict_by_another_type_counts_where_it_answers_what_was_asked(
         assert f"by '{used}', not by '{asked}' as asked; by '{used}' the address is {result}" in row["errors"]
 
 
+def test_a_verdict_that_contradicts_its_reasons_is_an_error_that_quotes_it() -> None:
+    found = Verification(JOB.email, "smtp", "invalid", ("greylisted", "role"))
+    row = rows_table([job_row(found, JOB)]).to_pylist()[0]
+    assert (row["status"], row["result"], row["error"]) == ("error", None, "CONTRADICTION")
+    assert "'invalid', but by the contract greylisted, role means 'unknown'" in row["errors"]
+
+
 def test_a_technical_failure_has_no_verdict() -> None:
     row = rows_table([job_row(JobFailure("ERROR", "disk on fire"), JOB)]).to_pylist()[0]
     assert (row["status"], row["result"], row["reasons"], row["error"]) == ("error", None, None, "ERROR")

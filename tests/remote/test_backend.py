@@ -140,6 +140,17 @@ def test_a_single_check_refuses_a_verdict_by_a_weaker_type() -> None:
     assert raised.value.path == "data.validation_type"
 
 
+def test_a_single_check_refuses_a_verdict_that_contradicts_its_reasons() -> None:
+    data = payload("ada@example.org", "smtp", "valid", reasons=["mailbox_not_found"])
+    body = json.dumps({"success": True, "data": data, "meta": {}}).encode()
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
+    with pytest.raises(
+        ContractError, match="the service contradicts itself: 'valid', but .* means 'invalid'"
+    ) as raised:
+        asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "smtp"))
+    assert raised.value.path == "data.result"
+
+
 def test_the_single_check_answers_for_the_address_that_was_sent() -> None:
     data = payload("ada@xn--bcher-kva.example", "mx")
     body = json.dumps({"success": True, "data": data, "meta": {}}).encode()

@@ -71,6 +71,14 @@ async def test_reason_is_null_when_valid_and_one_of_four_otherwise(
         assert isinstance(data["errors"], list)
 
 
+@asynchronous
+async def test_a_single_check_without_an_answer_is_not_read_as_invalid(tmp_path: Path) -> None:
+    async with earlier(tmp_path) as world:
+        data = (await world.check("late@example.org", "smtp")).json()["data"]
+        assert False not in data["checks"].values()
+        assert parse_payload(data).result == "unknown"
+
+
 async def record_of(world: RunningService, job_id: str) -> dict:
     """The record of a job that has ended."""
     record = await world.ended(job_id)

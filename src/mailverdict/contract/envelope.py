@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -240,11 +240,10 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
 
 
 def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
-    """The earlier record: `status` is the verdict, `details` has the rest."""
+    """The earlier record: `status` is the verdict, since ``error`` is there for the rest; `details` has the rest."""
     details = record.get("details")
     known = dict(details) if isinstance(details, Mapping) else {}
     payload = {"validation_type": record["validation_type"], **known, "email": email, "valid": status == "valid"}
     payload.pop("result", None)
-    return JobRecord(
-        email, JobStatus.DONE, parse_earlier_payload(payload, path), shorten(str(record.get("message") or ""))
-    )
+    verification = replace(parse_earlier_payload(payload, path), result=status)
+    return JobRecord(email, JobStatus.DONE, verification, shorten(str(record.get("message") or "")))

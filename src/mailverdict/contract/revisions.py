@@ -36,12 +36,15 @@ EARLIER_REASONS = ("REGEX", "DNS", "BLACKLIST", "SMTP")
 
 
 def dump_earlier_payload(v: Verification) -> dict[str, Any]:
-    """The earlier payload of `v`."""
+    """The earlier payload of `v`.
+
+    ``"valid": false`` also means that nothing was established; then no check is shown as failed.
+    """
     return {
         "email": v.email,
         "validation_type": v.validation_type,
         "valid": EARLIER_VALID[Verdict(v.result)],
-        "checks": dict(v.checks),
+        "checks": {name: passed for name, passed in v.checks.items() if passed or v.result != Verdict.UNKNOWN},
         "reason": earlier_reason(v),
         "errors": dump_errors(v.errors or ()),
     }

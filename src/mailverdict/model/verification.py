@@ -315,15 +315,30 @@ def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(payload, Mapping) and "result" not in payload and isinstance(payload.get("valid"), bool)
 
 
+# The sub-checks whose failure is an established refusal. A closed port or a lost connection is none.
+REFUSING_CHECKS = ("syntax", "dns", "blacklist", "smtp_rcptto")
+EARLIER_CODES = ("REGEX", "DNS", "BLACKLIST", "SMTP")  # the earlier revision's `reason` of what is not valid
+
+
 def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verification:
-    """Read an earlier payload; it has neither reasons nor flags."""
+    """Read an earlier payload; it has neither reasons nor flags.
+
+    It has no `unknown` either: a service says ``"valid": false`` of a mail server that did not answer, too. So that
+    is `invalid` only if a check shows a refusal.
+    """
     known = {"email", "validation_type", "valid", "checks", "reason", "errors"}
+    checks, code = parse_checks(payload.get("checks")), optional_field(payload, "reason", str, path)
+    is_valid = require_field(payload, "valid", bool, path)
+    if is_valid and code in EARLIER_CODES:
+        where = f"{path}.reason" if path else "reason"
+        raise ContractError(f"{where} is {code!r} although valid is true", path=where)
+    is_refused = code == "REGEX" or any(checks.get(name) is False for name in REFUSING_CHECKS)
     return Verification(
         email=require_field(payload, "email", str, path),
         validation_type=optional_field(payload, "validation_type", str, path) or str(ValidationType.SMTP),
-        result=str(Verdict.VALID if require_field(payload, "valid", bool, path) else Verdict.INVALID),
-        checks=parse_checks(payload.get("checks")),
-        reason=optional_field(payload, "reason", str, path),
+        result=str(Verdict.VALID if is_valid else Verdict.INVALID if is_refused else Verdict.UNKNOWN),
+        checks=checks,
+        reason=code,
         errors=parse_errors(payload.get("errors")) or None,
         extra={key: value for key, value in payload.items() if key not in known},
     )
@@ -339,9 +354,11 @@ def parse_result(payload: object, path: str) -> str:
 
 
 def parse_reasons(payload: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """The reasons, or `details` alone where the list is absent; each one bounded and without ``;``."""
+    """The reasons, each one bounded and without ``;``; `details` comes first where the list does not have it."""
     details = optional_field(payload, "details", str, path)
-    reasons = optional_field(payload, "reasons", list, path) or [details]
+    reasons = optional_field(payload, "reasons", list, path) or []
+    if details not in reasons:
+        reasons = [details, *reasons]
     return tuple(shorten(str(reason), LONGEST_WORD).replace(";", ",") for reason in reasons if reason)
 
 

@@ -21,9 +21,10 @@ from ..model.json_fields import shorten
 from ..model.table import SCHEMA, SOURCE_REMOTE, dump_json, row_of
 from ..model.verification import Fault, Verification, dump_errors
 from ..model.words import Status, ValidationType, Verdict
-from ..verdicts import settle
+from ..verdicts import contradiction_in, settle
 
 __all__ = [
+    "DEFECT_PATHS",
     "QUOTA_REQUEST",
     "ApiAnswer",
     "ApiRequest",
@@ -33,8 +34,8 @@ __all__ = [
     "Step",
     "Steps",
     "asked_as",
-    "describe_other_type",
     "error_of",
+    "find_defect",
     "is_about",
     "is_answer_to",
     "is_quota_refusal",
@@ -132,19 +133,36 @@ class JobFailure:
 
 def job_row(outcome: Verification | JobFailure, job: Job) -> Row:
     """The row of a finished job."""
-    if not isinstance(outcome, JobFailure) and not is_about(outcome.email, job.email):
-        message = f"the service answered for {shorten(outcome.email, MAX_ADDRESS)}, not for the address of this job"
-        outcome = JobFailure(OTHER_ADDRESS, message)
-    elif not isinstance(outcome, JobFailure) and not is_answer_to(job.validation_type, outcome):
-        outcome = JobFailure(OTHER_TYPE, describe_other_type(job.validation_type, outcome))
+    if not isinstance(outcome, JobFailure):
+        outcome = find_defect(outcome, job.email, job.validation_type) or outcome
     if isinstance(outcome, JobFailure):
         return failure_row(outcome, job.email, job.validation_type)
     return row_of(asked_as(outcome, job.email), SOURCE_REMOTE)
 
 
-OTHER_ADDRESS = "OTHER_ADDRESS"  # the code of a job whose answer is about another address
+# Codes of answers that are well-formed but cannot be used, and the field that shows it.
+OTHER_ADDRESS = "OTHER_ADDRESS"  # the answer is about another address
+OTHER_TYPE = "OTHER_TYPE"  # it is by a check that does not answer what was asked
+CONTRADICTION = "CONTRADICTION"  # its verdict cannot follow from its own reasons
+DEFECT_PATHS = {
+    OTHER_ADDRESS: "data.email",
+    OTHER_TYPE: "data.validation_type",
+    CONTRADICTION: "data.result",
+}
 
-OTHER_TYPE = "OTHER_TYPE"  # the code of a job whose answer is by a check that does not answer what was asked
+
+def find_defect(found: Verification, email: str, validation_type: str) -> JobFailure | None:
+    """Why an answer is not used as the verdict on `email`; the answer is quoted, since it was paid for."""
+    if not is_about(found.email, email):
+        answered = shorten(found.email, MAX_ADDRESS)
+        return JobFailure(OTHER_ADDRESS, f"the service answered about {answered}, not about {email}")
+    if not is_answer_to(validation_type, found):
+        return JobFailure(OTHER_TYPE, describe_other_type(validation_type, found))
+    if contradiction := contradiction_in(found):
+        return JobFailure(CONTRADICTION, f"the service contradicts itself: {contradiction}")
+    return None
+
+
 DEPTH = {"regex": 0, "mx": 1, "smtp": 2}  # each includes those before it
 
 

@@ -39,6 +39,7 @@ from ..model.verification import Verification, parse_payload
 from ..model.words import Reason, ValidationType, Verdict
 from ..verdicts import settle
 from .api import (
+    DEFECT_PATHS,
     QUOTA_REQUEST,
     ApiAnswer,
     ApiRequest,
@@ -47,9 +48,7 @@ from .api import (
     Step,
     Steps,
     asked_as,
-    describe_other_type,
-    is_about,
-    is_answer_to,
+    find_defect,
     job_row,
     read_quota,
     rows_table,
@@ -297,7 +296,7 @@ class RemoteBackend:
         RateLimited
             If the service asks to be called later.
         ContractError
-            If the answer violates the contract.
+            If the answer violates the contract, or its verdict contradicts its reasons.
         ServiceError
             If the service answers with another error.
         TransportError
@@ -315,13 +314,8 @@ class RemoteBackend:
             malformed = Evidence(SyntaxEvidence(ok=False, message="the service refuses the address as malformed"))
             return settle(ValidationType(validation_type), malformed).to_verification(email, validation_type)
         found = self._parse(parse_payload, success_of(answer).data)
-        if not is_about(found.email, email):
-            raise ContractError(
-                f"{self.base_url}: the answer is about {found.email:.254}, not about {email}", path="data.email"
-            )
-        if not is_answer_to(str(validation_type), found):
-            message = f"{self.base_url}: {describe_other_type(str(validation_type), found)}"
-            raise ContractError(message, path="data.validation_type")
+        if defect := find_defect(found, email, str(validation_type)):
+            raise ContractError(f"{self.base_url}: {defect.message}", path=DEFECT_PATHS[defect.code])
         return asked_as(found, email)
 
     def _client(self) -> Client:
