@@ -145,7 +145,7 @@ def test_a_single_check_refuses_a_verdict_that_contradicts_its_reasons() -> None
     body = json.dumps({"success": True, "data": data, "meta": {}}).encode()
     transport = httpx.MockTransport(lambda _: httpx.Response(200, content=body))
     with pytest.raises(
-        ContractError, match="the service contradicts itself: 'valid', but .* means 'invalid'"
+        ContractError, match=r"the service contradicts itself: 'valid', but .* means 'invalid'"
     ) as raised:
         asyncio.run(RemoteBackend(URL, transport=transport).check("ada@example.org", "smtp"))
     assert raised.value.path == "data.result"
