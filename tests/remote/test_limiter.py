@@ -1,5 +1,6 @@
 """A service whose limiter refuses part of what is submitted, in virtual time: nothing lost, little paid twice."""
 
+import math
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -115,18 +116,56 @@ def test_a_journal_remembers_the_pace_and_what_was_refused(tmp_path: Path) -> No
     run_virtual(main)
 
 
+def limit_requests(service: ScriptedService, rate: float, burst: int, fault: Fault) -> None:
+    """Refuse requests of every kind beyond so many a second, as nginx does; what is refused is not counted."""
+    excess, at = -1.0, -math.inf
+
+    def next_fault(_: str) -> Fault | None:
+        nonlocal excess, at
+        now = service.clock()
+        counted = max(0.0, excess - rate * (now - at) + 1.0) if at > 0 else 0.0
+        if counted > burst:
+            return fault
+        excess, at = counted, now
+        return None
+
+    service.next_fault = next_fault  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("rate", "burst", "fault"),
+    [
+        (1.0, 0, Fault(429)),
+        (2.0, 0, Fault(429, headers=(("retry-after", "1"),))),
+        (1.0, 5, Fault(429)),
+        (1.0, 5, Fault(503)),
+        (10.0, 20, Fault(429)),
+    ],
+)
+def test_a_limit_of_requests_is_kept_close_to(rate: float, burst: int, fault: Fault) -> None:
+    outcome, service = verify_limited(120, lambda service: limit_requests(service, rate, burst, fault))
+    assert outcome.error is None
+    assert len(outcome.rows) == 120
+    assert service.violations_and_double_payments == []
+    assert outcome.seconds <= 1.3 * (124 - burst) / rate + 3
+    assert sum(service.requests.values()) <= 6 * 124
+
+
 @pytest.mark.parametrize("seed", range(4))
-def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_for_slow(seed: int) -> None:
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_a_service_that_refuses_a_share_of_all_requests_by_chance_is_not_taken_for_slow(
+    share: float, seed: int
+) -> None:
     chance = random.Random(seed)
 
     def refuse_some(service: ScriptedService) -> None:
-        service.next_fault = lambda _: Fault(429) if chance.random() < 0.3 else None  # type: ignore[method-assign]
+        service.next_fault = lambda _: Fault(429) if chance.random() < share else None  # type: ignore[method-assign]
 
     outcome, service = verify_limited(600, refuse_some)
     assert outcome.error is None
     assert len(outcome.rows) == 600
     assert service.violations_and_double_payments == []
-    assert outcome.seconds <= 60
+    assert outcome.seconds <= 30
     delays = outcome.all(Delayed)
     assert {how for delay in delays for how in delay.requests} == {"refused with status 429"}
     assert sum(delay.requests["refused with status 429"] for delay in delays) > 100

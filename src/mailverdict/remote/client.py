@@ -27,6 +27,7 @@ from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
+from .gate import Gate
 from .pace import Advertised, read_advertised
 
 __all__ = ["Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
@@ -39,6 +40,9 @@ SURROGATE = re.compile("[\ud800-\udfff]")
 HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:[0-9a-f:.]*")  # name, IPv4; IPv6
 CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
+UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE  # what nginx answers beyond its limit unless it is told otherwise
+LOOK = 0.05  # seconds between looks at the gate, which an answer can open earlier
+SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a paced submission down
 
 # Statuses of errors that the contract has about the address, the batch or the job.
 ABOUT_THE_REQUEST = (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
@@ -69,16 +73,22 @@ class Retries:
     """When the same request is sent again."""
 
     attempts: int = 4  # requests at most, including the first
+    limited_attempts: int = (
+        10  # the same if each was refused with 429 and no wait was asked for: the gate sets the pace
+    )
     first_wait: float = 0.5  # seconds before the second attempt; doubles each time, with jitter
     max_wait: float = 60.0  # seconds; if the service asks for a longer wait, its answer stands
     budget: float = 60.0  # seconds after which no further attempt begins
 
     def wait_before(self, attempt: int, answer: ApiAnswer, request: ApiRequest, jitter: float) -> float | None:
         """Seconds before attempt number `attempt` (from 2), or None if `answer` is final."""
-        if attempt > self.attempts or not may_repeat(request, answer):
-            return None
-        wait = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
         requested = answer.retry_after if isinstance(answer, ErrorEnvelope) else None
+        is_limited = is_rate_limit(answer) and requested is None
+        if attempt > (self.limited_attempts if is_limited else self.attempts) or not may_repeat(request, answer):
+            return None
+        if is_limited:
+            return 0.0
+        wait = self.first_wait * 2 ** (attempt - 2) * (0.5 + jitter / 2)
         wait = wait if requested is None else max(wait, requested)
         return wait if wait <= self.max_wait else None
 
@@ -89,9 +99,16 @@ def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
         return False
     if isinstance(answer, NoAnswer):
         return not answer.is_permanent and (request.is_repeatable or not answer.was_sent)
-    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
-        return request.repeats_limited and not is_quota_refusal(answer)  # refused before any work: nothing was paid for
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:  # refused before any work: nothing was paid for
+        is_short = answer.retry_after is None or answer.retry_after <= SHORT_WAIT
+        return is_rate_limit(answer) and (request.repeats_limited or is_short)
     return request.is_repeatable and answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR
+
+
+def is_rate_limit(answer: ApiAnswer) -> bool:
+    """Whether a request was refused for the number of requests, and not for the quota."""
+    is_limit = isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.TOO_MANY_REQUESTS
+    return is_limit and not is_quota_refusal(answer)
 
 
 class FailedRequests:
@@ -219,6 +236,7 @@ class Client:
         self.base_url, self.timeout, self.jitter, self.clock = base_url, timeout, jitter, clock
         self.retries = retries or Retries()
         self.failures = FailedRequests()
+        self.gate, self.gate_queue = Gate(), asyncio.Lock()
         self.advertised: Advertised | None = None  # the limit that the last answer to a submission announced
         self.http = httpx.AsyncClient(
             headers={"User-Agent": "mailverdict", "Accept": "application/json"} | dict(headers or {}),
@@ -239,9 +257,8 @@ class Client:
         """Send `request`, repeatedly if that is safe and may help; failures of the network are returned, not raised."""
         loop = asyncio.get_running_loop()
         begun = loop.time()
-        for attempt in range(2, self.retries.attempts + 2):
-            sent = loop.time()
-            answer = await self.send_once(request)
+        for attempt in range(2, self.retries.limited_attempts + 2):
+            answer, sent = await self.send_in_turn(request)
             has_failed = self.failures.count(answer)
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
             if wait is None or loop.time() - begun + wait > self.retries.budget:
@@ -250,6 +267,31 @@ class Client:
                 break
             self.failures.wait(sent, loop.time() - sent + wait)
             await asyncio.sleep(wait)
+        return answer
+
+    async def send_in_turn(self, request: ApiRequest) -> tuple[ApiAnswer, float]:
+        """Send one request once the gate is open, in the order of the calls; gives also when it was sent.
+
+        After a refusal the next request waits for the answer of the one before it.
+        """
+        loop = asyncio.get_running_loop()
+        async with self.gate_queue:
+            while (wait := self.gate.seconds_left(loop.time())) > 0:
+                self.failures.wait(loop.time(), min(wait, LOOK))
+                await asyncio.sleep(min(wait, LOOK))
+            sent = loop.time()
+            self.gate.on_sent(sent)
+            if self.gate.refusals:
+                return await self.send_and_report(request, sent), sent
+        return await self.send_and_report(request, sent), sent
+
+    async def send_and_report(self, request: ApiRequest, sent: float) -> ApiAnswer:
+        """Send one request once, and report to the gate whether it was refused; no answer shows nothing."""
+        answer = await self.send_once(request)
+        if is_rate_limit(answer) or (isinstance(answer, ErrorEnvelope) and answer.status == UNAVAILABLE):
+            self.gate.on_refused(sent, asyncio.get_running_loop().time(), self.jitter())
+        elif not isinstance(answer, NoAnswer):
+            self.gate.on_accepted(sent)
         return answer
 
     async def send_once(self, request: ApiRequest) -> ApiAnswer:

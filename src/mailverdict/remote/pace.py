@@ -46,9 +46,6 @@ MEMORY = 7 * 86_400.0  # seconds for which a pace is remembered
 MAX_FIELD = 1_000  # characters of a header field that are read
 MAX_RESET = 900  # seconds; a limit that is reset later is a quota, which is read from the service,
 DAY = 86_400  # and so is one whose window is a day or longer
-FIRST_REPEAT = 0.1  # seconds after which a submission that was refused with 429 is repeated to find out why
-MAX_REPEATED = 5  # such repetitions in a row
-CHANCE_REFUSALS = 0.01  # how probable it is at least that repetitions are refused in a row without a limit
 LAST_WAIT = 1.2  # times the longest wait so far, before an address is risked that is not submitted again
 MIN_RATE = 0.01  # addresses a second
 
@@ -150,9 +147,6 @@ class Pace:
     max_size: int = BULK_LIMIT  # addresses of a batch, after answers with status 429
     limited: int = 0  # submissions in a row that were answered with 429
     not_before: float = 0.0  # when the next submission may be sent, after such an answer
-    repeated: int = 0  # submissions in a row that were refused without a wait being asked for, and are repeated soon
-    strays: int = 0  # refusals that the pace does not explain, since a repetition passed at once
-    submissions: int = 0  # that were accepted
     advertised: AdvertisedLimit = field(default_factory=AdvertisedLimit)
     changed: bool = False
 
@@ -269,9 +263,6 @@ class Pace:
         """Jobs were accepted."""
         sent = SentBatch(now, size, self.epoch, is_trial=self.blocked_at is not None)
         self.sent_at = now
-        self.submissions += 1
-        self.strays += self.repeated
-        self.repeated = 0
         if self.limited:
             self.limited = 0
         elif size == self.max_size:
@@ -354,18 +345,13 @@ class Pace:
         """A submission was refused as a whole, with status 429; nothing was paid for.
 
         No trial is needed, since the next submission is one. It is smaller, as the limit may be below its size.
-        Without a time to wait it is repeated soon: if that passes, the pace was not the reason. With size 0 it was
-        another request than a submission.
+        The client has repeated it by then, so the number of requests was not the reason. With size 0 it was another
+        request than a submission.
         """
-        if retry_after is None and not self.limited and self.repeated < self.most_repeated:
-            self.repeated += 1
-            self.not_before = now + FIRST_REPEAT * 2 ** (self.repeated - 1)
-            return
         self.limited += 1
         if size and (retry_after is None or self.limited > 1):
             self.max_size = max(1, size // 2)
         self.not_before = now + max(retry_after or 0.0, min(MIN_WAIT * 2 ** (self.limited - 1), MAX_WAIT))
-        self.repeated = 0
         if self.blocked_at is not None or not size:
             return
         if self.limited > 1:
@@ -376,12 +362,6 @@ class Pace:
             self.epoch += 1
         self.time_to_limit = SHORT_TIME_TO_LIMIT
         self.increase_since, self.credit = self.not_before, min(self.credit, 0.0)
-
-    @property
-    def most_repeated(self) -> int:
-        """How many refusals in a row may be by chance: one, and more where a share of all requests is refused."""
-        share = self.strays / (self.strays + self.submissions) if self.strays else 0.0
-        return min(MAX_REPEATED, 1 + int(math.log(CHANCE_REFUSALS, share))) if share > CHANCE_REFUSALS else 1
 
     def on_quota(self, spare: int) -> None:
         """Read before the first batch how much quota is left beyond the run's addresses.
