@@ -106,6 +106,16 @@ def test_without_scripts_every_row_is_there(opened):
     assert page.get_by_role("button").count() == 0
 
 
+def test_on_a_telephone_what_a_row_means_has_the_whole_width(opened):
+    page = opened(width=400)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for name in ("What to do", "Reasons", "Largest domains"):
+        table = page.get_by_role("table", name=name)
+        assert table.evaluate("each => each.parentNode.scrollWidth <= each.parentNode.clientWidth"), name
+    words = page.get_by_role("table", name="What to do").locator("tbody td.mv-words")
+    assert words.evaluate_all("all => all.every((each) => each.clientWidth > 300)")
+
+
 @pytest.mark.parametrize("width", [800, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_the_window_and_follows_the_scheme(opened, scheme, width):

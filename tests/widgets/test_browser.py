@@ -99,7 +99,7 @@ def test_from_a_file_to_a_decision(place: Place, opened: AuditPage, service: Ser
     opened.drop(source)
     opened.shown(r"Costs 61 addresses")
     assert "contacts.csv · 63 rows · column E-Mail" in opened.step(1).inner_text()
-    assert [opened.figure(each) for each in ("in the list", "different ones", "to check now")] == [
+    assert [opened.figure(each) for each in ("in the list", "without repetitions", "to check now")] == [
         "63 rows",
         "61 addresses",
         "61 addresses",

@@ -113,7 +113,7 @@ def describe_plan(
     """
     figures = [
         figure(plan.rows, "row", "in the list"),
-        figure(plan.unique if addresses is None else addresses, "address", "different ones"),
+        figure(plan.unique if addresses is None else addresses, "address", "without repetitions"),
         figure(plan.to_submit, "address", "to check now"),
     ]
     notes = []
@@ -180,8 +180,8 @@ def next_day(now: datetime) -> datetime:
     return (now.astimezone(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
-    """How far a run is."""
+def describe_progress(progress: Progress, rate: Rate, addresses: int | None = None) -> dict[str, Any]:
+    """How far a run is; `addresses` is how many of the different entries are addresses, where that is known."""
     per_second = rate.per_second()
     left = rate.seconds_left(progress)
     unit = "row" if progress.unit == "rows" else "different entry"
@@ -195,6 +195,7 @@ def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
         "counts": counts,
         "rate": "" if per_second is None else rate_text(per_second),
         "left": "" if left is None or progress.is_over else f"{duration_words(left)} left",
+        "entries": entries_text(progress, addresses),
         "known": f"{count_of(progress.from_journal, unit)} {SOURCE_MEANING['journal']}"
         if progress.from_journal
         else "",
@@ -203,6 +204,15 @@ def describe_progress(progress: Progress, rate: Rate) -> dict[str, Any]:
         else " ".join(map(sentence, filter(None, (progress.message, shown_delay(progress))))),
         "quota": quota_text(progress.quota),
     }
+
+
+def entries_text(progress: Progress, addresses: int | None) -> str:
+    """Why more entries are checked than there are addresses; empty if there are no more."""
+    if addresses is None or progress.unit == "rows" or progress.total <= addresses:
+        return ""
+    others = progress.total - addresses
+    verb = "is not an address" if others == 1 else "are not addresses"
+    return f"{count_of(addresses, 'address')}, and {count_of(others, 'entry')} that {verb}"
 
 
 def rate_text(per_second: float) -> str:

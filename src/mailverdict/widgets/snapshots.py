@@ -274,6 +274,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         rate = state.rates.get(state.depth)
         described = describe_plan(plan, state.backend_label(), rate, state.depth, state.skipped, state.addresses)
     button = button_of(state)
+    addresses = plan.unique if plan is not None and (state.is_running or is_card_current(state)) else None
     shown = {
         "summary": check_summary(state),
         "depths": [
@@ -288,7 +289,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         "notices": [short_text(each, LONGEST) for each in state.notices[:3]],
         "running": state.is_running,
         "state": state.run_state,
-        "progress": None if progress is None else describe_progress(progress, state.rate),
+        "progress": None if progress is None else describe_progress(progress, state.rate, addresses),
         "button": button,
     }
     if plan is not None and state.is_out_of_quota():

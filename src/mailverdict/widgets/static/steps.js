@@ -336,7 +336,7 @@ function progressPart(app, progress, running) {
   return h("div", { key: "progress", class: "mv-progress" },
     h("div", { class: "mv-row" },
       h("strong", { class: "mv-percent" }, progress.percent), h("span", {}, progress.label),
-      h("span", { class: "mv-soft" }, [progress.rate, progress.known].filter(Boolean).join(" · "))),
+      h("span", { class: "mv-soft" }, [progress.entries, progress.rate, progress.known].filter(Boolean).join(" · "))),
     h("div", { class: "mv-stack mv-track-bar", role: "progressbar", "aria-label": "Checked so far", "aria-valuemin": 0, "aria-valuemax": progress.total, "aria-valuenow": progress.settled, "aria-valuetext": `${progress.percent}, ${progress.label}` },
       Object.entries(progress.counts).filter(([, count]) => count).map(([name, count]) => h("span", { key: name, class: `mv-${name}`, style: `width:${((100 * count) / total).toFixed(2)}%` }))),
     h("div", { class: "mv-row mv-legend" }, Object.entries(progress.counts).map(([name, count]) =>
