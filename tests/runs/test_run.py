@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import multiprocessing
 import os
 import signal
@@ -156,6 +157,22 @@ class TestWhereItRuns:
             return await run_of(ScriptedBackend()), await run_of(ScriptedBackend())._start()
 
         assert asyncio.run(cell()) == (["done", "done"], ["done", "done"])
+
+    def test_an_error_that_the_await_raises_is_not_logged_as_well(self):
+        logged = []
+
+        async def fail():
+            with pytest.raises(BackendError, match="dead"):
+                await run_of(ScriptedBackend([BackendError("dead")]))
+
+        async def cell():
+            asyncio.get_running_loop().set_exception_handler(lambda _, context: logged.append(context["message"]))
+            await fail()
+
+        asyncio.run(cell())
+        run_of(ScriptedBackend()).result()  # the thread of runs keeps the last one
+        gc.collect()
+        assert logged == []
 
     def test_cancelling_the_await_cancels_the_run(self, endless):
         async def cell():

@@ -197,8 +197,11 @@ class Run(Generic[T]):
 
     async def _await_result(self) -> T:
         """Wait without blocking the caller's event loop."""
+        ended = asyncio.wrap_future(self._started_future())
+        # `result` raises the error; without this, asyncio would also log it as never retrieved.
+        ended.add_done_callback(lambda done: done.cancelled() or done.exception())
         try:
-            await asyncio.wait([asyncio.wrap_future(self._started_future())])
+            await asyncio.wait([ended])
         except asyncio.CancelledError:
             self.cancel()
             raise
