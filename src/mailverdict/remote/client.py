@@ -107,8 +107,9 @@ def may_repeat(request: ApiRequest, answer: ApiAnswer) -> bool:
 
 def is_rate_limit(answer: ApiAnswer) -> bool:
     """Whether a request was refused for the number of requests, and not for the quota."""
-    is_limit = isinstance(answer, ErrorEnvelope) and answer.status == HTTPStatus.TOO_MANY_REQUESTS
-    return is_limit and not is_quota_refusal(answer)
+    if not isinstance(answer, ErrorEnvelope) or answer.status != HTTPStatus.TOO_MANY_REQUESTS:
+        return False
+    return not is_quota_refusal(answer)
 
 
 class FailedRequests:
