@@ -18,12 +18,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.lists.suggestions import suggest_domain, suggest_domains
+from ..checks.syntax.address import canonical_form
 from ..checks.syntax.column import SyntaxColumn, observe_column
-from ..checks.syntax.kernels import Rows, to_bools
+from ..checks.syntax.kernels import Rows, octets_of, offsets_of, to_bools
 from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
+from .guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
 from .kinds import ArrowData, kind_of_data
-from .repair import MAX_CELL, RepairedCell, canonical_form, repair_cell, suggest_plain
+from .repair import MAX_CELL, RepairedCell, repair_cell
 from .text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ MAX_READ = 500  # ... and of these one by one, which takes about 10 ms
 # times as fast. Nothing in them is decoded, and nothing but the address could be a part of it.
 ADDRESS = (
     r"(?:[0-9A-Za-z_](?:[0-9A-Za-z_.+\-]*[0-9A-Za-z_+\-])?"
-    r"@[0-9A-Za-z][0-9A-Za-z.\-]*\.(?:[A-Za-z]+|xn--[0-9a-z\-]+))"
+    r"@[0-9A-Za-z][0-9A-Za-z.\-]*\.(?:[A-Za-z]?(?:[A-Z]+|[a-z]+)|xn--[0-9a-z\-]+))"
 )
 NO_WIDTH = r"[\x{200b}\x{feff}]"  # of the characters without a width those that exports have most often
 PLAIN_FORMS = (
@@ -60,11 +62,8 @@ NAMES_OF_FORMS = (
     ("label", ":"),
     ("punctuation", ""),
 )
-MAY_HAVE_PREFIX = r"^(?:['“”„‚«»‹›【]|ï»¿)|[=%：‘’´‐‑–—]"  # in all texts for which `suggest_plain` has an address
 # Without any of these no address is found in an ASCII text, and none is suggested.
-SIGNS = (
-    r'[@&%#=\\\[({<"]|[^ -~]|(?i:(?:^|[\s_*|-])(?:at|arroba|arobase|chiocciola|malpa)(?:[\s_*|-]|$)|2[a-z-]+\.[a-z]+$)'
-)
+SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
 INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, characters without a width, controls
 
 __all__ = [
@@ -293,10 +292,20 @@ def suggest_rows(
     if suggests_domains:
         rows, meant = mistyped_rows(seen)
         suggested = [(rows, pc.binary_join_element_wise(seen.take(rows).local, meant, "@"))]
-    unusual = np.setdiff1d(seen.unusual_rows(), rows, assume_unique=True)
-    unusual = unusual[to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_HAVE_PREFIX))]
-    found = pa.array(map(suggest_plain, stripped.take(pa.array(unusual)).to_pylist()), pa.string())
+    unusual = seen.unusual_rows()
+    unusual = unusual[to_bools(pc.match_substring_regex(stripped.take(pa.array(unusual)), MAY_LOOK_ODD))]
+    unusual = np.setdiff1d(np.union1d(unusual, web_rows(stripped, seen)), rows, assume_unique=True)
+    found = pa.array(map(guess_plain, stripped.take(pa.array(unusual)).to_pylist()), pa.string())
     return [*suggested, (unusual, found)]
+
+
+def web_rows(stripped: pa.StringArray, seen: SyntaxColumn) -> Rows:
+    """The accepted rows whose text begins as the name of a web server."""
+    if not seen.ok.true_count:
+        return np.empty(0, np.intp)
+    first = octets_of(stripped).take(offsets_of(stripped)[:-1], mode="clip")
+    rows = np.flatnonzero(((first | 0x20) == ord("w")) & to_bools(seen.ok))
+    return rows[to_bools(pc.match_substring_regex(stripped.take(pa.array(rows)), r"^(?i:www\.)"))]
 
 
 def mistyped_rows(seen: SyntaxColumn) -> tuple[Rows, pa.StringArray]:
@@ -410,7 +419,7 @@ def to_columns(cells: list[RepairedCell]) -> RepairedTexts:
     """The columns for repaired cells."""
     addresses = [cell.addresses[0] if len(cell.addresses) == 1 else None for cell in cells]
     suggestions = [
-        suggest_repaired(each) or suggest_plain(each) if each else cell.suggestion
+        suggest_repaired(each) or guess_plain(each) if each else cell.suggestion
         for each, cell in zip(addresses, cells, strict=True)
     ]
     return RepairedTexts(

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from ..checks.lists.suggestions import suggest_domain
-from ..checks.syntax.address import is_well_formed, normalize_domain
+from ..checks.syntax.address import canonical_form, is_well_formed
 from ..model.address import identity
-from .remarks import has_remark, word_set
+from .cell_words import DOT_WORDS, KNOWN, SENTENCE, is_label
+from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
+from .remarks import has_remark
 
-__all__ = ["MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "canonical_form", "repair_cell", "suggest_plain"]
+__all__ = ["MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "repair_cell"]
 
 MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
 
@@ -88,6 +89,8 @@ REPAIRS: tuple[Repair, ...] = (
            "one address can be read, but the rest of the cell may be a second one or a part of it"),
     Repair("prefix", False, "'ada@firm.com", "ada@firm.com",
            "an address as it stands, but its first characters are probably a quote, a label or an encoded blank"),
+    Repair("look_alike", False, "\u0430da@firm.com", "ada@firm.com",
+           "letters that look like others, or were decoded wrongly, and a symbol that touches an address"),
     Repair("typo_domain", False, "ada@gmial.com", "ada@gmail.com",
            "the domain is one typing error away from a large provider's"),
 )  # fmt: skip
@@ -135,11 +138,21 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
             found = again if again.addresses else found
     if found.addresses:
         return found
-    suggestion = None
-    if suggests:
-        typed = suggest_typed_sign(cell) or suggest_typed_sign(text)
-        suggestion = found.suggestion or typed or suggest_repair(text)
-    return RepairedCell(suggestion=suggestion, is_unclear=found.is_unclear)
+    suggestion = found.suggestion
+    if suggests and suggestion is None:
+        suggestion = read_rewritten(cell) or read_rewritten(text) or guess_address(text)
+    return RepairedCell(suggestion=suggestion, is_unclear=found.is_unclear or may_hold_address(text))
+
+
+def read_rewritten(text: str) -> str | None:
+    """The address of a text with typographic signs or wrongly decoded letters, if it is one once they are rewritten."""
+    if text.isascii():
+        return None
+    for plain in (write_plain_signs(text), decode_again(text)):
+        addresses = repair_cell(plain, suggests=False).addresses if plain != text else ()
+        if len(addresses) == 1:
+            return addresses[0]
+    return None
 
 
 def finish(written: str, changes: dict[str, None]) -> RepairedCell:
@@ -153,24 +166,6 @@ def finish(written: str, changes: dict[str, None]) -> RepairedCell:
     return RepairedCell((canonical,), tuple(changes))
 
 
-def canonical_form(address: str, normalized: str | None = None) -> str:
-    """The form of a well-formed address that `clean` gives: composed, the domain in lower case and in its UTS 46 form.
-
-    The case of the local part and A-labels are kept. `normalized` is its normal form, if known.
-
-    >>> canonical_form("Ada@BÜCHER.example"), canonical_form("INFO@xn--bcher-kva.DE")
-    ('Ada@bücher.example', 'INFO@xn--bcher-kva.de')
-    """
-    plain = identity(address)
-    if plain.isascii():
-        return plain
-    local, _, domain = plain.rpartition("@")
-    if not domain.isascii():
-        name = None if normalized else normalize_domain(domain)
-        domain = name.display if name else (normalized or plain).rpartition("@")[2]
-    return f"{unicodedata.normalize('NFC', local)}@{domain}"
-
-
 # --- characters -----------------------------------------------------------------------------------------------------
 
 # Printable ASCII text without these characters and without _x00 needs no decoding.
@@ -181,6 +176,7 @@ REMOVED = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 CONTROL = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]|[\x00-\x08\x0e-\x1b\x7f]")  # also the colours of a terminal
+TWO_OCTETS = re.compile(r"(?:ÿþ)?(?:[^\0]\0)+|(?:þÿ)?(?:\0[^\0])+")  # UTF-16 that was read as one octet a character
 # Line ends that a program wrote as text: as Excel does (_x000D_), or as \\n behind an address.
 ESCAPED_LINE = re.compile(r"_x00(?:0[9AaDd])_|(?<=[A-Za-z>\")])(?:\\[rnt])+(?=\s|\Z)")
 ESCAPED_BREAK = re.compile(r"(@[\w\-]{1,63}(?:\.[\w\-]{1,63}){0,5}\.[A-Za-z]{2,12})(?:\\[rnt])+")
@@ -207,8 +203,7 @@ SYMBOLS = ("<super>", "<sub>", "<circle>", "<square>", "<fraction>")  # decompos
 OPEN, CLOSE = r"[\[({<«【]", r"[\])}>»】]"
 AT_WORD = re.compile(rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE)
 DOT_WORD = re.compile(
-    rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:dot|punkt|point|punto|ponto|punt|kropka|точка|nokta|\.)\s{{0,3}}{CLOSE}\s{{0,5}}",
-    re.IGNORECASE,
+    rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:{'|'.join(sorted(DOT_WORDS))}|\.)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE
 )
 OPENING = frozenset("[({<«【")
 CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
@@ -217,6 +212,8 @@ WRONG_START = re.compile(f"[{CONTROLS}]{{1,100}}(?!\\w)")  # touching a word, it
 
 def remove_invisible(text: str) -> str:
     """Remove blanks around the text and characters that nobody sees."""
+    if "\0" in text and TWO_OCTETS.fullmatch(text):
+        text = text.replace("\0", "")
     text = CONTROL.sub(" ", REMOVED.sub("", text)).strip()
     if "\\" in text or "_x00" in text:
         text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
@@ -321,7 +318,9 @@ HEXADECIMAL = re.compile("[0-9A-F]{2}")
 CONTINUED = re.compile(r"\Z|\s*[\r\n]|[0-9A-F]{2}")  # of quoted-printable text (RFC 2045 section 6.7)
 POSSESSIVE = re.compile(r"s(?!\w)")
 TOP_LEVEL = re.compile(r"xn--[a-z0-9\-]+|[^\W\d_]*", re.IGNORECASE)  # RFC 3696 section 2: letters
+NEXT_WORD = re.compile("[a-z]{2}[A-Z]")  # comPhone
 PAIRS = {"'": "'", "{": "}", "*": "*", "**": "**", "|": "|", "`": "`", "/": "/"}
+OPEN_QUOTE = re.compile(r"[\s=({\[,]'\Z")  # of a value in a program
 AFTER_ADDRESS = frozenset("/|&'=*")  # separate two addresses
 OTHER_SCRIPT = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
 LATIN_LETTER = re.compile("[A-Za-z]")
@@ -384,8 +383,8 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     if start == earliest:
         return start == 0  # two addresses without anything between them
     before = text[start - 1]
-    if (before == "\\" and ESCAPE_NAME.match(text, start)) or (before == "[" and TERMINAL_COLOUR.match(text, start)):
-        return False  # perhaps a control character that was written as text, or what is left of one
+    if is_left_of_code(text, start):
+        return False
     if before == "{" and text.startswith("{") and text.rstrip().endswith("}"):
         return True
     if before.isspace():
@@ -401,13 +400,23 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
     found = ATOM_END.search(extra)
     atom = found[0] if found else ""
     lead = extra[: len(extra) - len(atom)]
-    if atom in PAIRS and closes(text, start, PAIRS[atom]):
+    is_quoted = OPEN_QUOTE.search(extra) is not None and closes(text, start, "'")
+    if is_quoted or (atom in PAIRS and closes(text, start, PAIRS[atom])):
         return True
     if earliest and not lead and atom in AFTER_ADDRESS:
         return True
     if atom.endswith("=") and HEXADECIMAL.match(text, start):
         return False  # perhaps quoted-printable
     return may_drop_atom(atom, lead)
+
+
+def is_left_of_code(text: str, start: int) -> bool:
+    """Whether the name of an escape, or what is left of a terminal's colour, may stand at `start`."""
+    if text[start - 1] == "\\":
+        return ESCAPE_NAME.match(text, start) is not None
+    if text[start - 1] == "[" and TERMINAL_COLOUR.match(text, start):
+        return text[start] != "m" or not closes(text, start, "]")
+    return False
 
 
 def is_inside_word(text: str, start: int, earliest: int) -> bool:
@@ -441,7 +450,7 @@ def may_drop_atom(atom: str, lead: str) -> bool:
         return lead[-1:].isspace()
     if atom.endswith("="):
         name = re.split(r"[?&=/]", atom[:-1])[-1]
-        return name.lower() in LABELS or "?" in atom or "://" in lead or not (name or lead)
+        return is_label(name) or "?" in atom or "://" in lead or not (name or lead)
     return False
 
 
@@ -478,7 +487,9 @@ def ends_here(text: str, start: int, end: int) -> bool:
 
 def is_whole(address: str) -> bool:
     """Whether no word touches the end of an address, or its beginning in another script."""
-    return TOP_LEVEL.fullmatch(address.rpartition(".")[2]) is not None and not mixes_scripts(address)
+    top_level = address.rpartition(".")[2]
+    is_name = TOP_LEVEL.fullmatch(top_level) is not None and not NEXT_WORD.search(top_level)
+    return is_name and not mixes_scripts(address)
 
 
 def mixes_scripts(address: str) -> bool:
@@ -497,32 +508,13 @@ def mixes_scripts(address: str) -> bool:
 # --- the text around addresses --------------------------------------------------------------------------------------
 
 
-LABELS = word_set("""
-    e-mail email mail mails e-mails emails e-post epost e-posta eposta e-mailadres e-mailadresse e-mail-adresse adres
-    mailadresse mail-adresse emailadresse emailadres kontaktmail correo courriel mél mel posta pec sähköposti почта
-    имейл メール メールアドレス eメール 이메일 메일 邮箱 邮件 电子邮件 電子郵件 信箱 البريد el posti почтовый эл
-    work home private office
-    business personal privat geschäftlich geschaeftlich dienstlich arbeit beruflich trabajo casa travail bureau
-    perso lavoro ufficio trabalho werk privé praca dom рабочий личный домашний contact kontakt contacto contatto to from
-    cc bcc an von reply-to replyto smtp sip internet skype mailto adresse address indirizzo dirección endereço e-mailová
-    adresa primary secondary other main old new alt neu alternative type pref
-""")
-# Words that stand for no value, and words between two values.
-PLACEHOLDERS = word_set("""
-    none null nil na n/a nan keine kein nope no unknown unbekannt leer empty void nada ninguno aucun nessuno tbd tba x
-""")
-CONJUNCTIONS = word_set("and or und oder u bzw sowie et ou y o e i en of och eller og tai ja и или oraz lub ve veya")
-SENTENCE = word_set("""
-    to at an is my me please write bitte auf per via über by the your our for für le la el il der die das use with mit
-    bei de du à sur vers a ist est es contact new send ask try only
-""")
-KNOWN = LABELS | PLACEHOLDERS | CONJUNCTIONS
 WORD = re.compile(r"[^\W_][\w'’.\-]*")
 FORMULA_OR_LINK = re.compile(r"^=|://|mailto:", re.IGNORECASE)
 WRAPPING = re.compile(r"[<>()\[\]{}\"“”„«»‹›【】「」《》'`]")
+OPEN_BRACKET = re.compile(r"<([^<>]*)\Z")
+NUMBER = re.compile(r"\d+(?:[.\-]\d+)*[.\-]*")  # or a date
 SEGMENT_END = re.compile(r"[;|\n\r\t<(\[{]")
 SIGN_TYPED = ",;:"  # on the keys beside the dot
-DOT_WORDS = frozenset(("dot", "punkt", "point", "punto", "ponto", "punt", "kropka", "точка", "nokta"))
 LONGEST_END = 4  # letters; shorter words behind an address may be the end of its domain
 
 
@@ -567,19 +559,21 @@ def is_separated(text: str, places: Sequence[Place]) -> bool:
 def may_drop_before(text: str, local: str) -> bool:
     """Whether the text in front of an address is not a part of it that a blank or a comma cut off."""
     text = text[-2_000:]
+    opened = OPEN_BRACKET.search(text)
+    text = opened[1] if opened else text  # what is before the bracket is not a part of the address for certain
     words = WORD.findall(text)
     stripped = text.rstrip()
     if not words or not stripped:
         return True
     last, word, has_blank = stripped[-1], words[-1], stripped != text
-    if word.lower().rstrip(".") in KNOWN or word.rstrip(".").isdigit():
+    if word.lower().rstrip(".") in KNOWN or is_label(word.rstrip(".")) or NUMBER.fullmatch(word):
         return True
     if not (last.isalnum() or last in "._-'"):
         # ada,lovelace@firm.com: a sign typed for a dot
         return has_blank or last not in SIGN_TYPED or len(words) > 1 or not (word.islower() and word.isascii())
     if last == "-" and stripped[-2:-1].isspace():
         return True
-    if last == "'" and stripped.count("'") > 1:
+    if last == "'" and (stripped.count("'") > 1 or OPEN_QUOTE.search(stripped)):
         return True
     if "\t" in text[len(stripped) :]:
         return True
@@ -633,7 +627,7 @@ def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
             yield "link"
         elif WRAPPING.search(around):
             yield "unwrapped"
-        elif words and all(word.lower().strip(".-") in LABELS for word in words):
+        elif words and all(is_label(word.strip(".-")) for word in words):
             yield "label"
         elif words and not all(word.rstrip(".").isdigit() for word in words):
             yield "words"
@@ -641,90 +635,3 @@ def changes_of(text: str, places: Sequence[Place]) -> Iterator[str]:
             yield "punctuation"
     if len(places) > 1:
         yield "repeated"
-
-
-# --- suggestions ----------------------------------------------------------------------------------------------------
-
-LONGEST_GUESS = 320  # characters of a text for which an address is guessed
-MAX_SIGNS = 3  # at signs; more are not one that was typed twice
-AT_GUESS = re.compile(
-    r"\s{0,5}[\[({<]\s{0,3}(?:a|arroba|arobase|arobas|chiocciola|snabel-a|apenstaartje|małpa|собака|klammeraffe|æt)"
-    r"\s{0,3}[\])}>]\s{0,5}|\s{1,5}(?:at|arroba|arobase|chiocciola|собака|malpa|małpa)\s{1,5}|(?<=\w)[-_*|]at[-_*|](?=\w)",
-    re.IGNORECASE,
-)
-DOT_GUESS = re.compile(r"\s{1,5}(?:dot|punkt|point|punto|ponto)\s{1,5}", re.IGNORECASE)
-BLANK_FOR_DOT = re.compile(r"(@[\w.\-]{1,200})\s(com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z", re.IGNORECASE)
-LEADING_LABEL = re.compile(r"(?:e-?mails?|mail|work|home|correo|courriel)\s?[:=\-]\s{0,5}", re.IGNORECASE)
-SIGN_FOR_DOT = re.compile(r"[;:](?=(?:com|net|org|de|fr|it|es|nl|pl|ch|at|uk)\Z)(?<=\w[;:])", re.IGNORECASE)
-PLAIN_SIGNS = str.maketrans("‘’´‐‑–—", "'''----")
-BLANK, SIGNS_TWICE, DOTS_TWICE = re.compile(r"\s"), re.compile("@{2,}"), re.compile(r"\.{2,}")
-SIGN_WITH_BLANKS = re.compile(r"\s{0,5}([@.])\s{0,5}")
-PROVIDER_ENDS = {
-    "gmail": "com", "googlemail": "com", "hotmail": "com", "yahoo": "com", "outlook": "com", "icloud": "com",
-    "live": "com", "aol": "com", "msn": "com", "protonmail": "com", "gmx": "de", "web": "de", "t-online": "de",
-    "freenet": "de", "orange": "fr", "wanadoo": "fr", "laposte": "net", "libero": "it", "mail": "ru", "yandex": "ru",
-    "seznam": "cz", "qq": "com",
-}  # fmt: skip
-UNDOTTED = {label + end: f"{label}.{end}" for label, end in PROVIDER_ENDS.items()}
-PREFIX = re.compile(
-    r"(?:['“”„‘’‚«»‹›]{1,3}|(?:%20|%09|%0[AaDd]){1,5}|(?:e-?mail|mail|mailto|e-mail-adresse|correo|courriel)="
-    r"|mailto%3A|ï»¿|\w{0,20}：|【\w{1,20}】)(.{3,254})"
-)
-
-
-def suggest_repair(text: str) -> str | None:
-    """The address that was probably meant; None if that is not clear."""
-    if len(text) > LONGEST_GUESS or text.count("@") > MAX_SIGNS or text.startswith("@") or text.endswith("@"):
-        return None
-    guess = text
-    if "@" not in guess:
-        guess = replace_other_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
-    guess = SIGNS_TWICE.sub("@", guess).strip(" ,;:.<>()[]\"'")
-    if guess.count("@") != 1:
-        return None
-    if BLANK.search(guess):
-        guess = LEADING_LABEL.sub("", guess)
-        guess = BLANK_FOR_DOT.sub(r"\1.\2", SIGN_WITH_BLANKS.sub(r"\1", DOT_GUESS.sub(".", guess)))
-        if BLANK.search(guess):
-            return None
-    guess = DOTS_TWICE.sub(".", SIGN_FOR_DOT.sub(".", guess.replace(",", ".")))
-    local, _, domain = guess.partition("@")
-    local, domain = local.strip("."), domain.strip(".").lower()
-    if domain in PROVIDER_ENDS:
-        domain = f"{domain}.{PROVIDER_ENDS[domain]}"
-    domain = UNDOTTED.get(domain, domain)
-    if not is_well_formed(f"{local}@{domain}"):
-        return None
-    return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
-
-
-def suggest_typed_sign(cell: str) -> str | None:
-    """The address of a cell whose typographic apostrophes and dashes were typed as `'` and `-`."""
-    plain = cell.translate(PLAIN_SIGNS)
-    addresses = repair_cell(plain, suggests=False).addresses if plain != cell else ()
-    return addresses[0] if len(addresses) == 1 else None
-
-
-def replace_other_sign(text: str) -> str:
-    """Write an at sign for ``#`` and, before a well-known provider, for ``2`` or a quote, if there is none."""
-    if "@" in text:
-        return text
-    if text.count("#") == 1 and not text.startswith("#"):
-        return text.replace("#", "@")
-    for label, end in PROVIDER_ENDS.items():
-        for sign in '2"':
-            if text.lower().endswith(f"{sign}{label}.{end}"):
-                return f"{text[: -len(label) - len(end) - 2]}@{label}.{end}"
-    return text
-
-
-def suggest_plain(address: str) -> str | None:
-    """The address that was probably meant by one with a prefix or a sign that does not look like a part of it.
-
-    >>> suggest_plain("'ada@firm.com"), suggest_plain("o’neil@firm.com"), suggest_plain("o'neil@firm.com")
-    ('ada@firm.com', "o'neil@firm.com", None)
-    """
-    match = PREFIX.match(address)
-    if match is None or not is_well_formed(match[1]):
-        return suggest_typed_sign(address)
-    return canonical_form(match[1])

@@ -30,7 +30,8 @@ MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error an
 
 # Endings that do not exist, so no real domain is affected; from tables of typing errors (2026-08).
 WRONG_ENDINGS: Mapping[str, tuple[str, ...]] = {
-    "com": ("con", "cmo", "ocm", "comm", "vom", "xom", "coom", "cim", "cpm"),
+    "com": ("con", "cmo", "ocm", "comm", "vom", "xom", "coom", "cim", "cpm", "c", "ccom", "comcom"),
+    "de": ("d",),
     "net": ("ner", "nte", "ney", "nett"),
     "co.uk": ("co.u", "co.ul", "co.ik", "co.yk", "co.ukk"),
 }

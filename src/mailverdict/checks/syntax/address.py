@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from email_validator import SPECIAL_USE_DOMAIN_NAMES, ValidatedEmail, validate_email
 
+from ...model.address import identity
 from ...model.evidence import SyntaxEvidence
 from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, describe_unsafe, search_faults
 
 __all__ = [
     "DomainName",
+    "canonical_form",
     "describe_refusal",
     "is_well_formed",
     "normalize_domain",
@@ -194,3 +196,21 @@ def encode_simple(domain: str) -> DomainName | None:
     name = ".".join(labels)
     is_allowed = max(map(len, labels)) <= MAX_LABEL and len(name) <= MAX_SIMPLE and name[-1].isalpha()
     return DomainName(name, domain) if is_allowed and not f".{name}".endswith(RESERVED) else None
+
+
+def canonical_form(address: str, normalized: str | None = None) -> str:
+    """The form of a well-formed address that `clean` gives: composed, the domain in lower case and in its UTS 46 form.
+
+    The case of the local part and A-labels are kept. `normalized` is its normal form, if known.
+
+    >>> canonical_form("Ada@BÜCHER.example"), canonical_form("INFO@xn--bcher-kva.DE")
+    ('Ada@bücher.example', 'INFO@xn--bcher-kva.de')
+    """
+    plain = identity(address)
+    if plain.isascii():
+        return plain
+    local, _, domain = plain.rpartition("@")
+    if not domain.isascii():
+        name = None if normalized else normalize_domain(domain)
+        domain = name.display if name else (normalized or plain).rpartition("@")[2]
+    return f"{unicodedata.normalize('NFC', local)}@{domain}"
