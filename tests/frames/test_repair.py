@@ -347,7 +347,7 @@ FRAMES = st.sampled_from(
     ["{}", "<{}>", "Ada Lovelace <{}>", '"Lovelace, Ada" <{}>;', "mailto:{}", "MAILTO:{}?subject=Hi there", "Email: {}",
      "work:{}", "* {}", "- {}", "{};", "{}.,", "'{}'", '"{}"', "{} (work)", "{} (at)", "Ada <{}>", "Mail:{};", "- {};",
      "At Dot <{}>", '"a" <{}>', "mailto:{}?subject=ada,bob", "{}?x=1", "Contact: '{}'",
-     "{}, +49 30 1234567", "{}; 7", "{}, 7 ", "\u200b{}", "{}\ufeff", "\ufeff{};", "\u200b<{}>"]
+     "{}, +49 30 1234567", "{}; 7", "{}, 7 ", "\u200b{}", "{}\ufeff", "\ufeff{};", "\u200b<{}>", '["{}"]', '["{}",]']
 )  # fmt: skip
 PLAIN = st.one_of(
     st.from_regex(r"[A-Za-z0-9_][A-Za-z0-9._+-]{0,5}@[A-Za-z0-9.-]{1,6}\.[A-Za-z]{1,3}", fullmatch=True),

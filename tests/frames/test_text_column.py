@@ -240,7 +240,7 @@ def test_blanks_alone_are_missing_whatever_blanks():
 
 
 def test_blanks_are_kept_where_they_are_wanted():
-    intake = read_values([" x ", "  ", "y", " " * 2000 + "z"], keep_blanks=True)
+    intake = read_values([" x ", "  ", "y", " " * 2000 + "z"], for_repair=True)
     assert texts_by_row(intake) == {0: " x ", 2: "y", 3: "z"}
 
 
@@ -333,16 +333,16 @@ def long_column(changed: dict[int, object]) -> pd.Series:
     ],
     ids=["all texts", "missing", "not text", "blanks", "longer texts"],
 )
-@pytest.mark.parametrize("keep_blanks", [False, True])
+@pytest.mark.parametrize("for_repair", [False, True])
 @pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
-def test_a_long_column_is_read_as_its_rows_are(changed, keep_blanks, dtype):
+def test_a_long_column_is_read_as_its_rows_are(changed, for_repair, dtype):
     column = long_column(changed)
     if dtype != "object":
         column = column.mask(~column.map(lambda cell: isinstance(cell, str))).astype(dtype)
-    found = read_values(column, keep_blanks=keep_blanks)
+    found = read_values(column, for_repair=for_repair)
     texts, stripped, rows, nontext = [], [], [], {}
     for start in range(0, LONG, 100_000):
-        part = read_values(column.iloc[start : start + 100_000], keep_blanks=keep_blanks)
+        part = read_values(column.iloc[start : start + 100_000], for_repair=for_repair)
         texts += part.texts.to_pylist()
         stripped += part.stripped.to_pylist()
         rows += [start + row for row in (range(part.size) if part.rows is None else part.rows.tolist())]

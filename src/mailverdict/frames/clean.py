@@ -48,6 +48,7 @@ PLAIN_FORMS = (
     rf"^(?:[*-] )?{ADDRESS}[;,.]{{0,2}}$",
     rf"^'{ADDRESS}'$",
     rf"^\"{ADDRESS}\"$",
+    rf"^\[\"{ADDRESS}\"\]$",
     rf"^{ADDRESS} \((?:work|home|private|privat|new|office|main|business)\)$",
     rf"^{ADDRESS}[,;] \+?[0-9](?:[0-9 ]{{0,30}}[0-9])?$",  # a telephone number
     rf"^{NO_WIDTH}{{0,2}}{ADDRESS}{NO_WIDTH}{{0,2}}$",
@@ -57,6 +58,7 @@ ANY_PLAIN_FORM = "|".join(PLAIN_FORMS)
 ADDRESS_IN_FORM = r"(?P<address>[0-9A-Za-z_.+\-]+@[0-9A-Za-z.\-]*[0-9A-Za-z\-])"
 NAMES_OF_FORMS = (
     ("blanks", NO_WIDTH),
+    ("list", r"^\["),
     ("unwrapped", "[<(\"']"),
     ("link", "^(?:mailto|MAILTO):"),
     ("label", ":"),
@@ -141,7 +143,7 @@ def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = Non
     """
     kind = kind_of_data(data, column)
     names = kind.names(prefix, CLEAN_COLUMNS)
-    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
     repaired = repair_column(cells.texts, cells.stripped)
     made = {"clean": repaired.address, "suggestion": repaired.suggestion, "change": repaired.change}

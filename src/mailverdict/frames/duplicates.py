@@ -122,7 +122,7 @@ def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None 
     """
     kind = kind_of_data(data, column)
     names = kind.names(prefix, DUPLICATE_COLUMNS)
-    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
     identities = read_identities(cells).identities
     return kind.attach(group_rows(identities), names, DUPLICATE_COLUMNS, {})
@@ -258,7 +258,7 @@ def suppress(
     names = kind.names(prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
     is_read = isinstance(against, SuppressionList)
     listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
-    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
     flags = listed.find(read_identities(cells))
     if earlier is not None:
@@ -385,7 +385,7 @@ def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
                 return
             if hasattr(data, "columns") and column is None:
                 column = choose_list_column(list_columns(data))
-            yield read_values(kind_of_data(data, column).values(), keep_blanks=True, longest=MAX_CELL)
+            yield read_values(kind_of_data(data, column).values(), for_repair=True, longest=MAX_CELL)
         except (InputError, SettingsError) as exc:
             raise type(exc)(f"against: {exc}") from None
 
@@ -410,7 +410,7 @@ def bounced_addresses(bounces: Any) -> TextColumn:
 
     table = to_bounce_table(bounces)
     chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))
-    return read_values(table["address"].filter(chosen), keep_blanks=True, longest=MAX_CELL)
+    return read_values(table["address"].filter(chosen), for_repair=True, longest=MAX_CELL)
 
 
 def choose_list_column(columns: Mapping[Any, Any]) -> Any:
@@ -424,7 +424,7 @@ def choose_list_column(columns: Mapping[Any, Any]) -> Any:
 def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
     """The entries of a file: its lines, or a column of a table."""
     if path.suffix.lower() == ".txt" and path.is_file():
-        yield read_values(read_lines(path), keep_blanks=True, longest=MAX_CELL)
+        yield read_values(read_lines(path), for_repair=True, longest=MAX_CELL)
         return
     if not path.exists():
         raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
@@ -437,7 +437,7 @@ def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
                 column = choose_list_column(dict(zip(table.columns, piece.columns, strict=True)))
             table.check_column(str(column))
             at = table.columns.index(str(column))
-            yield read_values(piece.column(at), keep_blanks=True, longest=MAX_CELL)
+            yield read_values(piece.column(at), for_repair=True, longest=MAX_CELL)
 
 
 def read_lines(path: Path) -> list[str]:

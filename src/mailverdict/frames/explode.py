@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from ..checks.syntax.column import observe_column
 from .columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
 from .kinds import ArrowData, kind_of_data
+from .list_cells import only_text
 from .remarks import has_remark, text_beside
 from .repair import MAX_CELL, repair_cell
-from .text_column import read_values
+from .text_column import TextColumn, read_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +39,8 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
     "and", and may have display names or labels. A cell with one address, with none, or where a part
     cannot be read with certainty stays as it is. Words that ask for no mail ("do not contact") stay
-    beside each address of the cell. Uses no network.
+    beside each address of the cell. A cell that is a list of texts is replaced by its text, or by its
+    addresses. Uses no network.
 
     Parameters
     ----------
@@ -82,11 +84,11 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     """
     kind = kind_of_data(data, column)
     names = kind.names(prefix, PART_COLUMNS)
-    cells = read_values(kind.values(), keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
     cells.warn(column, stacklevel=2)
-    several = find_several(cells.texts)
     rows = np.arange(len(cells.texts)) if cells.rows is None else cells.rows
-    parts = number_parts(cells.size, {int(rows[at]): found for at, found in several.items()})
+    found = find_lists(kind.values(), cells, rows) | find_several(cells.texts)
+    parts = number_parts(cells.size, {int(rows[at]): texts for at, texts in found.items()})
     exploded = kind.repeat(parts.rows, parts.replaced, parts.texts)
     if len(parts.replaced):
         earlier = exploded.earlier(prefix, (*COLUMNS, *DERIVED_COLUMNS))
@@ -108,6 +110,14 @@ def warn_of_prefixes(kind: Any, column: Hashable, prefix: str | None) -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def find_lists(values: Any, cells: TextColumn, rows: npt.NDArray[np.int64]) -> dict[int, tuple[str]]:
+    """By position, the text of each cell that is a list: the only one of the list, or all as JSON."""
+    if not pc.any(pc.starts_with(cells.texts, "[")).as_py():
+        return {}
+    at = np.flatnonzero(np.isin(rows, read_values(values).nontext_rows))
+    return {int(each): (only_text(text),) for each, text in zip(at, cells.texts.take(at).to_pylist(), strict=True)}
 
 
 def find_several(texts: pa.StringArray) -> dict[int, tuple[str, ...]]:
@@ -139,11 +149,13 @@ class Parts:
 
 
 def number_parts(size: int, several: dict[int, tuple[str, ...]]) -> Parts:
+    """The rows of a frame whose cells are replaced by one or more texts, by row."""
     counts = np.ones(size, np.int64)
     counts[list(several)] = [len(found) for found in several.values()]
+    is_new = np.zeros(size, np.bool_)
+    is_new[list(several)] = True
     rows = np.repeat(np.arange(size), counts)
     first = np.cumsum(counts) - counts
     numbers = np.arange(len(rows)) - first[rows] + 1
-    is_replaced = (counts > 1)[rows]
     texts = [text for row in sorted(several) for text in several[row]]
-    return Parts(rows, numbers, np.flatnonzero(is_replaced), texts)
+    return Parts(rows, numbers, np.flatnonzero(is_new[rows]), texts)

@@ -31,7 +31,7 @@ from .columns import (
     to_arrow,
     to_pandas,
 )
-from .text_column import decode, is_octets, is_text
+from .text_column import decode, is_list, is_octets, is_text
 
 __all__ = [
     "ArrowData",
@@ -345,7 +345,7 @@ class ArrowFrame:
     def repeat(self, rows: Positions, replaced: Positions, texts: Sequence[str]) -> DataKind:
         """The rows; a column with replaced cells is plain text."""
         out = self.take(rows)
-        if len(replaced):
+        if len(replaced) or holds_lists(self.frame.schema.field(self.column).type):
             at = out.schema.get_field_index(self.column)
             out = out.set_column(at, self.column, replace_texts(out.column(at), replaced, texts))
         return ArrowFrame(out, self.column)
@@ -418,14 +418,15 @@ class PolarsFrame:
         import polars  # noqa: PLC0415 - only for callers who brought a Polars frame
 
         out = self.take(rows)
-        if len(replaced):
-            cells = out[self.column]
+        cells = out[self.column]
+        are_lists = isinstance(cells.dtype, polars.List | polars.Array) and cells.dtype.inner == polars.String
+        if len(replaced) or are_lists:
             if cells.dtype == polars.Object:
                 changed = dict(zip(replaced.tolist(), texts, strict=True))
                 items = [changed.get(row, cell) for row, cell in enumerate(cells.to_list())]
                 made = polars.Series(self.column, items, dtype=polars.Object)
             else:
-                cells = cells if cells.dtype == polars.Binary else cells.cast(polars.String)
+                cells = cells if are_lists or cells.dtype == polars.Binary else cells.cast(polars.String)
                 made = polars.Series(self.column, replace_texts(pa.chunked_array([cells.to_arrow()]), replaced, texts))
             out = out.with_columns(made)
         return PolarsFrame(out, self.column)
@@ -485,8 +486,8 @@ def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
 
 
 def replace_texts(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
-    """A column of text with other texts at some positions."""
-    values = decode(values)
+    """A column of text with other texts at some positions; lists become text where they are replaced, else missing."""
+    values = pa.nulls(len(values), pa.string()) if is_list(values.type) else decode(values)
     is_plain = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
     kind = values.type if is_plain else pa.large_string() if is_text(values.type) else pa.large_binary()
     mask = np.zeros(len(values), np.bool_)
@@ -494,6 +495,14 @@ def replace_texts(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[
     whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     flat = whole.cast(kind)
     return pa.chunked_array([pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))])
+
+
+def holds_lists(kind: pa.DataType) -> bool:
+    """Whether the cells of a column are lists of texts."""
+    if not is_list(kind):
+        return False
+    inner = kind.value_type
+    return is_text(inner.value_type if pa.types.is_dictionary(inner) else inner)
 
 
 def add_columns(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> pd.DataFrame:

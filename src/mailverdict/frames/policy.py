@@ -307,10 +307,6 @@ def factorize_pairs(one: pd.Series[Any], other: pd.Series[Any]) -> tuple[Any, li
     return codes, [(values[0][pair // width], values[1][pair % width]) for pair in pairs]
 
 
-# Types of cells that are not text and in which an address may be; a `str` is one with lone surrogates.
-HOLDERS = (str, bytes, list, tuple, set, frozenset, dict, np.ndarray)
-
-
 def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[Any]:
     """What to do with each malformed cell that holds or suggests an address; not for a verdict on a cleaned address."""
     advice = pd.Series([None] * len(is_invalid), dtype=object)
@@ -318,17 +314,13 @@ def advise_rows(rows: VerifiedColumn, is_invalid: pd.Series[bool]) -> pd.Series[
         is_of_cleaned = (rows["clean"].notna() & rows["error_message"].notna()).to_numpy(bool)
         is_invalid = is_invalid & (~is_of_cleaned | rows.is_refused_as_written)
     positions = np.flatnonzero(is_invalid.to_numpy(dtype=bool))
-    cells = read_values(rows.texts.iloc[positions], keep_blanks=True, longest=MAX_CELL)
+    cells = read_values(rows.texts.iloc[positions], for_repair=True, longest=MAX_CELL)
     distinct = cells.texts.dictionary_encode()
     found = advise(distinct.dictionary).take(distinct.indices).to_numpy(zero_copy_only=False)
     advice.iloc[positions if cells.rows is None else positions[cells.rows]] = found
     nontext = np.flatnonzero((is_invalid & rows.texts.isna()).to_numpy(dtype=bool))
     values = to_series(rows.data.values()).iloc[nontext] if len(nontext) else ()
-    held = [
-        row
-        for row, cell in zip(nontext.tolist(), values, strict=True)
-        if isinstance(cell, HOLDERS) and "@" in str(cell)
-    ]
+    held = [row for row, cell in zip(nontext.tolist(), values, strict=True) if "@" in str(cell)]
     advice.iloc[held] = "is not text and may hold an address: correct it by hand"
     return advice
 

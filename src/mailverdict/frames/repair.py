@@ -51,6 +51,8 @@ REPAIRS: tuple[Repair, ...] = (
            "full-width, half-width and small forms are the same characters (Unicode NFKC)"),
     Repair("at_sign", True, "ada [at] firm [dot] com", "ada@firm.com",
            "brackets around the word show that it replaces a sign"),
+    Repair("list", True, "['ada@firm.com']", "ada@firm.com",
+           "a list with one text: a cell that is one, or a list as JSON or Python writes it"),
     Repair("percent", True, "ada%40firm.com", "ada@firm.com",
            "percent-encoding of a link (RFC 3986), if decoding gives an address and the cell is not one"),
     Repair("escape", True, "\\u003cada@firm.com\\u003e", "ada@firm.com",
@@ -205,6 +207,7 @@ AT_WORD = re.compile(rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:at|@|ät|et|at-sign|at sign)\
 DOT_WORD = re.compile(
     rf"\s{{0,5}}{OPEN}\s{{0,3}}(?:{'|'.join(sorted(DOT_WORDS))}|\.)\s{{0,3}}{CLOSE}\s{{0,5}}", re.IGNORECASE
 )
+LIST_OF_ONE = re.compile(r"[\[({]\s*[bu]?(?P<quote>[\"'])(?P<text>(?:(?!(?P=quote))[^\\])*)(?P=quote)\s*,?\s*[\])}]")
 OPENING = frozenset("[({<«【")
 CONTROLS = "".join(map(chr, range(0x80, 0xA0))) + "\ufffd"
 WRONG_START = re.compile(f"[{CONTROLS}]{{1,100}}(?!\\w)")  # touching a word, it may be its first letter
@@ -218,6 +221,12 @@ def remove_invisible(text: str) -> str:
     if "\\" in text or "_x00" in text:
         text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
     return text if text.isascii() else WRONG_START.sub("", text.rstrip(CONTROLS)).strip()
+
+
+def decode_list(text: str) -> str:
+    """The text of a list with one, as JSON and Python write it."""
+    found = LIST_OF_ONE.fullmatch(text) if text[:1] in ("[", "(", "{") else None
+    return found["text"].strip() if found else text
 
 
 def decode_html(text: str) -> str:
@@ -290,7 +299,13 @@ LATE_DECODERS = (
     ("percent", decode_percent),
     ("escape", decode_quoted_printable),
 )
-DECODERS = (("escape", decode_escapes), ("html", decode_html), ("width", unify_width), ("at_sign", unify_at_sign))
+DECODERS = (
+    ("list", decode_list),
+    ("escape", decode_escapes),
+    ("html", decode_html),
+    ("width", unify_width),
+    ("at_sign", unify_at_sign),
+)
 
 
 # --- addresses in a text --------------------------------------------------------------------------------------------

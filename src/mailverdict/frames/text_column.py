@@ -25,11 +25,13 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import Bools, Octets, build_strings, octets_of, offsets_of, to_bools
 from ..errors import InputError
 from .columns import map_columns
+from .list_cells import SEQUENCES, read_list_column, texts_of, to_json
 
 __all__ = [
     "LONGEST_TEXT",
     "ColumnReader",
     "TextColumn",
+    "is_list",
     "is_text",
     "join_texts",
     "one_array",
@@ -104,12 +106,13 @@ class NonText:
     types: pa.DictionaryArray  # what they hold, in words
 
 
-def read_values(values: Any, *, keep_blanks: bool = False, longest: int = LONGEST_TEXT) -> TextColumn:
+def read_values(values: Any, *, for_repair: bool = False, longest: int = LONGEST_TEXT) -> TextColumn:
     """Read a Series, an Arrow array or any list-like of cells; an `InputError` for texts of more than 2 GiB in all.
 
-    With `keep_blanks` texts keep the blanks around them, unless they are far too long: `longest` characters or more.
+    With `for_repair` texts keep the blanks around them, unless they are far too long: `longest` characters or more; and
+    a list of texts is a text, written as JSON.
     """
-    return ColumnReader(values, keep_blanks=keep_blanks, longest=longest).column()
+    return ColumnReader(values, for_repair=for_repair, longest=longest).column()
 
 
 class ColumnReader:
@@ -120,16 +123,16 @@ class ColumnReader:
     ([['ada@example.org']], array([0]))
     """
 
-    def __init__(self, values: Any, *, keep_blanks: bool = False, longest: int = LONGEST_TEXT) -> None:
-        self._values, self._keep_blanks, self._longest = values, keep_blanks, longest
+    def __init__(self, values: Any, *, for_repair: bool = False, longest: int = LONGEST_TEXT) -> None:
+        self._values, self._for_repair, self._longest = values, for_repair, longest
         self._pieces: list[TextColumn] = []
 
     def stripped_pieces(self) -> Iterator[pa.StringArray]:
         """Read one piece after another; the stripped texts of each."""
-        source = TextSource(self._values)
+        source = TextSource(self._values, for_repair=self._for_repair)
         joiner = TextJoiner(source.size)
         for array, nontext in source.pieces():
-            piece = read_piece(array, nontext, keep_blanks=self._keep_blanks, longest=self._longest)
+            piece = read_piece(array, nontext, for_repair=self._for_repair, longest=self._longest)
             if source.size > PIECE_ROWS and (source.is_converted_by_piece or not share_octets(piece.stripped, array)):
                 stripped = joiner.add(piece.stripped)
                 texts = stripped if piece.texts is piece.stripped else piece.texts
@@ -145,14 +148,14 @@ class ColumnReader:
         return join_pieces(self._pieces)
 
 
-def read_piece(array: pa.StringArray, nontext: NonText, *, keep_blanks: bool, longest: int) -> TextColumn:
+def read_piece(array: pa.StringArray, nontext: NonText, *, for_repair: bool, longest: int) -> TextColumn:
     """Find the texts of some cells."""
     array = empty_nulls(array)
     stripped = strip(array, longest)
     present = find_present(stripped)
     rows = None if present.all() else np.flatnonzero(present)
     wanted = stripped
-    if keep_blanks and stripped is not array:
+    if for_repair and stripped is not array:
         is_short = pc.less(pc.binary_length(array), longest)
         wanted = pc.if_else(is_short, array, stripped) if is_short.false_count else array
     texts = wanted if rows is None else take_present(wanted, rows, present)
@@ -313,7 +316,7 @@ def is_edge_of_blank(octets: Octets) -> Bools:
 class TextSource:
     """A column of any dtype as pieces of Arrow text; typed columns are converted whole, Python objects by piece."""
 
-    def __init__(self, values: Any) -> None:
+    def __init__(self, values: Any, *, for_repair: bool = False) -> None:
         self._typed: pa.Array | pa.ChunkedArray | None = None
         if isinstance(values, pa.Array | pa.ChunkedArray):
             self._typed = values
@@ -323,7 +326,7 @@ class TextSource:
                 # Arrow does not have complex, sparse and some other dtypes.
                 with contextlib.suppress(pa.ArrowNotImplementedError, pa.ArrowTypeError):
                     self._typed = pa.array(values, from_pandas=True)
-        self._values, self.size = values, len(values)
+        self._values, self.size, self._for_repair = values, len(values), for_repair
 
     @property
     def is_converted_by_piece(self) -> bool:
@@ -332,9 +335,10 @@ class TextSource:
     def pieces(self) -> Iterator[tuple[pa.StringArray, NonText]]:
         """At least one piece, with nulls for cells that are not text, and what those cells hold."""
         if self._typed is None:
-            yield from map(from_objects, pieces_of(self._values.astype(object).to_numpy()))
+            for objects in pieces_of(self._values.astype(object).to_numpy()):
+                yield from_objects(objects, for_repair=self._for_repair)
             return
-        texts, nontext = from_arrow(self._typed)
+        texts, nontext = from_arrow(self._typed, for_repair=self._for_repair)
         start = 0
         for piece in pieces_of(texts):
             first, last = np.searchsorted(nontext.rows, (start, start + len(piece))).tolist()
@@ -379,11 +383,13 @@ def holds_objects(dtype: Any) -> bool:
     return bool(inner == np.dtype(object))
 
 
-def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonText]:
+def from_arrow(array: pa.Array | pa.ChunkedArray, *, for_repair: bool = False) -> tuple[pa.StringArray, NonText]:
     """An Arrow column: text as it is; of any other type all cells that are not null are not text."""
     values = decode(array)
     if is_octets(values.type):
         values = decode_octets(values)
+    if is_list(values.type):
+        return from_lists(values, for_repair=for_repair)
     if not is_text(values.type):
         return pa.nulls(len(values), pa.string()), nontext_column(values)
     try:
@@ -391,6 +397,15 @@ def from_arrow(array: pa.Array | pa.ChunkedArray) -> tuple[pa.StringArray, NonTe
     except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
         return from_cells(cells_in_octets(values), is_octets=True)
     return to_string_array(values), NO_NONTEXT
+
+
+def from_lists(array: pa.Array | pa.ChunkedArray, *, for_repair: bool) -> tuple[pa.StringArray, NonText]:
+    """An Arrow column of lists; those without any item are missing."""
+    lists = one_array(array).cast(pa.large_list(array.type.value_type))
+    items = decode(lists.values)
+    texts, is_other = read_list_column(lists, items, are_texts=is_text(items.type), for_repair=for_repair)
+    rows = np.flatnonzero(is_other)
+    return texts, NonText(rows, pa.repeat(pa.scalar("a list"), len(rows)).dictionary_encode())
 
 
 def pieces_of(values: Any) -> list[Any]:
@@ -431,6 +446,10 @@ def without_views(array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArr
 def is_text(kind: pa.DataType) -> bool:
     """Whether a type is text; views too, though `decode` leaves none."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
 
 
 def is_octets(kind: pa.DataType) -> bool:
@@ -514,19 +533,19 @@ def nontext_column(values: pa.Array | pa.ChunkedArray) -> NonText:
     return NonText(rows, pa.repeat(pa.scalar(word), len(rows)).dictionary_encode())
 
 
-def from_objects(values: npt.NDArray[np.object_]) -> tuple[pa.StringArray, NonText]:
+def from_objects(values: npt.NDArray[np.object_], *, for_repair: bool = False) -> tuple[pa.StringArray, NonText]:
     """Python objects: converted whole if all are text, octets of text or missing, else cell by cell."""
     with contextlib.suppress(UnicodeEncodeError, pa.ArrowException):  # lone surrogates; something else
         return to_string_array(pa.array(values, pa.large_string(), from_pandas=True)), NO_NONTEXT
-    return from_cells(values)
+    return from_cells(values, for_repair=for_repair)
 
 
-def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray, NonText]:
+def from_cells(values: Any, *, is_octets: bool = False, for_repair: bool = False) -> tuple[pa.StringArray, NonText]:
     """Read cell by cell; for columns that hold more than text."""
     texts: list[str | None] = [None] * len(values)
     other: dict[int, str] = {}
     for row, value in enumerate(values):
-        text, kind = read_octets(value) if is_octets else read_cell(value)
+        text, kind = read_octets(value) if is_octets else read_cell(value, for_repair=for_repair)
         texts[row] = text
         if kind is not None:
             other[row] = kind
@@ -534,12 +553,14 @@ def from_cells(values: Any, *, is_octets: bool = False) -> tuple[pa.StringArray,
     return to_string_array(pa.array(texts, pa.large_string())), NonText(np.fromiter(other, np.int64, len(other)), kinds)
 
 
-def read_cell(value: object) -> tuple[str | None, str | None]:
+def read_cell(value: object, *, for_repair: bool = False) -> tuple[str | None, str | None]:
     """The text of a cell, or what else it holds; None for both if it is missing."""
     if isinstance(value, pa.Scalar):
         value = value.as_py()
     if isinstance(value, bytes | bytearray | memoryview):
         return read_octets(bytes(value))
+    if isinstance(value, SEQUENCES) and (texts := texts_of(value)) is not None and (for_repair or not texts):
+        value = to_json(texts) if texts else None
     if not isinstance(value, str):
         return None, describe_cell(value)
     try:

@@ -66,7 +66,7 @@ class VerifiedColumn:
     @cached_property
     def texts(self) -> pd.Series[Any]:
         """The cells with the blanks around them; NA where a cell is missing or is not text."""
-        read = read_values(self.data.values(), keep_blanks=True, longest=MAX_CELL)
+        read = read_values(self.data.values(), for_repair=True, longest=MAX_CELL)
         rows = np.full(read.size, -1, np.int64)
         rows[slice(None) if read.rows is None else read.rows] = np.arange(len(read.texts))
         return pd.Series(to_string(pa.chunked_array([read.texts.take(pa.array(rows, mask=rows < 0))])))

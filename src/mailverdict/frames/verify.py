@@ -101,7 +101,7 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
     ['ada@example.org', 'nobody']
     """
     longest = MAX_CELL if clean else LONGEST_TEXT
-    readers = [ColumnReader(column, keep_blanks=clean, longest=longest) for column in columns]
+    readers = [ColumnReader(column, for_repair=clean, longest=longest) for column in columns]
     pieces = (piece for reader in readers for piece in reader.stripped_pieces())
     seen = observe_pieces(pieces) if clean or keep_syntax else None
     cells = [reader.column() for reader in readers]
@@ -500,7 +500,8 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     data : DataFrame, Series or list-like
         A pandas, Polars or Arrow frame with `column`; or a Series, array or list of cells. Whatever
         else has the Arrow PyCapsule interface (a RecordBatchReader, a DuckDB relation) is read as an
-        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text. Texts that
+        Arrow table; a reader gives its rows once. Cells of bytes in UTF-8 are text. A list
+        without any text is ``missing``; with `clean`, a list of texts is read as its text. Texts that
         `pandas.read_csv` reads as missing (``N/A``, ``NULL``, ``NaN``, ``None``, ...) are ``missing``.
     column : hashable or list, optional
         Which column of a frame; a tuple under MultiIndex columns. The addresses of a list of

@@ -278,7 +278,7 @@ class OutcomeRows:
 def match_outcomes(rows: VerifiedColumn, bounces: Any, *, mailed: Any = None) -> OutcomeRows:
     """Join a verified column and the reports by address; `rows` has at least the columns of `JUDGED`."""
     reports = to_bounce_table(bounces, stacklevel=3).to_pylist()
-    keys = match_keys(read_values(rows.addresses, keep_blanks=True, longest=MAX_CELL))
+    keys = match_keys(read_values(rows.addresses, for_repair=True, longest=MAX_CELL))
     is_mailed = mailed_rows(rows, mailed) & np.array([key is not None for key in keys], np.bool_)
     known = match_keys(read_values(pa.array([each["address"] for each in reports], pa.string())))
     by_outcome: dict[Outcome, set[Any]] = {each: set() for each in Outcome}

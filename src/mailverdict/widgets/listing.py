@@ -535,7 +535,7 @@ def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         cells = cells.astype(object)
     if isinstance(cells.dtype, pd.StringDtype) or cells.dtype == object:
-        read = read_values(cells, keep_blanks=True)
+        read = read_values(cells, for_repair=True)
         if len(read.nontext_rows):
             texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
         else:

@@ -92,7 +92,7 @@ class TidyColumn:
 
     def __init__(self, values: Any) -> None:
         self.values = values
-        written = read_values(values, keep_blanks=True, longest=MAX_CELL)
+        written = read_values(values, for_repair=True, longest=MAX_CELL)
         seen = observe_column(written.stripped)
         found = repair_column(written.texts, written.stripped, seen)
         texts = cut(pc.coalesce(found.address, written.stripped))
@@ -192,7 +192,7 @@ class TidyColumn:
         texts, clean = repaired, show_where(repaired, self.has_address)
         applied = pa.array(self.applied(choices))
         if applied.false_count:
-            stripped = read_values(self.values, keep_blanks=True, longest=MAX_CELL).stripped
+            stripped = read_values(self.values, for_repair=True, longest=MAX_CELL).stripped
             texts = cut(pc.if_else(applied, texts, stripped))
             clean = show_where(texts, pc.if_else(applied, clean.is_valid(), self.is_formed))
         rows = self.accepted_rows(choices)

@@ -519,7 +519,11 @@ class TestGuessedColumn:
         assert guess_column({"mail_clean": full, "id": [1, 2]}) == "mail_clean"
 
     @pytest.mark.parametrize(
-        "cells", [["a@b.org; c@d.org"], ["Email: a@b.org"], ["ada [at] b.org"], ["; ".join(["a@b.org"] * 1_000)]]
+        "cells",
+        [
+            *(["a@b.org; c@d.org"], ["Email: a@b.org"], ["ada [at] b.org"], ["; ".join(["a@b.org"] * 1_000)]),
+            pa.array([["a@b.org"], ["a@b.org", "c@d.org"]]),
+        ],
     )
     def test_messy_cells_are_addresses_too(self, cells):
         assert guess_column({"note": ["call ada@b.org on Monday"], "contact": cells}) == "contact"

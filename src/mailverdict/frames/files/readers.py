@@ -443,7 +443,7 @@ def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
 
 
 def share_of(values: Any) -> float:
-    texts = read_values(values, longest=LONGEST_CELL).texts
+    texts = read_values(values, for_repair=True, longest=LONGEST_CELL).stripped
     if not len(texts):
         return 0.0
     matches: pa.BooleanArray = pc.match_substring_regex(texts, ADDRESS_LIKE)
@@ -488,7 +488,7 @@ def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
 
 
 def filled_share(values: Any) -> float:
-    return len(read_values(values).texts) / max(1, len(values))
+    return len(read_values(values, for_repair=True).texts) / max(1, len(values))
 
 
 def is_result(name: Any, names: frozenset[str]) -> bool:
