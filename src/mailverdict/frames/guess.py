@@ -97,19 +97,22 @@ def guess_address(text: str) -> str | None:
     if len(text) > LONGEST_GUESS or text.count("@") > MAX_SIGNS or text.startswith("@") or text.endswith("@"):
         return None
     text = unquote(unquote(text)) if "%25" in text else text
-    wrapped = IN_ANGLE_BRACKETS.match(text)
-    if wrapped:
+    if "<" in text and (wrapped := IN_ANGLE_BRACKETS.match(text)):
         return guess_address(wrapped["address"])
-    guess = LEADING_LINK.sub("", text, count=1) if LEADING_LINK.match(text) else text
+    guess = LEADING_LINK.sub("", text, count=1) if ":" in text and LEADING_LINK.match(text) else text
     if "@" not in guess:
         guess = insert_at_sign(DOT_GUESS.sub(".", AT_GUESS.sub("@", guess)))
-    guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
-    guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
+    guess = guess.strip(AROUND)
+    if guess.count("@") > 1:
+        guess = SIGNS_TWICE.sub("@", guess).strip(AROUND)
+        guess = SAME_DOMAIN.sub(r"\1", AT_FOR_DOT.sub(r"\1.", guess))
     if guess.count("@") != 1:
         return guess_layout(text)
     if BLANK.search(guess):
         guess = remove_blanks(guess)
-    local, _, domain = COMMENT.sub("", LINK_IN_DOMAIN.sub("@", guess)).partition("@")
+    if "/" in guess or "(" in guess:
+        guess = COMMENT.sub("", LINK_IN_DOMAIN.sub("@", guess))
+    local, _, domain = guess.partition("@")
     return join_parts(local, domain) or guess_layout(text)
 
 
@@ -122,15 +125,17 @@ def remove_blanks(guess: str) -> str:
 
 def join_parts(local: str, domain: str) -> str | None:
     """An address of two parts with typing errors; None if it is not well-formed."""
-    written, local = local, DOTS_TWICE.sub(".", local.lstrip(AROUND).rstrip(AROUND_PART).replace(",", "."))
+    if "{" in local or "..." in local:  # ad...@firm.com: letters are hidden
+        return None
+    local = local.lstrip(AROUND).rstrip(AROUND_PART).replace(",", ".")
     domain = SIGN_FOR_DOT.sub(".", domain.strip(AROUND_PART)).replace(",", ".")
-    domain = DOTS_TWICE.sub(".", domain).strip(".").lower()
+    if ".." in local or ".." in domain:
+        local, domain = DOTS_TWICE.sub(".", local), DOTS_TWICE.sub(".", domain)
+    domain = domain.strip(".").lower()
     if domain in PROVIDER_ENDS:
         domain = f"{domain}.{PROVIDER_ENDS[domain]}"
     domain = UNDOTTED.get(NO_LETTER.sub("", domain), domain)
-    if (
-        "{" in local or "..." in written or not is_well_formed(f"{local}@{domain}")
-    ):  # ad...@firm.com: letters are hidden
+    if not is_well_formed(f"{local}@{domain}"):
         return None
     return canonical_form(f"{local}@{suggest_domain(domain) or domain}")
 
@@ -142,6 +147,8 @@ def insert_at_sign(text: str) -> str:
     if text.count("#") == 1 and not text.startswith("#"):
         return text.replace("#", "@")
     bare = text.rstrip(AROUND)
+    if not bare.lower().endswith(PROVIDERS):
+        return text
     for provider in PROVIDERS:
         if bare.lower().endswith(provider):
             rest = bare[: -len(provider)]

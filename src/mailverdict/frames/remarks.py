@@ -98,6 +98,8 @@ def has_remark(around: str) -> bool:
     for at, word in enumerate(words):
         if word in AFTER and not AFTER[word].isdisjoint(words[at + 1 : at + 1 + REACH]):
             return True
+    if ALONE.isdisjoint(words) and "’" not in around:
+        return False
     return any(is_remark_alone(part) for part in PART.split(around[:LONGEST]))
 
 

@@ -160,7 +160,7 @@ def read_rewritten(text: str) -> str | None:
 def finish(written: str, changes: dict[str, None]) -> RepairedCell:
     """One address in its canonical form."""
     address = identity(written)
-    canonical = canonical_form(address)
+    canonical = address if address.isascii() else canonical_form(address)
     if canonical != address:
         changes = {**changes, "unicode": None}
     if address != written:
@@ -217,7 +217,8 @@ def remove_invisible(text: str) -> str:
     """Remove blanks around the text and characters that nobody sees."""
     if "\0" in text and TWO_OCTETS.fullmatch(text):
         text = text.replace("\0", "")
-    text = CONTROL.sub(" ", REMOVED.sub("", text)).strip()
+    text = text if text.isascii() else REMOVED.sub("", text)
+    text = (text if text.isprintable() else CONTROL.sub(" ", text)).strip()
     if "\\" in text or "_x00" in text:
         text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
     return text if text.isascii() else WRONG_START.sub("", text.rstrip(CONTROLS)).strip()
