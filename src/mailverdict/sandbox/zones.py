@@ -138,6 +138,18 @@ CASES = (
         IMPLICIT,
         "the same the other way round",
     ),
+    Case(
+        "denied-mx.example",
+        DomainRecords({"A": ("127.0.30.9",)}, {"MX": DnsFault.NXDOMAIN}),
+        UNDETERMINED,
+        "its server answers NXDOMAIN to every type but A",
+    ),
+    Case(
+        "blocked.example",
+        DomainRecords({"A": ("0.0.0.0",), "AAAA": ("::",)}),  # noqa: S104 - not an address to bind
+        UNDETERMINED,
+        "a filter gives the unspecified address for a name that it blocks",
+    ),
     # Truncated, outdated and forged answers
     Case("truncated.example", faulty("MX", DnsFault.TRUNCATED, "10 mx1.cases.example"), MX, "must be asked over TCP"),
     Case(

@@ -212,7 +212,7 @@ class TestNumberOfQuestions:
         ("records", "asked"),
         [
             (MX, ["MX"]),
-            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), ["MX"]),
+            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), ["MX", "A"]),
             (DomainRecords(faults={"*": DnsFault.SERVFAIL}), ["MX"]),
             (DomainRecords({"A": ("127.0.0.5",)}), ["MX", "A"]),
             (DomainRecords({"AAAA": ("::1",)}), ["MX", "A", "AAAA"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dns.edns
 import dns.flags
 import dns.message
 import dns.rcode
@@ -20,7 +21,13 @@ RDTYPE = st.sampled_from(sorted(TYPE_CODES))
 
 
 def response(
-    *rrsets: str, rcode: int = dns.rcode.NOERROR, rdtype: str = "MX", authority: str = "", flags: int = 0
+    *rrsets: str,
+    rcode: int = dns.rcode.NOERROR,
+    rdtype: str = "MX",
+    authority: str = "",
+    additional: str = "",
+    flags: int = dns.flags.RA,
+    error: int | None = None,  # an extended one (RFC 8914)
 ) -> bytes:
     """An answer to the question about ada.example, from records in presentation format."""
     message = dns.message.make_response(dns.message.make_query("ada.example", rdtype, use_edns=0))
@@ -28,6 +35,9 @@ def response(
     message.flags |= flags
     message.answer = [rrset_of(text) for text in rrsets]
     message.authority = [rrset_of(authority)] if authority else []
+    message.additional = [rrset_of(additional)] if additional else []
+    if error is not None:
+        message.use_edns(options=[dns.edns.EDEOption(error, "why")])
     return message.to_wire(max_size=65_535)
 
 
@@ -37,6 +47,10 @@ def rrset_of(text: str) -> dns.rrset.RRset:
 
 
 SOA = "example.|500|SOA|ns.example. host.example. 1 2 3 4 120"
+POLICY = "rpz.local.|60|SOA|localhost. root.localhost. 1 2 3 4 60"
+ADGUARD = "ada.example.|10|SOA|fake-for-negative-caching.adguard.com. hostmaster.ada.example. 1 2 3 4 10"
+FILTER = "a denial by a filter, not by the domain's zone"
+NOBODY = "a denial by a server that neither recurses nor has authority"
 
 
 class TestQuestion:
@@ -85,10 +99,21 @@ class TestAnswer:
             (response("ada.example.|60|CNAME|eva.example.", authority=SOA), "nodata", 60),
             (response(rcode=dns.rcode.NXDOMAIN, authority=SOA), "nxdomain", 120),
             (response("ada.example.|60|CNAME|eva.example.", rcode=dns.rcode.NXDOMAIN, authority=SOA), "nxdomain", 60),
-            (response("bob.example.|300|MX|10 evil.example."), "nodata", 300),
             (response(), "nodata", 300),
+            (response(authority=SOA, flags=dns.flags.AA), "nodata", 120),
+            (response(rcode=dns.rcode.NXDOMAIN, authority=SOA, error=29), "nxdomain", 120),
         ],
-        ids=["MX", "alias", "nothing", "alias to nothing", "no name", "alias to no name", "of another name", "no SOA"],
+        ids=[
+            "MX",
+            "alias",
+            "nothing",
+            "alias to nothing",
+            "no name",
+            "alias to no name",
+            "no SOA",
+            "of the zone's server",
+            "synthesized of a signed denial",
+        ],
     )
     def test_what_an_answer_amounts_to(self, packet, outcome, ttl):
         answer = parse_answer(packet, QUESTION)
@@ -110,6 +135,30 @@ class TestAnswer:
         ],
     )
     def test_message_without_a_result_is_undetermined(self, packet, message):
+        assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
+
+    @pytest.mark.parametrize(
+        ("packet", "message"),
+        [
+            (response(rcode=dns.rcode.NXDOMAIN, error=15), "an answer that the resolver calls blocked (RFC 8914)"),
+            (response(authority=SOA, error=17), "an answer that the resolver calls filtered (RFC 8914)"),
+            (response(MX_ANSWER, error=4), "an answer that the resolver calls forged (RFC 8914)"),
+            (
+                response(rcode=dns.rcode.NXDOMAIN, authority=SOA, error=19),
+                "an answer that the resolver calls stale (RFC 8914)",
+            ),
+            (response(rcode=dns.rcode.NXDOMAIN, flags=0), NOBODY),
+            (response(authority=SOA, flags=0), NOBODY),
+            (response(rcode=dns.rcode.NXDOMAIN, authority=POLICY), FILTER),
+            (response(rcode=dns.rcode.NXDOMAIN, authority=SOA, additional=POLICY), FILTER),
+            (response(additional=POLICY), FILTER),
+            (response("ada.example.|60|CNAME|eva.test.", authority=POLICY), FILTER),
+            (response(rcode=dns.rcode.NXDOMAIN, authority=ADGUARD), FILTER),
+            (response("bob.example.|300|MX|10 evil.example."), "records of another name or type"),
+            (response("ada.example.|300|A|192.0.2.1"), "records of another name or type"),
+        ],
+    )
+    def test_denial_that_is_not_of_the_domains_zone_is_undetermined(self, packet, message):
         assert parse_answer(packet, QUESTION) == DnsAnswer(AnswerOutcome.UNDETERMINED, message=message)
 
     def test_message_of_another_kind_is_not_an_answer(self):

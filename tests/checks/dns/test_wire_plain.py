@@ -55,9 +55,10 @@ def rrset(owner: str, rdtype: str, *records: str, ttl: int = 300) -> dns.rrset.R
 
 
 def message_of(
-    records, ttl=300, *, edns=True, authority=(), additional=(), rcode=dns.rcode.NOERROR
+    records, ttl=300, *, edns=True, authority=(), additional=(), rcode=dns.rcode.NOERROR, recursive=True
 ) -> dns.message.Message:
-    message = dns.message.make_response(dns.message.make_query("ada.example.", "MX", use_edns=0 if edns else -1))
+    query = dns.message.make_query("ada.example.", "MX", use_edns=0 if edns else -1)
+    message = dns.message.make_response(query, recursion_available=recursive)
     message.set_rcode(rcode)
     if records:
         message.answer.append(rrset("ada.example.", "MX", *(f"{n} {host.to_text()}" for n, host in records), ttl=ttl))
@@ -131,7 +132,7 @@ def test_pointers_anywhere_are_read_alike(data):
 def addresses_of(rdtype, octets, ttls, *, authority=(), additional=()) -> bytes:
     """An answer with addresses, which may repeat, each with its own TTL."""
     query = dns.message.make_query("ada.example.", rdtype, use_edns=0)
-    message = dns.message.make_response(query)
+    message = dns.message.make_response(query, recursion_available=True)
     message.authority += [rrset(*each) for each in authority]
     message.additional += [rrset(*each) for each in additional]
     empty = message.to_wire()
@@ -173,6 +174,7 @@ ONE = message_of([(10, dns.name.from_text("mx.ada.example."))])
 
 
 THE_SOA = ("example.", "SOA", "ns.example. host.example. 1 2 3 4 60")
+ADGUARD = ("ada.example.", "SOA", "fake-for-negative-caching.adguard.com. hostmaster.ada.example. 1 2 3 4 60")
 
 
 def changed(**parts) -> bytes:
@@ -195,6 +197,8 @@ def changed(**parts) -> bytes:
         (message_of([], authority=[THE_SOA]).to_wire(), True, "NODATA"),
         (message_of([], authority=[THE_SOA], rcode=3).to_wire(), True, "NXDOMAIN"),
         (message_of([], authority=[(".", "SOA", "a. b. 1 2 3 4 60")], rcode=3).to_wire(), True, "no such TLD"),
+        (message_of([], authority=[THE_SOA], rcode=3, recursive=False).to_wire(), False, "not by a recursive server"),
+        (message_of([], authority=[ADGUARD], rcode=3).to_wire(), False, "NXDOMAIN of a filter"),
         (message_of([], authority=[THE_SOA], rcode=2).to_wire(), False, "SERVFAIL"),
         (message_of([], authority=[("b.test.", *THE_SOA[1:])]).to_wire(), False, "the SOA of somewhere else"),
         (message_of([], authority=[("example.", "NS", "a.example.")]).to_wire(), False, "a referral"),

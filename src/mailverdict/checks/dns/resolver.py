@@ -14,7 +14,7 @@ import ipaddress
 import math
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -39,6 +39,8 @@ FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most fail
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
 ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
+NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses, which no host has
+SecondStep = Callable[[str, Effort | None], Coroutine[Any, Any, DomainEvidence]]
 Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]  # a function, and its argument before the answer
 
 
@@ -90,9 +92,15 @@ class Resolver:
         except InvalidNameError as exc:
             return evidence_of_invalid(domain, exc)
         answer = await self._query(name, "MX", effort)
-        if answer.outcome is AnswerOutcome.NODATA:
-            return await self.observe_implicit(name, effort)
+        if observe := self.second_step(answer):
+            return await observe(name, effort)
         return mx_evidence(name, answer)
+
+    def second_step(self, answer: DnsAnswer) -> SecondStep | None:
+        """How to go on after this answer to the MX question, if it is not enough."""
+        if answer.outcome is AnswerOutcome.NODATA:
+            return self.observe_implicit
+        return self.confirm_missing if answer.outcome is AnswerOutcome.NXDOMAIN else None
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains, each once, with at most `dns_concurrency` at a time.
@@ -201,13 +209,26 @@ class Resolver:
         for rdtype in ADDRESS_TYPES:
             answer = await self._query(name, rdtype, effort)
             if answer.outcome is AnswerOutcome.DATA:
-                return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
+                if not NO_HOST.issuperset(answer.texts):
+                    return DomainEvidence(name, DnsOutcome.IMPLICIT_MX, (MailExchange(0, name),))
+                failures.append(f"{rdtype} look-up: {answer.texts[0]}, which many filters give for what they block")
             failures += describe_failure(rdtype, answer)
             if answer.outcome is AnswerOutcome.NXDOMAIN and answer.message:
                 denial = answer.message
         if failures:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
         return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
+
+    async def confirm_missing(self, name: str, effort: Effort | None) -> DomainEvidence:
+        """Ask a second question about a domain that does not exist according to the first one.
+
+        Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
+        """
+        answer = await self._query(name, "A", effort)
+        if answer.outcome is AnswerOutcome.NXDOMAIN:
+            return mx_evidence(name, answer)
+        seen = answer.message or "the name exists"
+        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
 
 
 @dataclass(slots=True, eq=False)
@@ -323,8 +344,8 @@ class DomainStream:
         self._changed.set()
 
     def _observe(self, domain: str, name: str, answer: DnsAnswer) -> None:
-        if answer.outcome is AnswerOutcome.NODATA:
-            task = asyncio.get_running_loop().create_task(self._resolver.observe_implicit(name, self._effort))
+        if observe := self._resolver.second_step(answer):
+            task = asyncio.get_running_loop().create_task(observe(name, self._effort))
             self._tasks[domain] = task
             task.add_done_callback(partial(self._on_task_end, domain))
         else:
@@ -363,7 +384,7 @@ def cache_seconds(answer: DnsAnswer) -> float:
 
 
 def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
-    """Evidence from an answer to the MX question other than NODATA."""
+    """Evidence from an answer to the MX question other than NODATA; NXDOMAIN must be confirmed before."""
     if answer.outcome is AnswerOutcome.UNDETERMINED:
         return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: {answer.message}")
     if answer.outcome is AnswerOutcome.NXDOMAIN:

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import dns.edns
 import dns.exception
+import dns.flags
 import dns.ipv4
 import dns.ipv6
 import dns.message
@@ -44,7 +46,8 @@ HEADER = struct.Struct("!HHHHHH")
 RECORD = struct.Struct("!HHIH")  # type, class, TTL, length of the data
 PREFERENCE = struct.Struct("!H")
 SOA_NUMBERS = struct.Struct("!IIIII")
-FLAGS_MASK, RESPONSE = 0xFA0F, 0x8000  # QR, opcode, TC and rcode; the other flags change nothing
+FLAGS_MASK, RESPONSE = 0xFA0F, 0x8000  # QR, opcode, TC and rcode
+CAN_DENY = dns.flags.AA | dns.flags.RA  # one of them is set by a server that can know that there are no records
 OUTCOMES = {0: AnswerOutcome.NODATA, 3: AnswerOutcome.NXDOMAIN}  # of an answer without records, by rcode
 A, NS, SOA, MX, AAAA, OPT = 1, 2, 6, 15, 28, 41
 SIZES = {A: 4, AAAA: 16}
@@ -101,7 +104,7 @@ def parse_plain_message(packet: bytes, asked: int) -> DnsAnswer:
         opts += is_opt(record)
     require(opts <= 1 and at == len(packet))
     if not found:
-        require(len(negative) == 1)
+        require(len(negative) == 1 and flags & CAN_DENY)
         return DnsAnswer(OUTCOMES[rcode], ttl=float(negative[0]))
     if asked == MX:
         return DnsAnswer(AnswerOutcome.DATA, exchanges=sort_exchanges(found), ttl=float(shortest))
@@ -144,11 +147,11 @@ def read_authority(packet: bytes, record: Record, name: str) -> list[int]:
     """Read a record of the authority section; return the TTL of the negative answer if it is the SOA."""
     owner, rdtype, rdclass, ttl, start, end = record
     require(rdtype in (NS, SOA) and rdclass == CLASS_IN and ttl <= MAX_TTL)
-    _, at = read_name(packet, start, name)
+    server, at = read_name(packet, start, name)
     if rdtype == NS:
         require(at == end)
         return []
-    require(not owner or f".{name}".endswith(f".{owner}"))
+    require((not owner or f".{name}".endswith(f".{owner}")) and server not in FILTERS)
     _, at = read_name(packet, at, name)
     require(at + SOA_NUMBERS.size == end)
     return [min(ttl, int(SOA_NUMBERS.unpack_from(packet, at)[-1]))]
@@ -213,6 +216,10 @@ MAX_STRING = 1024  # octets kept of one TXT record
 QUESTIONLESS = frozenset({dns.rcode.FORMERR, dns.rcode.SERVFAIL, dns.rcode.NOTIMP, dns.rcode.REFUSED})
 REFUSALS = frozenset({dns.rcode.SERVFAIL, dns.rcode.REFUSED})  # also of servers that were sent too many queries
 EDNS_REFUSALS = frozenset({dns.rcode.FORMERR, dns.rcode.NOTIMP})  # of servers without EDNS0, RFC 6891 section 7
+# RFC 8914 section 4: the answer is that of a filter, or (19) of a cache whose entry is too old.
+NOT_OF_THE_DOMAIN = {4: "forged", 15: "blocked", 16: "censored", 17: "filtered", 18: "prohibited", 19: "stale"}
+# Servers in the SOA records of filters that name the domain itself as the zone: AdGuard Home, read 2026-11-23.
+FILTERS = frozenset({"fake-for-negative-caching.adguard.com"})
 
 
 class Question(NamedTuple):
@@ -289,16 +296,44 @@ def answer_of(message: dns.message.QueryMessage, rdtype: RecordType) -> DnsAnswe
     """Convert a readable NOERROR or NXDOMAIN message."""
     chain = message.resolve_chaining()
     ttl = float(chain.minimum_ttl)
+    if label := filter_label(message):
+        return undetermined(f"an answer that the resolver calls {label} (RFC 8914)")
     if chain.answer is not None:
         return data_of(chain.answer, rdtype, ttl)
+    types = {rrset.rdtype for rrset in message.authority}
+    if message.rcode() == dns.rcode.NOERROR and chain.cnames and dns.rdatatype.SOA not in types:
+        return alias_of(chain.canonical_name, ttl)  # the server did not follow the alias
+    if doubt := doubt_about_denial(message, chain):
+        return undetermined(doubt)
     if message.rcode() == dns.rcode.NXDOMAIN:
         return DnsAnswer(AnswerOutcome.NXDOMAIN, ttl=ttl)
-    types = {rrset.rdtype for rrset in message.authority}
-    if chain.cnames and dns.rdatatype.SOA not in types:  # the server did not follow the alias
-        return alias_of(chain.canonical_name, ttl)
     if dns.rdatatype.NS in types and dns.rdatatype.SOA not in types:  # RFC 2308 section 2.2
         return undetermined("a referral instead of an answer")
     return DnsAnswer(AnswerOutcome.NODATA, ttl=ttl)
+
+
+def filter_label(message: dns.message.QueryMessage) -> str:
+    """What a resolver calls an answer that is not the domain's own; empty if it says nothing."""
+    codes = [option.code for option in message.options if isinstance(option, dns.edns.EDEOption)]
+    return next((NOT_OF_THE_DOMAIN[code] for code in codes if code in NOT_OF_THE_DOMAIN), "")
+
+
+def doubt_about_denial(message: dns.message.QueryMessage, chain: dns.message.ChainingResult) -> str:
+    """Why an answer without records does not show that there are none; empty if it does."""
+    if not message.flags & CAN_DENY:  # as Quad9's answers about domains that it blocks
+        return "a denial by a server that neither recurses nor has authority"
+    records = [rrset for rrset in message.answer if rrset.rdtype != dns.rdatatype.RRSIG]
+    if len(records) > len(chain.cnames):
+        return "records of another name or type"
+    names = [rrset.name for rrset in chain.cnames] + [chain.canonical_name]
+    zones = [rrset for rrset in message.authority if rrset.rdtype == dns.rdatatype.SOA]
+    # A response policy zone adds its own SOA record: BIND to the additional section, others as the authority.
+    is_changed = (
+        any(rrset.rdtype == dns.rdatatype.SOA for rrset in message.additional)
+        or any(not any(name.is_subdomain(zone.name) for name in names) for zone in zones)
+        or any(host_text(record.mname) in FILTERS for zone in zones for record in zone)
+    )
+    return "a denial by a filter, not by the domain's zone" if is_changed else ""
 
 
 def alias_of(name: dns.name.Name, ttl: float) -> DnsAnswer:
