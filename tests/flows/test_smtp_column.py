@@ -480,3 +480,17 @@ def test_a_session_that_loses_replies_is_never_believed():
     rows, _ = play(emails, exchanges=[exchange], command_timeout=0.3)
     wrong = [row.email for row in rows if row.result == "invalid" and row.email[:3] in ("ada", "gra", "inf")]
     assert wrong == []
+
+
+LATE = {
+    "reply to QUIT": (SmtpFault("QUIT", "say", text="250 2.0.0 Ok\r\n"),),
+    "octets that are no reply": (SmtpFault("RCPT", "say", after=2, text="550-5.1.1 User\r\n250 Ok\r\n"),),
+}
+
+
+@pytest.mark.parametrize("faults", LATE.values(), ids=LATE)
+def test_no_mailbox_is_missing_where_replies_may_belong_to_other_commands(faults):
+    exchange = Exchange("mx.shifted.example", "more replies than commands", faults=faults, extensions=())
+    rows, _ = play(["nobody@shifted.example", "ada@shifted.example"], exchanges=[exchange])
+    assert (rows[0].result, rows[0].reasons) == ("unknown", ("inconclusive",))
+    assert rows[1].result != "invalid"

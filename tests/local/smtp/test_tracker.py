@@ -81,6 +81,10 @@ class Bench:
     def reply(self, active, recipient, reply):
         self.tracker.on_reply(active, RecipientAnswers([recipient], reply, classify_reply(reply, phase="rcpt")))
 
+    def end(self, active, *, is_out_of_step=False):
+        """End a session after its last window."""
+        self.tracker.on_session_end(active, SessionEnd(is_out_of_step=is_out_of_step))
+
     def settled(self):
         return {position: seen.reason for position, seen in self.results.items}
 
@@ -116,17 +120,20 @@ def test_every_legal_move_happens():
         move(position, state)
 
     bench.tracker.move = noting
-    bench.ask(bench.active(), UNKNOWN)
+    active = bench.active()
+    bench.ask(active, UNKNOWN)
+    bench.end(active)
+    bench.ask(bench.active(), FULL)
     bench.ask(bench.active(), OK)
     bench.ask(bench.active(), GREY, 2)  # and the probe
-    bench.ask(bench.active(), BLOCKED)
+    bench.ask(bench.active(), BLOCKED, 2)
     list(bench.tracker.queue_retries(bench.now + 99))
     for host in bench.hosts:
         host.close_without_address("none")
     bench.tracker.requeue_or_fail(bench.exchanges)
     new = (RecipientState.NEW, RecipientState.QUEUED)  # in one go for all addresses of a domain
     assert seen | {new} == {(before, after) for before, moves in MOVES.items() for after in moves}
-    assert bench.states() == ["answered"] * 2 + ["abandoned"] * 4
+    assert bench.states() == ["answered"] * 3 + ["abandoned"] * 3
 
 
 def test_probes_are_asked_before_addresses():
@@ -140,9 +147,23 @@ def test_probes_are_asked_before_addresses():
 def test_what_the_mailbox_says_is_final():
     for reply, reason in ((UNKNOWN, Reason.MAILBOX_NOT_FOUND), (FULL, Reason.MAILBOX_FULL)):
         bench = Bench()
-        bench.ask(bench.active(), reply)
+        active = bench.active()
+        bench.ask(active, reply)
+        bench.end(active)
         assert bench.settled() == {0: reason}
         assert bench.tracker.unsettled == 5
+
+
+@pytest.mark.parametrize(("is_out_of_step", "reason"), [(False, Reason.MAILBOX_NOT_FOUND), (True, Reason.INCONCLUSIVE)])
+def test_a_missing_mailbox_is_settled_when_the_session_is_over(is_out_of_step, reason):
+    bench = Bench()
+    active = bench.active()
+    bench.ask(active, UNKNOWN, 2)
+    assert (bench.settled(), bench.states()[:3]) == ({}, ["awaiting_end", "awaiting_end", "queued"])
+    bench.end(active, is_out_of_step=is_out_of_step)
+    assert bench.settled() == {0: reason, 1: reason}
+    assert bench.last().rcpt_accepted is (None if is_out_of_step else False)
+    assert bench.last().catch_all is (None if is_out_of_step else False)
 
 
 def test_an_accepted_address_waits_for_its_domain():
@@ -177,7 +198,9 @@ def test_an_address_without_an_answer_is_queued_for_the_next_exchange(reply, why
     bench = Bench()
     bench.ask(bench.active(), reply)
     assert (bench.settled(), len(bench.exchanges.queues[1])) == ({}, 1), why
-    bench.ask(bench.active(mx_index=1), UNKNOWN)
+    active = bench.active(mx_index=1)
+    bench.ask(active, UNKNOWN)
+    bench.end(active)
     assert bench.settled() == {0: Reason.MAILBOX_NOT_FOUND}
 
 

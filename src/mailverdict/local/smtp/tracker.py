@@ -1,8 +1,9 @@
 """The state of every recipient: what is asked next, and what each answer leads to. No I/O.
 
 `RecipientState` names the states, `MOVES` the legal moves between them. A recipient that was given to a session
-ends in one of four ways: settled; waiting for the probe of its domain; greylisted and waiting for a second attempt;
-or in a queue again, of the next exchange or, since the session ended before its turn, of the same one.
+ends in one of four ways: settled, after the end of its session if it does not exist; waiting for the probe of its
+domain; greylisted and waiting for a second attempt; or in a queue again, of the next exchange or, since the session
+ended before its turn, of the same one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...checks.smtp.classify.classification import ABOUT_MAILBOX
+from ...checks.smtp.classify.classification import ABOUT_MAILBOX, OUT_OF_STEP
 from ...checks.smtp.classify.classifier import catch_all_of
 from ...checks.smtp.protocol.steps import Recipient, RecipientAnswers, SessionEnd, WindowPlan, WindowRequest
 from ...checks.smtp.replies import Reply
@@ -47,17 +48,19 @@ class RecipientState(IntEnum):
     ASKED = 2  # given to a session, and not answered yet
     AWAITING_PROBE = 3  # answered; what that means depends on the probe of its domain
     AWAITING_RETRY = 4  # greylisted
-    ANSWERED = 5  # settled by a reply, or by how a session ended
-    ABANDONED = 6  # settled without one: no exchange is left, or the deadline is over
+    AWAITING_END = 5  # refused; counts once the session's end shows that its replies belong to its commands
+    ANSWERED = 6  # settled by a reply, or by how a session ended
+    ABANDONED = 7  # settled without one: no exchange is left, or the deadline is over
 
 
 S = RecipientState
 MOVES: dict[int, frozenset[RecipientState]] = {
     S.NEW: frozenset({S.QUEUED}),
     S.QUEUED: frozenset({S.ASKED, S.ABANDONED}),
-    S.ASKED: frozenset({S.QUEUED, S.AWAITING_PROBE, S.AWAITING_RETRY, S.ANSWERED}),
+    S.ASKED: frozenset({S.QUEUED, S.AWAITING_PROBE, S.AWAITING_RETRY, S.AWAITING_END, S.ANSWERED}),
     S.AWAITING_PROBE: frozenset({S.ANSWERED}),
     S.AWAITING_RETRY: frozenset({S.QUEUED}),
+    S.AWAITING_END: frozenset({S.ANSWERED}),
     S.ANSWERED: frozenset(),
     S.ABANDONED: frozenset(),
 }
@@ -73,6 +76,7 @@ class ActiveSession:
     is_trial: bool = False  # it tries a larger budget
     positions: dict[Recipient, int] = field(default_factory=dict)  # recipients not answered yet
     probes: dict[Recipient, int] = field(default_factory=dict)  # the same for probes: code of the domain
+    refused: list[tuple[int, MailboxEvidence]] = field(default_factory=list)  # that do not exist
     has_asked: bool = False
     answered_at: float | None = None  # clock reading of the last answer
 
@@ -217,7 +221,7 @@ class RecipientTracker:
             if code in known:  # as most are: accepted, and its domain was probed before
                 self.settle(position, with_catch_all(evidence, catch_all=known[code]))
             else:
-                self.on_address_reply(assignment, PendingAnswer(position, recipient.address, evidence, reply))
+                self.on_address_reply(active, PendingAnswer(position, recipient.address, evidence, reply))
 
     def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswers) -> None:
         """Settle what waits for the domain, or ask once more when greylisting is over."""
@@ -227,15 +231,18 @@ class RecipientTracker:
             return
         self.settle_all(self.probes.on_reply(code, classification, answer.reply))
 
-    def on_address_reply(self, assignment: Assignment, answer: PendingAnswer) -> None:
-        """Settle an address, or let it wait for its domain's probe, a second attempt or the next exchange."""
-        position, evidence, reply = answer.position, answer.evidence, answer.reply
+    def on_address_reply(self, active: ActiveSession, answer: PendingAnswer) -> None:
+        """Settle an address, or let it wait: for the session's end, the probe, a second attempt or another exchange."""
+        assignment, position, evidence, reply = active.assignment, answer.position, answer.evidence, answer.reply
         reason = evidence.reason
         if reason is Reason.GREYLISTED and self.retry_later(assignment.exchanges, position, evidence.classification):
             return
         is_ambiguous = reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
         if reason is None or is_ambiguous:
             self.await_probe(assignment, answer)
+        elif reason is Reason.MAILBOX_NOT_FOUND:
+            self.move(position, S.AWAITING_END)
+            active.refused.append((position, evidence))
         elif reason in FINAL or not self.requeue_for_next(assignment, position, evidence):
             self.settle(position, evidence)
 
@@ -314,8 +321,10 @@ class RecipientTracker:
     # --- the end of a session ----------------------------------------------------------------------------
 
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
-        """Requeue unanswered recipients, except the one that the session's end answers."""
+        """Settle what was refused; requeue unanswered recipients, except the one that the session's end answers."""
         exchanges = active.assignment.exchanges
+        for position, evidence in active.refused:
+            self.settle(position, unassigned_evidence(evidence) if end.is_out_of_step else evidence)
         exchanges.probes += self.lost_probes(active, end)
         if active.is_trial:
             exchanges.keeps_probe = False
@@ -427,6 +436,11 @@ def end_evidence(host: str, end: SessionEnd) -> MailboxEvidence:
         protected=True if classification.reason is Reason.PROTECTED else None,
         reply=end.detail[:SHOWN],
     )
+
+
+def unassigned_evidence(evidence: MailboxEvidence) -> MailboxEvidence:
+    """A refusal of a session whose replies may belong to other commands."""
+    return replace(evidence, classification=OUT_OF_STEP, rcpt_accepted=None, catch_all=None)
 
 
 def closed_evidence(host: str, closed: ClosedExchange) -> MailboxEvidence:

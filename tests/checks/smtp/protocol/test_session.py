@@ -21,7 +21,7 @@ from mailverdict.checks.smtp.protocol.steps import (
     WindowPlan,
     WindowRequest,
 )
-from tests.checks.smtp.protocol.playing import GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
+from tests.checks.smtp.protocol.playing import EHLO, GONE, IN_STEP, SILENCE, UNKNOWN, heard, play, server, to
 
 ADA, BOB, EVE, ZOE = "ada@x.example", "bob@x.example", "eve@y.example", "zoë@x.example"
 
@@ -605,3 +605,40 @@ def test_in_step_quit_comes_when_all_is_said() -> None:
     flights, asked, _ = play_two_windows(server([ADA, BOB], ehlo=IN_STEP), ADA, BOB, EVE)
     assert flights[-1] == ["QUIT"]
     assert asked == [ADA, BOB]
+
+
+# --- replies and commands ------------------------------------------------------------------------------
+
+COUNTS = [
+    ("221 2.0.0 Bye", False, "as many replies as commands"),
+    ("421 4.4.2 Timeout", False, "the server closes"),
+    (GONE, False, "nothing is known"),
+    (SILENCE, False, "nor here"),
+    ("250 2.1.5 Ok", True, "the reply to an earlier command"),
+    (UNKNOWN, True, "even if it refuses"),
+]
+
+
+@pytest.mark.parametrize(("reply", "is_out_of_step", "why"), COUNTS)
+@pytest.mark.parametrize("ehlo", [EHLO, IN_STEP])
+def test_reply_to_quit_shows_whether_replies_belong_to_their_commands(
+    reply: Any, is_out_of_step: bool, why: str, ehlo: str
+) -> None:
+    played = play(to(ADA, BOB), server([ADA], ehlo=ehlo, special={"QUIT": reply}))
+
+    assert played.ended.is_out_of_step is is_out_of_step, why
+    assert played.reasons == {ADA: "ok", BOB: "mailbox_not_found"}
+
+
+def test_reply_to_quit_counts_after_a_refused_command() -> None:
+    special = {"RSET": UNKNOWN, "QUIT": "250 2.0.0 Ok"}
+    played = play(to(BOB, "*zq7k@x.example"), server([ADA], ehlo=IN_STEP, special=special))
+
+    assert (played.ended.phase, played.ended.is_out_of_step) == ("mail", True)
+
+
+def test_reply_without_a_command_makes_the_session_out_of_step() -> None:
+    early = ConnectionFailure(FailureKind.NO_REPLY, "a reply came before its command")
+    played = play(to(BOB, ADA), server([ADA], ehlo=IN_STEP, special={f"RCPT TO:<{ADA}>": early}))
+
+    assert played.ended.is_out_of_step

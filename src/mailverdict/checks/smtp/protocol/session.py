@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from ....model.evidence import Action, Classification
 from ....model.words import Reason
-from ..classify.classification import ConnectionFailure, FailureKind, classify_failure
+from ..classify.classification import OUT_OF_STEP, ConnectionFailure, FailureKind, classify_failure
 from ..classify.classifier import classify_reply
 from ..replies import Reply
 from . import commands as command
@@ -45,7 +45,7 @@ from .steps import (
     WindowPlan,
     WindowRequest,
 )
-from .windows import OpenTransaction, WindowCommand, is_misplaced, plan_window, transaction_after
+from .windows import CLOSED, OpenTransaction, WindowCommand, is_misplaced, plan_window, transaction_after
 
 __all__ = ["Session"]
 
@@ -56,9 +56,9 @@ READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit
 
 MALFORMED = Classification(Reason.SYNTAX_ERROR, "not_sendable", error_code="REGEX")
 NO_SMTPUTF8 = Classification(Reason.INCONCLUSIVE, "smtputf8_not_offered", error_code="SMTPUTF8_REQUIRED")
-OUT_OF_STEP = Classification(Reason.INCONCLUSIVE, "out_of_step")
 MISPLACED = Classification(Reason.INCONCLUSIVE, "misplaced_reply", action=Action.IN_STEP)
-SILENCE = frozenset({"reply_timeout", "session_timeout", "no_reply"})  # rules
+UNASSIGNED = "no_reply"  # rule: octets that are no reply, or that came before their command
+SILENCE = frozenset({"reply_timeout", "session_timeout", UNASSIGNED})  # rules
 # Failures after which the connection is open, so that QUIT can be sent.
 STILL_OPEN = frozenset(
     {
@@ -153,6 +153,7 @@ class Session:
         self.wants_tls = False
         self.is_last_window = False
         self.has_quit = False
+        self.is_out_of_step = False
         self.stop: SessionAborted | None = None  # ends the session after the window
 
     # --- the whole ---------------------------------------------------------------------------
@@ -169,7 +170,7 @@ class Session:
             return self.ended(aborted)
         if not self.has_quit:
             yield Send(command.QUIT)
-        yield READ["quit"]
+        yield from self.read_quit()
         return self.ended()
 
     def ended(self, aborted: SessionAborted | None = None) -> SessionEnd:
@@ -180,11 +181,13 @@ class Session:
             asked=self.asked,
             refused=self.refused,
             is_secure=self.is_secure,
+            is_out_of_step=self.is_out_of_step,
         )
         if aborted is None:
             return end
         return replace(
             end,
+            is_out_of_step=self.is_out_of_step or aborted.classification.rule == UNASSIGNED,
             classification=aborted.classification,
             phase=aborted.phase,
             detail=aborted.detail,
@@ -198,7 +201,13 @@ class Session:
         if aborted.sends_quit and not self.has_quit:
             yield Send(command.QUIT)
         if aborted.awaits_quit:
-            yield READ["quit"]
+            yield from self.read_quit()
+
+    def read_quit(self) -> Dialogue:
+        """Wait for the reply to QUIT; one of another kind is the reply to an earlier command."""
+        timed = yield READ["quit"]
+        if isinstance(timed, TimedReplies):
+            self.is_out_of_step = timed.replies[0].code not in (CLOSED, CLOSING)
 
     def read(self, phase: str, recipient: Recipient | None = None) -> ReplyTo:
         """Wait for a reply; a failure or 421 ends the session."""

@@ -134,6 +134,7 @@ class SessionEnd:
     asked: int = 0  # recipients whose RCPT got a reply
     refused: int = 0  # and refused among them
     is_secure: bool = False  # TLS was used
+    is_out_of_step: bool = False  # there were more replies than commands, so the answers may be of other recipients
     host: str = ""  # the IP address of the server
 
 

@@ -9,7 +9,15 @@ from ..replies import Reply
 from . import commands as command
 from .steps import Recipient
 
-__all__ = ["OpenTransaction", "WindowCommand", "domain_of", "is_misplaced", "plan_window", "transaction_after"]
+__all__ = [
+    "CLOSED",
+    "OpenTransaction",
+    "WindowCommand",
+    "domain_of",
+    "is_misplaced",
+    "plan_window",
+    "transaction_after",
+]
 
 
 CLOSED = 221  # the reply to QUIT
