@@ -237,6 +237,16 @@ class TestNumberOfQuestions:
         assert all(evidence.domain == domains[position].lower().rstrip(".") for position, evidence in found)
         assert [server.count(name) for name in names] == [1] * 300
 
+    def test_missing_domains_of_a_column_are_asked_about_twice_and_then_cached(self):
+        names = [f"gone{n}.example" for n in range(50)]
+
+        async def action(resolver: Resolver, server: DnsServer) -> Any:
+            return await collect(resolver, names) + await collect(resolver, names), server
+
+        found, server = serve({}, action)
+        assert [evidence.outcome for _, evidence in found] == [DnsOutcome.NXDOMAIN] * 100
+        assert [(server.count(name, "MX"), server.count(name, "A")) for name in names] == [(1, 1)] * 50
+
     def test_simultaneous_requests_share_one_question(self):
         async def action(resolver: Resolver, server: DnsServer) -> Any:
             return await asyncio.gather(*(resolver.observe_domain("ada.example") for _ in range(20))), server

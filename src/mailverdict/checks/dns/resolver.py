@@ -14,7 +14,7 @@ import ipaddress
 import math
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
@@ -40,7 +40,6 @@ MAX_ALIASES = 7  # followed by another question; usually the resolver follows th
 
 ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
 NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses, which no host has
-SecondStep = Callable[[str, Effort | None], Coroutine[Any, Any, DomainEvidence]]
 Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]  # a function, and its argument before the answer
 
 
@@ -92,15 +91,11 @@ class Resolver:
         except InvalidNameError as exc:
             return evidence_of_invalid(domain, exc)
         answer = await self._query(name, "MX", effort)
-        if observe := self.second_step(answer):
-            return await observe(name, effort)
-        return mx_evidence(name, answer)
-
-    def second_step(self, answer: DnsAnswer) -> SecondStep | None:
-        """How to go on after this answer to the MX question, if it is not enough."""
         if answer.outcome is AnswerOutcome.NODATA:
-            return self.observe_implicit
-        return self.confirm_missing if answer.outcome is AnswerOutcome.NXDOMAIN else None
+            return await self.observe_implicit(name, effort)
+        if answer.outcome is AnswerOutcome.NXDOMAIN:
+            return missing_evidence(name, await self._query(name, "A", effort))
+        return mx_evidence(name, answer)
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
         """Observe many domains, each once, with at most `dns_concurrency` at a time.
@@ -219,17 +214,6 @@ class Resolver:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
         return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
 
-    async def confirm_missing(self, name: str, effort: Effort | None) -> DomainEvidence:
-        """Ask a second question about a domain that does not exist according to the first one.
-
-        Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
-        """
-        answer = await self._query(name, "A", effort)
-        if answer.outcome is AnswerOutcome.NXDOMAIN:
-            return mx_evidence(name, answer)
-        seen = answer.message or "the name exists"
-        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
-
 
 @dataclass(slots=True, eq=False)
 class LookUp:
@@ -289,7 +273,7 @@ class LookUp:
 class DomainStream:
     """Observes unique domains, at most `limit` at a time; waits for a slow consumer.
 
-    The look-ups call functions of this class. A task is only needed for a domain without MX records.
+    The look-ups call functions of this class. A task is only needed for a domain that exists without MX records.
     """
 
     def __init__(self, resolver: Resolver, domains: Iterable[str], effort: Effort, limit: int) -> None:
@@ -337,17 +321,26 @@ class DomainStream:
 
     def _on_answer(self, domain: str, answer: DnsAnswer) -> None:
         try:
-            self._observe(domain, self._look_ups.pop(domain).name, answer)
+            look_up = self._look_ups.pop(domain)
+            if look_up.rdtype == "A":
+                self._found.append((domain, missing_evidence(look_up.name, answer)))
+            else:
+                self._observe(domain, look_up.name, answer)
             self._start()
         except Exception as exc:  # noqa: BLE001 - the consumer raises it, not the reader of the socket
             self._error = exc
         self._changed.set()
 
     def _observe(self, domain: str, name: str, answer: DnsAnswer) -> None:
-        if observe := self._resolver.second_step(answer):
-            task = asyncio.get_running_loop().create_task(observe(name, self._effort))
+        if answer.outcome is AnswerOutcome.NODATA:
+            task = asyncio.get_running_loop().create_task(self._resolver.observe_implicit(name, self._effort))
             self._tasks[domain] = task
             task.add_done_callback(partial(self._on_task_end, domain))
+        elif answer.outcome is AnswerOutcome.NXDOMAIN:
+            if (second := self._resolver.cached(name, "A")) is not None:
+                self._found.append((domain, missing_evidence(name, second)))
+                return
+            self._look_ups[domain] = self._resolver.look_up(name, "A", self._effort, (self._on_answer, domain))
         else:
             self._found.append((domain, mx_evidence(name, answer)))
 
@@ -393,6 +386,17 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     if exchanges := tuple([each for each in answer.exchanges if each.host]):
         return DomainEvidence(name, DnsOutcome.MX, exchanges)
     return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
+
+
+def missing_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
+    """Evidence about a domain that the MX question denies, from the answer to the question for its address.
+
+    Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
+    """
+    if answer.outcome is AnswerOutcome.NXDOMAIN:
+        return mx_evidence(name, answer)
+    seen = answer.message or "the name exists"
+    return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
 
 
 def join_addresses(host: str, four: DnsAnswer, six: DnsAnswer) -> AddressAnswer:
