@@ -609,11 +609,13 @@ def test_in_step_quit_comes_when_all_is_said() -> None:
 
 # --- replies and commands ------------------------------------------------------------------------------
 
+EARLY = ConnectionFailure(FailureKind.NO_REPLY, "a reply came before its command")
 COUNTS = [
     ("221 2.0.0 Bye", False, "as many replies as commands"),
     ("421 4.4.2 Timeout", False, "the server closes"),
     (GONE, False, "nothing is known"),
     (SILENCE, False, "nor here"),
+    (EARLY, True, "a reply came before QUIT was sent"),
     ("250 2.1.5 Ok", True, "the reply to an earlier command"),
     (UNKNOWN, True, "even if it refuses"),
 ]
@@ -638,7 +640,6 @@ def test_reply_to_quit_counts_after_a_refused_command() -> None:
 
 
 def test_reply_without_a_command_makes_the_session_out_of_step() -> None:
-    early = ConnectionFailure(FailureKind.NO_REPLY, "a reply came before its command")
-    played = play(to(BOB, ADA), server([ADA], ehlo=IN_STEP, special={f"RCPT TO:<{ADA}>": early}))
+    played = play(to(BOB, ADA), server([ADA], ehlo=IN_STEP, special={f"RCPT TO:<{ADA}>": EARLY}))
 
     assert played.ended.is_out_of_step

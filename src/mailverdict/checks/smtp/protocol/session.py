@@ -204,9 +204,11 @@ class Session:
             yield from self.read_quit()
 
     def read_quit(self) -> Dialogue:
-        """Wait for the reply to QUIT; one of another kind is the reply to an earlier command."""
+        """Wait for the reply to QUIT; one of another kind, or one that came before, is that to an earlier command."""
         timed = yield READ["quit"]
-        if isinstance(timed, TimedReplies):
+        if isinstance(timed, ConnectionFailure):
+            self.is_out_of_step = timed.kind is FailureKind.NO_REPLY
+        elif isinstance(timed, TimedReplies):
             self.is_out_of_step = timed.replies[0].code not in (CLOSED, CLOSING)
 
     def read(self, phase: str, recipient: Recipient | None = None) -> ReplyTo:
