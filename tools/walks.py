@@ -4,7 +4,8 @@ A reader who wants to know what a call does has to follow it through these files
 
 - a frame of two addresses by `regex`;
 - one address by `smtp`, against the sandbox;
-- the refusal of one recipient, from the parsed reply to the verdict that it leads to.
+- the refusal of one recipient, from the parsed reply to the verdict that it leads to; without the rest of the session,
+  for whose end the verdict waits, and in which other things happen, too.
 
 Code that runs while a module is imported is not counted, and neither is the sandbox, which plays the network.
 """
@@ -28,6 +29,7 @@ from mailverdict.sandbox import World
 
 PACKAGE = Path(mv.__file__).parent
 NOBODY = "nobody@one.example"
+WAIT_BEGINS, WAIT_ENDS = "RecipientTracker.on_reply", "RecipientTracker.on_session_end"  # of a refusal
 LIMITS = {"frame by regex": 20, "address by smtp": 40, "refused RCPT reply to verdict": 12}
 
 
@@ -37,6 +39,7 @@ class Walk:
     def __init__(self, *, begins_with_refusal: bool = False) -> None:
         self.begins_with_refusal = begins_with_refusal
         self.is_recording = not begins_with_refusal
+        self.is_waiting = False
         self.entered: dict[tuple[str, str], None] = {}
 
     def __enter__(self) -> Walk:
@@ -59,6 +62,10 @@ class Walk:
                 self.is_recording = True
             elif self.is_recording and getattr(value, "result", None) == "invalid":
                 self.is_recording = self.begins_with_refusal = False
+            elif self.is_recording and frame.f_code.co_qualname == WAIT_BEGINS:
+                self.is_recording, self.is_waiting = False, True
+        elif self.is_waiting and frame.f_code.co_qualname == WAIT_ENDS:
+            self.is_recording, self.is_waiting = True, False
         place = place_of(frame.f_code) if event == "call" and self.is_recording else None
         if place is not None and place not in self.entered and not is_import(frame):
             self.entered[place] = None
