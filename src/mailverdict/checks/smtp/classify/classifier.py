@@ -247,8 +247,8 @@ CONDITION = fold_letters(
     r"|ja (?:lietot|adres|sa[ņn]em|pastk)\w*|ak (?:po|pr|adr|sch)\w*|ako|[čc]e (?:uporab|prejem|naslov|predal)\w*"
     r"|ef (?:not|vi[ðd]|net)\w*|ha (?:az?|ez)|dac[ăa]|e[ğg]er|jika|apabila|kalau|n[ếe]u|если|якщо|ако|егер|αν|εάν|თუ"
     r"|եթե|اگر|إذا|אם)\b|如果|假如|若|यदि|अगर|หาก|ถ้า)[^.;!?,。、，]*(?:[.;!?,。、，]|$)"
-    r"|[^.,。、，]*(?:場合|않으면|없으면|않는 경우|없는 경우)(?=.{4})"
 )
+CONDITION_BEFORE = fold_letters(r"[^.,。、，]*(?:場合|않으면|없으면|않는 경우|없는 경우)(?=.{4})")
 SERVER_NAMES = ("serv", "palvelim", "sunucu", "сервер", "сървър", "διακομιστ", "خادم", "שרת", "may chu", "سرور",
                 "服务器", "伺服器", "サーバ", "서버", "เซิร์ฟ")  # fmt: skip
 # Clauses with a word for the client or the sender that are not about them: what each holds, itself, its replacement.
@@ -258,6 +258,7 @@ MISLEADING_CLAUSES = tuple(
         ("relay", r"relay[- ](?:recipient|domain)[- ](?:table|map)s?", "table"),  # Postfix: the recipient is not in it
         ("relay=", r"relay= ?\S+", ""),  # AT&T: the client
         ("", CONDITION, r"\1if, "),
+        *((fold_letters(part), CONDITION_BEFORE, "if, ") for part in ("場合", "으면", "경우")),
         # "No such user at this site": the place is the server, not the client.
         ("pas ou plus", r"pas ou plus\b", "pas"),
         *((part, OWN_PLACE, " here") for part in ("this", "our")),

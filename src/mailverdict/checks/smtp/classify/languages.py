@@ -99,7 +99,8 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             inconnue?s?  inexistante?s?  introuvables?  n'? ?existe (?:pas|plus)
             n'est pas (?:connue?|valide|reconnue?|correcte?)  ne figure pas
             n'a pas [ée]t[ée] trouv[ée]e?  est erron[ée]e?
-            a d[ée]m[ée]nag[ée]  a chang[ée]  (?:non|n'est pas) (?:recens|r[ée]pertori|enregistr)[ée]e?  invalides?
+            a d[ée]m[ée]nag[ée]  a chang[ée]  (?:non|n'est pas) (?:recens|r[ée]pertori|enregistr)[ée]e?  non reconnue?
+            invalides?
             non (?:trouvee?|valide)
             incorrecte?
         """,
@@ -490,7 +491,10 @@ LANGUAGES: tuple[ReplyLanguage, ...] = (
             nie ma(?=[.!)]|$| xurlx)
             nie jest (?:znan\w+|zarejestrowan\w+|wymienion\w+)
         """,
-        closed=r"nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]  skasowan[aey]",
+        closed=r"""
+            nieaktywn[aey]  zablokowan[aey]  zawieszon[aey]  wy[lł][aą]czon[aey]  zamkni[eę]t[aey]  skasowan[aey]
+            wygas[lł][oa]
+        """,
         full=r"pe[lł]n[aey]  przepe[lł]nion[aey]  zape[lł]nion[aey]", either="lub  albo",
         unable=r"nie mo[żz]e (?:\w+ )?(?:odbiera[ćc]|odebra[ćc])",
         samples=("Uzytkownik nie istnieje", "Konto zablokowane", "Skrzynka jest pelna"),

@@ -628,7 +628,28 @@ UNSPACED_TOO_MANY = join_column("too_many", spaced=False)
 
 # "Your" means the client or the sender, except before the message and its recipient.
 DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered|was not delivered)\b"
+# "Ваш аккаунт не найден": the sender's account; the recipient may be called yours, too.
+YOUR = mark_words(r"""
+    uw  din  ditt  deres  tw[oó]j\w*  pa[ńn]stwa  v[áa][šs]\w{0,3}  ваш\w{0,4}  j[uū]s[uų]  tavs  teie  az [öo]n
+    сіздің  თქვენი  ձեր
+""")
+YOURS = mark_words(r"dumneavoastr[ăa]  anda  σας  שלך  c[uủ]a b[aạ]n  شما")
+UNSPACED_YOUR = mark_words("您的  你的  お客様の  あなたの  귀하의  당신의  고객님의  आपका  आपके")
+RECIPIENT = mark_words(r"""
+    destinat  recip  empf  ontvang  geadr  mottag  modtag  mottak  vastaanot  odbiorc  adres[aá]t  p[řr][ií]jem
+    c[ií]mzett
+    primatel  primal  prejemn  получат  адресат  одержувач  отримувач  παραλ  penerima  saaja  gav[eė]j  sa[nņ][eē]m
+    алушы
+""")
+SENDING = mark_words(r"""
+    verzendende  s[äa]ndande  sendende  отправляющ\w+  wysy[łl]aj[ąa]c\w+  odes[íi]laj[íi]c[íi]  odosielaj[úu]c\w+
+    (?:der|die) sendet
+    que env[íi]a  che invia  qui envoie  发送(?:用户|者|方)  送信(?:ユーザー?|者)  보내는
+""")
 CLIENT_OR_SENDER_WORDS = phrases(rf"""
+    \b{YOUR} (?!{RECIPIENT}){ANY_MAILBOX}\b  \b(?!{RECIPIENT}){ANY_MAILBOX} {YOURS}\b
+    {UNSPACED_YOUR} ?{UNSPACED_MAILBOX}
+    \bhesab[iı]n[iı]z  \btiliasi\b  حسابك  {SENDING}
     \bsend(?:er|ing)  mail ?from\b  \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
