@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from mailverdict.atomic_write import atomic_write
+from mailverdict.atomic_write import atomic_write, check_writable
 
 
 def mode(path):
@@ -71,7 +71,7 @@ def test_a_new_file_has_the_mode_that_the_umask_allows(tmp_path, umask, sync):
     assert mode(tmp_path / "a.txt") == 0o640
 
 
-@pytest.mark.parametrize("existing", [0o600, 0o666, 0o755, 0o440])
+@pytest.mark.parametrize("existing", [0o600, 0o666, 0o755, 0o240])
 def test_an_existing_file_keeps_its_mode(tmp_path, umask, existing):
     (tmp_path / "a.txt").touch()
     (tmp_path / "a.txt").chmod(existing)
@@ -79,6 +79,42 @@ def test_an_existing_file_keeps_its_mode(tmp_path, umask, existing):
         assert mode(temporary) & ~stat.S_IWUSR & ~existing == 0  # nobody else may read it meanwhile
         temporary.write_text("new")
     assert (mode(tmp_path / "a.txt"), (tmp_path / "a.txt").read_text()) == (existing, "new")
+
+
+def write_new(path):
+    with atomic_write(path) as temporary:
+        temporary.write_text("new")
+
+
+@pytest.mark.parametrize("write", [write_new, check_writable])
+@pytest.mark.parametrize("problem", ["no folder", "a folder", "read-only", "read-only target", "of another user"])
+def test_what_cannot_be_replaced_is_refused_before_anything_is_written(tmp_path, monkeypatch, write, problem):
+    path = tmp_path / ("nowhere/a.txt" if problem == "no folder" else "a.txt")
+    if problem == "a folder":
+        path.mkdir()
+    elif problem == "read-only target":
+        (tmp_path / "b.txt").touch(0o400)
+        path.symlink_to(tmp_path / "b.txt")
+    elif problem != "no folder":
+        path.touch(0o600 if problem == "of another user" else 0o444)
+    if problem == "of another user":  # as in /tmp, where only the owner of a file may replace it
+        tmp_path.chmod(0o1777)
+        monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(
+        OSError, match="read-only" if problem.startswith("read-only") else "directory|another user"
+    ) as caught:
+        write(path)
+    assert caught.value.filename == str(path)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_check_leaves_the_file_as_it_is(tmp_path):
+    (tmp_path / "a.txt").write_text("old")
+    check_writable(tmp_path / "a.txt")
+    check_writable(tmp_path / "b.txt")
+    check_writable("/dev/null")
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.txt", "old")]
 
 
 @pytest.mark.parametrize("exists", [True, False])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["NO_ROOM", "atomic_write", "is_device"]
+__all__ = ["NO_ROOM", "atomic_write", "check_writable", "is_device"]
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -24,7 +24,8 @@ def atomic_write(
     The temporary file is in the same directory, because only a rename within a file system is atomic. A symbolic link
     is followed. An existing file keeps its mode; a new one gets what the umask allows. With `sync`, the content is on
     the disk before the file is replaced. `choose` is called at the end and may return another path to replace. An
-    `OSError` about the temporary file, also that the disk is full, names `path`.
+    `OSError` about the temporary file, also that the disk is full, names `path`. A file that is read-only is not
+    replaced, although the system would allow it where its directory is writable.
 
     What is not a regular file (``/dev/null``, a pipe, ``/dev/stdout``) cannot be replaced: its own path is yielded.
 
@@ -40,14 +41,7 @@ def atomic_write(
         return
     target = Path(os.path.realpath(path))
     mode = mode_of(target)
-    temporary = target.with_name(f".{target.name[:50]}-{secrets.token_hex(8)}.part")
-    # open() applies the umask itself. os.umask() reads it only by changing it for the whole process.
-    created = 0o666 if mode is None else mode & 0o666 | stat.S_IWUSR
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
-    except OSError as exc:
-        exc.filename = str(path)  # the name that the caller knows
-        raise
+    temporary = create_temporary(path, target, mode)
     try:
         yield temporary
         if mode is not None:
@@ -61,6 +55,39 @@ def atomic_write(
         if isinstance(exc, OSError) and exc.errno in NO_ROOM and exc.filename is None:
             exc.filename = str(path)  # a failed write does not name its file
         raise
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Raise the `OSError` with which `atomic_write` would refuse a path; no file is left behind or changed."""
+    if not is_device(path):
+        target = Path(os.path.realpath(path))
+        create_temporary(path, target, mode_of(target)).unlink()
+
+
+def create_temporary(path: str | os.PathLike[str], target: Path, mode: int | None) -> Path:
+    """Create the file beside `target` that replaces it; `path` is the name of the target that the caller knows."""
+    if mode is not None:
+        check_replaceable(path, target, mode)
+    temporary = target.with_name(f".{target.name[:50]}-{secrets.token_hex(8)}.part")
+    # open() applies the umask itself. os.umask() reads it only by changing it for the whole process.
+    created = 0o666 if mode is None else mode & 0o666 | stat.S_IWUSR
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, created))
+    except OSError as exc:
+        exc.filename = str(path)
+        raise
+    return temporary
+
+
+def check_replaceable(path: str | os.PathLike[str], target: Path, mode: int) -> None:
+    """Raise an `OSError` for an existing file that is read-only, or that others own in a directory such as /tmp."""
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not mode & 0o222 or not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only; make it writable, or give another name", str(path))
+    folder = target.parent.stat()
+    if folder.st_mode & stat.S_ISVTX and os.geteuid() not in (0, folder.st_uid, target.stat().st_uid):
+        raise PermissionError(errno.EPERM, "it belongs to another user; give another name", str(path))
 
 
 def is_device(path: str | os.PathLike[str]) -> bool:

@@ -232,6 +232,19 @@ def test_a_service_that_is_not_there_is_status_4(run, contacts):
     assert (status, "127.0.0.1:9" in err) == (4, True)
 
 
+def test_json_lines_without_rows_go_through_every_command(run, tmp_path):
+    """A night without new contacts: the exporter writes a file without a line."""
+    path, out = tmp_path / "new.jsonl", tmp_path / "out.jsonl"
+    path.touch()
+    for command in ("clean", "explode", "duplicates", "verify"):
+        assert run(command, path, "-c", "email", "-o", out)[0] == 0
+        assert out.read_bytes() == b""
+    assert "rows                                        0" in run("plan", path, "-c", "email")[1]
+    assert run("report", out, "-c", "email", "-o", tmp_path / "report.html")[0] == 0
+    (tmp_path / "list.csv").write_text("email\nada@example.org\n")
+    assert "rows on the list: 0" in run("suppress", tmp_path / "list.csv", path, "-c", "email")[2]
+
+
 def test_runs_lists_and_exports_a_journal(run, contacts, tmp_path, world):
     journal, export = tmp_path / "j.db", tmp_path / "all.parquet"
     assert run("verify", contacts, "-c", "email", "--backend", world.url, "--journal", journal, "-q")[0] == 0

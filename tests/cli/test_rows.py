@@ -120,6 +120,18 @@ def test_wrong_usage_is_one_line_and_status_2(run, quoted, tmp_path, arguments, 
 MESSY = ["Ada <ada@firm.example>", "bo@firm.example", "cy at firm.example", "", "di@firm.example; ed@firm.example"]
 
 
+def test_a_list_that_a_command_reads_is_not_replaced(run, quoted, tmp_path):
+    listed = tmp_path / "list.csv"
+    listed.write_text("email\nada@example.org\n")
+    for command in (
+        ("suppress", quoted, listed),
+        ("outcomes", quoted, "--bounces", listed),
+        ("report", quoted, "--earlier", listed),
+    ):
+        status, _, told = run(*command, "-c", "email", "-o", listed)
+        assert (status, told) == (2, f"mailverdict: --output {listed} would replace {listed}: give another name\n")
+
+
 def test_verify_repairs_each_cell_and_keeps_the_users_own(run, tmp_path):
     path, out = tmp_path / "messy.csv", tmp_path / "out.csv"
     pd.DataFrame({"email": MESSY, "n": range(len(MESSY))}).to_csv(path, index=False)

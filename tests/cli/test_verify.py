@@ -258,6 +258,7 @@ WRONG = [
     ("x.csv", None, (), "x.csv: no such file"),
     ("x.csv", ..., (), "x.csv is a directory without Parquet files; give a file"),
     ("x.csv", b"", (), "x.csv is empty"),
+    ("x.jsonl", b"", (), "no column looks like e-mail addresses: there is no column; name the one of addresses"),
     ("x.ods", b"PK\x03\x04", (), "x.ods is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
     ("x.XLS", b"\xd0\xcf", (), "x.XLS is a spreadsheet of a kind that is not read: save it as .xlsx or .csv"),
     ("x.foo", b"email\n", (), "x.foo: cannot tell what kind of table this is; known endings: .csv"),
@@ -449,6 +450,48 @@ class TestService:
         status, _, said = run("verify", path, "-c", "email", "-o", tmp_path / "out.csv")
         assert (status, backend.asked) == (2, [])
         assert "(it holds 'ask Ada', which mailverdict never writes there)" in said
+
+    @pytest.mark.parametrize(
+        ("more", "told"),
+        [
+            (("--report", "nowhere/r.html"), "nowhere/r.html cannot be written: there is no such directory"),
+            (("--report", "read-only.html"), "read-only.html cannot be written: it is read-only"),
+            (("-o", "read-only.csv"), "read-only.csv cannot be written: it is read-only"),
+            (("-o", "read-only.csv", "--report", "r.html"), "read-only.csv cannot be written: it is read-only"),
+            (("-o", "x.xlsx"), "more than 2 rows do not fit a workbook"),
+            (("-o", "x.xlsx", "--explode"), "more than 2 rows do not fit a workbook"),
+            (("-o", "x.jsonl"), "2 columns are named 'note', which an object of JSON cannot have"),
+            (("-o", "x.xlsx", "--report", "./x.xlsx"), "--report ./x.xlsx would replace x.xlsx: give another name"),
+            (("--report", "in.csv"), "--report in.csv would replace in.csv"),
+            (("-o", "list.csv", "--suppress", "list.csv"), "--output list.csv would replace list.csv"),
+            (("--in-place",), "in.csv cannot be written: it is read-only"),
+        ],
+    )
+    def test_an_output_that_cannot_be_written_is_refused_before_anything_is_asked(
+        self, run, tmp_path, monkeypatch, more, told
+    ):
+        monkeypatch.chdir(tmp_path)
+        Path("in.csv").write_text("email,note,note\na@gmail.com; b@gmail.com,,\nc@gmail.com,,\nd@gmail.com,,\n")
+        Path("list.csv").write_text("email\nc@gmail.com\n")
+        for name in ("read-only.html", "read-only.csv", *(["in.csv"] if more == ("--in-place",) else ())):
+            Path(name).touch()
+            Path(name).chmod(0o444)
+        before = {path: path.read_bytes() for path in Path().iterdir()}
+        monkeypatch.setattr("mailverdict.frames.files.workbook.XLSX_ROWS", 3)
+        backend = ScriptedBackend()
+        monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
+        status, _, said = run("verify", "in.csv", "-c", "email", *more)
+        assert (status, backend.asked) == (2, [])
+        assert told in said
+        assert {path: path.read_bytes() for path in Path().iterdir()} == before
+
+    def test_a_home_directory_is_known_in_every_path(self, run, contacts, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("USERPROFILE", str(tmp_path))
+        more = ("-c", "email", "-t", "regex", "-o", "~/out.csv", "--report", "~/r.html", "--suppress", "~/contacts.csv")
+        assert run("verify", "~/contacts.csv", *more)[0] == 0
+        assert (len(rows_of(tmp_path / "out.csv")), (tmp_path / "r.html").exists()) == (4, True)
+        assert "is the input" in run("verify", contacts, "-c", "email", "-o", "~/contacts.csv")[2]
 
     @pytest.mark.parametrize("why", ["gave_up", "uncertain", "refused"])
     def test_rows_that_the_service_left_pending_are_status_4(self, run, tmp_path, monkeypatch, why):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
+from mailverdict.errors import InputError
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import REASON_LABELS, Reason
 from mailverdict.reports.facts import RETRY_WHEN, FactsCounter, gather_facts, meaning_of
@@ -20,6 +21,16 @@ from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
 from mailverdict.verdicts import PRECEDENCE
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_counted(tmp_path):
+    path = tmp_path / "report.html"
+    path.touch(0o444)
+    with pytest.raises(InputError, match=r"report\.html cannot be written: it is read-only"):
+        mv.report(None, "email", path)
+    with pytest.raises(InputError, match="cannot be written: there is no such directory"):
+        mv.report(None, "email", tmp_path / "nowhere" / "report.html")
+
 
 HOSTILE = '<script>alert("x")</script>@"><img src=x onerror=alert(1)>.example'
 

@@ -18,6 +18,7 @@ import mailverdict as mv
 from ..errors import InputError, MailVerdictError, MissingExtraError, SettingsError
 from ..frames.files.readers import STDIN
 from ..frames.policy import find_policy
+from ..model.paths import user_path
 from ..model.words import ValidationType
 from .status import print_status
 from .tables import open_source, pick_column
@@ -85,10 +86,11 @@ def audit(
 
 def check_file(file: str, column: str | None) -> tuple[str, str]:
     """The absolute path and the column; a file or column that cannot be used is an error, as `verify` gives it."""
-    if file == STDIN or (Path(file).exists() and not Path(file).is_file() and not Path(file).is_dir()):
+    path = user_path(file)
+    if file == STDIN or (path.exists() and not path.is_file() and not path.is_dir()):
         raise InputError(f"{file}: the page reads the file itself; give the path of a file on disk")
     with open_source(file) as source:
-        return str(Path(file).expanduser().absolute()), pick_column(source, column)
+        return str(path.absolute()), pick_column(source, column)
 
 
 def open_browser(door: Path) -> bool:

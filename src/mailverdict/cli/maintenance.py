@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import InputError
+from ..model.paths import user_path
 from ..model.words import ValidationType, count_of
 from .status import exit_with_error, print_status
 from .terminal import USAGE, Json, app
@@ -34,7 +35,7 @@ def runs(
     from ..runs.journal.journal import Journal  # noqa: PLC0415 - brings SQLite
     from ..runs.options import default_journal  # noqa: PLC0415 - as above
 
-    path = default_journal() if journal == "auto" else Path(journal)
+    path = default_journal() if journal == "auto" else user_path(journal)
     if not path.exists():
         raise InputError(f"{path}: no such journal")
     with Journal(path) as opened:
@@ -102,4 +103,4 @@ def fetch(source: str) -> bytes:
         from ..remote.client import download  # noqa: PLC0415 - brings httpx
 
         return download(source)
-    return Path(source).read_bytes()
+    return user_path(source).read_bytes()

@@ -22,6 +22,7 @@ from ..frames.files.writers import FormulaColumns, to_plain
 from .status import print_status, printed_warnings
 from .tables import (
     TableOutput,
+    check_not_read,
     check_output,
     open_source,
     pick_column,
@@ -156,6 +157,7 @@ def suppress(
 ) -> None:
     """Mark rows that are on a list of people who must not be mailed. Removes no row."""
     output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=False)
+    check_not_read(output, "--output", against)
     listed = read_suppression_list(against)
     rows = marked = 0
     with open_source(
@@ -205,6 +207,7 @@ def outcomes(
     output = check_output(file, output, in_place=False, escape_formulas=escape_formulas, raw=False)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
+    check_not_read(output, "--output", bounces)
     reports = read_bounce_file(bounces, bounce_columns)
     with open_source(
         file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict

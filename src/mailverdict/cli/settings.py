@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SettingsError
+from ..model.paths import user_path
 
 __all__ = ["NO_FILE", "SETTINGS_FILE", "GivenOptions", "read_options", "service_environment"]
 
@@ -112,7 +113,7 @@ def settings_path(given: str | None) -> Path | None:
     """The file to read; an error if one is given that cannot be read."""
     if given == NO_FILE:
         return None
-    path = Path(given or SETTINGS_FILE)
+    path = user_path(given or SETTINGS_FILE)
     if path.is_file():
         return path
     if given:

@@ -28,10 +28,12 @@ from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, address_sha
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
 from ..frames.files.table_file import LINE, TableFile
+from ..frames.files.workbook import check_room
 from ..frames.files.writers import FormulaColumns, check_target, create_table, to_plain
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
+from ..model.paths import user_path
 from ..model.words import ValidationType, count_of
 from ..reports.facts import FactsCounter, ReportFacts, verify_command
 from ..reports.report import Report, check_path, read_earlier
@@ -125,8 +127,9 @@ def verify(
     """
     began_at = time.perf_counter()
     limits = parse_limits(fail_above)
-    check_report(report, earlier)
     output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
+    check_report(report, earlier, read_or_written=(file, output, suppress))
+    check_not_read(output, "--output", suppress)
     if as_json and output == STDIN:
         raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
     written = parse_columns(columns)
@@ -170,10 +173,15 @@ def verify(
         table_output = TableOutput(
             output, source, FormulaColumns(name, prefix, in_all=escape_formulas), by_action=by_action
         )
+
+        def given_rows() -> Iterator[pa.Table]:
+            if not explode:
+                return table_output.pieces([name])
+            return (mv.explode(piece, name, prefix=prefix) for piece in source.pieces())
+
+        table_output.check_room(given_rows)
         with table_output.open(lambda: stream.failure is not None) as write:
-            pieces = source.pieces() if explode else table_output.pieces([name])
-            if explode:
-                pieces = (mv.explode(piece, name, prefix=prefix) for piece in pieces)
+            pieces = given_rows()
             if listed is not None:
                 pieces = (mv.suppress(piece, name, listed, prefix=prefix) for piece in pieces)
             for piece, _ in stream.verify(pieces):
@@ -209,9 +217,10 @@ def options_given(context: typer.Context) -> list[str]:
     return words
 
 
-def check_report(report: str | None, earlier: str | None) -> None:
-    """Refuse options that name no report, or one that cannot be written."""
+def check_report(report: str | None, earlier: str | None, read_or_written: Sequence[str | None]) -> None:
+    """Refuse options that name no report, one that cannot be written, or one that would replace another file."""
     if report is not None:
+        check_not_read(report, "--report", earlier, *read_or_written)
         check_path(report)
     elif earlier is not None:
         raise mv.SettingsError("--earlier is for the report: add --report audit.html")
@@ -440,6 +449,7 @@ def report(
 
     For a page the file is read in pieces. A workbook, --bounces and --earlier hold its result columns in memory.
     """
+    check_not_read(output, "--output", file, bounces, earlier)
     check_path(output)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
     with open_source(
@@ -487,7 +497,7 @@ def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
 
 def read_suppression_list(path: str) -> SuppressionList:
     """Read the list once; what is wrong with it is printed."""
-    if not Path(path).exists():
+    if not user_path(path).exists():
         raise mv.InputError(f"{path}: no such file")
     with printed_warnings():
         return SuppressionList.read(path)
@@ -557,13 +567,14 @@ def open_source(file: str, **options: Any) -> Iterator[TableFile]:
 
 
 def check_output(file: str, output: str | None, *, in_place: bool, escape_formulas: bool, raw: bool) -> str | None:
-    """The file to write; refuses to overwrite the input unless told to."""
+    """The path of the file to write; refuses to overwrite the input unless told to."""
     if raw and escape_formulas:
         raise mv.SettingsError("--raw and --escape-formulas contradict each other: give one of them")
     if in_place and file == STDIN:
         raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
     if in_place and output is None:
-        return file
+        return str(user_path(file))
+    output = output if output in (None, STDIN) else str(user_path(str(output)))
     is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
     if in_place and not is_same:
         raise mv.SettingsError(f"--in-place replaces {file}, but --output is {output}: give one of them")
@@ -572,9 +583,18 @@ def check_output(file: str, output: str | None, *, in_place: bool, escape_formul
     return output
 
 
+def check_not_read(output: str | None, option: str, *others: str | None) -> None:
+    """Refuse to write a file that the same command reads or writes."""
+    for other in others:
+        if output is not None and other not in (None, STDIN) and is_same_file(output, str(other)):
+            raise mv.SettingsError(f"{option} {output} would replace {other}: give another name")
+
+
 def is_same_file(one: str, other: str) -> bool:
+    """Whether two names are the same file, which need not exist."""
+    first, second = (Path(os.path.realpath(user_path(name))) for name in (one, other))
     try:
-        return Path(one).samefile(other)
+        return first == second or first.samefile(second)
     except OSError:
         return False
 
@@ -603,6 +623,11 @@ class TableOutput:
         kind = "csv" if path == STDIN else check_target(Path(path))
         return kind == "csv" or (kind == "tsv" and self.source.format.delimiter == "\t")
 
+    def check_room(self, pieces: Callable[[], Iterator[pa.Table]]) -> None:
+        """Raise `InputError` for more rows than a workbook has, before anything is spent."""
+        if self.path is not None and self.path.lower().endswith(".xlsx"):
+            check_room(len(self.source.format.title) + sum(map(len, pieces())))
+
     @contextmanager
     def open(self, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Callable[[pa.Table], None]]:
         """Yield the function that writes a piece; without an output it does nothing.
@@ -629,6 +654,7 @@ class TableOutput:
             self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
         with create_table(
             self.path,
+            columns=self.source.columns,
             delimiter=found.delimiter,
             is_escaped=self.is_escaped,
             has_bom=found.has_bom,
@@ -637,6 +663,7 @@ class TableOutput:
             by_action=self.by_action,
         ) as writer:
             yield writer.write
+            self.source.remarks += writer.remarks
 
 
 def partial_path(path: str) -> Path:

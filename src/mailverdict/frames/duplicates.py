@@ -25,6 +25,7 @@ from ..checks.lists.mailboxes import canonical_domain, mailbox_identities
 from ..checks.lists.update import is_public_suffix
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
+from ..model.paths import user_path
 from .clean import repair_column, row_index
 from .columns import DUPLICATE_COLUMNS, SUPPRESS_COLUMNS, label_of
 from .files.readers import guess_column, open_table
@@ -373,7 +374,7 @@ SEPARATORS = re.compile(r"[\s;,|]+")
 def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
     """The entries of a suppression list, in pieces."""
     if isinstance(against, str | Path):
-        yield from read_list_file(Path(against), column)
+        yield from read_list_file(user_path(against), column)
     elif against is None:
         raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
     else:
@@ -429,7 +430,7 @@ def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
     if not path.exists():
         raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
     with open_table(path) as table:
-        for piece in table.pieces():
+        for piece in table.pieces() if table.columns else ():  # without columns: JSON lines without a line
             if has_outcomes(table.columns):
                 yield bounced_addresses(piece)
                 continue

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ..errors import SettingsError
+from .paths import user_path
 
 __all__ = [
     "KNOWN_ZONES",
@@ -133,7 +134,7 @@ def check_range(value: int, low: int, high: int, name: str) -> int:
 def freeze_entries(value: Entries, name: str) -> Path | tuple[str, ...]:
     """A path, or a tuple of texts."""
     if isinstance(value, str | Path):
-        return Path(value)
+        return user_path(value)
     entries = tuple(value)
     if wrong := [e for e in entries if not isinstance(e, str)]:
         raise SettingsError(f"{name}: {wrong[0]!r} is not text")

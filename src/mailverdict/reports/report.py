@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pyarrow as pa
 
-from ..atomic_write import atomic_write
+from ..atomic_write import atomic_write, check_writable
 from ..errors import ColumnError, InputError, SettingsError
 from ..frames.columns import ACTIONS, label_of
 from ..frames.files.readers import open_table
 from ..frames.files.restore import restore_frame
+from ..frames.files.workbook import import_xlsxwriter
 from ..frames.files.writers import to_plain
 from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
+from ..model.paths import user_path
 from ..model.words import count_of, percent
 from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
@@ -109,7 +111,7 @@ class Report:
 
 def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Path], None]]:
     """The path of a report and the function that writes it; an `InputError` if it cannot be written there."""
-    target = Path(path)
+    target = user_path(path)
     writer = WRITERS.get(target.suffix.lower())
     if writer is None:
         raise InputError(f"{target}: a report is .html or .xlsx")
@@ -117,6 +119,12 @@ def check_path(path: str | os.PathLike[str]) -> tuple[Path, Callable[[Report, Pa
         raise InputError(
             f"{target} cannot be written: {'it is a' if target.is_dir() else 'there is no such'} directory"
         )
+    if writer is write_sheets:
+        import_xlsxwriter("a report as XLSX")
+    try:
+        check_writable(target)
+    except OSError as exc:
+        raise InputError(f"{target} cannot be written: {exc.strerror}") from exc
     return target, writer
 
 
@@ -222,7 +230,7 @@ def read_earlier(earlier: Any, column: Hashable, prefix: str | None) -> Verified
     try:
         if not isinstance(earlier, str | os.PathLike):
             return read_decided(earlier, column, prefix)
-        with open_table(Path(earlier)) as table:
+        with open_table(user_path(earlier)) as table:
             table.check_column(str(column))
             first = str(label_of(column, prefix, ""))
             needed = [i for i, each in enumerate(table.columns) if each == column or each.startswith(first)]

@@ -15,6 +15,7 @@ from ..backend import Backend
 from ..checks.syntax.column import SyntaxColumn
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
+from ..model.paths import user_path
 from ..model.settings import Duration, parse_duration
 from ..model.table import SCHEMA
 from ..model.words import Status, ValidationType, Verdict
@@ -135,7 +136,7 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
     if journal == "auto":
         return default_journal() if backend.wants_journal(kind) else None
     try:
-        return Path(journal)
+        return user_path(journal)
     except TypeError:
         raise SettingsError(f"journal={journal!r}: give 'auto', the path of a file, or None") from None
 

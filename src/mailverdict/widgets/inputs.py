@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import InputError, SettingsError
 from ..frames.columns import check_column
 from ..frames.duplicates import SuppressionList, read_against
+from ..model.paths import user_path
 from ..runs.options import default_journal
 from .earlier import list_runs
 from .shared_state import NOTHING_LOADED, SECTIONS, Reader, SharedState, Suppression
@@ -130,7 +131,7 @@ class InputState(SharedState):
         given = self.settings.get("journal", "auto")
         if given is None:
             return None
-        return default_journal() if given == "auto" else Path(given).expanduser()
+        return default_journal() if given == "auto" else user_path(given)
 
     # --- 2 tidy -------------------------------------------------------------------------------------------------------
 

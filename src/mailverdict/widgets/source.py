@@ -146,9 +146,7 @@ def read_file(
     """Read a table file; messages use `name`, which may come from a browser and is not trusted."""
     shown = readable((name or str(path)).replace("\\", "/").rpartition("/")[2]) or "the file"
     try:
-        with open_table(
-            Path(path).expanduser(), encoding=encoding, has_header=has_header, name=name and shown
-        ) as table:
+        with open_table(path, encoding=encoding, has_header=has_header, name=name and shown) as table:
             return read_whole(shown, table)
     except (OSError, ValueError, RuntimeError) as exc:
         if isinstance(exc, InputError):

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.frames.files import delimited
+from mailverdict.frames.files.delimited import head_texts
 from mailverdict.frames.files.lines import align, split_rows, unquote
 from mailverdict.frames.files.readers import open_table
 from mailverdict.frames.files.writers import FormulaColumns, create_table
@@ -73,6 +74,22 @@ def cells(draw, encoding):
         quoted = b"".join(each * 2 if each == specials[0] else each for each in units)
         return specials[0] + quoted + specials[0]
     return b"".join(each for each in units if each not in specials)
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(2, 50), (15_000, 5), (30_000, 3)])
+def test_fewer_rows_of_a_wide_table_are_decoded_to_find_its_beginning(columns, rows):
+    data = (b",".join([b"x"] * columns) + b"\n") * 60
+    assert len(head_texts(data, b",", "utf-8", is_last=True)) == rows
+
+
+def test_a_title_before_a_wide_header_is_not_the_header(tmp_path):
+    names = [f"question {n} of the survey" for n in range(2_500)]  # 60 kB
+    rows = [[f"ada{n}@example.org", *["yes"] * (len(names) - 1)] for n in range(20)]
+    path = tmp_path / "x.csv"
+    path.write_text("\n".join(["Answers of 2026", ",".join(names), *map(",".join, rows)]))
+    with open_table(path) as table:
+        assert table.columns == tuple(names)
+        assert sum(map(len, table.pieces())) == 20
 
 
 @pytest.mark.parametrize(("encoding", "mark", "given_encoding"), ENCODINGS, ids=lambda v: repr(v)[:14])

@@ -82,6 +82,17 @@ def test_values_that_json_does_not_have_are_written_as_text_or_null(tmp_path):
     ]
 
 
+@pytest.mark.parametrize("content", [b"", b"\n\n"])
+def test_a_file_without_a_line_is_a_table_without_rows_that_has_any_column(tmp_path, content):
+    path = tmp_path / "x.jsonl"
+    path.write_bytes(content)
+    with open_table(path) as table:
+        assert table.columns == ()
+        table.check_column("email")
+        assert table.columns == ("email",)
+        assert [(len(piece), piece.column_names) for piece in table.pieces()] == [(0, ["email"])]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -94,7 +105,6 @@ def test_values_that_json_does_not_have_are_written_as_text_or_null(tmp_path):
         (b'[\n  {"a": 1}\n]\n', r"line 1: not valid JSON.*jq -c '\.\[\]'"),
         (b'{\n  "a": 1\n}\n', r"line 1: not valid JSON.*jq -c \."),
         (b"{}\n{}\n", "no columns"),
-        (b"\n\n", "no columns"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_named(tmp_path, content, message):

@@ -536,13 +536,15 @@ class TestGuessedColumn:
         with pytest.raises(ColumnError):
             guess_column({"email": [], "work email": []})
 
+    @given(st.lists(st.text("ab@. []()at;<>=:\n", max_size=20) | st.none(), max_size=5))
+    def test_cells_that_are_not_read_hold_no_address(self, cells):
+        assert address_shares({"a": pa.array(cells, pa.string())}) == address_shares({"a": cells})
+
     def test_only_the_first_rows_are_looked_at(self):
         late = [None] * SAMPLE_ROWS + ADDRESSES
         assert address_shares({"late": pd.Series(late)}) == {"late": 0.0}
 
-    @pytest.mark.parametrize(
-        "columns", [{}, {"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}]
-    )
+    @pytest.mark.parametrize("columns", [{"a": []}, {"a": [None], "b": [1]}, {"a": ["x", "y", "ada@example.org", "z"]}])
     def test_no_likely_column_is_told(self, columns):
         with pytest.raises(ColumnError, match="no column looks like e-mail addresses; name one of"):
             guess_column(columns)

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import InputError
 from mailverdict.frames.files import writers
+from mailverdict.frames.files.readers import open_table
 from mailverdict.frames.files.workbook import XLSX_ROWS
 from mailverdict.frames.files.writers import (
     CSV_ROWS,
@@ -228,11 +229,44 @@ class TestWorkbook:
             written(path, TABLE)
         assert path.read_bytes() == before
 
+    def test_cells_that_a_workbook_cuts_are_counted(self, tmp_path):
+        with create_table(tmp_path / "x.xlsx") as table:
+            for texts in (["x" * 32_768, "y" * 32_767, None], ["z" * 40_000, "", "a"]):
+                table.write(pa.table({"id": [1, 2, 3], "text": texts}))
+        assert table.remarks == ["2 cells cut to 32,767 characters, the most that a workbook allows"]
+
+    def test_more_columns_than_a_workbook_holds_are_refused_before_the_first_row(self, tmp_path):
+        names = [f"c{n}" for n in range(16_385)]
+        with (
+            pytest.raises(InputError, match="more than 16,384 columns do not fit a workbook"),
+            create_table(tmp_path / "x.xlsx", columns=names),
+        ):
+            raise AssertionError("not reached")
+
+    def test_columns_that_json_cannot_have_are_refused_before_the_first_row(self, tmp_path):
+        with (
+            pytest.raises(InputError, match="2 columns are named 'a', which an object of JSON cannot have"),
+            create_table(tmp_path / "x.jsonl", columns=["a", "b", "a"]),
+        ):
+            raise AssertionError("not reached")
+
     def test_more_rows_than_a_workbook_holds_are_refused(self, tmp_path):
         piece = pa.table({"n": pa.nulls(XLSX_ROWS, pa.int8())})
         with pytest.raises(InputError, match="more than 1,048,575 rows do not fit a workbook; write CSV or Parquet"):
             written(tmp_path / "x.xlsx", piece)
         assert list(tmp_path.iterdir()) == []
+
+
+ENDINGS = [".csv", ".tsv", ".jsonl", ".parquet", ".feather", ".xlsx", ".csv.gz", ".jsonl.zst", ".tsv.zip"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_table_without_rows_can_be_read_back(tmp_path, ending):
+    path = written(tmp_path / f"x{ending}", TABLE.slice(0, 0))
+    with open_table(path) as found:
+        found.check_column("email")
+        assert [len(piece) for piece in found.pieces(["email"])] == [0]
+        assert "email" in next(found.pieces()).column_names
 
 
 class Broken:

@@ -16,6 +16,7 @@ from ...checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome, clean_text
 from ...checks.lists.files import printable_text
 from ...errors import ColumnError, InputError, SettingsError
 from ...model.address import identity
+from ...model.paths import user_path
 from ...model.words import Reason
 from ..columns import to_categorical, to_string, to_utc
 from ..files.readers import open_table
@@ -187,10 +188,10 @@ def read_bounces(
         raise SettingsError(f"source={source!r} is empty: give a path, a list of paths or a DataFrame")
     collected = Collected()
     if isinstance(source, str | Path):
-        read_path(Path(source), collected, columns, given, (encoding, delimiter, sheet))
+        read_path(user_path(source), collected, columns, given, (encoding, delimiter, sheet))
     elif isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source):
         for each in source:
-            read_path(Path(each), collected, columns, given, (encoding, delimiter, sheet))
+            read_path(user_path(each), collected, columns, given, (encoding, delimiter, sheet))
     else:
         read_rows(to_arrow_table(source), "the frame", collected, columns, given)
     reports, replaced = drop_replaced(collected.reports)

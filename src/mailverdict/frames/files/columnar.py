@@ -165,6 +165,8 @@ class ArrowTableWriter:
     Dictionary-encoded columns are text: each piece has another dictionary.
     """
 
+    remarks: Sequence[str] = ()
+
     def __init__(self, path: Path) -> None:
         self.path = path
         self.writer: Any = None

@@ -30,6 +30,8 @@ __all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
 
 BLOCK = 8 << 20  # bytes split at once: bounds memory, and the length of a row
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
+FEW_ROWS = 5  # too few to find a title by: more bytes are read
+HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
 MAX_LISTED_LINES = 5
 DELIMITERS = ",;\t|"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
@@ -395,9 +397,11 @@ def delimiter_score(rows: Sequence[Sequence[str]]) -> tuple[float, float, int]:
 def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -> list[list[str]]:
     """The cells of the first rows."""
     rows = split_rows(data[:SAMPLE], delimiter, is_last=is_last and len(data) <= SAMPLE).without_blank_lines()
-    if not len(rows):
+    if len(rows) <= FEW_ROWS and len(data) > SAMPLE:
         rows = split_rows(data, delimiter, is_last=is_last).without_blank_lines()
-    return [[decode_cell(unquote(cell), encoding) for cell in rows.row(i)] for i in range(min(HEAD_ROWS, len(rows)))]
+    before = np.append(0, rows.last_cells + 1)[: len(rows)]  # cells before each row
+    few = np.flatnonzero(before <= HEAD_CELLS)[:HEAD_ROWS]
+    return [[decode_cell(unquote(cell), encoding) for cell in rows.row(i)] for i in few]
 
 
 @dataclass(frozen=True)
@@ -424,7 +428,7 @@ def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) 
             body = data[len(lead) :]
             used = delimiter or named or find_delimiter(body, given.likely_delimiter, is_last=not block)
             rows = split_rows(body, used, is_last=not block)
-            if len(rows.without_blank_lines()) > 1 or not block:
+            if len(rows.without_blank_lines()) > (1 if len(data) > SAMPLE else FEW_ROWS) or not block:
                 break
             if len(data) > 2 * BLOCK and len(rows):
                 break

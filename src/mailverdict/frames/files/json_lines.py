@@ -31,19 +31,27 @@ class JsonLinesFile(TableFile):
     """A file of JSON lines. It is read once more at the beginning, to find all columns and their types.
 
     A column of numbers, of booleans or of text has that type; one of objects and arrays has their JSON as text; any
-    other mixture is text. A member that is absent is null.
+    other mixture is text. A member that is absent is null. Without rows the columns are unknown, and any column exists.
     """
 
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
         kinds: dict[str, set[str]] = {}
+        self.has_rows = False
         for _, row in self.rows():
+            self.has_rows = True
             for key, value in row.items():
                 kinds.setdefault(key, set()).add(kind_of(value))
-        if not kinds:
+        if self.has_rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
         self.schema = pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()])
         super().__init__(path, name, tuple(kinds), FileFormat())
+
+    def check_column(self, column: str) -> None:
+        if not self.has_rows:
+            self.schema = pa.schema([(column, pa.string())])
+            self.columns = (column,)
+        super().check_column(column)
 
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The objects of the lines with their numbers; `InputError` for a line that is not one."""
@@ -149,16 +157,13 @@ def is_json(path: Path) -> bool:
 class JsonLinesWriter:
     """An object for each row, in UTF-8; times are text as ISO 8601, and what is missing is null."""
 
+    remarks: Sequence[str] = ()
+
     def __init__(self, path: Path) -> None:
         self.file = path.open("w", encoding="utf-8", newline="\n")
 
     def write(self, piece: pa.Table) -> None:
-        if len(set(piece.column_names)) < len(piece.column_names):
-            name = next(name for name in piece.column_names if piece.column_names.count(name) > 1)
-            raise InputError(
-                f"{piece.column_names.count(name)} columns are named {name!r}, which an object of JSON cannot have; "
-                "rename them, or write CSV or Parquet"
-            )
+        check_members(piece.column_names)
         names = [dump(name) for name in piece.column_names]
         columns = [cells_of(field, column) for field, column in zip(piece.schema, piece.columns, strict=True)]
         for row in zip(*columns, strict=True):
@@ -167,6 +172,16 @@ class JsonLinesWriter:
 
     def close(self) -> None:
         self.file.close()
+
+
+def check_members(columns: Sequence[str]) -> None:
+    """Raise `InputError` if a name occurs twice."""
+    if len(set(columns)) < len(columns):
+        name = next(name for name in columns if columns.count(name) > 1)
+        raise InputError(
+            f"{columns.count(name)} columns are named {name!r}, which an object of JSON cannot have; "
+            "rename them, or write CSV or Parquet"
+        )
 
 
 def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,10 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.last_cells)
+
+    @cached_property
+    def has_quotes(self) -> bool:
+        return b'"' in self.data
 
     def counts(self) -> Index:
         """The number of cells in each row."""
@@ -112,7 +117,7 @@ class Rows:
     def values(self, at: int, columns: int) -> pa.BinaryArray:
         """The cells of a column without their quotes."""
         starts, ends = self.starts[at::columns], self.ends[at::columns]
-        if b'"' not in self.data:
+        if not self.has_quotes:
             return take_spans(self.data, starts, ends)
         is_quoted = np.frombuffer(self.data, np.uint8).take(starts, mode="clip") == QUOTE
         is_quoted &= ends > starts

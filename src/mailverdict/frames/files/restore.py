@@ -21,11 +21,11 @@ TRUTH = {"true": True, "false": False, "1": True, "0": False, "": None}
 def restore_frame(table: pa.Table, column: Hashable, prefix: str | None = None) -> pd.DataFrame:
     """Give the result columns of a verified table that was read from a file their dtypes.
 
-    Raises `ColumnError` if the table has no such column or was not verified, and `InputError` if a result column
-    contains something that `verify` never writes.
+    Raises `ColumnError` if the table has no such column or has rows that were not verified, and `InputError` if a
+    result column contains something that `verify` never writes.
     """
     frame: pd.DataFrame = table.to_pandas()
-    result_labels(frame, column, prefix, ("verdict", "details", "status"))
+    result_labels(frame, column, prefix, ("verdict", "details", "status"), must_exist=len(table) > 0)
     for each in (*COLUMNS, *SUPPRESS_COLUMNS):
         label = result_labels(frame, column, prefix, (each.name,), must_exist=False)[each.name]
         if label in frame.columns:

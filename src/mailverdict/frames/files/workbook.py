@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...errors import InputError, MissingExtraError
+from ...model.words import count_of
 from ...theme import COLOURS, LABELS, colour
 from ..columns import ACTIONS
 from ..policy import ACTION_MEANING
@@ -33,12 +34,14 @@ __all__ = [
     "PersonBook",
     "TableSheet",
     "XlsxTableWriter",
+    "check_room",
+    "import_xlsxwriter",
     "open_other_sheets",
     "put_chart",
     "put_row",
 ]
 
-XLSX_ROWS = 1_048_576
+XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
 XLSX_CELL = 32_767  # characters in one cell
 XLSX_OPTIONS = {
     "constant_memory": True,
@@ -67,16 +70,27 @@ NOT_KEPT = {
 }
 
 
+def import_xlsxwriter(doing: str) -> Any:
+    try:
+        import xlsxwriter  # noqa: PLC0415 - an extra
+    except ImportError as exc:
+        raise MissingExtraError(doing, "excel") from exc
+    return xlsxwriter
+
+
+def check_room(rows: int = 0, columns: int = 0) -> None:
+    """Raise `InputError` for a table that a sheet has no room for; xlsxwriter would leave the rest out."""
+    for count, most, what in ((rows, XLSX_ROWS - 1, "rows"), (columns, XLSX_COLUMNS, "columns")):
+        if count > most:
+            raise InputError(f"more than {most:,} {what} do not fit a workbook; write CSV or Parquet")
+
+
 class PersonBook:
     """A new workbook with its formats, and worksheets with names that do not occur twice."""
 
     def __init__(self, path: Path, doing: str = "writing XLSX") -> None:
-        try:
-            import xlsxwriter  # noqa: PLC0415 - an extra
-        except ImportError as exc:
-            raise MissingExtraError(doing, "excel") from exc
         self.path = path
-        self.book = xlsxwriter.Workbook(str(path), XLSX_OPTIONS)
+        self.book = import_xlsxwriter(doing).Workbook(str(path), XLSX_OPTIONS)
         ground, line = COLOURS["sunken"].light, COLOURS["line-strong"].light
         self.head = self.book.add_format({"bold": True, "bg_color": ground, "bottom": 1, "bottom_color": line})
         self.title = self.book.add_format({"bold": True, "font_size": 16})
@@ -123,11 +137,6 @@ class TableSheet:
             put_row(self.sheet, self.row, cells)
             self.row += 1
 
-    @property
-    def room(self) -> int:
-        """Rows that fit below those that are there."""
-        return XLSX_ROWS - self.row
-
     def begin(self, names: Sequence[str]) -> None:
         """Write the header, once."""
         if self.header_row is not None:
@@ -168,6 +177,13 @@ def width_of(column: Any) -> int:
     return NARROW
 
 
+def count_long(column: Any) -> int:
+    """Cells that are longer than a workbook allows."""
+    if not pa.types.is_string(column.type):
+        return 0
+    return int(pc.sum(pc.greater(pc.utf8_length(column), XLSX_CELL)).as_py() or 0)
+
+
 class XlsxTableWriter:
     """A workbook whose first sheet is the table, named as that of the workbook `like`, with the rows before its header.
 
@@ -184,18 +200,24 @@ class XlsxTableWriter:
         title = like.title if like else ()
         self.table = TableSheet(self.book, (like and like.sheet) or UNNAMED, title)
         self.counts: Counter[str] = Counter()
+        self.cut = 0  # cells
         if self.by_action is not None:
             self.book.book.set_custom_property(MARK, "sheets by action")
             self.summary = self.book.add_sheet("Summary")
             self.parts = {name: TableSheet(self.book, LABELS[name]) for name in ACTIONS}
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        cells = count_of(self.cut, "cell")
+        return [f"{cells} cut to {XLSX_CELL:,} characters, the most that a workbook allows"] if self.cut else []
+
     def write(self, piece: pa.Table) -> None:
         """Append rows; the first piece gives the header."""
         self.table.begin(piece.column_names)
-        if len(piece) > self.table.room:
-            raise InputError(f"more than {XLSX_ROWS - 1:,} rows do not fit a workbook; write CSV or Parquet")
+        check_room(self.table.row - 1 + len(piece), piece.num_columns)
         columns = [to_plain(column) for column in piece.columns]
         self.table.write(columns)
+        self.cut += sum(map(count_long, columns))
         if self.by_action is not None:
             self.write_parts(piece.column_names, columns, to_plain(piece[self.by_action]))
 

@@ -26,12 +26,13 @@ import pyarrow.parquet
 from ...atomic_write import atomic_write, is_device
 from ...checks.syntax.kernels import to_bools
 from ...errors import InputError
+from ...model.paths import user_path
 from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from ..text_column import replace_texts
 from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
 from .delimited import errors_of
-from .json_lines import JsonLinesWriter
+from .json_lines import JsonLinesWriter, check_members
 from .lines import Index, binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
@@ -52,6 +53,11 @@ MAX_COMBINATIONS = 1 << 40  # of values of neighbouring columns: a code is an in
 class TableWriter(Protocol):
     """Writes the pieces of one table, all with the same columns."""
 
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What the kind of file cannot hold, for the user."""
+        ...
+
     def write(self, piece: pa.Table) -> None:
         """Append a piece."""
         ...
@@ -65,6 +71,7 @@ class TableWriter(Protocol):
 def create_table(
     path: Path | str,
     *,
+    columns: Sequence[str] = (),
     delimiter: str = ",",
     is_escaped: Callable[[str], bool] = lambda name: False,
     has_bom: bool = False,
@@ -74,14 +81,16 @@ def create_table(
 ) -> Iterator[TableWriter]:
     """Yield a writer for a table file that appears complete at the end, or not at all after an exception.
 
-    The ending of the name decides the kind; ``"-"`` is CSV on standard output. `choose` is called at the end and may
-    name another file to replace. With `by_action`, the name of the column of actions, a workbook also gets a summary
-    and a sheet for each action. The other options are for CSV: its delimiter, in which columns text that a spreadsheet
-    would run gets an apostrophe before it (a workbook's cells are typed), whether it begins with a byte order mark, and
-    `like`, the format of the CSV that pieces with the column `LINE` are from: their own cells are copied as they are.
+    The ending of the name decides the kind; ``"-"`` is CSV on standard output. `columns` are those that are known
+    before the first piece, so that a kind that cannot have them is refused at once. `choose` is called at the end and
+    may name another file to replace. With `by_action`, the name of the column of actions, a workbook also gets a
+    summary and a sheet for each action. The other options are for CSV: its delimiter, in which columns text that a
+    spreadsheet would run gets an apostrophe before it (a workbook's cells are typed), whether it begins with a byte
+    order mark, and `like`, the format of the CSV that pieces with the column `LINE` are from: their own cells are
+    copied as they are.
     Raises `InputError` if the file cannot be created.
     """
-    target = Path(path)
+    target = user_path(path)
     is_stdout = str(path) == STDOUT
     kind = "csv" if is_stdout else check_target(target)
     with ExitStack() as stack:
@@ -96,10 +105,16 @@ def create_table(
         elif kind == "arrow":
             writer = ArrowTableWriter(temporary)
         elif kind == "jsonl":
+            check_members(columns)
             writer = JsonLinesWriter(temporary)
         elif kind == "xlsx":
-            from .workbook import XlsxTableWriter, open_other_sheets  # noqa: PLC0415 - which imports this module
+            from .workbook import (  # noqa: PLC0415 - which imports this module
+                XlsxTableWriter,
+                check_room,
+                open_other_sheets,
+            )
 
+            check_room(columns=len(columns))
             writer = XlsxTableWriter(temporary, like, open_other_sheets(target), by_action)
         else:
             used = "\t" if kind == "tsv" else delimiter
@@ -164,6 +179,8 @@ class Cells:
 
 class CsvTableWriter:
     """One header, quotes only where needed, in UTF-8; rows of another CSV are copied in the encoding of that."""
+
+    remarks: Sequence[str] = ()
 
     def __init__(
         self,
@@ -441,6 +458,8 @@ def join(*parts: Any, between: str = "") -> Any:
 
 class ParquetTableWriter:
     """Arrow's own types; verdict and status are dictionary-encoded."""
+
+    remarks: Sequence[str] = ()
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -33,6 +33,7 @@ import pyarrow.compute as pc
 from ...backend import Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
+from ...model.paths import user_path
 from ...model.words import count_of
 from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
@@ -96,7 +97,7 @@ class Journal:
     """
 
     def __init__(self, path: Path | str, *, clock: Callable[[], float] = time.time) -> None:
-        self.path, self.clock = Path(path).expanduser(), clock
+        self.path, self.clock = user_path(path), clock
         self.connection = sql.open_file(self.path)
         self.lock = threading.RLock()
         self.seen_change: dict[str, int] = {}  # by key, the last change that `settled` has read
@@ -261,7 +262,7 @@ class Journal:
     def export(self, path: Path | str) -> None:
         """Write every settled row to a Parquet file, with the columns `key` and `settled_at` added."""
         with self.transaction("DEFERRED"):
-            export_settled(self.connection, Path(path).expanduser())
+            export_settled(self.connection, user_path(path))
 
     @contextmanager
     def transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:

@@ -1,0 +1,17 @@
+"""Paths of files that users give."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["user_path"]
+
+
+def user_path(path: str | os.PathLike[str]) -> Path:
+    """The path, where ``~`` at its beginning is the home directory, as in pandas.
+
+    >>> user_path("data/contacts.csv").as_posix(), user_path("~").is_absolute()
+    ('data/contacts.csv', True)
+    """
+    return Path(os.path.expanduser(path))  # noqa: PTH111 - Path.expanduser raises an error for an unknown user
