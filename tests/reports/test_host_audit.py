@@ -39,7 +39,7 @@ def test_a_host_with_a_name_that_points_back_is_fit():
 
 WRONG = [
     ({"smtp_port": 9}, "port_25", False, "outgoing mail ports are closed"),
-    ({"helo_name": "other.example"}, "helo", False, "set helo_name='client.sandbox.example'"),
+    ({"helo_name": "other.example"}, "helo", False, "the HELO name must be client.sandbox.example"),
     ({"address": "127.0.99.99"}, "ptr", False, "has no PTR record"),
     ({"domains": []}, "port_25", None, "no domain was given"),
     ({"domains": ["no-such-domain.example"]}, "port_25", False, "no-such-domain.example"),
@@ -87,3 +87,8 @@ def test_audit_host_looks_with_the_settings_of_a_backend():
 def test_a_service_asks_from_its_own_host():
     with pytest.raises(mv.SettingsError, match="only a local backend"):
         mv.audit_host(mv.RemoteBackend("http://127.0.0.1:9"))
+
+
+def test_an_address_that_is_not_one_is_refused():
+    with pytest.raises(mv.SettingsError, match=r"address='192\.0\.2': give an IP address"):
+        mv.audit_host(address="192.0.2")

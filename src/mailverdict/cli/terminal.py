@@ -172,6 +172,7 @@ def mailverdict(
     context.default_map = given.values
     if isinstance(context.obj, Invocation):
         context.obj.given, context.obj.command = given, (str(context.invoked_subcommand),)
+        context.obj.names = option_names(context.command, str(context.invoked_subcommand))
     STATUS.set(StatusLog(log_format or parse_log_format(given.log_format)))
     if given.file is not None and given.sources.get((str(context.invoked_subcommand),)):
         print_status(f"options are read from {given.file}", "note")
@@ -185,12 +186,24 @@ def parse_log_format(text: str | None) -> LogFormat:
     return LogFormat(text or LogFormat.TEXT)
 
 
+def option_names(group: Any, command: str) -> dict[str, str]:
+    """The options of a command by their names in Python."""
+    options = [each for each in group.commands[command].params if each.param_type_name == "option"]
+    return {str(each.name): max(each.opts, key=len) for each in options}
+
+
 class Invocation:
     """What is known about one call of the command line when it ends."""
 
     def __init__(self) -> None:
         self.given = GivenOptions()
         self.command: tuple[str, ...] = ()
+        self.names: dict[str, str] = {}  # options by the argument of the library
+
+    def in_options(self, message: object) -> str:
+        """A message of the library that begins with an argument, as ``max_age='1'``, with the option instead."""
+        name, equals, rest = str(message).partition("=")
+        return f"{self.names[name]} {rest}" if equals and name in self.names else str(message)
 
     def print_sources(self) -> None:
         """After a usage error: which options come from the environment or a file."""
@@ -219,7 +232,7 @@ def run_command(arguments: list[str]) -> NoReturn:
         print_error(exc, status)
     except MailVerdictError as exc:
         status = USAGE
-        print_error(exc, status)
+        print_error(invocation.in_options(exc), status)
     except OSError as exc:
         status = USAGE
         print_error(describe_os_error(exc), status)

@@ -472,21 +472,26 @@ def result_labels(
     labels = {name: label_of(column, prefix, name) for name in names}
     absent = [label for label in labels.values() if label not in out.columns]
     if must_exist and absent:
-        raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix= that was used")
+        raise ColumnError(f"no column {absent[0]!r}: verify {column!r} first, or give the prefix that was used")
     return labels
 
 
 def did_you_mean(column: Any, names: Sequence[Any]) -> str:
-    """A question for a mistyped name, in brackets; empty if no name is like it.
+    """A question for a mistyped name, in brackets, or a hint for a position; empty if no name is like it.
 
     >>> did_you_mean("Emial", ["name", "email"]), did_you_mean("age", ["name", "email"])
     (" (did you mean 'email'?)", '')
+    >>> did_you_mean("2", ["name", "email"])
+    ' (give its name, not its position)'
     """
     from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
 
     folded = {str(name).strip().casefold(): name for name in reversed(names)}
     close = get_close_matches(str(column).strip().casefold(), folded, 1)
-    return f" (did you mean {repr(folded[close[0]])[:80]}?)" if close else ""
+    if close:
+        return f" (did you mean {repr(folded[close[0]])[:80]}?)"
+    # Positions begin with 0 in pandas and with 1 in most programs for CSV.
+    return " (give its name, not its position)" if str(column).removeprefix("-").isdecimal() else ""
 
 
 def listed(names: Sequence[Any]) -> str:

@@ -183,7 +183,7 @@ def find_policy(policy: Policy | str) -> Policy:
     if isinstance(policy, Policy):
         return policy
     if policy not in POLICIES:
-        raise SettingsError(f"policy={policy!r}: give a Policy, or one of {', '.join(POLICIES)}")
+        raise SettingsError(f"policy={policy!r}: give one of {', '.join(POLICIES)}, or a Policy")
     return POLICIES[policy]
 
 

@@ -37,7 +37,7 @@ class VerifiedColumn:
         self.read: dict[str, pd.Series[Any]] = {}  # by name
         if absent := [name for name in names if name not in self]:
             label = label_of(column, prefix, absent[0])
-            raise ColumnError(f"no column {label!r}: verify {column!r} first, or give the prefix= that was used")
+            raise ColumnError(f"no column {label!r}: verify {column!r} first, or give the prefix that was used")
 
     def __contains__(self, name: str) -> bool:
         return label_of(self.column, self.prefix, name) in self.existing

@@ -145,7 +145,7 @@ async def check_resolver(backend: LocalBackend) -> tuple[Finding, bool]:
     """Whether the resolver knows what it must know, and whether the other questions can be asked with it."""
     tested = backend.domains.self_test
     if tested is None:
-        return Finding("resolver", None, "not tested, since resolver_check=False"), True
+        return Finding("resolver", None, "not tested: the test is turned off"), True
     try:
         await tested.require()
     except (ResolverError, SettingsError) as exc:  # SettingsError: the system has no resolver
@@ -214,7 +214,7 @@ def is_address(text: str) -> bool:
 async def check_reverse_dns(backend: LocalBackend, address: str | None, helo_name: str) -> list[Finding]:
     """The PTR record of our address, its confirmation, and the HELO name against it."""
     if address is None:
-        unknown = "no server reported our address; give address= to check its PTR record"
+        unknown = "no server reported our address; give it (address=, or --address) to check its PTR record"
         return [Finding("ptr", None, unknown), Finding("helo", None, "needs our own address")]
     resolver = backend.domains.resolver
     names = await pointer_names(backend, address)
@@ -242,14 +242,16 @@ def helo_finding(helo_name: str, names: Sequence[str]) -> Finding:
     if helo_name.rstrip(".").lower() in names:
         return Finding("helo", True, f"{helo_name} is what the PTR record says")
     wanted = names[0] if names else "the name of the PTR record, once there is one"
-    return Finding("helo", False, f"{helo_name} is not the name of our address; set helo_name={wanted!r}")
+    return Finding("helo", False, f"{helo_name} is not the name of our address; the HELO name must be {wanted}")
 
 
 async def check_own_listing(backend: LocalBackend, address: str | None) -> Finding:
     """Our own address on the DNS lists that are configured."""
     zones = backend.settings.blacklist.zones
     if not zones:
-        return Finding("listed", None, "no DNS list is configured; give blacklist=Blacklist(zones=...) to check some")
+        return Finding(
+            "listed", None, "no DNS list is configured; a backend with blacklist=Blacklist(zones=...) has some"
+        )
     if address is None:
         return Finding("listed", None, "needs our own address")
     check = BlacklistCheck(Blacklist(zones=zones), OwnAddress(backend.domains.resolver, address))
@@ -300,7 +302,8 @@ def audit_host(
     Raises
     ------
     SettingsError
-        If `backend` is not a local backend; a service connects from its own host.
+        If `backend` is not a local backend, since a service connects from its own host, or `address` is not an IP
+        address.
 
     Examples
     --------
@@ -312,6 +315,8 @@ def audit_host(
     """
     if backend is not None and not isinstance(backend, LocalBackend):
         raise SettingsError(f"backend={backend!r}: only a local backend connects from this host")
+    if address is not None and not is_address(address):
+        raise SettingsError(f"address={address!r:.80}: give an IP address")
 
     async def audit() -> HostAudit:
         async with open_backend(backend) as opened:

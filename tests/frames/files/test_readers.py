@@ -260,7 +260,11 @@ class TestWorkbook:
 
     @pytest.mark.parametrize(
         ("sheet", "told"),
-        [("Poeple", "has no sheet 'Poeple'; there are 'Cover', 'People'"), ("Cover", "has no header")],
+        [
+            ("Poeple", "has no sheet 'Poeple' (did you mean 'People'?); there are 'Cover', 'People'"),
+            ("1", "has no sheet '1' (give its name, not its position); there are 'Cover', 'People'"),
+            ("Cover", "has no header"),
+        ],
     )
     def test_the_wrong_sheet_is_told(self, tmp_path, sheet, told):
         assert told in fault_of(write_book(tmp_path / "x.xlsx", [["email"]]), sheet=sheet)

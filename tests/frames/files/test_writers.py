@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import datetime
+import decimal
+import json
 import stat
 from pathlib import Path
 
@@ -100,7 +102,7 @@ class TestCsv:
     def test_cells_as_people_read_them(self, tmp_path):
         assert written(tmp_path / "x.csv", TABLE).read_text() == (
             "email,n,ok,when,verdict,list\n"
-            "ada@example.org,1,true,2026-01-02 03:04:05.000000Z,valid,['a']\n"
+            'ada@example.org,1,true,2026-01-02 03:04:05.000000Z,valid,"[""a""]"\n'
             ",,false,,,\n"
             '"say ""hi""",3,,2026-01-02 03:04:05.000000Z,risky,[]\n'
         )
@@ -187,7 +189,7 @@ class TestWorkbook:
         header, *rows = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
         assert header == piece.column_names
         naive = MOMENT.replace(tzinfo=None)
-        assert rows[0][:7] == ["ada@example.org", 1.0, True, naive, "valid", "['a']", "=1+1"]
+        assert rows[0][:7] == ["ada@example.org", 1.0, True, naive, "valid", '["a"]', "=1+1"]
         assert rows[1][:7] == ["", "", False, "", "", "", "https://x.org"]
         assert rows[2][5:] == ["[]", "007", 0.5]
 
@@ -255,6 +257,51 @@ class TestWorkbook:
         with pytest.raises(InputError, match="more than 1,048,575 rows do not fit a workbook; write CSV or Parquet"):
             written(tmp_path / "x.xlsx", piece)
         assert list(tmp_path.iterdir()) == []
+
+
+UTC_MOMENT = datetime.datetime(2026, 1, 2, 3, 4, 5, 600_000)  # noqa: DTZ001 - as Arrow has it
+# A value of a type that a text file does not have, and its cell in CSV, JSON lines (None: as in CSV) and XLSX.
+TYPED = [
+    ({"a": "ä", "b": [1.5, float("nan")]}, None, '{"a": "ä", "b": [1.5, null]}', {"a": "ä", "b": [1.5, None]}),
+    ([], pa.list_(pa.int8()), "[]", []),
+    ([{"at": UTC_MOMENT, "left": datetime.timedelta(hours=1)}], None,
+     '[{"at": "2026-01-02T03:04:05.600000", "left": "P0DT1H0M0S"}]',
+     [{"at": "2026-01-02T03:04:05.600000", "left": "P0DT1H0M0S"}]),
+    ([("k", "v")], pa.map_(pa.string(), pa.string()), '[["k", "v"]]', [["k", "v"]]),
+    (datetime.timedelta(days=1, seconds=5), pa.duration("s"), "P1DT0H0M5S", None),
+    (1_500_000_001, pa.duration("ns"), "P0DT0H0M1.500000001S", None),
+    ((1, 2, 3), pa.month_day_nano_interval(), "[1, 2, 3]", [1, 2, 3]),
+    (UTC_MOMENT, pa.timestamp("ms", "Europe/Berlin"), "2026-01-02 04:04:05.600+01:00", "2026-01-02T04:04:05.600000+01:00"),
+    (UTC_MOMENT, pa.timestamp("ms", "UTC"), "2026-01-02 03:04:05.600Z", "2026-01-02T03:04:05.600000+00:00"),
+    (datetime.time(1, 2, 3), pa.time32("s"), "01:02:03", None),
+    (decimal.Decimal("1.50"), pa.decimal128(10, 2), "1.50", None),
+    ("Köln".encode(), pa.binary(), "Köln", None),
+    (b"\xff\x00", pa.binary(), r"\xff00", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "kind", "cell", "member"), TYPED, ids=[str(each[2])[:30] for each in TYPED])
+def test_values_that_a_text_file_does_not_have_are_json_and_iso_8601(tmp_path, value, kind, cell, member):
+    piece = pa.table({"email": ["a@x.org", "b@x.org"], "n": pa.array([value, None], kind)})
+    rows = csv.reader(written(tmp_path / "x.csv", piece).read_text("utf-8").splitlines())
+    assert [row[1] for row in rows] == ["n", cell, ""]
+    lines = written(tmp_path / "x.jsonl", piece).read_text("utf-8").splitlines()
+    assert [json.loads(line)["n"] for line in lines] == [cell if member is None else member, None]
+    (read, empty) = cells_of_workbook(written(tmp_path / "x.xlsx", piece))
+    assert str(read) in (cell, "2026-01-02 04:04:05.600000", "2026-01-02 03:04:05.600000", "1.5")
+    assert empty == ""
+
+
+def cells_of_workbook(path):
+    return [
+        row[1] for row in python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()[1:]
+    ]
+
+
+@pytest.mark.parametrize(("number", "cell"), [("12.50", 12.5), ("1234567890123456.78", "1234567890123456.78")])
+def test_decimals_are_numbers_in_a_workbook_if_it_holds_them_exactly(tmp_path, number, cell):
+    piece = pa.table({"email": ["a@x.org"], "n": pa.array([decimal.Decimal(number)], pa.decimal128(18, 2))})
+    assert cells_of_workbook(written(tmp_path / "x.xlsx", piece)) == [cell]
 
 
 ENDINGS = [".csv", ".tsv", ".jsonl", ".parquet", ".feather", ".xlsx", ".csv.gz", ".jsonl.zst", ".tsv.zip"]

@@ -28,7 +28,7 @@ from ...atomic_write import is_device
 from ...errors import ColumnError, InputError, MissingExtraError
 from ...model.paths import user_path
 from ...model.words import count_of
-from ..columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, listed
+from ..columns import CLEAN_COLUMNS, COLUMNS, DUPLICATE_COLUMNS, did_you_mean, listed
 from ..text_column import read_values
 from .columnar import ArrowFile, ParquetFile, ParquetFolder
 from .compression import COMPRESSIONS, describe_members, member_ending, unpack
@@ -335,7 +335,7 @@ def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str]
         book = CalamineWorkbook.from_path(str(path))
         names = book.sheet_names
         if sheet is not None and sheet not in names:
-            raise InputError(f"{name} has no sheet {sheet!r}; there are {', '.join(map(repr, names))}")
+            raise InputError(f"{name} has no sheet {sheet!r}{did_you_mean(sheet, names)}; there are {listed(names)}")
         if not names:
             raise InputError(f"{name} has no sheet")
         hidden = {each.name for each in book.sheets_metadata if each.visible != SheetVisibleEnum.Visible}

@@ -7,6 +7,7 @@ that no cell is a formula.
 from __future__ import annotations
 
 import datetime
+import decimal
 import os
 import warnings
 import zipfile
@@ -57,6 +58,7 @@ ARROW = 3  # characters that the button of a filter covers
 SHEET_NAME = 31  # characters; a workbook allows no more
 A4 = 9  # in the numbers of paper sizes
 MARK = "mailverdict"  # a property of workbooks with sheets by action, which may be replaced as a whole
+EXACT_DIGITS = 15  # of a decimal that a double gives back
 UNNAMED = "verified"
 # What a workbook may hold that openpyxl does not keep, by the folder or file in the archive.
 NOT_KEPT = {
@@ -376,6 +378,14 @@ def write_number(sheet: Any, row: int, column: int, cell: Any) -> None:
         sheet.write_number(row, column, cell)
 
 
+def write_decimal(sheet: Any, row: int, column: int, cell: Any) -> None:
+    """Write a decimal that a workbook's doubles cannot hold as text."""
+    if cell.is_finite() and len(cell.as_tuple().digits) <= EXACT_DIGITS:
+        sheet.write_number(row, column, cell)
+    else:
+        write_text(sheet, row, column, cell)
+
+
 def write_moment(sheet: Any, row: int, column: int, cell: Any) -> None:
     """Write a date before 1900 as text: a workbook has none."""
     write = sheet.write_datetime if cell.year >= 1900 else lambda *where: write_text(sheet, *where)
@@ -386,6 +396,7 @@ WRITE: dict[type, Any] = {
     bool: lambda sheet, row, column, cell: sheet.write_boolean(row, column, cell),
     int: write_number,
     float: write_number,
+    decimal.Decimal: write_decimal,
     datetime.date: write_moment,
     datetime.datetime: write_moment,
 }

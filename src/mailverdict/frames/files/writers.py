@@ -32,7 +32,7 @@ from ..text_column import replace_texts
 from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
 from .delimited import errors_of
-from .json_lines import JsonLinesWriter, check_members
+from .json_lines import JsonLinesWriter, check_members, dump, json_value, text_of
 from .lines import Index, binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
@@ -326,6 +326,8 @@ class CsvTableWriter:
         """Cells as they are in the file; a missing one is empty."""
         plain = to_plain(column)
         texts = plain.cast(pa.large_string())
+        if pa.types.is_timestamp(plain.type):  # +0100 is not ISO 8601 beside a time with colons
+            texts = pc.replace_substring_regex(texts, r"([+-]\d\d)(\d\d)$", r"\1:\2")
         if pa.types.is_string(plain.type):
             texts = quote(neutralize(texts) if self.is_escaped(name) else texts, self.delimiter)
         return Cells(texts.cast(pa.large_binary()))
@@ -479,23 +481,36 @@ class ParquetTableWriter:
 
 
 def to_plain(column: Any) -> Any:
-    """Every text type as string; lists and bytes, which a text file cannot contain, as text; the rest unchanged."""
+    """Every text type as string, and what a text file cannot contain as text; the rest unchanged.
+
+    >>> to_plain(pa.array([{"city": "Köln"}, None])).to_pylist()
+    ['{"city": "Köln"}', None]
+    """
     kind = column.type
     if isinstance(kind, pa.BaseExtensionType):
+        if kind.extension_name == "arrow.uuid":
+            return as_texts(column, str)
         return to_plain(column.cast(kind.storage_type))
     if pa.types.is_dictionary(kind):
         return to_plain(column.cast(kind.value_type))
+    if pa.types.is_run_end_encoded(kind):
+        return to_plain(pc.run_end_decode(column))
     if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return column.cast(pa.string())
-    if pa.types.is_nested(kind) or any(is_binary(kind) for is_binary in BINARY):
-        texts = pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
-        return pa.chunked_array([texts]) if isinstance(column, pa.ChunkedArray) else texts
-    return column
+    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
+        return as_texts(column, lambda value: dump(json_value(value)))
+    return as_texts(column, text_of) if any(is_kind(kind) for is_kind in WITHOUT_TEXT) else column
 
 
-BINARY = (
+def as_texts(column: Any, convert: Callable[[Any], str]) -> Any:
+    texts = pa.array([None if value is None else convert(value) for value in column.to_pylist()], pa.string())
+    return pa.chunked_array([texts]) if isinstance(column, pa.ChunkedArray) else texts
+
+
+WITHOUT_TEXT = (
     pa.types.is_binary,
     pa.types.is_large_binary,
     pa.types.is_binary_view,
     pa.types.is_fixed_size_binary,
+    pa.types.is_duration,  # Arrow writes a number without its unit
 )
