@@ -208,6 +208,10 @@ RAGGED = [
     ("id,email,note", "1,none,2,3", ["1", "none", "2,3"]),
     ("name,email,note", '"A, B", C,<ada@x.org>,hi', ["A, B, C", "<ada@x.org>", "hi"]),
     ("email", "ada@x.org,bob@x.org", ["ada@x.org,bob@x.org"]),
+    ("email", "ada@x.org,", ["ada@x.org"]),
+    ("id,email", "1,ada@x.org,,", ["1", "ada@x.org"]),
+    ("id,name,email,note", "1,Lovelace, Ada,ada@x.org,", ["1", "Lovelace, Ada", "ada@x.org", ""]),
+    ("id,email,note", '1,ada@x.org,hi,,""', ["1", "ada@x.org", "hi"]),
     ("email,note", "x,ada@x.org,hi", ["x,ada@x.org", "hi"]),
 ]
 

@@ -27,6 +27,7 @@ STARTS = [
         (2, True),
         "a title with delimiters",
     ),
+    ([["# export"], ["# of 2026"], ["name", "email"], ["Ada", A]], (2, True), "as many title rows as others"),
     ([["email"], ["one, more"], [A]], (0, True), "one column"),
     ([["email", "", ""], ["x", "y", "z"], [A, "1", "2"]], (0, True), "unnamed columns beside the one of addresses"),
     ([["Contacts"], ["name", "email"], ["Ada", "none"]], (0, True), "no address that shows where the data is"),
@@ -58,6 +59,8 @@ CASES = [
     ("Name, first;email\nAda, L;{A}\n", ("Name, first", "email"), []),
     ("Contacts, 2026\n\nname;email\nAda;{A}\n", ("name", "email"), ["the header is line 3"]),
     ("# export\r\nname,email\r\nAda,{A}\r\n", ("name", "email"), ["the header is line 2"]),
+    ("# export\n# of 2026\nname,email\nAda,{A}\n", ("name", "email"), ["the header is line 3"]),
+    ("\ufeffname,email\nAda,{A}\n", ("name", "email"), []),
 ]
 
 

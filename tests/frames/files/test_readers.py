@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import io
 import os
 import re
@@ -255,6 +256,14 @@ class TestWorkbook:
             [None, None, None, None, None, "2.5", None],
         ]
 
+    def test_durations_are_shown_in_hours(self, tmp_path):
+        path = tmp_path / "x.xlsx"
+        book = openpyxl.Workbook()
+        for row in (["email", "took"], ["a@b.org", datetime.timedelta(hours=30, minutes=5)], ["c@d.org", "long"]):
+            book.active.append(row)
+        book.save(path)
+        assert rows_of(path)[0] == [["a@b.org", "30:05:00"], ["c@d.org", "long"]]
+
     def test_a_sheet_of_a_header_alone_has_no_rows(self, tmp_path):
         assert rows_of(write_book(tmp_path / "x.xlsx", [["email"]]), sheet="People") == ([], ["email"])
 
@@ -355,7 +364,18 @@ def stdin_of(content, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
+def zipped(name, text):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.writestr(name, text)
+    return made.getvalue()
+
+
 class TestStandardInput:
+    def test_a_closed_one_is_told(self, monkeypatch):
+        monkeypatch.setattr(sys, "stdin", None)
+        assert fault_of("-") == "standard input is closed: give a file, or pipe a table to the command"
+
     def test_it_is_read_as_csv_and_its_copy_goes(self, monkeypatch):
         stdin_of(b"\xef\xbb\xbfid;email\n1;ada@example.org\n2;\n", monkeypatch)
         with open_table("-") as file:
@@ -365,7 +385,16 @@ class TestStandardInput:
 
     @pytest.mark.parametrize(
         ("content", "told"),
-        [(b"", "standard input is empty"), (b'id\n"x\n', "standard input ends inside quotes"), (b"\n", "no header")],
+        [
+            (b"", "standard input is empty"),
+            (b'id\n"x\n', "standard input ends inside quotes"),
+            (b"\n", "no header"),
+            (gzip.compress(b"email\n"), "compressed with gzip; unpack it first, or give a file whose name ends as"),
+            (
+                zipped("contacts.csv", "email\n"),
+                "cannot be read as XLSX: it is a zip file without a workbook in it; give the table itself",
+            ),
+        ],
     )
     def test_what_is_wrong_is_told_and_its_copy_goes(self, monkeypatch, tmp_path, content, told):
         import tempfile

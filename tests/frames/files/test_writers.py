@@ -304,6 +304,12 @@ def test_decimals_are_numbers_in_a_workbook_if_it_holds_them_exactly(tmp_path, n
     assert cells_of_workbook(written(tmp_path / "x.xlsx", piece)) == [cell]
 
 
+def test_a_closed_standard_output_is_told_before_the_first_row(monkeypatch):
+    monkeypatch.setattr("sys.stdout", None)
+    with pytest.raises(InputError, match="standard output is closed: give a file with --output"), create_table("-"):
+        raise AssertionError("not reached")
+
+
 ENDINGS = [".csv", ".tsv", ".jsonl", ".parquet", ".feather", ".xlsx", ".csv.gz", ".jsonl.zst", ".tsv.zip"]
 
 

@@ -168,7 +168,10 @@ def check_is_text(path: Path, name: str) -> None:
         start = file.read(256)
     for magic, kind in OTHER_KINDS.items():
         if start.startswith(magic):
-            raise InputError(f"{name} is not a text table but {kind}; give a table, with the ending of its kind")
+            hint = "give a table, with the ending of its kind"
+            if kind.startswith("compressed"):
+                hint = "unpack it first, or give a file whose name ends as contacts.csv.gz does"
+            raise InputError(f"{name} is not a text table but {kind}; {hint}")
     if MARKUP.match(start):
         raise InputError(
             f"{name} is not a text table but a web page; open it in a spreadsheet program and save it as CSV"
@@ -185,6 +188,7 @@ def find_encoding(path: Path, given: str | None) -> Encoding:
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
     mark, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
+    mark = (re.match(rb"(?:" + re.escape(mark) + rb")*", sample) or [b""])[0]  # twice after some conversions
     if given is not None:
         name = codecs.lookup(check_encoding(given)).name
         if marked is not None and name.replace("-sig", "") in (marked, marked[:6]):

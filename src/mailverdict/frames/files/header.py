@@ -31,7 +31,8 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
     """
     if not rows or is_data(rows[0], rows[1:]):
         return 0, not rows
-    width = Counter(map(len, rows)).most_common(1)[0][0]
+    counts = Counter(map(len, rows))
+    width = max(counts, key=lambda each: (counts[each], each))
     if width < 2 or is_half_filled(rows[0], width) or any(EMAIL_NAME.fullmatch(cell) for cell in rows[0]):
         return 0, True
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):

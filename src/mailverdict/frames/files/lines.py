@@ -301,13 +301,15 @@ def align(
 ) -> list[bytes]:
     """Give a row the number of cells that the header has; no text is lost.
 
-    Empty cells are added at the end, and what is too much is joined into the last column. But where exactly one cell
-    that may belong to the column of addresses looks like an address, the row is aligned to it.
+    Empty cells are added or removed at the end, and what is too much is joined into the last column. But where exactly
+    one cell that may belong to the column of addresses looks like an address, the row is aligned to it.
 
     >>> align([b"1", b"ada@x.org"], 3, b",", None)
     [b'1', b'ada@x.org', b'']
     >>> align([b"Lovelace", b" Ada", b"ada@x.org", b"hi"], 3, b",", 1)
     [b'"Lovelace, Ada"', b'ada@x.org', b'hi']
+    >>> align([b"1", b"ada@x.org", b""], 2, b",", 1)
+    [b'1', b'ada@x.org']
     """
     row = list(cells)
     excess = len(row) - columns
@@ -322,6 +324,8 @@ def align(
         places = [p for p in range(address_at) if all(c.startswith(b" ") for c in row[p + 1 : p + shift + 1])]
         place = places[0] if len(places) == 1 else max(0, address_at - 1)
         row[place : place + shift + 1] = [join_cells(row[place : place + shift + 1], delimiter)]
+    while len(row) > columns and not unquote(row[-1]):  # a delimiter at the end of each row is common
+        row.pop()
     if len(row) > columns:
         row[columns - 1 :] = [join_cells(row[columns - 1 :], delimiter)]
     return row

@@ -191,6 +191,8 @@ def open_folder(path: Path, name: str, options: ReadOptions) -> TableFile:
 
 
 def open_stdin(options: ReadOptions) -> TableFile:
+    if sys.stdin is None:
+        raise InputError("standard input is closed: give a file, or pipe a table to the command")
     copy = copy_of(sys.stdin.buffer)
     return open_copy(copy, kind_of_content(copy), options, "standard input")
 
@@ -345,14 +347,21 @@ def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str]
                 break
         return found, names, rows
     except CalamineError as exc:
-        with path.open("rb") as file:
-            is_compound = file.read(4) == b"\xd0\xcf\x11\xe0"
-        why = (
-            "it has a password, or is an old workbook (.xls); save it as .xlsx without one"
-            if is_compound
-            else first_line(exc)
-        )
-        raise InputError(f"{name} cannot be read as XLSX: {why}") from exc
+        raise InputError(f"{name} cannot be read as XLSX: {reason_of(path, exc)}") from exc
+
+
+def reason_of(path: Path, exc: Exception) -> str:
+    """Why a file is not a workbook."""
+    with path.open("rb") as file:
+        if file.read(4) == b"\xd0\xcf\x11\xe0":
+            return "it has a password, or is an old workbook (.xls); save it as .xlsx without one"
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if "xl/workbook.xml" not in archive.namelist():
+                return "it is a zip file without a workbook in it; give the table itself, or a file that ends in .zip"
+    except (OSError, ValueError, zipfile.BadZipFile):
+        pass
+    return first_line(exc)
 
 
 def count_formulas_without_value(path: Path, sheet: str) -> int:
@@ -408,11 +417,18 @@ def is_integer(cell: float) -> bool:
 
 
 def cell_text(cell: Any) -> str | None:
-    """The cell as a spreadsheet shows it: integers without a fraction."""
+    """The cell as a spreadsheet shows it: integers without a fraction, durations in hours.
+
+    >>> cell_text(5.0), cell_text(datetime.timedelta(hours=30, seconds=5))
+    ('5', '30:00:05')
+    """
     if cell is None or cell == "":
         return None
     if isinstance(cell, float) and is_integer(cell):
         return str(int(cell))
+    if isinstance(cell, datetime.timedelta):
+        minutes, seconds = divmod(round(abs(cell.total_seconds())), 60)
+        return f"{'-' if cell.days < 0 else ''}{minutes // 60}:{minutes % 60:02}:{seconds:02}"
     return str(cell)
 
 

@@ -142,12 +142,18 @@ def check_target(path: Path) -> str:
 @contextmanager
 def to_stdout() -> Iterator[Path]:
     """Yield the path of a temporary file that is copied to standard output at the end."""
+    if sys.stdout is None:
+        raise InputError("standard output is closed: give a file with --output")
     with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
         temporary = Path(folder, "table.csv")
         yield temporary
         with temporary.open("rb") as file:
-            shutil.copyfileobj(file, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+            try:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+                sys.stdout.buffer.flush()
+            except OSError as exc:
+                exc.filename = exc.filename or "standard output"
+                raise
 
 
 class FormulaColumns:
