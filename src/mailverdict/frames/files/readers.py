@@ -462,14 +462,18 @@ def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
 
 def count_addresses(values: Any) -> tuple[float, float]:
     """Shares of addresses: among the filled cells, and among all."""
-    is_plain = isinstance(values, pa.StringArray | pa.ChunkedArray) and pa.types.is_string(values.type)
-    if is_plain and not pc.any(pc.match_substring_regex(values, ADDRESS_MARK)).as_py():
+    kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_mark(values):
         return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
     texts = read_values(values, for_repair=True, longest=LONGEST_CELL).stripped
     if not len(texts):
         return 0.0, 0.0
     found = pc.sum(pc.match_substring_regex(texts, ADDRESS_LIKE)).as_py()
     return found / len(texts), found / len(values)
+
+
+def has_mark(texts: pa.Array | pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, ADDRESS_MARK)).as_py())
 
 
 def guess_column(columns: Mapping[Any, Any]) -> Any:
