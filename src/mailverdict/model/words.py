@@ -182,6 +182,7 @@ REPAIR_LABELS = {
     "html": "HTML around the address",
     "width": "Full-width characters",
     "at_sign": "“[at]” and “(dot)” written out",
+    "list": "Lists with one text",
     "percent": "Percent codes such as %40",
     "escape": "Escape codes such as \\u003c",
     "link": "mailto: links",
