@@ -52,15 +52,15 @@ SHOWN_ORDER = (Outcome.SOFT, Outcome.BLOCKED, Outcome.DELIVERED, Outcome.COMPLAI
 Flags = npt.NDArray[np.bool_]
 
 
-def wilson_interval(hits: int, trials: int, z: float = Z_95) -> tuple[float, float]:
-    """The score interval of a proportion (Wilson 1927, 95 % by default); NaN without trials.
+def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
+    """The score interval of a proportion (Wilson 1927) at 95 %; NaN without trials.
 
     >>> [round(bound, 4) for bound in wilson_interval(10, 100)]
     [0.0552, 0.1744]
     """
     if not trials:
         return float("nan"), float("nan")
-    rate = hits / trials
+    z, rate = Z_95, hits / trials
     middle = (rate + z * z / (2 * trials)) / (1 + z * z / trials)
     half = z / (1 + z * z / trials) * sqrt(rate * (1 - rate) / trials + z * z / (4 * trials * trials))
     low = 0.0 if hits == 0 else max(0.0, middle - half)

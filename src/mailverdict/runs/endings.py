@@ -133,7 +133,7 @@ def count_errors(rows: pa.Table) -> Counter[str]:
     return Counter({each["values"] or "ERROR": each["counts"] for each in pc.value_counts(codes).to_pylist()})
 
 
-def describe_errors(counts: Mapping[str, int], *, unit: str = "address") -> str:
+def describe_errors(counts: Mapping[str, int]) -> str:
     """Say that a service gave no verdict about some addresses; empty if there are none.
 
     >>> describe_errors({"ERROR": 2, "CONTRACT": 1}).partition(";")[0]
@@ -143,7 +143,7 @@ def describe_errors(counts: Mapping[str, int], *, unit: str = "address") -> str:
         return ""
     codes = ", ".join(f"{count:,} {code}" for code, count in Counter(counts).most_common())
     return (
-        f"the service gave no verdict about {count_of(sum(counts.values()), unit)} ({codes}); what it accepted is "
+        f"the service gave no verdict about {count_of(sum(counts.values()), 'address')} ({codes}); what it accepted is "
         "counted against the quota all the same; error_message says why, and a call an hour later asks again"
     )
 

@@ -101,7 +101,7 @@ def write_keys(path: Path, keys: Iterable[ClientKey]) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def add_key(path: str | os.PathLike[str], name: str, *, now: datetime | None = None) -> str:
+def add_key(path: str | os.PathLike[str], name: str) -> str:
     """Add a client to the file, which is created if it is missing; return its key."""
     if not NAME.fullmatch(name):
         raise SettingsError(
@@ -113,11 +113,11 @@ def add_key(path: str | os.PathLike[str], name: str, *, now: datetime | None = N
         raise SettingsError(f"name={name!r} is in {str(file)!r} already, perhaps revoked; choose another name")
     identifier = secrets.token_hex(8)
     key = f"mv_{identifier}_{secrets.token_urlsafe(32)}"
-    write_keys(file, [*keys, ClientKey(name, identifier, digest_of(key), iso(now))])
+    write_keys(file, [*keys, ClientKey(name, identifier, digest_of(key), iso_now())])
     return key
 
 
-def revoke_key(path: str | os.PathLike[str], name: str, *, now: datetime | None = None) -> ClientKey:
+def revoke_key(path: str | os.PathLike[str], name: str) -> ClientKey:
     """Mark a client's key as revoked; a running service refuses it a second later."""
     file = Path(path)
     keys = read_keys(file)
@@ -125,7 +125,7 @@ def revoke_key(path: str | os.PathLike[str], name: str, *, now: datetime | None 
     if found is None or found.revoked:
         what = "is revoked already" if found else "is not in the file"
         raise SettingsError(f"name={name!r} {what}: {str(file)!r}")
-    revoked = replace(found, revoked=iso(now))
+    revoked = replace(found, revoked=iso_now())
     write_keys(file, [revoked if key is found else key for key in keys])
     return revoked
 
@@ -134,8 +134,8 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def iso(now: datetime | None) -> str:
-    return (now or datetime.now(UTC)).isoformat(timespec="seconds")
+def iso_now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class KeyRing:

@@ -141,11 +141,6 @@ class TidyColumn:
         self.suggestions = [Suggestion(pair[0], pair[2], int(count)) for pair, count in zip(pairs, counts, strict=True)]
         self.by_frequency = np.argsort(-counts, kind="stable").tolist()
 
-    @property
-    def empty_rows(self) -> int:
-        """Rows without anything in the cell."""
-        return self.cells.size - len(self.cells.texts) - len(self.cells.nontext_rows)
-
     def repaired_rows(self, name: str) -> int:
         """How many rows a repair changes."""
         return int(sum(n for names, n in zip(self.change_sets, self.change_counts, strict=True) if name in names))

@@ -81,8 +81,8 @@ class Resolver:
         self._cache: AnswerCache[tuple[str, RecordType], DnsAnswer] = self._make_cache()
         self.watch: AnswerWatch | None = None  # notes the answers for a self-test
 
-    async def observe_domain(self, domain: str, effort: Effort | None = None) -> DomainEvidence:
-        """Find the exchanges of a domain in A-labels (RFC 5321 section 5.1), by default with the usual effort.
+    async def observe_domain(self, domain: str) -> DomainEvidence:
+        """Find the exchanges of a domain in A-labels (RFC 5321 section 5.1).
 
         Raises SettingsError if no resolver is set and the system has none.
         """
@@ -90,11 +90,11 @@ class Resolver:
             name = normal_name(domain)
         except InvalidNameError as exc:
             return evidence_of_invalid(domain, exc)
-        answer = await self._query(name, "MX", effort)
+        answer = await self._query(name, "MX")
         if answer.outcome is AnswerOutcome.NODATA:
-            return await self.observe_implicit(name, effort)
+            return await self.observe_implicit(name)
         if answer.outcome is AnswerOutcome.NXDOMAIN:
-            return missing_evidence(name, await self._query(name, "A", effort))
+            return missing_evidence(name, await self._query(name, "A"))
         return mx_evidence(name, answer)
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
@@ -144,7 +144,7 @@ class Resolver:
             normal = normal_name(name)
         except InvalidNameError as exc:
             return DnsAnswer(AnswerOutcome.NXDOMAIN, message=str(exc))
-        return await self._query(normal, rdtype, None)
+        return await self._query(normal, rdtype)
 
     async def query_uncached(self, name: str, rdtype: RecordType) -> DnsAnswer:
         """Ask one question about a name in its normal form, whatever the cache has, and do not cache the answer."""
@@ -170,8 +170,8 @@ class Resolver:
         """Close the sockets. Open questions become undetermined; a later question opens new sockets."""
         await self._client.aclose()
 
-    async def _query(self, name: str, rdtype: RecordType, effort: Effort | None) -> DnsAnswer:
-        """Ask about a name in its normal form, unless the answer is cached."""
+    async def _query(self, name: str, rdtype: RecordType, effort: Effort | None = None) -> DnsAnswer:
+        """Ask about a name in its normal form, unless the answer is cached; by default with the usual effort."""
         if (answer := self.cached(name, rdtype)) is not None:
             return answer
         answered: asyncio.Future[DnsAnswer] = asyncio.get_running_loop().create_future()
@@ -197,7 +197,7 @@ class Resolver:
             look_up.waiters.append(waiter)
         return look_up
 
-    async def observe_implicit(self, name: str, effort: Effort | None) -> DomainEvidence:
+    async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]

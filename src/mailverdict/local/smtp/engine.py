@@ -57,13 +57,11 @@ FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za
 class MailboxStage:
     """Asks the mail servers about mailboxes; `is_part`: a batch is only a part of what its caller waits for."""
 
-    def __init__(
-        self, settings: LocalSettings, domains: DomainStage, rng: random.Random | None = None, *, is_part: bool = False
-    ) -> None:
+    def __init__(self, settings: LocalSettings, domains: DomainStage, *, is_part: bool = False) -> None:
         self.settings = settings
         self.domains = domains
         self.is_part = is_part
-        self.rng = rng or random.Random()
+        self.rng = random.Random()
         self.providers = load_providers()
         self.helo_name: str | None = None
         self.shared: WeakKeyDictionary[asyncio.AbstractEventLoop, SharedExchanges] = WeakKeyDictionary()

@@ -116,10 +116,8 @@ def run_worker(
     abilities: WorkerAbilities | None = None,
     host: str = "127.0.0.1",
     port: int = 8001,
-    *,
-    backend: Backend | None = None,
 ) -> None:
     """Work until a signal stops the process; unfinished jobs go to other workers."""
     Store(settings.store).close()  # an error here is one clear line; uvicorn would show a traceback
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    uvicorn.Server(configure(create_worker_app(settings, backend, abilities), settings, host, port)).run()
+    uvicorn.Server(configure(create_worker_app(settings, abilities=abilities), settings, host, port)).run()

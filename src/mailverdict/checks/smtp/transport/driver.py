@@ -118,18 +118,16 @@ async def drive_session(
     allow_networks: Sequence[Network] = (),
     source: str | None = None,
     transcript: Transcript | None = None,
-    tls: ssl.SSLContext | None = None,
     pauses: LoopPauses | None = None,
 ) -> SessionEnd:
     """Run a new `session` with the first of `addresses` (IP, all of one exchange) that accepts a connection.
 
-    `source` is the local IP address to connect from; `tls` replaces the context for STARTTLS, which verifies
-    nothing, as opportunistic TLS does (RFC 7435). `pauses`, which the caller has entered, is subtracted from the
+    `source` is the local IP address to connect from. `pauses`, which the caller has entered, is subtracted from the
     time of a reply. Nothing is raised for what a server does, not even if there is no connection. When cancelled it
     sends QUIT and closes the connection first.
     """
     timeouts = timeouts or SessionTimeouts()
-    protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript, tls or default_tls(), pauses)
+    protocol = SessionProtocol(session, handler or SessionHandler(), timeouts, transcript, pauses)
     protocol.note("*", f"connecting to {', '.join(addresses) or 'nothing'}, port {port}")
     target = Target(tuple(addresses), port, source, tuple(allow_networks))
     connected = await dial(target, lambda: protocol, timeouts.connect)
@@ -144,7 +142,7 @@ async def drive_session(
 
 @lru_cache(maxsize=1)
 def default_tls() -> ssl.SSLContext:
-    """TLS without verification: it protects from listeners only; mail servers often have invalid certificates."""
+    """TLS without verification, as opportunistic TLS is (RFC 7435): mail servers often have invalid certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -160,14 +158,12 @@ class SessionProtocol(asyncio.Protocol):
         handler: SessionHandler,
         timeouts: SessionTimeouts,
         transcript: Transcript | None,
-        tls: ssl.SSLContext,
         pauses: LoopPauses | None = None,
     ) -> None:
         self.session = session
         self.handler = handler
         self.timeouts = timeouts
         self.transcript = transcript
-        self.tls = tls
         self.pauses = pauses or LoopPauses()
         self.loop = asyncio.get_running_loop()
         self.steps = session.dialogue()
@@ -367,7 +363,7 @@ class SessionProtocol(asyncio.Protocol):
         assert self.transport
         timeout = max(0.001, min(self.timeouts.command, self.end - self.loop.time()))
         try:
-            transport = await self.loop.start_tls(self.transport, self, self.tls, ssl_handshake_timeout=timeout)
+            transport = await self.loop.start_tls(self.transport, self, default_tls(), ssl_handshake_timeout=timeout)
         except (OSError, ssl.SSLError, TimeoutError) as exc:
             return ConnectionFailure(FailureKind.TLS, f"TLS failed: {str(exc) or type(exc).__name__}")
         if transport is None:  # the connection was lost in the meantime
