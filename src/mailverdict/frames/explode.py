@@ -93,20 +93,21 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
     if len(parts.replaced):
         earlier = exploded.earlier(prefix, (*COLUMNS, *DERIVED_COLUMNS))
         exploded = exploded.clear([label_of(column, prefix, name) for name in sorted(earlier)], parts.replaced)
-        warn_of_prefixes(kind, column, prefix)
+        warn_of_prefixes(kind, prefix)
     return exploded.attach(pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {})
 
 
-def warn_of_prefixes(kind: Any, column: Hashable, prefix: str | None) -> None:
+def warn_of_prefixes(kind: Any, prefix: str | None) -> None:
     """Warn the caller of `explode` if verdicts with another prefix stay beside the new addresses."""
     if not any(isinstance(label, str) and label.endswith("verdict") for label in kind.labels()):
         return
     from .overwrite import other_prefixes  # noqa: PLC0415 - only for a frame with verdicts
 
-    for other in other_prefixes(kind, column, prefix):
+    for other in other_prefixes(kind, prefix):
         warnings.warn(
             f"{other}verdict and the columns beside it stay as they were in exploded rows. If they are about "
-            f"{column!r}, give prefix={other!r}: then they are emptied there, since they were about the whole cell",
+            f"{kind.column!r}, give prefix={other!r}: then they are emptied there, since they were about the whole "
+            "cell",
             UserWarning,
             stacklevel=3,
         )

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -123,16 +124,60 @@ class DataKind(Protocol):
         ...
 
 
-class PandasFrame:
-    """A DataFrame and one of its columns."""
+class FrameKind(ABC):
+    """A frame and one of its columns: what does not depend on the library of the frame."""
 
-    def __init__(self, frame: pd.DataFrame, column: Hashable) -> None:
+    def __init__(self, frame: Any, column: Hashable) -> None:
         self.frame, self.column = frame, column
-        check_column(column, list(frame.columns))
+        check_column(column, self.labels())
+
+    @abstractmethod
+    def labels(self) -> Sequence[Any]:
+        """The labels of all columns."""
+
+    @abstractmethod
+    def cells(self, label: Any) -> Any:
+        """The cells of any column."""
+
+    def all_notes(self) -> dict[str, Any]:
+        """What earlier calls noted, by column; a Polars frame has no place for notes."""
+        return {}
 
     def values(self) -> Any:
-        """The column as a Series."""
+        """The cells of the column."""
         return self.cells(self.column)
+
+    def notes(self) -> dict[str, Any]:
+        """What earlier calls noted about the column."""
+        notes: dict[str, Any] = self.all_notes().get(str(self.column), {})
+        return notes
+
+    def noted(self) -> set[str]:
+        """Labels of result columns that earlier calls noted, for any column."""
+        return {name for note in self.all_notes().values() for name in note.get("columns", ())}
+
+    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
+        """Result columns of an earlier call may be overwritten."""
+        names = [label_of(self.column, prefix, c.name) for c in columns]
+        if not set(self.labels()).isdisjoint(names):
+            from .overwrite import check_overwritten  # noqa: PLC0415 - it imports this module
+
+            check_overwritten(self, prefix, columns, overwrite=overwrite)
+        return names
+
+    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
+        """Those that are noted, or a complete set."""
+        if set(self.labels()).isdisjoint(label_of(self.column, prefix, c.name) for c in columns):
+            return set()
+        from .overwrite import earlier_columns  # noqa: PLC0415 - it imports this module
+
+        return earlier_columns(self, prefix, columns)
+
+
+class PandasFrame(FrameKind):
+    """A DataFrame and one of its columns."""
+
+    frame: pd.DataFrame
 
     def labels(self) -> Sequence[Any]:
         """The labels of all columns."""
@@ -142,22 +187,9 @@ class PandasFrame:
         """A Series; found by position, since `frame[label]` may mean something else."""
         return self.frame.take([self.labels().index(label)], axis=1).squeeze(axis=1)
 
-    def notes(self) -> dict[str, Any]:
+    def all_notes(self) -> dict[str, Any]:
         """What is in `attrs`."""
-        notes: dict[str, Any] = read_notes(self.frame.attrs).get(str(self.column), {})
-        return notes
-
-    def noted(self) -> set[str]:
-        """Labels of result columns that earlier calls noted, for any column."""
-        return {name for note in read_notes(self.frame.attrs).values() for name in note.get("columns", ())}
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Result columns of an earlier call may be overwritten."""
-        return result_names(self, prefix, columns, overwrite=overwrite)
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Those that are noted, or a complete set."""
-        return earlier_names(self, prefix, columns)
+        return read_notes(self.frame.attrs)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """The rows keep their index, whatever is in it: results are added by position."""
@@ -288,16 +320,10 @@ class PolarsColumn(ColumnAlone):
         return polars_results(table, names, columns)
 
 
-class ArrowFrame:
+class ArrowFrame(FrameKind):
     """A `pyarrow.Table` and one of its columns."""
 
-    def __init__(self, frame: pa.Table, column: str) -> None:
-        self.frame, self.column = frame, column
-        check_column(column, frame.column_names)
-
-    def values(self) -> Any:
-        """The column as a chunked array."""
-        return self.cells(self.column)
+    column: str
 
     def labels(self) -> Sequence[Any]:
         """The names of all columns."""
@@ -308,22 +334,9 @@ class ArrowFrame:
         """A chunked array."""
         return self.frame[label]
 
-    def notes(self) -> dict[str, Any]:
+    def all_notes(self) -> dict[str, Any]:
         """What is in the metadata of the schema."""
-        notes: dict[str, Any] = notes_of(self.frame.schema).get(self.column, {})
-        return notes
-
-    def noted(self) -> set[str]:
-        """Labels of result columns that earlier calls noted, for any column."""
-        return {name for note in notes_of(self.frame.schema).values() for name in note.get("columns", ())}
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Result columns of an earlier call may be overwritten."""
-        return result_names(self, prefix, columns, overwrite=overwrite)
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Those that are noted, or a complete set."""
-        return earlier_names(self, prefix, columns)
+        return notes_of(self.frame.schema)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
@@ -347,7 +360,7 @@ class ArrowFrame:
         out = self.take(rows)
         if len(replaced) or holds_lists(self.frame.schema.field(self.column).type):
             at = out.schema.get_field_index(self.column)
-            out = out.set_column(at, self.column, replace_texts(out.column(at), replaced, texts))
+            out = out.set_column(at, self.column, with_texts_at(out.column(at), replaced, texts))
         return ArrowFrame(out, self.column)
 
     def clear(self, labels: Sequence[Any], rows: Positions) -> DataKind:
@@ -364,16 +377,10 @@ class ArrowFrame:
         return counts_to_arrow(table)
 
 
-class PolarsFrame:
+class PolarsFrame(FrameKind):
     """A `polars.DataFrame` and one of its columns."""
 
-    def __init__(self, frame: Any, column: str) -> None:
-        self.frame, self.column = frame, column
-        check_column(column, frame.columns)
-
-    def values(self) -> Any:
-        """The column as Arrow or Python values."""
-        return self.cells(self.column)
+    column: str
 
     def labels(self) -> Sequence[Any]:
         """The names of all columns."""
@@ -383,22 +390,6 @@ class PolarsFrame:
     def cells(self, label: Any) -> Any:
         """An Arrow array or a list of Python objects."""
         return polars_to_arrow(self.frame[label])
-
-    def notes(self) -> dict[str, Any]:
-        """A frame has no place for notes."""
-        return {}
-
-    def noted(self) -> set[str]:
-        """There are none."""
-        return set()
-
-    def names(self, prefix: str | None, columns: Sequence[Column], *, overwrite: bool = True) -> list[Any]:
-        """Result columns of an earlier call may be overwritten."""
-        return result_names(self, prefix, columns, overwrite=overwrite)
-
-    def earlier(self, prefix: str | None, columns: Sequence[Column] = COLUMNS) -> set[str]:
-        """Those that are a complete set."""
-        return earlier_names(self, prefix, columns)
 
     def attach(self, table: pa.Table, names: Sequence[Any], columns: Sequence[Column], note: dict[str, Any]) -> Any:
         """A frame with the result columns appended; verdict and status are categorical."""
@@ -427,7 +418,7 @@ class PolarsFrame:
                 made = polars.Series(self.column, items, dtype=polars.Object)
             else:
                 cells = cells if are_lists or cells.dtype == polars.Binary else cells.cast(polars.String)
-                made = polars.Series(self.column, replace_texts(pa.chunked_array([cells.to_arrow()]), replaced, texts))
+                made = polars.Series(self.column, with_texts_at(pa.chunked_array([cells.to_arrow()]), replaced, texts))
             out = out.with_columns(made)
         return PolarsFrame(out, self.column)
 
@@ -485,7 +476,7 @@ def counts_to_arrow(table: pd.DataFrame) -> pa.Table:
     )
 
 
-def replace_texts(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
+def with_texts_at(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[str]) -> pa.ChunkedArray:
     """A column of text with other texts at some positions; lists become text where they are replaced, else missing."""
     values = pa.nulls(len(values), pa.string()) if is_list(values.type) else decode(values)
     is_plain = pa.types.is_string(values.type) or pa.types.is_binary(values.type)
@@ -533,28 +524,6 @@ def polars_to_arrow(series: Any) -> Any:
         nulls = series.is_null().to_list()  # Polars 1.0 converts a null of type Struct to a mapping
         return [None if is_null else cell for cell, is_null in zip(series.to_list(), nulls, strict=True)]
     return series.to_arrow()
-
-
-FrameKind: TypeAlias = PandasFrame | ArrowFrame | PolarsFrame
-
-
-def result_names(data: FrameKind, prefix: str | None, columns: Sequence[Column], *, overwrite: bool) -> list[Any]:
-    """Labels of the result columns; the module that looks at earlier ones is loaded where there are some."""
-    names = [label_of(data.column, prefix, c.name) for c in columns]
-    if not set(data.labels()).isdisjoint(names):
-        from .overwrite import check_overwritten  # noqa: PLC0415 - it imports this module
-
-        check_overwritten(data, data.column, prefix, columns, data.noted(), overwrite=overwrite)
-    return names
-
-
-def earlier_names(data: FrameKind, prefix: str | None, columns: Sequence[Column]) -> set[str]:
-    """Which of these columns an earlier call added, by their names."""
-    if set(data.labels()).isdisjoint(label_of(data.column, prefix, c.name) for c in columns):
-        return set()
-    from .overwrite import earlier_columns  # noqa: PLC0415 - it imports this module
-
-    return earlier_columns(data, data.column, prefix, columns, data.noted())
 
 
 def read_notes(attrs: Mapping[Any, Any]) -> dict[str, Any]:

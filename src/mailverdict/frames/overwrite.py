@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numbers
 import re
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from .columns import (
     check_column,
     label_of,
 )
+from .kinds import FrameKind
 from .repair import REPAIRS
 from .text_column import decode, is_text
 from .verified import to_series
@@ -87,33 +88,24 @@ PAIR = frozenset(("verdict", "status"))
 TELLING = ("verdict", "status", "action", "details", "reasons", "validation_type", "checks", "source", "change")
 
 
-def check_overwritten(
-    data: Any,
-    column: Hashable,
-    prefix: str | None,
-    columns: Sequence[Column],
-    noted: Collection[str],
-    *,
-    overwrite: bool,
-) -> None:
-    """Raise a `SettingsError` if one of the columns is in the frame and not ours; `noted` are labels in its notes."""
-    labels = data.labels()
-    there = {column_label: c for c in columns if (column_label := label_of(column, prefix, c.name)) in labels}
-    for label, each in there.items():
-        check_column(label, labels)
+def check_overwritten(data: FrameKind, prefix: str | None, columns: Sequence[Column], *, overwrite: bool) -> None:
+    """Raise a `SettingsError` if one of the columns is in the frame and not ours."""
+    existing = existing_columns(data, prefix, columns)
+    for label, each in existing.items():
+        check_column(label, data.labels())
         if not overwrite:
             raise SettingsError(
                 f"the frame already has a column {label!r}, and overwrite=False: give another prefix, or drop it"
             )
         if found := foreign_value(data.cells(label), each):
             raise SettingsError(refusal(label, f"it holds {found}, which mailverdict never writes there"))
-    mine = complete_sets(labels, column, prefix)
-    doubtful = {label: c for label, c in there.items() if label not in mine and str(label) not in noted}
+    recognized = recognized_labels(data, prefix)
+    doubtful = {label: c for label, c in existing.items() if label not in recognized}
     if not doubtful:
         return
-    has_company = is_result(data, column, prefix, labels)
+    has_others = has_result_words(data, prefix)
     for label, each in doubtful.items():
-        if has_values(data.cells(label)) and not (has_company and is_telling(each)):
+        if has_values(data.cells(label)) and not (has_others and is_telling(each)):
             raise SettingsError(refusal(label, "neither a note nor the columns beside it show that it did"))
 
 
@@ -124,32 +116,37 @@ def refusal(label: Any, why: str) -> str:
     )
 
 
-def earlier_columns(
-    data: Any, column: Hashable, prefix: str | None, columns: Sequence[Column], noted: Collection[str]
-) -> set[str]:
+def existing_columns(data: FrameKind, prefix: str | None, columns: Sequence[Column]) -> dict[Any, Column]:
+    """Those of the columns whose label is in the frame, by label."""
+    labels = data.labels()
+    return {label: c for c in columns if (label := label_of(data.column, prefix, c.name)) in labels}
+
+
+def earlier_columns(data: FrameKind, prefix: str | None, columns: Sequence[Column]) -> set[str]:
     """The names of these columns that are in the frame and that an earlier call added.
 
     Without a note or a complete set these are only verdict and status, and only if both have our words: beside a new
     verdict the older ones would be wrong.
     """
-    labels = data.labels()
-    mine = complete_sets(labels, column, prefix)
-    there = {c.name: (label, c) for c in columns if (label := label_of(column, prefix, c.name)) in labels}
-    found = {name for name, (label, _) in there.items() if label in mine or str(label) in noted}
+    recognized = recognized_labels(data, prefix)
+    existing = existing_columns(data, prefix, columns)
+    found = {c.name for label, c in existing.items() if label in recognized}
     ours = {
-        name for name in found | (PAIR & there.keys()) if not foreign_value(data.cells(there[name][0]), there[name][1])
+        c.name
+        for label, c in existing.items()
+        if (c.name in found or c.name in PAIR) and not foreign_value(data.cells(label), c)
     }
     return ours if ours >= PAIR else ours & found
 
 
-def other_prefixes(data: Any, column: Hashable, prefix: str | None) -> list[str]:
+def other_prefixes(data: FrameKind, prefix: str | None) -> list[str]:
     """Prefixes of verdicts that may be about this column although they have another prefix.
 
     Not those of another column: of its own name, or noted for it.
     """
     labels = [label for label in data.labels() if isinstance(label, str)]
-    own, of_column = str(label_of(column, prefix, "")), set(data.notes().get("columns", ()))
-    names = {f"{label}_" for label in labels if label != column}
+    own, of_column = str(label_of(data.column, prefix, "")), set(data.notes().get("columns", ()))
+    names = {f"{label}_" for label in labels if label != data.column}
     found = []
     for label in labels:
         other = label.removesuffix("verdict")
@@ -162,11 +159,11 @@ def other_prefixes(data: Any, column: Hashable, prefix: str | None) -> list[str]
     return found
 
 
-def complete_sets(labels: Sequence[Any], column: Hashable, prefix: str | None) -> set[Any]:
-    """Labels of complete sets of result columns."""
-    there = set(labels)
-    sets = ({label_of(column, prefix, name) for name in each} for each in NAME_SETS)
-    return set().union(*(each for each in sets if each <= there))
+def recognized_labels(data: FrameKind, prefix: str | None) -> set[Any]:
+    """Labels that an earlier call noted, and those of complete sets of result columns."""
+    labels, noted = set(data.labels()), data.noted()
+    sets = ({label_of(data.column, prefix, name) for name in each} for each in NAME_SETS)
+    return {label for label in labels if str(label) in noted}.union(*(each for each in sets if each <= labels))
 
 
 def is_telling(column: Column) -> bool:
@@ -174,15 +171,12 @@ def is_telling(column: Column) -> bool:
     return column.name in TELLING or column.kind in ("bool", "moment")
 
 
-def is_result(data: Any, column: Hashable, prefix: str | None, labels: Sequence[Any]) -> bool:
+def has_result_words(data: FrameKind, prefix: str | None) -> bool:
     """Whether two columns, or one with all our categories, have words that only our columns have under these names."""
     telling = 0
-    for each in (*COLUMNS, *CLEAN_COLUMNS, *ACTION_COLUMNS):
-        label = label_of(column, prefix, each.name)
-        if each.name not in TELLING or label not in labels:
-            continue
+    for label, each in existing_columns(data, prefix, (*COLUMNS, *CLEAN_COLUMNS, *ACTION_COLUMNS)).items():
         cells = data.cells(label)
-        if has_values(cells) and not foreign_value(cells, each):
+        if each.name in TELLING and has_values(cells) and not foreign_value(cells, each):
             telling += 2 if each.kind in CATEGORIES and has_categories(cells, CATEGORIES[each.kind]) else 1
     return telling >= 2
 

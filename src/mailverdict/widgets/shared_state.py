@@ -429,7 +429,7 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
     for each in ADDED_COLUMNS:
         label = label_of(column, None, each.name)
         try:
-            check_overwritten(data, column, None, [each], data.noted(), overwrite=True)
+            check_overwritten(data, None, [each], overwrite=True)
         except SettingsError:
             numbers = (f"{label}_{number}" for number in itertools.count(2))
             found[label] = next(name for name in numbers if name not in labels)
