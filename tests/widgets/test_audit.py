@@ -18,7 +18,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, SettingsError
-from mailverdict.frames.text_column import one_array
+from mailverdict.model.table import one_array
 from mailverdict.widgets import Audit
 from tests.doubles.answering_backend import AnsweringBackend, unknown, valid
 from tests.doubles.clock import FastClock

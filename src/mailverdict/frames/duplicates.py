@@ -26,6 +26,7 @@ from ..checks.lists.update import is_public_suffix
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
 from ..model.paths import user_path
+from ..model.table import one_array
 from .clean import repair_column, row_index
 from .columns import DUPLICATE_COLUMNS, SUPPRESS_COLUMNS, label_of
 from .files.readers import guess_column, open_table
@@ -273,7 +274,7 @@ def earlier_flags(kind: DataKind, label: Any) -> pa.BooleanArray | None:
         return None
     values = kind.cells(label)
     flags = pa.array(values, from_pandas=True) if isinstance(values, pd.Series) else values
-    flags = flags.combine_chunks() if isinstance(flags, pa.ChunkedArray) else flags
+    flags = one_array(flags)
     return flags if isinstance(flags, pa.BooleanArray) else None
 
 

@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import ColumnError, SettingsError
+from ..model.table import one_array
 from .cells import problem_of, to_cells
 from .columns import (
     COLUMNS,
@@ -483,8 +484,7 @@ def with_texts_at(values: pa.ChunkedArray, replaced: Positions, texts: Sequence[
     kind = values.type if is_plain else pa.large_string() if is_text(values.type) else pa.large_binary()
     mask = np.zeros(len(values), np.bool_)
     mask[replaced] = True
-    whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
-    flat = whole.cast(kind)
+    flat = one_array(values).cast(kind)
     return pa.chunked_array([pc.replace_with_mask(flat, pa.array(mask), pa.array(texts, pa.string()).cast(kind))])
 
 

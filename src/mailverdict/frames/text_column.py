@@ -22,8 +22,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.syntax.kernels import Bools, Octets, build_strings, octets_of, offsets_of, to_bools
+from ..checks.syntax.kernels import OFFSET_MAX, Bools, Octets, build_strings, octets_of, offsets_of, to_bools
 from ..errors import InputError
+from ..model.table import one_array
 from .columns import map_columns
 from .list_cells import SEQUENCES, read_list_column, texts_of, to_json
 
@@ -34,7 +35,6 @@ __all__ = [
     "is_list",
     "is_text",
     "join_texts",
-    "one_array",
     "read_values",
     "replace_texts",
     "show_where",
@@ -46,7 +46,6 @@ __all__ = [
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
 LONGEST_TEXT = 1_000
-OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
 SURROGATES = "text with lone surrogates, which are not characters"
 NOT_UTF8 = "bytes that are not UTF-8"
 
@@ -395,7 +394,7 @@ def from_arrow(array: pa.Array | pa.ChunkedArray, *, for_repair: bool = False) -
     try:
         map_columns(lambda piece: piece.validate(full=True), pieces_of(values), len(values))
     except pa.ArrowInvalid:  # Arrow does not check the octets of text, for example when it reads Parquet
-        return from_cells(cells_in_octets(values), is_octets=True)
+        return from_cells(values.cast(pa.large_binary()).to_pylist(), is_octets=True)
     return to_string_array(values), NO_NONTEXT
 
 
@@ -476,13 +475,6 @@ def to_string_array(array: pa.Array | pa.ChunkedArray) -> pa.StringArray:
     return whole.cast(pa.string())
 
 
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece; a column that is in one piece is not copied, as `combine_chunks` does."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
-
-
 def show_where(texts: pa.StringArray, mask: pa.BooleanArray) -> pa.StringArray:
     """The texts where the mask is true, and null elsewhere; the characters are shared.
 
@@ -517,12 +509,6 @@ def spread_texts(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Stri
     return pa.Array.from_buffers(
         pa.string(), size, [validity.buffers()[1], pa.py_buffer(starts), characters], null_count=validity.false_count
     )
-
-
-def cells_in_octets(array: pa.Array | pa.ChunkedArray) -> list[bytes | None]:
-    """Cells of a text column as octets, since some are not UTF-8."""
-    octets: list[bytes | None] = array.cast(pa.large_binary()).to_pylist()
-    return octets
 
 
 def nontext_column(values: pa.Array | pa.ChunkedArray) -> NonText:

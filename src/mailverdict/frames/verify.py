@@ -26,6 +26,7 @@ from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.batch import foreign_rows
 from ..model.address import identities
+from ..model.table import one_array
 from ..model.words import ValidationType, Verdict
 from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import Options, open_execution
@@ -45,7 +46,7 @@ from .columns import (
 from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, check_flag, check_progress, show_options, split_options
 from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, join_texts, one_array, spread_texts
+from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, join_texts, spread_texts
 
 __all__ = [
     "AddressColumns",

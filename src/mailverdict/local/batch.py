@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from ..checks.lists.flags import DomainFlags, LoadedLists
 from ..checks.lists.suggestions import suggest_domains
 from ..checks.syntax.column import MadeForms, SyntaxColumn, fault_messages, observe_column
+from ..checks.syntax.kernels import Codes
 from ..model.evidence import Evidence, Flags, SyntaxEvidence
 from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
@@ -29,7 +30,6 @@ from ..verdicts import Decision, settle
 
 __all__ = ["Codes", "ObservedBatch", "Positions", "foreign_rows", "observe_batch"]
 
-Codes = npt.NDArray[np.int32]
 Positions = npt.NDArray[np.int64]
 LARGE = 100_000  # rows from which several threads are faster than one
 WELL_FORMED = Evidence(SyntaxEvidence(ok=True))

@@ -23,6 +23,7 @@ __all__ = [
     "SOURCE_REMOTE",
     "complete_table",
     "empty_table",
+    "one_array",
     "table_to_rows",
 ]
 
@@ -97,6 +98,13 @@ def complete_table(columns: dict[str, Any], rows: int, fields: Collection[str] |
             values = values.cast(each.type)
         arrays.append(values)
     return pa.table(arrays, schema=schema)
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece; a column that is in one piece is not copied, as `combine_chunks` does."""
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def row_of(v: Verification, source: str) -> dict[str, Any]:

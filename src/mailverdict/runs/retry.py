@@ -14,6 +14,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..model.table import one_array
 from ..model.words import Reason, Status, Verdict, count_of
 
 __all__ = [
@@ -74,8 +75,7 @@ def has_temporary_reason(reasons: pa.StringArray) -> pa.BooleanArray:
 
 def as_text(column: pa.ChunkedArray) -> pa.StringArray:
     """A column as one array of texts."""
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    return whole.cast(pa.string())
+    return one_array(column).cast(pa.string())
 
 
 def retry_hint(rows: pa.Table, *, has_journal: bool = True) -> str:

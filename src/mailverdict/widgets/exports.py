@@ -18,7 +18,8 @@ from ..frames.columns import ACTION_COLUMNS, ADDRESS_NAMES, COLUMNS, REPAIR_COLU
 from ..frames.files.writers import create_table
 from ..frames.kinds import read_notes, with_note
 from ..frames.policy import DROPS_DUPLICATES, Policy, read_decided
-from ..frames.text_column import is_text, one_array
+from ..frames.text_column import is_text
+from ..model.table import one_array
 from ..reports.facts import FactsCounter, gather_trend
 from ..reports.report import Report, report
 from .listing import CORE, NOTES, Listing

@@ -22,9 +22,10 @@ from ..checks.syntax.column import observe_column
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
 from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, decide
-from ..frames.text_column import one_array, read_values
+from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
+from ..model.table import one_array
 from ..model.words import REASON_MEANING, Reason, Status, Verdict, reason_within
 from ..reports.page import reason_label
 from ..reports.summary import BUCKETS

@@ -45,8 +45,8 @@ from ..frames.options import split_options
 from ..frames.overwrite import check_overwritten
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
-from ..frames.text_column import one_array
 from ..frames.verify import AddressColumns
+from ..model.table import one_array
 from ..model.words import Status, Verdict
 from ..runs.execution import unique_addresses
 from ..runs.journal.recall import RecordedRun

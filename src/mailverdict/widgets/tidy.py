@@ -21,8 +21,9 @@ from ..checks.syntax.column import observe_column
 from ..frames.clean import repair_column, row_index, show_blanks
 from ..frames.duplicates import IdentityColumn
 from ..frames.repair import MAX_CELL, REPAIRS, repair_cell
-from ..frames.text_column import LONGEST_TEXT, TextColumn, one_array, read_values, show_where
+from ..frames.text_column import LONGEST_TEXT, TextColumn, read_values, show_where
 from ..frames.verify import AddressColumns
+from ..model.table import one_array
 from .source import short_text
 
 __all__ = ["ACCEPTED", "SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]

@@ -18,18 +18,21 @@ from functools import cached_property, partial
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 
+from ...model.table import one_array
 from .address import DomainName, describe_refusal, normalize_domain
 from .faults import MAX_OCTETS, SYNTAX_FAULTS, TOO_LONG, SyntaxFault, describe_character
 from .kernels import (
     DOMAINS,
     LOCAL_PARTS,
     Bools,
+    Codes,
     Octets,
-    Positions,
+    Offsets,
     Rows,
     SplitTexts,
     build_strings,
@@ -40,7 +43,7 @@ from .kernels import (
     select_half,
     split_at,
     to_bools,
-    to_string_array,
+    with_short_offsets,
 )
 
 __all__ = ["MadeForms", "SyntaxColumn", "fault_messages", "observe_column", "observe_pieces"]
@@ -184,10 +187,10 @@ class CheckedPiece:
 
     split: SplitTexts
     ok: Bools
-    codes: Positions  # position of the domain in `CheckedDomains.names`; -1 if not ok
+    codes: Codes  # position of the domain in `CheckedDomains.names`; -1 if not ok
     local_changes: dict[int, str]  # by row: normal forms of local parts that differ from the text
     unusual: Rows  # that may have other octets than the common ones
-    domain_at: Positions  # position of the domain in `CheckedDomains`
+    domain_at: Codes  # position of the domain in `CheckedDomains`
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,11 +309,11 @@ def blank_long_texts(texts: pa.Array) -> pa.StringArray:
     lengths = pc.binary_length(texts)
     if (pc.max(lengths).as_py() or 0) > MAX_OCTETS:
         texts = pc.if_else(pc.less_equal(lengths, MAX_OCTETS), texts, pa.scalar("", texts.type))
-    return to_string_array(texts)
+    return with_short_offsets(texts)
 
 
 def check_piece(
-    domains: CheckedDomains, piece: SplitPiece, positions: Positions, local_result: tuple[Bools, dict[int, str], Rows]
+    domains: CheckedDomains, piece: SplitPiece, positions: Codes, local_result: tuple[Bools, dict[int, str], Rows]
 ) -> CheckedPiece:
     """Combine the checks of both sides; `positions` are those of the piece's distinct domains in `domains`."""
     ok, local_changes, unusual = local_result
@@ -376,14 +379,14 @@ def match_piece(piece: CheckedPiece, names: tuple[str, ...]) -> Bools:
     return found
 
 
-def lower_tails(octets: Octets, ends: Positions, lengths: Positions) -> None:
+def lower_tails(octets: Octets, ends: Offsets, lengths: Offsets) -> None:
     """Put the last `lengths` octets before each of `ends` in lower case, in place."""
     inside = np.repeat(ends - np.cumsum(lengths), lengths) + np.arange(lengths.sum())
     letters = octets[inside]
     octets[inside] = np.where(letters - np.uint8(ord("A")) < 26, letters | 0x20, letters)
 
 
-def drop_unused_domains(codes: Positions, names: pa.StringArray) -> tuple[Positions, pa.StringArray]:
+def drop_unused_domains(codes: Codes, names: pa.StringArray) -> tuple[Codes, pa.StringArray]:
     """Drop the domains that only refused rows have, so that they are not looked up."""
     used = np.zeros(len(names) + 1, np.bool_)
     used[codes] = True  # -1, refused, is the additional last one
@@ -407,10 +410,10 @@ class CheckedDomains:
     """The distinct domains as written, checked."""
 
     written: pa.StringArray  # with their @
-    codes: Positions  # position in `names`; -1 if refused
+    codes: Codes  # position in `names`; -1 if refused
     has_capitals: Bools  # a plain host name with capitals
     idna: dict[int, DomainName]  # accepted by email-validator itself, by position
-    longest: Positions  # octets of the longer one of both forms
+    longest: npt.NDArray[np.int32]  # octets of the longer one of both forms
     names: pa.StringArray  # the distinct accepted ones, lower case, in A-labels
 
     def plain_name(self, position: int) -> str:
@@ -419,7 +422,7 @@ class CheckedDomains:
         return name
 
 
-def join_domains(pieces: list[SplitPiece]) -> tuple[CheckedDomains, list[Positions]]:
+def join_domains(pieces: list[SplitPiece]) -> tuple[CheckedDomains, list[Codes]]:
     """Check the distinct domains of all pieces; return them and the positions of each piece's domains among them."""
     joined = pa.concat_arrays([piece.domain.dictionary for piece in pieces]).dictionary_encode()
     ends = np.cumsum([len(piece.domain.dictionary) for piece in pieces])
@@ -497,8 +500,7 @@ def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray)
     messages = MessageCodes()
     codes = np.full(len(texts), messages.code(TOO_LONG), np.int32)
     short = pc.and_not(pc.less_equal(pc.binary_length(texts), MAX_OCTETS), ok)
-    refused = texts.filter(short)
-    refused = refused.combine_chunks() if isinstance(refused, pa.ChunkedArray) else refused
+    refused = one_array(texts.filter(short))
     if len(refused) <= FEW:
         codes[to_bools(short)] = [messages.code(describe_refusal(text)) for text in refused.to_pylist()]
     else:
@@ -507,7 +509,7 @@ def fault_messages(texts: pa.StringArray | pa.ChunkedArray, ok: pa.BooleanArray)
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=to_bools(ok)), sentences)
 
 
-def describe_refusals(texts: pa.StringArray, messages: MessageCodes) -> Positions:
+def describe_refusals(texts: pa.StringArray, messages: MessageCodes) -> Codes:
     """Return the message codes of refused texts that are not too long."""
     codes = np.empty(len(texts), np.int32)
     ascii_only = pc.string_is_ascii(texts)
@@ -526,11 +528,11 @@ def as_re2(fault: SyntaxFault) -> str:
     return "(?s)" + fault.pattern.replace(r"\Z", r"\z")
 
 
-def fault_codes(fault: SyntaxFault, texts: pa.StringArray, messages: MessageCodes) -> Positions | int:
+def fault_codes(fault: SyntaxFault, texts: pa.StringArray, messages: MessageCodes) -> Codes | int:
     """Return one code for all `texts`, or one for each if the message names a character."""
     if "{" not in fault.sentence:
         return messages.code(fault.sentence)
     chars = pc.struct_field(pc.extract_regex(texts, as_re2(fault)), "char").dictionary_encode()
     named = (fault.sentence.format(char=describe_character(char)) for char in chars.dictionary.to_pylist())
-    codes: Positions = np.array([messages.code(message) for message in named], np.int32)[chars.indices.to_numpy()]
+    codes: Codes = np.array([messages.code(message) for message in named], np.int32)[chars.indices.to_numpy()]
     return codes

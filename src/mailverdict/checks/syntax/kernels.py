@@ -15,14 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 
+from ...model.table import one_array
 from .address import normalize_local
 
 __all__ = [
     "DOMAINS",
     "LOCAL_PARTS",
     "Bools",
+    "Codes",
     "Octets",
-    "Positions",
+    "Offsets",
     "Rows",
     "SplitTexts",
     "build_strings",
@@ -36,15 +38,16 @@ __all__ = [
     "select_half",
     "split_at",
     "to_bools",
-    "to_string_array",
+    "with_short_offsets",
 ]
 
 Bools = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
-Positions = npt.NDArray[np.int32]
+Offsets = npt.NDArray[np.int32]
+Codes = npt.NDArray[np.int32]  # per row the position of its value among distinct ones; -1 for none
 Rows = npt.NDArray[np.intp]
 
-OFFSET_MAX = np.iinfo(np.int32).max
+OFFSET_MAX = np.iinfo(np.int32).max  # octets that one Arrow text array can hold
 LOCAL_PARTS, DOMAINS = 0x55, 0xAA  # validity of the even and of the odd elements, least significant bit first
 
 
@@ -54,8 +57,8 @@ class SplitTexts:
 
     texts: pa.StringArray
     octets: Octets  # of all rows; positions count from its first
-    starts: Positions  # of the rows, and the end of the last one
-    ats: Positions  # of the @; the end of the row if there is none
+    starts: Offsets  # of the rows, and the end of the last one
+    ats: Offsets  # of the @; the end of the row if there is none
 
 
 def split_at(texts: pa.StringArray) -> SplitTexts:
@@ -81,7 +84,7 @@ def local_parts(split: SplitTexts, rows: Rows) -> pa.StringArray:
     return select_half(split_at(split.texts.take(pa.array(rows))), LOCAL_PARTS)
 
 
-def to_string_array(texts: pa.Array) -> pa.StringArray:
+def with_short_offsets(texts: pa.Array) -> pa.StringArray:
     """Convert to ``string``. Arrow's own cast refuses a slice of an array over 2 GiB, however short the slice is."""
     if texts.type != pa.large_string() or not len(texts):
         return texts.cast(pa.string())
@@ -89,7 +92,7 @@ def to_string_array(texts: pa.Array) -> pa.StringArray:
     return build_strings(octets_of(texts)[offsets[0] : offsets[-1]], (offsets - offsets[0]).astype(np.int32))
 
 
-def offsets_of(texts: pa.StringArray) -> Positions:
+def offsets_of(texts: pa.StringArray) -> Offsets:
     """View the offsets of a string array, one more than it has rows."""
     if not len(texts):
         return np.zeros(1, np.int32)
@@ -106,13 +109,13 @@ def to_bools(array: pa.BooleanArray | pa.ChunkedArray) -> Bools:
     """Convert a boolean array without nulls to numpy; several times as fast as Arrow does."""
     if not len(array):
         return np.zeros(0, np.bool_)
-    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    array = one_array(array)
     first, last = array.offset // 8, (array.offset + len(array) + 7) // 8
     bits = np.unpackbits(np.frombuffer(array.buffers()[1], np.uint8)[first:last], bitorder="little")
     return bits[array.offset % 8 :][: len(array)].view(np.bool_)
 
 
-def concat_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> tuple[Octets, Positions]:
+def concat_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int, str]]) -> tuple[Octets, Offsets]:
     """Concatenate string arrays, with a few elements of each replaced, by position; return octets and offsets."""
     parts: list[Octets] = []
     lengths = []
@@ -130,7 +133,7 @@ def concat_texts(pieces: Sequence[pa.StringArray], values: Sequence[Mapping[int,
     return np.concatenate(parts), offsets_of_lengths(np.concatenate(lengths))
 
 
-def offsets_of_lengths(lengths: Positions) -> Positions:
+def offsets_of_lengths(lengths: Offsets) -> Offsets:
     """Return the offsets of elements with these lengths."""
     total = int(lengths.sum(dtype=np.int64))
     if total > OFFSET_MAX:
@@ -140,7 +143,7 @@ def offsets_of_lengths(lengths: Positions) -> Positions:
     return offsets
 
 
-def build_strings(octets: Octets, offsets: Positions, valid: pa.Buffer | None = None) -> pa.StringArray:
+def build_strings(octets: Octets, offsets: Offsets, valid: pa.Buffer | None = None) -> pa.StringArray:
     """Build a string array from octets, offsets and a validity bitmap."""
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(octets), valid)
 
