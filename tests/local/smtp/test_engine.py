@@ -215,7 +215,7 @@ def test_equal_preferences_are_put_in_an_order_of_their_own():
             firsts = set()
             for n in range(40):
                 hosts = tuple(MailExchange(10, f"{name}{n}") for name in "abc")
-                firsts.add(engine.exchange_set(DomainEvidence("x", DnsOutcome.MX, hosts)).hosts[0].host[0])
+                firsts.add(engine.exchange_set(DomainEvidence("x", DnsOutcome.MX, hosts)).hosts[0].name[0])
             return firsts
 
     assert asyncio.run(run()) == {"a", "b", "c"}
@@ -225,7 +225,7 @@ def test_a_host_given_twice_is_one():
     async def run():
         async with running({}) as (engine, _, _):
             twice = (MailExchange(10, "a"), MailExchange(20, "a"), MailExchange(30, "b"))
-            return [h.host for h in engine.exchange_set(DomainEvidence("x", DnsOutcome.MX, twice)).hosts]
+            return [h.name for h in engine.exchange_set(DomainEvidence("x", DnsOutcome.MX, twice)).hosts]
 
     assert asyncio.run(run()) == ["a", "b"]
 

@@ -62,7 +62,7 @@ def test_only_hosts_that_could_be_dialled_count_as_attempts(dialled, expected):
     for host in (one, two):
         close(host, dialled=dialled)
     found = exchanges.host_for(0)
-    assert (found and found.host) == expected
+    assert (found and found.name) == expected
 
 
 def test_an_address_moves_to_the_queue_after_the_host_that_was_asked():

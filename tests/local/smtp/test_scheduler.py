@@ -48,7 +48,7 @@ def open_all(made, now=0.0):
 
 def test_the_longest_queue_comes_first():
     sets = [waiting(count, host(f"mx{count}")) for count in (5, 50, 20)]
-    assert [a.host.host for a in open_all(scheduler(*sets))] == ["mx50", "mx20", "mx5"]
+    assert [a.host.name for a in open_all(scheduler(*sets))] == ["mx50", "mx20", "mx5"]
 
 
 def test_a_set_gets_its_second_session_once_the_first_has_an_answer():
@@ -141,7 +141,7 @@ def test_a_host_without_look_up_is_looked_up_once():
     sets = [waiting(5, unknown) for _ in range(3)]
     made = scheduler(*sets)
     assert open_all(made) == []
-    assert [each.host for each, _ in made.pop_unresolved()] == ["mx"]
+    assert [each.name for each, _ in made.pop_unresolved()] == ["mx"]
     assert made.pop_unresolved() == []
     unknown.addresses = ("192.0.2.1",)
     made.resolved(unknown)
@@ -159,7 +159,7 @@ def test_look_ups_are_limited():
             break
         assert len(wanted) <= 3
         for each, _ in wanted:
-            each.addresses = (f"ip-{each.host}",)
+            each.addresses = (f"ip-{each.name}",)
             made.resolved(each)
     assert served == 10
 

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-__all__ = ["Reply", "ReplyParser", "find_enhanced_code"]
+__all__ = ["CLOSED", "CLOSING", "Reply", "ReplyParser", "find_enhanced_code"]
+
+CLOSED = 221  # the reply to QUIT
+CLOSING = 421  # to any command: the server ends the session
 
 MAX_LINE = 8 * 1024  # RFC 5321 4.5.3.1.5: 512; real greetings are longer, a line of 10 MB is an attack
 MAX_LINES = 100  # stops a greeting that never ends

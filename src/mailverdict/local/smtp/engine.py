@@ -160,7 +160,7 @@ class SharedExchanges:
         self.settings = settings
         self.scheduler = Scheduler(settings)
         self.engines: set[SmtpEngine] = set()
-        self.states: dict[str, ExchangeState] = {}  # by host, the last used at the end
+        self.states: dict[str, ExchangeState] = {}  # by name, the last used at the end
 
     def state(self, name: str, plan: SessionPlan, provider: Provider | None, now: float) -> ExchangeState:
         """The state of an exchange for a run that begins to use it."""
@@ -185,7 +185,7 @@ class SharedExchanges:
     def close_exchange(self, host: ExchangeState) -> None:
         """Reschedule the sets of an exchange that was closed, in every run that uses its state."""
         for engine in list(self.engines):
-            if engine.hosts.get(host.host) is host:
+            if engine.hosts.get(host.name) is host:
                 engine.reschedule_sets_of(host)
 
     def leave(self, engine: SmtpEngine) -> None:
@@ -260,7 +260,7 @@ class SmtpEngine:
             hosts = [self.host(name) for name in dict.fromkeys(e.host for e in ordered)]
             self.sets[key] = made = ExchangeSet(hosts, self.settings.max_exchange_attempts, run=self)
             for host in hosts:
-                self.sets_of[host.host].append(made)
+                self.sets_of[host.name].append(made)
         return self.sets[key]
 
     def host(self, name: str) -> ExchangeState:
@@ -352,7 +352,7 @@ class SmtpEngine:
 
     async def resolve(self, host: ExchangeState) -> None:
         """Look up the addresses of an exchange that may be contacted."""
-        answer = await self.resolver.addresses(host.host)
+        answer = await self.resolver.addresses(host.name)
         host.addresses = tuple(a for a in map(str, answer.addresses) if may_dial(a, self.settings.allow_networks))
         if not host.addresses:
             classification = UNRESOLVED if answer.outcome is AnswerOutcome.UNDETERMINED else None
@@ -361,7 +361,7 @@ class SmtpEngine:
 
     def reschedule_sets_of(self, host: ExchangeState) -> None:
         """Reschedule the sets of an exchange that was closed."""
-        for exchanges in self.sets_of.pop(host.host, ()):
+        for exchanges in self.sets_of.pop(host.name, ()):
             self.reschedule(exchanges)
         self.change.set()
 

@@ -42,9 +42,9 @@ class ClosedExchange:
 
 @dataclass(slots=True, eq=False)
 class ExchangeState:
-    """What was observed of one exchange host."""
+    """What was observed of one exchange."""
 
-    host: str
+    name: str  # its host name
     settings: LocalSettings
     plan: SessionPlan  # of the next session; adapted to the limits that were observed
     provider: Provider | None = None

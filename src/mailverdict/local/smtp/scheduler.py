@@ -174,10 +174,10 @@ class Scheduler:
         if host.addresses is None:
             return [self.look_up(host, exchanges.run)]
         if host.not_before > now:
-            heapq.heappush(self.backing_off, (host.not_before, host.host))
-            return [host.host]
-        if self.by_host[host.host] + self.reserved_from(exchanges, host.host) >= host.limit:
-            return [host.host]
+            heapq.heappush(self.backing_off, (host.not_before, host.name))
+            return [host.name]
+        if self.by_host[host.name] + self.reserved_from(exchanges, host.name) >= host.limit:
+            return [host.name]
         return [] if self.free_addresses(host, exchanges) else list(host.open_addresses())
 
     def reserved_from(self, exchanges: ExchangeSet, name: str) -> int:
@@ -192,17 +192,17 @@ class Scheduler:
 
     def look_up(self, host: ExchangeState, run: Any) -> str:
         """Request a look-up of a host's addresses, unless too many are under way; what to wait for."""
-        if host.host not in self.resolving:
+        if host.name not in self.resolving:
             if len(self.resolving) >= self.settings.dns_concurrency:
                 return LOOK_UPS
-            self.resolving.add(host.host)
+            self.resolving.add(host.name)
             self.unresolved.append((host, run))
-        return host.host
+        return host.name
 
     def resolved(self, host: ExchangeState) -> None:
         """Free the sets that wait for a host's look-up, or for any look-up to end."""
-        self.resolving.discard(host.host)
-        self.free(host.host)
+        self.resolving.discard(host.name)
+        self.free(host.name)
         self.free(LOOK_UPS)
 
     def pop_unresolved(self) -> list[tuple[ExchangeState, Any]]:
@@ -214,7 +214,7 @@ class Scheduler:
         """Count a session."""
         self.active += 1
         self.by_address[found.address] += 1
-        self.by_host[found.host.host] += 1
+        self.by_host[found.host.name] += 1
         found.exchanges.active += 1
         found.exchanges.starting += 1
 
@@ -228,12 +228,12 @@ class Scheduler:
         """Count a session out; the sets that wait for its place are tried next."""
         self.active -= 1
         count_down(self.by_address, found.address)
-        count_down(self.by_host, found.host.host)
+        count_down(self.by_host, found.host.name)
         found.exchanges.active -= 1
         if not is_answered:
             found.exchanges.starting -= 1
             found.exchanges.is_answering = False
-        for name in (found.address, found.host.host):
+        for name in (found.address, found.host.name):
             self.ending.discard(name)
             self.free(name)
         self.offer_waiting()  # before the set itself
@@ -245,7 +245,7 @@ class Scheduler:
         So it should if that run waits with no more addresses than were asked, and with fewer than are left.
         """
         most = min(asked, found.exchanges.waiting() - 1)
-        for name in {found.address, found.host.host} - self.ending:
+        for name in {found.address, found.host.name} - self.ending:
             if name in self.lines and self.lines[name].has_shorter(found.exchanges.run, most):
                 self.ending.add(name)
                 return True

@@ -146,7 +146,7 @@ class RecipientTracker:
         active.probes |= probes
         active.positions |= addresses
         active.has_asked = True
-        is_last = is_last or self.is_rest(exchanges, request, addresses.values())
+        is_last = is_last or self.is_nothing_left(exchanges, request, addresses.values())
         return WindowPlan([*probes, *addresses], active.budget, is_last)
 
     def update_budget(self, active: ActiveSession, request: WindowRequest) -> None:
@@ -173,7 +173,7 @@ class RecipientTracker:
         codes, exchanges.probes = exchanges.probes[:count], exchanges.probes[count:]
         return {Recipient(self.probes.address_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
 
-    def is_rest(self, exchanges: ExchangeSet, request: WindowRequest, positions: Iterable[int]) -> bool:
+    def is_nothing_left(self, exchanges: ExchangeSet, request: WindowRequest, positions: Iterable[int]) -> bool:
         """Whether nothing waits beyond these addresses, and no answer about them can make a probe due.
 
         Not in the first window: what a server demands there, as TLS, needs another one in the same session.
@@ -210,7 +210,7 @@ class RecipientTracker:
             active.answered_at = self.clock()
             assignment.exchanges.silent_for = 0.0
             assignment.host.on_reply(classification, reply, len(recipients))
-        evidence = reply_evidence(assignment.host.host, classification, reply)
+        evidence = reply_evidence(assignment.host.name, classification, reply)
         known = self.probes.known if classification.reason is None else {}
         for recipient in recipients:
             if recipient.is_probe:
@@ -340,7 +340,7 @@ class RecipientTracker:
         if active.answered_at is None and end.classification is not None:
             exchanges.silent_for += self.clock() - active.began
             if exchanges.silent_for >= self.settings.deadline:
-                self.give_up(exchanges, end_evidence(active.assignment.host.host, end))
+                self.give_up(exchanges, end_evidence(active.assignment.host.name, end))
 
     def answered_by_end(self, active: ActiveSession, end: SessionEnd, unasked: list[int]) -> int | None:
         """The address that the end of a session answers: the one being asked, or the first if the client is refused."""
@@ -361,7 +361,7 @@ class RecipientTracker:
         self.began.setdefault(position, active.began)
         self.drops[position] += 1
         is_refused = end.classification.reason in CLIENT_REFUSED
-        evidence = end_evidence(active.assignment.host.host, end)
+        evidence = end_evidence(active.assignment.host.name, end)
         if not (is_refused or self.drops[position] >= DROPS or self.is_late(position)):
             self.move(position, S.QUEUED)
             active.queue.put_back([position])
@@ -454,7 +454,7 @@ def pick_closed(exchanges: ExchangeSet) -> tuple[str, ClosedExchange]:
 
     That a domain takes no mail at all (RFC 7504) is established only if every exchange replies so.
     """
-    pairs = [(host.host, host.closed) for host in exchanges.hosts if host.closed]
+    pairs = [(host.name, host.closed) for host in exchanges.hosts if host.closed]
     return min(pairs, key=lambda pair: REPORT_ORDER.get(pair[1].classification.reason, 0))
 
 

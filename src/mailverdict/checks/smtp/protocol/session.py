@@ -27,7 +27,7 @@ from ....model.evidence import Action, Classification
 from ....model.words import Reason
 from ..classify.classification import OUT_OF_STEP, ConnectionFailure, FailureKind, classify_failure
 from ..classify.classifier import classify_reply
-from ..replies import Reply
+from ..replies import CLOSING, Reply
 from . import commands as command
 from .steps import (
     Dialogue,
@@ -49,7 +49,6 @@ from .windows import CLOSED, OpenTransaction, WindowCommand, is_misplaced, plan_
 
 __all__ = ["Session"]
 
-CLOSING = 421
 UNDELAYED = 2  # delays before this many refusals are not caused by them: some servers call out for each recipient
 UNLIMITED = 1 << 31
 READ = {phase: Read(phase) for phase in ("banner", "ehlo", "mail", "rcpt", "quit")}
@@ -148,8 +147,8 @@ class Session:
         self.is_secure = False
         self.has_transaction = False
         self.transaction: OpenTransaction | None = None
-        # Recipients not refused as too many: in the session, in its last transaction.
-        self.counted = self.counted_here = 0
+        # Recipients with an answer, also a refusal, but not with "too many recipients":
+        self.answered_in_session = self.answered_in_transaction = 0
         self.wants_tls = False
         self.is_last_window = False
         self.has_quit = False
@@ -440,7 +439,7 @@ class Session:
     def on_mail_reply(self, reply: Reply) -> None:
         """A transaction begins; if MAIL is refused the session ends, unless TLS can help."""
         self.has_transaction = reply.is_positive
-        self.counted_here = 0
+        self.answered_in_transaction = 0
         if reply.is_positive:
             self.reached = "mail"
             return
@@ -461,8 +460,8 @@ class Session:
             limit, is_asked_again = self.ask_again(sent, recipient, reply, classification)
             if is_asked_again:
                 return limit
-        self.counted_here += 1
-        self.counted += 1
+        self.answered_in_transaction += 1
+        self.answered_in_session += 1
         del self.open[recipient]
         return classification
 
@@ -491,10 +490,10 @@ class Session:
 
     def fewer_recipients(self, sent: WindowCommand) -> LimitObserved | None:
         """Too many recipients: in this transaction, or in this session if this transaction has accepted none."""
-        if self.counted_here or (sent.companions > 1 and not self.counted):
-            self.rcpt_per_transaction = max(1, self.counted_here)
+        if self.answered_in_transaction or (sent.companions > 1 and not self.answered_in_session):
+            self.rcpt_per_transaction = max(1, self.answered_in_transaction)
             return LimitObserved(rcpt_per_transaction=self.rcpt_per_transaction)
-        if self.counted:
-            self.rcpt_per_session = min(self.rcpt_per_session, self.counted)
+        if self.answered_in_session:
+            self.rcpt_per_session = min(self.rcpt_per_session, self.answered_in_session)
             return LimitObserved(rcpt_per_session=self.rcpt_per_session)
         return None

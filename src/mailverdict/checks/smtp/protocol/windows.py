@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import NamedTuple
 
-from ..replies import Reply
+from ..replies import CLOSED, Reply
 from . import commands as command
 from .steps import Recipient
 
@@ -18,9 +18,6 @@ __all__ = [
     "plan_window",
     "transaction_after",
 ]
-
-
-CLOSED = 221  # the reply to QUIT
 
 
 class WindowCommand(NamedTuple):

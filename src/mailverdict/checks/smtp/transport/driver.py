@@ -31,7 +31,7 @@ from ..protocol.steps import (
     WindowPlan,
     WindowRequest,
 )
-from ..replies import Reply, ReplyParser
+from ..replies import CLOSING, Reply, ReplyParser
 from .dial import Target, dial
 
 __all__ = ["LoopPauses", "SessionHandler", "SessionTimeouts", "Transcript", "drive_session"]
@@ -39,7 +39,6 @@ __all__ = ["LoopPauses", "SessionHandler", "SessionTimeouts", "Transcript", "dri
 Transcript = list[tuple[float, str, str]]
 """Lines of a dialogue: seconds since the beginning, ``C`` (client), ``S`` (server) or ``*`` (event), text."""
 
-CLOSING = 421
 PAUSE_PERIOD = 0.1  # seconds; a pause of the event loop is measured up to so much too short
 
 
@@ -172,7 +171,7 @@ class SessionProtocol(asyncio.Protocol):
         self.failure: ConnectionFailure | None = None
         self.waiting: Read | None = None
         self.began = self.since = self.loop.time()
-        self.end = self.deadline = float("inf")
+        self.session_deadline = self.deadline = float("inf")  # of the session, and of the present wait
         self.timer: asyncio.TimerHandle | None = None
         self.upgrading: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
@@ -183,7 +182,7 @@ class SessionProtocol(asyncio.Protocol):
 
     async def run(self) -> SessionEnd:
         """Run the session to its end."""
-        self.end = self.loop.time() + self.timeouts.session
+        self.session_deadline = self.loop.time() + self.timeouts.session
         self.since = self.loop.time()
         self.advance(None)
         try:
@@ -322,7 +321,7 @@ class SessionProtocol(asyncio.Protocol):
         """Wait for a reply; a trickle of bytes does not move the deadline, a complete reply does."""
         self.waiting = read
         timeout = {"banner": self.timeouts.connect, "quit": self.timeouts.quit}.get(read.phase, self.timeouts.command)
-        self.deadline = min(self.since + timeout, self.end)
+        self.deadline = min(self.since + timeout, self.session_deadline)
         if self.timer is None or self.timer.cancelled() or self.timer.when() > self.deadline:
             self.arm()
 
@@ -339,7 +338,7 @@ class SessionProtocol(asyncio.Protocol):
             return
         if self.loop.time() < self.deadline:
             self.arm()
-        elif self.deadline >= self.end:
+        elif self.deadline >= self.session_deadline:
             self.fail(FailureKind.SESSION_TIMEOUT, f"the session took more than {self.timeouts.session:g} s")
         else:
             kind = FailureKind.BANNER_TIMEOUT if self.waiting.phase == "banner" else FailureKind.REPLY_TIMEOUT
@@ -361,7 +360,7 @@ class SessionProtocol(asyncio.Protocol):
         if self.parser.is_inside or self.replies:
             return ConnectionFailure(FailureKind.TLS, "bytes in the clear after the server was ready for TLS")
         assert self.transport
-        timeout = max(0.001, min(self.timeouts.command, self.end - self.loop.time()))
+        timeout = max(0.001, min(self.timeouts.command, self.session_deadline - self.loop.time()))
         try:
             transport = await self.loop.start_tls(self.transport, self, default_tls(), ssl_handshake_timeout=timeout)
         except (OSError, ssl.SSLError, TimeoutError) as exc:
