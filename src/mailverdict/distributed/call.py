@@ -29,7 +29,7 @@ from ..backend import Backend
 from ..errors import BackendError, SettingsError
 from ..frames.options import check_progress, split_options
 from ..frames.planning import ask_quota, look_up, warn_of_resolver
-from ..frames.verify import Columns, collect, repairable_rows, warn_user
+from ..frames.verify import Columns, collect, repairable_rows, show_progress, warn_user
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
 from ..model.words import ValidationType
@@ -86,8 +86,8 @@ def open_call(
 
     `empty` is a partition without rows; `is_local`: all workers are on this machine; a plan asks nothing.
     """
-    run_options, output = split_options(function, options)
-    check_progress(output["progress"])
+    run_options, frame_options = split_options(function, options)
+    check_progress(frame_options["progress"])
     checked = Options.check(**run_options)
     backend, settings = checked.backend, checked.settings
     key: Key
@@ -99,7 +99,7 @@ def open_call(
         key = "address" if checked.validation_type is ValidationType.SMTP else "domain"
     job = StageJob(
         column=column,
-        output={name: value for name, value in output.items() if name != "progress"},
+        frame_options={name: value for name, value in frame_options.items() if name != "progress"},
         validation_type=checked.validation_type,
         key=key,
         backend=pickle.dumps(backend) if key in ("address", "domain") else b"",
@@ -120,7 +120,7 @@ def open_call(
         backend._require_open()
         job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
         job = replace(job, shards=decide_shards(job))
-    return Call(checked, job, output["progress"])
+    return Call(checked, job, frame_options["progress"])
 
 
 def is_asked_here(options: Options, journal: object) -> bool:
@@ -319,12 +319,7 @@ def verify_texts(call: Call, texts: pa.StringArray) -> pa.Table:
     """Verify distinct texts in this process, as a service with one quota needs; the rows with their `key`."""
     addresses, _ = unique_addresses(texts)
     run: Run[pa.Table] = Run(open_execution(addresses, call.options), lambda table: table)
-    column, progress = call.job.column, call.progress
-    if callable(progress):
-        run.subscribe(progress)
-    elif wants_bar(progress=progress, is_free=call.options.is_free):
-        names = column if isinstance(column, list) else [column] if column is not None else []
-        run.subscribe(ProgressBar(f"verify {', '.join(map(str, names))}".strip()))
+    show_progress(run, call.job.column, call.progress, is_free=call.options.is_free)
     rows = collect(run)
     return rows.select(call.job.answer_fields()).append_column("key", addresses)
 

@@ -28,7 +28,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import InputError, MissingExtraError
 from ..frames.options import VerifyOptions, show_options
 from ..frames.text_column import read_values
-from ..frames.verify import Columns, kinds_of_data, read_addresses
+from ..frames.verify import Columns, each_column, kinds_of_data, read_addresses
 from ..model.table import dump_json
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
@@ -295,7 +295,7 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 def observed_pairs(data: Any, job: StageJob) -> Any:
     """What each partition has to ask, with the shard that asks and the number of the partition."""
     if job.column is not None and isinstance(data, DataFrame):  # a file of columns is not read whole
-        data = data[job.column if isinstance(job.column, list) else [job.column]]
+        data = data[each_column(job.column)]
     return data.map_partitions(observe_part, job=job, to=targets(job.shards).tolist(), meta=PAIRS_META)
 
 

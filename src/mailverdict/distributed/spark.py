@@ -20,7 +20,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import InputError, SettingsError
 from ..frames.columns import REPAIR_COLUMNS, Column, to_arrow
 from ..frames.options import VerifyOptions, show_options
-from ..frames.verify import Columns, kinds_of_data, read_addresses, shown_columns
+from ..frames.verify import Columns, each_column, kinds_of_data, read_addresses, shown_columns
 from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.execution import unique_addresses
@@ -360,8 +360,7 @@ class SparkTasks:
 
     def cells(self, job: StageJob) -> Any:
         """The verified columns alone."""
-        names = job.column if isinstance(job.column, list) else [job.column]
-        return self.data.select(*(functions().col(quoted(str(name))) for name in names))
+        return self.data.select(*(functions().col(quoted(str(name))) for name in each_column(job.column)))
 
     def targets(self, partitions: int) -> list[int]:
         """For each partition an integer that Spark's hash brings there."""

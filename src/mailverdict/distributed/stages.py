@@ -109,7 +109,7 @@ class StageJob:
     """All that a task needs to know about the call; sent to every worker."""
 
     column: Columns | None
-    output: dict[str, Any]  # the options of the frame: columns, prefix, clean and others
+    frame_options: dict[str, Any]  # columns, prefix, clean and others
     validation_type: ValidationType
     key: Key
     backend: bytes  # the pickled backend; empty if only the calling process asks
@@ -133,7 +133,7 @@ class StageJob:
     @property
     def is_cleaned(self) -> bool:
         """Whether cells are repaired first."""
-        return bool(self.output["clean"])
+        return bool(self.frame_options["clean"])
 
     def fields(self) -> list[str]:
         """The fields of the table of results that the result columns are made from."""
@@ -166,11 +166,6 @@ def observe(part: Any, job: StageJob) -> pa.Table:
     refused = read.texts.filter(pc.invert(syntax.ok))
     repairable, is_exact = count_repairable(refused, are_refused=True) if not job.is_cleaned else (0, True)
     nontext = sum(len(each.nontext_rows) for each in read.cells)
-    notices = [
-        notice
-        for each, cells in zip(job.column if isinstance(job.column, list) else [job.column], read.cells, strict=True)
-        if (notice := cells.notice(each))
-    ]
     note = {
         "rows": sum(each.size for each in read.cells),
         "missing": sum(each.size for each in read.cells) - len(read.texts) - nontext,
@@ -178,7 +173,7 @@ def observe(part: Any, job: StageJob) -> pa.Table:
         "texts": len(read.texts),
         "repairable": repairable,
         "inexact": int(not is_exact),
-        "notices": notices,
+        "notices": read.notices(job.column),
     }
     return pa.table(
         [
@@ -197,7 +192,7 @@ def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> FrameRe
     return read_frame(
         part,
         job.column,
-        job.output,
+        job.frame_options,
         validation_type=job.validation_type,
         source=job.source,
         lists=job.lists_version,

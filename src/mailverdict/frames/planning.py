@@ -19,8 +19,7 @@ from ..checks.syntax.column import observe_column
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
-from ..model.table import SOURCE_LOCAL
-from ..runs.execution import unique_addresses
+from ..runs.execution import find_known, unique_addresses
 from ..runs.options import Options, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
@@ -234,15 +233,7 @@ def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
 
     with Journal(options.journal) as journal:
         key = options.backend.journal_key(options.validation_type)
-        newer_than, since = journal.clock() - options.settings.max_age, options.settings.answered_since
-        known = journal.settled(
-            key,
-            unique,
-            newer_than=newer_than if since is None else min(newer_than, since),
-            refresh=options.settings.refresh,
-            answered_since=since,
-            costs_quota=options.backend.source != SOURCE_LOCAL,
-        )
+        known = find_known(journal, options.backend, options.settings, unique, journal.clock())
         settled = set(known["email"].to_pylist())
         in_flight = {job.email for job in journal.in_flight(key, unique)} - settled
         lost = {attempt.email for attempt in journal.uncertain(key)}

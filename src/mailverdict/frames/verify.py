@@ -1,4 +1,4 @@
-"""Verifying columns: `verify`, `averify` and `start`; and `check` for one address.
+"""Verifying columns: `verify`, `averify` and `start`.
 
 In order: the arguments are checked, the columns are read as text (and repaired with ``clean=True``), their addresses
 are made unique, a `Run` verifies them, and a `ResultBuilder` puts the results beside the caller's rows.
@@ -48,17 +48,30 @@ from .options import VerifyOptions, check_flag, check_progress, show_options, sp
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, join_texts, spread_texts
 
+if TYPE_CHECKING:
+    import polars as pl
+
 __all__ = [
     "AddressColumns",
+    "Columns",
     "FrameReading",
     "ResultBuilder",
     "averify",
+    "each_column",
     "prepare",
     "read_addresses",
     "read_frame",
+    "show_progress",
     "start",
     "verify",
 ]
+
+Columns = Hashable | list[Any]  # one column of a frame, or several
+
+
+def each_column(column: Columns | None) -> list[Any]:
+    """The columns to verify one by one; None, for data that is a column itself, is one."""
+    return column if isinstance(column, list) else [column]
 
 
 @dataclass(frozen=True)
@@ -91,6 +104,11 @@ class AddressColumns:
         """The repairs of some texts."""
         return None if self.repaired is None else self.repaired.slice(part.start, part.stop - part.start)
 
+    def notices(self, column: Columns | None) -> list[str]:
+        """A warning for each column without any text: what its cells hold."""
+        found = (cells.notice(each) for each, cells in zip(each_column(column), self.cells, strict=True))
+        return [notice for notice in found if notice]
+
 
 def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = False) -> AddressColumns:
     """Read columns of cells; with `clean` the address that the safe repairs find in a cell takes its place.
@@ -121,15 +139,6 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
     if is_new.true_count:
         seen = seen.replace_rows(is_new, observe_column(texts.filter(is_new)))
     return AddressColumns(cells, texts, repaired, seen)
-
-
-if TYPE_CHECKING:
-    import polars as pl
-
-
-Columns = Hashable | list[Any]  # one column of a frame, or several
-# Overloads: a frame comes back as the kind it came in, anything else as a pandas frame. The Arrow table comes last,
-# since pyarrow has no types of its own and every argument would match it.
 
 
 @dataclass(frozen=True)
@@ -245,6 +254,8 @@ class SeveralBuilder:
         return list(dict.fromkeys(field for builder in self.builders for field in builder.fields()))
 
 
+# Overloads: a frame comes back as the kind it came in, anything else as a pandas frame. The Arrow table comes last,
+# since pyarrow has no types of its own and every argument would match it.
 @overload
 def start(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
 @overload
@@ -318,9 +329,8 @@ def prepare(
     read, builder = frame.read, frame.builder
     run: Run[Any] = Run(open_execution(frame.texts, options, fields or builder.fields(), read.syntax), builder)
     show_progress(run, column, progress, is_free=options.is_free)
-    for each, cells in zip(column if isinstance(column, list) else [column], read.cells, strict=True):
-        if notice := cells.notice(each):
-            run._execution.add_notice(notice)
+    for notice in read.notices(column):
+        run._execution.add_notice(notice)
     return run
 
 
@@ -385,7 +395,7 @@ def read_frame(
         )
         for kind, each, own_names, own_columns, cells, part in zip(
             kinds,
-            column if isinstance(column, list) else [column],
+            each_column(column),
             names,
             columns,
             read.cells,
@@ -474,7 +484,7 @@ def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | 
     if callable(progress):
         run.subscribe(progress)
     elif wants_bar(progress=progress, is_free=is_free):
-        names = column if isinstance(column, list) else [column] if column is not None else []
+        names = [each for each in each_column(column) if each is not None]
         run.subscribe(ProgressBar(f"verify {', '.join(map(str, names))}".strip()))
 
 

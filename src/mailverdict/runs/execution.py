@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from ..local.screen import Screener
     from .journal.journal import Journal
 
-__all__ = ["Execution", "RunSettings", "unique_addresses"]
+__all__ = ["Execution", "RunSettings", "find_known", "unique_addresses"]
 
 # The contract does not give the hour at which a quota starts again; for this service it is a setting.
 NEXT_DAY = ", usually after 00:00 UTC"
@@ -208,16 +208,7 @@ class Execution:
         """Settle what the journal knows; answers settled at or after `answered_since` are as good as own ones."""
         if self.journal is None:
             return
-        since = answered_since if self.settings.answered_since is None else self.settings.answered_since
-        newer_than = self.clock() - self.settings.max_age
-        known = self.journal.settled(
-            self.key,
-            addresses,
-            newer_than=newer_than if since is None else min(newer_than, since),
-            refresh=self.settings.refresh,
-            answered_since=since,
-            costs_quota=self.backend.source != SOURCE_LOCAL,
-        )
+        known = find_known(self.journal, self.backend, self.settings, addresses, self.clock(), answered_since)
         if len(known):
             self.results.settle(known)
             self.emit_progress(from_journal=self.progress.from_journal + len(known))
@@ -462,6 +453,27 @@ class Execution:
         except Exception:
             logger.exception("a progress listener failed and was dropped")
             self.listeners.remove(listener)
+
+
+def find_known(
+    journal: Journal,
+    backend: Backend,
+    settings: RunSettings,
+    addresses: pa.StringArray,
+    now: float,
+    answered_since: float | None = None,
+) -> pa.Table:
+    """The answers in a journal that a run may reuse; those settled at or after `answered_since` at any rate."""
+    since = answered_since if settings.answered_since is None else settings.answered_since
+    newer_than = now - settings.max_age
+    return journal.settled(
+        backend.journal_key(settings.validation_type),
+        addresses,
+        newer_than=newer_than if since is None else min(newer_than, since),
+        refresh=settings.refresh,
+        answered_since=since,
+        costs_quota=backend.source != SOURCE_LOCAL,
+    )
 
 
 def unique_addresses(texts: pa.StringArray) -> tuple[pa.StringArray, npt.NDArray[np.int32]]:
