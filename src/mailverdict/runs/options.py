@@ -61,7 +61,6 @@ def pick_backend(backend: Any) -> Backend:
 class Options:
     """The arguments that `verify` and its siblings share, checked."""
 
-    validation_type: ValidationType
     backend: Backend
     journal: Path | None
     settings: RunSettings
@@ -98,7 +97,12 @@ class Options:
             on_quota=on_quota,
             offline=offline,
         )
-        return cls(kind, picked, journal_path(journal, picked, kind), settings, screen, picked is not backend)
+        return cls(picked, journal_path(journal, picked, kind), settings, screen, picked is not backend)
+
+    @property
+    def validation_type(self) -> ValidationType:
+        """Which checks are made."""
+        return self.settings.validation_type
 
     @property
     def is_free(self) -> bool:

@@ -67,7 +67,6 @@ class Plan:
         Units of quota that this can cost at most: addresses that the service's limiter refuses are
         submitted again, twice at most. None without a quota. The printed table has it if it is more than
         `to_submit`.
-
     domains : int or None
         Distinct domains of the well-formed addresses: what the DNS is asked about. None if they were not counted.
 
@@ -113,10 +112,10 @@ class Plan:
 
     def __str__(self) -> str:
         """A small table."""
-        _entries = self._entries()
-        width = max(len(label) for label, _ in _entries)
-        digits = max(len(value) for _, value in _entries)
-        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in _entries)
+        entries = self._entries()
+        width = max(len(label) for label, _ in entries)
+        digits = max(len(value) for _, value in entries)
+        return "\n".join(f"{label:<{width}}  {value:>{digits}}" for label, value in entries)
 
     def __repr__(self) -> str:
         """The same table, for a prompt."""

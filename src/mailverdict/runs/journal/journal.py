@@ -162,21 +162,17 @@ class Journal:
         """Jobs of these addresses that are paid for and not final, oldest first."""
         with self.transaction("DEFERRED"):
             rows = self.connection.execute(sql.SELECT_JOBS, (self.key_id(key),)).fetchall()
-        addresses = pa.array([row[4] for row in rows], pa.string())
-        is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
-        return [Job(*row[:4]) for row, wanted in zip(rows, is_asked, strict=True) if wanted]
+        return [Job(*row[:4]) for row in rows_of_addresses(rows, emails)]
 
     def adopt(self, key: str, emails: pa.StringArray) -> list[Job]:
         """Lease the paid-for jobs of these addresses that no other running process polls; oldest first."""
         with self.transaction():
             self.expire_owners()
             self.renew_leases()
-            place = {"key": self.key_id(key), "owner": self.owner}
-            rows = self.connection.execute(sql.SELECT_FREE_JOBS, place).fetchall()
-            addresses = pa.array([row[4] for row in rows], pa.string())
-            is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
-            adopted = [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
-            leases = ((place["key"], address, self.owner) for *_, address in adopted)
+            key_id = self.key_id(key)
+            free = self.connection.execute(sql.SELECT_FREE_JOBS, {"key": key_id, "owner": self.owner}).fetchall()
+            adopted = rows_of_addresses(free, emails)
+            leases = ((key_id, address, self.owner) for *_, address in adopted)
             self.connection.executemany(sql.REPLACE_LEASE, leases)
         return [Job(*row[:4]) for row in adopted]
 
@@ -315,6 +311,13 @@ class Journal:
         )
 
 
+def rows_of_addresses(rows: Sequence[tuple[Any, ...]], emails: pa.StringArray) -> list[tuple[Any, ...]]:
+    """Those of the rows of jobs, which end with their address, that are about these addresses."""
+    addresses = pa.array([row[-1] for row in rows], pa.string())
+    is_asked = pc.is_in(addresses, value_set=identities(emails)).to_pylist()
+    return [row for row, wanted in zip(rows, is_asked, strict=True) if wanted]
+
+
 @dataclass(frozen=True, slots=True)
 class JournalTransaction:
     """What is written under one key, within a transaction."""
@@ -332,8 +335,8 @@ class JournalTransaction:
     def lease(self, emails: pa.StringArray, seen_change: int, limit: int | None) -> list[int]:
         """Lease addresses that may be submitted; returns their positions in order."""
         load_asked(self.connection, emails)
-        place = {"key": self.key, "owner": self.owner, "now": self.now, "seen": seen_change}
-        self.connection.execute(sql.DELETE_BLOCKED, place)
+        parameters = {"key": self.key, "owner": self.owner, "now": self.now, "seen": seen_change}
+        self.connection.execute(sql.DELETE_BLOCKED, parameters)
         self.connection.execute(sql.DELETE_REPEATED)
         self.connection.execute(sql.DELETE_BEYOND_LIMIT, (-1 if limit is None else limit,))
         self.connection.execute(sql.LEASE_ASKED, (self.key, self.owner))
@@ -375,8 +378,8 @@ class JournalTransaction:
 
     def require_unclaimed(self, address: str) -> None:
         """Raise before an address is paid for twice: a process that was suspended may have lost its leases."""
-        place = {"key": self.key, "address": address, "owner": self.owner}
-        if self.connection.execute(sql.IS_TAKEN, place).fetchone()[0]:
+        parameters = {"key": self.key, "address": address, "owner": self.owner}
+        if self.connection.execute(sql.IS_TAKEN, parameters).fetchone()[0]:
             raise JournalError("another process on this journal has taken over an address; call again to go on")
 
     def record_submitted(self, event: Submitted) -> None:

@@ -65,8 +65,6 @@ CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
     service TEXT PRIMARY KEY, per_second REAL, open_at_once REAL NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID
 """
-SELECT_PACE = "SELECT per_second, open_at_once, at FROM paces WHERE service = ?"
-REPLACE_PACE = "INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?)"
 TEMPORARY_TABLES = (
     "CREATE TEMP TABLE asked (position INTEGER NOT NULL, address TEXT NOT NULL)",
     "CREATE TEMP TABLE wanted (outcome INTEGER PRIMARY KEY)",
@@ -83,6 +81,10 @@ DELETE_OWNER = "DELETE FROM owners WHERE id = ?"
 DELETE_ENDED_OWNERS = "DELETE FROM owners WHERE id NOT IN (SELECT value FROM json_each(?))"
 DELETE_LEASES_OF_ENDED = "DELETE FROM leases WHERE owner NOT IN (SELECT value FROM json_each(?))"
 DELETE_LEASES_OF_OWNER = "DELETE FROM leases WHERE owner = ?"
+
+# The pace of a service.
+SELECT_PACE = "SELECT per_second, open_at_once, at FROM paces WHERE service = ?"
+REPLACE_PACE = "INSERT OR REPLACE INTO paces VALUES (?, ?, ?, ?)"
 
 # Columns of addresses are joined by way of the temporary table `asked`.
 INSERT_ASKED = "INSERT INTO asked VALUES (?, ?)"
@@ -110,13 +112,12 @@ DELETE_BEYOND_LIMIT = "DELETE FROM asked WHERE position NOT IN (SELECT position 
 LEASE_ASKED = "INSERT OR REPLACE INTO leases SELECT ?, address, ? FROM asked"
 SELECT_ASKED = "SELECT position FROM asked ORDER BY position"
 SELECT_LEASES = "SELECT address, owner FROM leases WHERE key = ?"
+REPLACE_LEASE = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)"
 DELETE_LEASE = "DELETE FROM leases WHERE key = ? AND address = ? AND owner = ?"
 IS_TAKEN = """
 SELECT EXISTS (SELECT 1 FROM leases WHERE key = :key AND address = :address AND owner != :owner)
     OR EXISTS (SELECT 1 FROM jobs WHERE key = :key AND address = :address)
 """
-
-REPLACE_LEASE = "INSERT OR REPLACE INTO leases VALUES (?, ?, ?)"
 
 # Submissions: attempts and jobs.
 SELECT_LOSSES = "SELECT address, losses FROM attempts WHERE key = ?"
