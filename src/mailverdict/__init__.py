@@ -14,7 +14,7 @@ Begin with `verify`. The layers from top to bottom; each imports only from those
     verdicts                evidence to verdict: the only place where a verdict is made
     backend                 the protocol between runs and backends
     model, loop             values; the bridge from sync to async
-    errors                  every exception
+    errors, theme           every exception; the look of all pages
 """
 
 from __future__ import annotations
