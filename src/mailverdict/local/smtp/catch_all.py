@@ -18,7 +18,7 @@ from ...model.words import Reason
 __all__ = ["CatchAllProbes", "PendingAnswer", "probe_address", "with_catch_all"]
 
 TRIES = 2  # probes that get lost before the domain is left undetermined
-Settled = list[tuple[int, MailboxEvidence]]
+SettledAnswers = list[tuple[int, MailboxEvidence]]  # positions of addresses, with their evidence
 LETTERS = string.ascii_lowercase + string.digits
 
 
@@ -79,18 +79,18 @@ class CatchAllProbes:
         """Settle a domain without a probe."""
         self.known.setdefault(code, accepts_all)
 
-    def on_reply(self, code: int, classification: Classification, reply: Reply | None) -> Settled:
+    def on_reply(self, code: int, classification: Classification, reply: Reply | None) -> SettledAnswers:
         """Take in the reply to a probe: it sets `catch_all`, and shows which refusals apply to every address."""
         self.known[code] = catch_all_of(classification)
         self.refusals[code] = reply if classification.reason is not None else None
         return self.release(code)
 
-    def give_up(self, code: int) -> Settled:
+    def give_up(self, code: int) -> SettledAnswers:
         """Leave the domain undetermined; settle its answers without a probe result."""
         self.known[code] = None
         return self.release(code)
 
-    def release(self, code: int) -> Settled:
+    def release(self, code: int) -> SettledAnswers:
         """The answers that waited for a domain."""
         return [(answer.position, self.complete(answer, code)) for answer in self.pending.pop(code, [])]
 
