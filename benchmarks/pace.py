@@ -24,9 +24,9 @@ from tests.doubles.clock import VirtualLoop, run_virtual
 from mailverdict.backend import Settled
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.remote.api import ApiAnswer, ApiRequest
-from mailverdict.remote.backend import EventStream
 from mailverdict.remote.bulk import Submission
 from mailverdict.remote.client import FailedRequests
+from mailverdict.remote.events import EventStream
 from mailverdict.remote.pace import Advertised, Pace
 from mailverdict.remote.polling import PollSchedule
 

@@ -9,8 +9,8 @@ import pytest
 
 from mailverdict.backend import Delayed, Job, Settled, Submitted, Submitting
 from mailverdict.errors import ContractError, ServiceError, TransportError
-from mailverdict.remote.backend import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.bulk import RESUBMISSIONS
+from mailverdict.remote.events import MAX_IN_FLIGHT, OUTAGE
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
