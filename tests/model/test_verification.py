@@ -191,6 +191,7 @@ def test_parsing_raises_nothing_but_a_contract_error(payload: dict[str, Any]) ->
         ({"syntax": True, "dns": False}, "DNS", "invalid"),
         ({"syntax": True, "dns": True, "blacklist": False}, "BLACKLIST", "invalid"),
         ({"syntax": True, "dns": True, "smtp_rcptto": False, "smtp": False}, "SMTP", "invalid"),
+        ({"syntax": True, "smtp": False}, "SMTP", "invalid"),  # all of `smtp` in one check
         ({}, "SMTP", "unknown"),  # a limiter refused, and nothing was asked
         ({"syntax": True}, "DNS", "unknown"),  # no answer from the DNS
         ({"syntax": True, "dns": True, "smtp_port": False, "smtp": False}, "SMTP", "unknown"),

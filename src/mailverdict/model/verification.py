@@ -315,8 +315,7 @@ def is_earlier_payload(payload: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(payload, Mapping) and "result" not in payload and isinstance(payload.get("valid"), bool)
 
 
-# The sub-checks whose failure is an established refusal. A closed port or a lost connection is none.
-REFUSING_CHECKS = ("syntax", "dns", "blacklist", "smtp_rcptto")
+UNREACHED_CHECKS = frozenset({"smtp_port", "smtp_connection"})  # their failure is not a refusal
 EARLIER_CODES = ("REGEX", "DNS", "BLACKLIST", "SMTP")  # the earlier revision's `reason` of what is not valid
 
 
@@ -332,7 +331,10 @@ def parse_earlier_payload(payload: Mapping[str, Any], path: str = "") -> Verific
     if is_valid and code in EARLIER_CODES:
         where = f"{path}.reason" if path else "reason"
         raise ContractError(f"{where} is {code!r} although valid is true", path=where)
-    is_refused = code == "REGEX" or any(checks.get(name) is False for name in REFUSING_CHECKS)
+    failed = {name for name, passed in checks.items() if passed is False}
+    if failed & UNREACHED_CHECKS:
+        failed -= UNREACHED_CHECKS | {"smtp"}  # which sums up the others
+    is_refused = code == "REGEX" or bool(failed)
     return Verification(
         email=require_field(payload, "email", str, path),
         validation_type=optional_field(payload, "validation_type", str, path) or str(ValidationType.SMTP),
