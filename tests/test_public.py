@@ -108,8 +108,8 @@ def test_the_package_says_that_it_is_typed():
 
 
 def modules_after(statement):
-    """Top-level modules that a fresh interpreter has loaded after a statement."""
-    code = f"import sys; {statement}; print(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
+    """Modules that a fresh interpreter has loaded after a statement."""
+    code = f"import sys; {statement}; print(*sorted(sys.modules))"
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
@@ -124,6 +124,10 @@ class TestWeight:
     def test_one_check_of_syntax_loads_no_network(self):
         work = "import mailverdict as mv; mv.check('ada@example.org', validation_type='regex')"
         assert modules_after(work) & HEAVY == set()
+
+    def test_one_check_of_syntax_reads_no_rules_for_replies(self):
+        work = "import mailverdict as mv; mv.check('ada@example.org', validation_type='regex')"
+        assert "mailverdict.checks.smtp.classify.languages" not in modules_after(work)
 
     def test_the_command_line_loads_no_service_and_no_client(self):
         assert modules_after("import mailverdict.cli") & {"httpx", "starlette", "sqlalchemy", "uvicorn"} == set()

@@ -21,7 +21,7 @@ from mailverdict.checks.smtp.classify.classifier import (
     find_wait,
     normalize_text,
 )
-from mailverdict.checks.smtp.classify.languages import LANGUAGES, ReplyLanguage
+from mailverdict.checks.smtp.classify.languages import ReplyLanguage, load_languages
 from mailverdict.checks.smtp.classify.rules import RULES, Rule
 from mailverdict.checks.smtp.classify.vocabulary import compile_pattern
 from mailverdict.checks.smtp.replies import Reply
@@ -47,6 +47,7 @@ ROWS = [
 ]
 TRAPS = [*read_rows("smtp_replies_traps.csv")]
 RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
+LANGUAGES = load_languages()
 WHOLE_WORDS = {reason.value: reason for reason in Reason} | {"none": None}
 
 

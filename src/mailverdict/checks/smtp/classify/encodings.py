@@ -12,7 +12,7 @@ import re
 import unicodedata
 from functools import cache, lru_cache
 
-from .languages import LANGUAGES
+from .languages import load_languages
 from .vocabulary import phrases
 
 __all__ = ["find_encoding"]
@@ -92,8 +92,9 @@ def known_words() -> re.Pattern[str]:
 
     Their endings are left out, since an ending of any letters fits every code page.
     """
+    foreign = load_languages()[1:]
     spaced, unspaced = (
-        phrases("  ".join(getattr(row, column).strip() for row in rows for column in COLUMNS if getattr(row, column)))
-        for rows in ([row for row in LANGUAGES[1:] if row.spaced], [row for row in LANGUAGES if not row.spaced])
+        phrases("  ".join(getattr(row, column) for row in rows for column in COLUMNS if getattr(row, column)))
+        for rows in ([row for row in foreign if row.spaced], [row for row in foreign if not row.spaced])
     )
     return re.compile(rf"\b{ENDING.sub('', spaced)}|{unspaced}|{phrases(OTHER_WORDS)}")

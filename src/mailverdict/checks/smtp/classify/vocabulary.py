@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Literal, NamedTuple
 
-from .languages import LANGUAGES
+from .languages import load_languages
 
 __all__ = [
     "ABUSE_WORDS",
@@ -169,8 +169,8 @@ def join_words(words: str, letters: Letters) -> str:
 @cache
 def join_column(column: str, *, spaced: bool = True, first: int = 0) -> str:
     """Mark the words of one column of the table of languages."""
-    rows = (getattr(language, column) for language in LANGUAGES[first:] if language.spaced is spaced)
-    return mark_words("  ".join(words.strip() for words in rows if words))
+    rows = (getattr(language, column) for language in load_languages()[first:] if language.spaced is spaced)
+    return mark_words("  ".join(words for words in rows if words))
 
 
 # --- advice ---------------------------------------------------------------------------------------------------------
@@ -265,8 +265,7 @@ OFFLINE_WORDS = mark_words(r"""
 
 # --- mailbox --------------------------------------------------------------------------------------------------------
 
-ENGLISH = LANGUAGES[0]
-MAILBOX = phrases(ENGLISH.nouns)
+MAILBOX = phrases(load_languages()[0].nouns)  # in English
 ANY_MAILBOX = join_column("nouns")
 # Between noun and predicate: a few words, but no other noun to which the predicate may belong, and no "may".
 OTHER_NOUN = phrases(r"""
@@ -449,7 +448,7 @@ def alternatives() -> str:
         rf"\b{UNKNOWN_PREDICATE} ?/ ?(?!(?:(?:\S+ ){{0,3}}?{UNKNOWN_PREDICATE}|no such)\b)",
         rf"\b(?:no such|{INVALID}) {QUALIFIERS}{MAILBOX} or\b(?! (?:\S+ ){{0,3}}?(?:{MAILBOX}|{UNKNOWN_PREDICATE})\b)",
     ]
-    for language in LANGUAGES:
+    for language in load_languages():
         unknown, either = mark_words(language.unknown), mark_words(language.either)
         if language.spaced:
             patterns.append(rf"\b{unknown}\W{{1,3}}{either}\b(?! (?:\S+ ){{0,4}}?{unknown}\b)")
