@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, Classification
 from mailverdict.checks.smtp.classify.classifier import (
+    MAX_TEXT,
     PHASES,
     catch_all_of,
     classify,
     classify_reply,
     find_wait,
+    mask_recipient,
     normalize_text,
 )
 from mailverdict.checks.smtp.classify.languages import ReplyLanguage, load_languages
+from mailverdict.checks.smtp.classify.patterns import compile_pattern
 from mailverdict.checks.smtp.classify.rules import RULES, Rule
-from mailverdict.checks.smtp.classify.vocabulary import compile_pattern
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.model.words import Reason
 from tests import CASES
@@ -483,3 +485,73 @@ def test_quoted_addresses_hosts_and_links_do_not_count(code: int, first: str, se
     text = f"Rejected {first} {second}"
 
     assert classify(Reply(code, None, text), phase="rcpt") is not Reason.MAILBOX_NOT_FOUND, text
+
+
+# --- the text ----------------------------------------------------------------------------------------
+
+MASKED = [
+    ("<x@example.org>: Recipient OK", "xaddrx: recipient ok", "an address in brackets"),
+    ('<"no such user"@example.org> ok', "xaddrx ok", "a quoted local part"),
+    ("see HTTPS://example.org/?p=NoSuchUser now", "see xurlx now", "a link"),
+    ("client [192.0.2.7] refused", "client xipx refused", "an IPv4 address"),
+    ("banned sender[192.0.2.7]", "banned sender xipx ", "one without a blank before it"),
+    ("from [IPv6:2001:db8::25] refused", "from xipx refused", "an IPv6 address"),
+    ("wait 00:05:00", "wait 00:05:00", "a time is not a IPv6 address"),
+    ("mx1.relay.example.net busy", "xhostx busy", "a host name may hold any word"),
+    ("does not exist.Please check", "does not exist.please check", "a sentence end is not a host name"),
+    ("RESOLVER.ADR.RecipNotFound; not found", "resolver.adr.recipnotfound; not found", "nor are Exchange's words"),
+    ("Boîte du destinataire", "boite du destinataire", "accents"),
+    ("n’existe pas", "n'existe pas", "a curly apostrophe"),
+    ("521< 192.0.2.7 >_is_blocked", "521< xipx > is blocked", "underscores"),
+    ("The recipient account is blocked", "the recipient account is disabled", "blocked is the account"),
+    ("your account is blocked", "your account is blocked", "but not when it is ours"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected", "why"), MASKED)
+def test_normalize_text_masks_what_is_quoted(text: str, expected: str, why: str) -> None:
+    assert normalize_text(text).masked == expected, why
+
+
+def test_normalize_text_keeps_links_for_the_names_of_lists() -> None:
+    reply_text = normalize_text("<x@zen.spamhaus.org> see https://www.spamhaus.org/query/ip/192.0.2.7")
+
+    assert reply_text.unmasked == "xaddrx see https://www.spamhaus.org/query/ip/192.0.2.7"
+
+
+@settings(deadline=None)
+@given(st.text(max_size=4000))
+def test_normalize_text_accepts_any_text(text: str) -> None:
+    reply_text = normalize_text(text)
+
+    assert not any(character in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" for character in reply_text.unmasked + reply_text.masked)
+
+
+# --- the recipient ------------------------------------------------------------------------------------
+
+RECIPIENT = "ada.lovelace+x@mail.example.org"
+PIECES = [
+    f"<{RECIPIENT}>", RECIPIENT, RECIPIENT.upper(), "<", ">", '"', "@", "ada", "user unknown", " ", "\n", ":", "=", ".",
+    "https://example.org/?to=", "HTTP://", "www.", "WWW.example.org/", "192.0.2.7", "ipv6:2001:db8::1", "[", "]", "(",
+    "\u0338", "\u0130", "\uff20", "boîte", "relay=", "x" * 60, "x" * 1000,
+]  # fmt: skip
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_a_masked_recipient_changes_nothing_in_the_normalized_text(text: str) -> None:
+    assert normalize_text(mask_recipient(text, RECIPIENT)) == normalize_text(text)
+
+
+KEPT = [
+    (f"https://example.org/?to=<{RECIPIENT}> unknown", RECIPIENT, "rules search links"),
+    (f'"<{RECIPIENT}>"@example.org unknown', RECIPIENT, "part of another address"),
+    (f"{RECIPIENT} unknown", RECIPIENT, "no brackets: characters beside it may belong to it"),
+    (f"<{RECIPIENT}>" + "x" * MAX_TEXT, RECIPIENT, "the end of a long text is cut"),
+    ("<ada> unknown", "ada", "not an address"),
+]
+
+
+@pytest.mark.parametrize(("text", "recipient", "why"), KEPT)
+def test_a_recipient_is_kept_where_masking_might_change_the_rest(text: str, recipient: str, why: str) -> None:
+    assert mask_recipient(text, recipient) == text, why

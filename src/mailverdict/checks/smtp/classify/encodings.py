@@ -13,7 +13,7 @@ import unicodedata
 from functools import cache, lru_cache
 
 from .languages import load_languages
-from .vocabulary import phrases
+from .patterns import phrases
 
 __all__ = ["find_encoding"]
 

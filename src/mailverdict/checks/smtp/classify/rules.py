@@ -16,11 +16,21 @@ from functools import cached_property
 
 from ....model.words import Reason
 from .classification import Action
-from .vocabulary import (
+from .mailbox_words import (
+    ADDRESS_REFUSED_WORDS,
+    FORWARD_WORDS,
+    MAILBOX_CLOSED_WORDS,
+    MAILBOX_EITHER_WORDS,
+    MAILBOX_FULL_WORDS,
+    MAILBOX_UNKNOWN_WORDS,
+    RECIPIENT_REFUSED_WORDS,
+    THING_OF_USER_WORDS,
+)
+from .other_words import (
     ABUSE_WORDS,
     ACCESS_NETWORK_WORDS,
     ACCESS_REFUSED_WORDS,
-    ADDRESS_REFUSED_WORDS,
+    ADVICE,
     BLACKLIST_WORDS,
     CAPACITY_WORDS,
     CERTIFIED_MAIL_WORDS,
@@ -33,22 +43,17 @@ from .vocabulary import (
     DOMAIN_UNKNOWN_WORDS,
     DOUBT_WORDS,
     FOREIGN_MESSAGE_WORDS,
-    FORWARD_WORDS,
-    MAILBOX_CLOSED_WORDS,
-    MAILBOX_EITHER_WORDS,
-    MAILBOX_FULL_WORDS,
-    MAILBOX_UNKNOWN_WORDS,
     OFFLINE_WORDS,
     OTHER_SUBJECT_WORDS,
     RATE_WORDS,
-    RECIPIENT_REFUSED_WORDS,
     RELAY_WORDS,
     RETRY_WORDS,
     REVERSE_DNS_WORDS,
     SENDER_WORDS,
     SERVER_FAILURE_WORDS,
     TEMPORARY_WORDS,
-    THING_OF_USER_WORDS,
+)
+from .patterns import (
     ReplyText,
     compile_pattern,
     find_letters,
@@ -128,15 +133,14 @@ class SearchedReply:
 
     def __init__(self, text: ReplyText) -> None:
         """The statement is only found if a rule asks for it."""
-        self.given = text
         self.masked = SearchedText(text.masked)
         self.unmasked = SearchedText(text.unmasked)
 
     @cached_property
     def statement(self) -> SearchedText:
-        """The masked text itself if it has no advice."""
-        statement = self.given.statement
-        return self.masked if statement == self.given.masked else SearchedText(statement)
+        """The masked text without sentences that only advise the sender; the masked text itself if it has none."""
+        statement = ADVICE.sub("", self.masked.text).strip()
+        return self.masked if statement == self.masked.text else SearchedText(statement)
 
 
 TRANSIENT = "4.."

@@ -1,0 +1,390 @@
+"""The words for all subjects of a reply but the mailbox: advice, server, domain, message, client, sender.
+
+Rules use the patterns named ``..._WORDS`` and ``..._NAMES``; the others are parts of them. All are for the masked text,
+unless they say otherwise. `patterns` explains the marks that stand for the words of many languages.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .mailbox_words import (
+    ANY_MAILBOX,
+    CLOSE_TO,
+    INVALID,
+    UNKNOWN,
+    UNSPACED_MAILBOX,
+    UNSPACED_UNKNOWN,
+)
+from .patterns import join_column, mark_words, phrases
+
+__all__ = [
+    "ABUSE_WORDS",
+    "ACCESS_NETWORK_WORDS",
+    "ACCESS_REFUSED_WORDS",
+    "ADVICE",
+    "BLACKLIST_WORDS",
+    "CAPACITY_WORDS",
+    "CERTIFIED_MAIL_WORDS",
+    "CLIENT",
+    "CLIENT_OR_SENDER_WORDS",
+    "CLIENT_REFUSED_WORDS",
+    "COUNTRY_REFUSED_WORDS",
+    "DNS_LIST_NAMES",
+    "DOMAIN_LISTED_WORDS",
+    "DOMAIN_UNKNOWN_WORDS",
+    "DOUBT_WORDS",
+    "FOREIGN_MESSAGE_WORDS",
+    "OFFLINE_WORDS",
+    "OTHER_SUBJECT_WORDS",
+    "RATE_WORDS",
+    "RELAY_WORDS",
+    "RETRY_WORDS",
+    "REVERSE_DNS_WORDS",
+    "SENDER_WORDS",
+    "SERVER_FAILURE_WORDS",
+    "TEMPORARY_WORDS",
+]
+
+# --- advice ---------------------------------------------------------------------------------------------------------
+
+ADVICE_START = phrases(r"""
+    (?:please|pls|kindly)(?! (?:use|turn|enable|log|configure|send|set|submit))  (?:double-?)?check  verify  make sure
+    ensure  if you  for (?:more|further|assistance|help|additional)  contact  see  visit  learn more  dsn  refer  report
+    you (?:may|can|should|might)  the sender should  message (?:id|generated)
+    veuillez  merci de  verifiez  por favor  verifique  compruebe  revise  bitte  uberpruf\w+  prufen
+    si prega  prego  verificare  controll\w+  prosze  sprawdz  пожалуиста  проверьте
+""")
+REFUSAL = phrases(r"""
+    black  block  reject  refus  den(?:y|ied)  \blist(?:ed|ing)  reputation  spamhaus  banned  accept  external
+    internal
+    not (?:allowed|permitted|authori)  unauthori  prohibit  relay  authenticat  quota  full  \bdns  \bptr  \bspf  dkim
+    dmarc  gr[ea]y-?list  too (?:many|much)  limit  throttl  suspend  disabled  \bips?\b  xipx  verif\w+ fail
+    certif  \bpec\b  \bonly\b  \blater\b
+""")
+# "Please check the address": a sentence after the reason. A sentence with a word for a refusal is not advice.
+ADVICE = re.compile(
+    rf"(?:(?<=[.;!?,)])|\s-+|\(|(?<=\w)(?= please (?:check|verify|contact|make sure|see|visit)\b))"
+    rf"\s*(?:sorry,? |so |then )?{ADVICE_START}\b(?:(?!{REFUSAL})[^.;!?])*+(?:[.;!?]+|$)"
+)
+
+# --- server ---------------------------------------------------------------------------------------------------------
+
+SERVER_PART = phrases(r"""
+    server  internal  local  system  look-?up  database  db  ldap  dns  directory  resolver  alias  disk  memory
+    resource  storage  configuration  backend  filters?  software  i/o  file ?system  queue  mail system  map  table
+    verification  validation
+""")
+SERVER_FAILURE = phrases(r"""
+    errors?  problems?  fail\w*  trouble  shortage  locked  issues?  unavailable  exhausted  insufficient  full  down
+    not available
+    timed? ?out  corrupt\w*  crash\w*
+""")
+SERVER_FAILURE_WORDS = phrases(rf"""
+    \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
+    insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
+    out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
+    (?:could|can) ?not (?:be )?(?:connect|contact|complet|verif|load|open|access|sav|stor|resolv)\w*
+    unexpected error  domain problem  space shortage
+""")
+"""Something on the server does not work."""
+
+RETRY_WORDS = phrases(r"""
+    \blater\b  try (?:it )?again  \bretry  come back  \bdeferr?ed  please wait  try (?:in|after)
+    (?:temporar\w+|currently|momentarily) (?:unavailable|not available|unable|fail\w*|delayed)
+    (?:temporar\w+|currently|momentarily) (?:deferred|reject\w*|refus\w*)
+    plus tard  reessayer  mas tarde  intentelo  piu tardi  riprov  spae?ter  mais tarde
+""")
+"""The server asks to try again later."""
+
+FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
+"""The message: what is blocked may be this, not the mailbox."""
+
+TEMPORARY_WORDS = mark_words(r"""
+    \bholidays?\b  \btoday\b  currently (?:unknown|not found)  synchroni[sz]
+    temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
+    ge[çc]ici  do[čc]asn  p[řr]echodn[ěe]\b  momentan  momentán  moment[ée]  moment[áa]ln  provisori?[aos]  provvisori
+    (?:por|de) el momento  por (?:ora|agora)  por enquanto  per (?:ora|il momento)  pour (?:l'instant|le moment)
+    derzeit  zurzeit  zur zeit  voorlopig  momenteel  f[öo]r tillf[äa]llet  forel[øo]pig  for tiden  chwilowo  czasowo
+    v[äa]liaikais  toistaiseksi  ajuti(?:selt|ne)  [īi]slaic[īi]g  uz laiku  laikin  ideiglenes  [áa]tmenetileg
+    privremen  za[čc]asn  приврем[ео]н  t[íi]mabundi[ðd]  aldi baterako  sementara  t[ạa]m th[ờo]i
+    на время  пока\b  поки\b  временно  тимчасово  уақытша  დროებით  ժամանակավոր  προσωρινά  مؤقت  موقت  זמנית  כרגע
+    ชั่วคราว  अस्थायी  暂时  暫時  临时  臨時  暂停  暫停  一時的  一時停止  일시
+""")
+"""For now: nothing is established."""
+
+DOUBT_WORDS = mark_words(r"""
+    ^if (?:the|this|that)\b  \b(?:say|tell|known?|disclose) (?:whether|if)\b
+    \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
+    posiblemente
+    probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
+    \bmisschien  \bmogelijk  \bwaarschijnlijk  \bkanskje  \bkanske  \bm[åa]ske\b  \bm[öo]jligen  \bmuligvis  \bmuligens
+    \behk[äa]\b  mahdollisesti  v[õo]ib-?olla  iesp[ēe]jams  varb[ūu]t  galb[ūu]t  gali b[ūu]ti  by[ćc] mo[żz]e
+    prawdopodobnie  (?<!nie )\bmo[žz]n[áo]\b  pravd[ěe]podobn[ěe]  \besetleg  val[óo]sz[íi]n[űu]  \bmo[žz]da\b
+    \bmorda\b
+    возможно  вероятно  может быть  можливо  можда  \bbelki  muhtemelen  olabilir  \bίσως  πιθαν  ربما  محتمل  אולי
+    ייתכן  \be\.g\.,? mailbox  \bbut will (?:accept|attempt|deliver|forward)
+    il se peut  \bpuede que  \bpode(?:m)? (?:estar|ficar)  \bpotrebbe  ενδέχεται
+    \bmungkin  \bco the\b  có thể  \bco le\b  شاید  ممکن  可能  也许  也許  かもしれ  おそらく  가능성  않을 수 있  อาจ
+""")
+"""Said of the reason: nothing is established."""
+
+OFFLINE_WORDS = mark_words(r"""
+    \boffline\b  hors ligne  sin conexi[óo]n  (?:non|fuori) in linea  автономн  オフライン  离线  離線  脱机  脫機
+    오프라인
+    quarant[äa]\w+  quar(?:e|en)nt[ai]\w+  cuarentena  quarentena  karantin  карантин  isoliert  検疫  隔离  隔離  격리
+""")
+"""The mailbox cannot be reached now, or the message is in quarantine: nothing is established."""
+
+# --- domain ---------------------------------------------------------------------------------------------------------
+
+FOREIGN_UNKNOWN = join_column("unknown", first=1)
+FOREIGN_DOMAIN = join_column("domain")
+UNSPACED_DOMAIN = join_column("domain", spaced=False)
+DOMAIN_UNKNOWN_PREDICATE = phrases(r"""
+    not found  unknown  does ?n[o']t exist  not exist  invalid  lookup  unresolv\w*  suspended  disabled  expired
+    not (?:local|hosted|served|handled|accepted|configured|here)
+""")
+DOMAIN_UNKNOWN_WORDS = phrases(rf"""
+    \b(?:domain|host(?:name)?|mx|name server|dns)\b[^.;]{{0,36}}\b{DOMAIN_UNKNOWN_PREDICATE}
+    \b(?:{INVALID}|no such|valid) (?!in |at |on |for )(?:\w+ ){{0,2}}(?:domain|host|mx)\b
+    \b(?:account|user|address|recipient|mail ?box) or domain\b  \bdomain must exist
+    (?:\bdomain|xhostx|\w\.[a-z]{{2,12}}) is (?:not|no longer) (?:an? |our )(?:customer|subscriber)
+    \b(?:server|{FOREIGN_DOMAIN})\b[^.;]{{0,30}}\b{FOREIGN_UNKNOWN}
+    {UNSPACED_DOMAIN}{CLOSE_TO}{UNSPACED_UNKNOWN}
+    \b(?:{FOREIGN_UNKNOWN}|{join_column("before")}) (?:domain|{FOREIGN_DOMAIN})\b
+    {join_column("before", spaced=False)}[^.;,。、,]{{0,12}}?{UNSPACED_DOMAIN}
+    find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  \bdns\b[^.;]{{0,36}}\bno such
+    name service error  all relevant mx records
+""")
+"""The server cannot resolve the domain, so nothing is known of the mailbox."""
+
+# --- other subjects -------------------------------------------------------------------------------------------------
+
+MESSAGE = r"(?:message|mail|connection|transaction|service|session|command|attachment|e-?mail)"
+OTHER_SUBJECT_WORDS = phrases(rf"""
+    \b{MESSAGE}s?\b[^.;]{{0,30}}\b(?:reject|rejet|refus|unavailable|not accept|fail|declin|discard)
+    \b(?:may|might)\b  {DOUBT_WORDS}  {OFFLINE_WORDS}  \w\?\w  \?{{3}}
+    go away  {TEMPORARY_WORDS}  \bor not local  unverified  \bnot (?:be )?verified
+    not responsible
+    \b(?:domain|host|list|argument|parameter)\b
+    \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
+    \bverif  uberpruf  {UNKNOWN} (?:error|command|reason)  \bencrypt  \boffline\b  \bdatabase\b  disk ?space
+    (?:maximum|exceeds) allowed  any more mail  unable to (?:process|validate)  space available  too large
+    (?:not|n't) want  \bno permi  \bdeny\b
+    refus\w+ (?:your|this|the)  \bloop\b  \bexpansion  not attempted  too big  \berror in  unable to check
+    (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
+    \bsize\b  (?:cannot|can't|could not|unable to) (?:determine|confirm)  by another process  several matches
+    not unique  \bambiguous  \bno (?:valid )?route  (?:media|mailer|system|network|configuration|output) error
+    \btransport\b
+    create (?:user )?output  regular file  \bon hold\b  \bdelayed\b  \bauto-?reply  refuses? to  \blicen[cs]e
+    n't (?:authori[sz]ed|allowed|permitted)  \b{join_column("error")}\b  {join_column("error", spaced=False)}
+    \b(?:user|recipient) (?:reject|refuse)s?\b  \bpaused  migrat  \bvacation  out of (?:office|town)  \blegal
+    investigation  unsubscribed  suppressed  reachable  attachment  \bnot (?:yet|ready)\b  corrupt  \buntil\b
+    for \d+ (?:minute|hour|day)  \bkey\b  \bsigned\b  web ?site  contact form  \bfilter  signature
+    \b(?:quota|status|state|type|family|agent|protocol) (?:is )?(?:not found|unknown)  \bmust\b  \brequires\b
+    \bno such (?:command|exchanger|file|mail|network|newsgroup|option|service)\b  in (?:use|transition)\b
+    user (?:connection|closed|deleted|disabled|removed)
+    \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
+""")
+"""The text is about the message, the session or the server: an enhanced code alone does not mean the mailbox."""
+
+# --- client ---------------------------------------------------------------------------------------------------------
+
+HOST = r"(?:host|server|system|machine|isp|provider|site|gateway|hostname|smtp)"
+CLIENT = phrases(rf"""
+    \bips?\b  \bipv[46]\b  \bip[- ]?addr\w*  \bclient\b  \bmta\b  \bnetwork\b  connections? from
+    \b(?:your|sending|remote|connecting|source|originating|this|sender'?s) (?:mail ?)?{HOST}\w*
+    \b(?:votre|su|seu|suo|tuo|ihre?) (?:serveur|servidor|server|mailserver)\b
+""")
+"""Names of the client: the machine that connects."""
+
+REFUSED = phrases(r"""
+    block(?:ed|ing|s)?\b  banned  den(?:y|ied)\b  refus\w+  reject\w*  black-? ?list\w*  block-? ?list\w*
+    not (?:been )?(?:allowed|permitted|authori[sz]ed|accepted|welcome|trusted|in (?:the |our )?(?:white|allow)-?list)
+    unauthori[sz]ed  restricted  prohibited  throttl\w+  rate[- ]limit\w*  limited  deferred  suspended  forbidden
+    filtered  bloque\w*  bloccat\w+  rifiutat\w+  bloquead\w+  rechazad\w+  rejeitad\w+  gesperrt  abgelehnt
+    abgewiesen
+""")
+"""What a server does to a client that it refuses."""
+
+FOREIGN_LISTED = join_column("listed")
+UNSPACED_LISTED = join_column("listed", spaced=False)
+TOO_MANY = join_column("too_many")
+UNSPACED_TOO_MANY = join_column("too_many", spaced=False)
+
+# "Your" means the client or the sender, except before the message and its recipient.
+DELIVERY = r"e-?mail (?:to|(?:could not|cannot) be delivered|was not delivered)\b"
+# "Ваш аккаунт не найден": the sender's account; the recipient may be called yours, too.
+YOUR = mark_words(r"""
+    uw  din  ditt  deres  tw[oó]j\w*  pa[ńn]stwa  v[áa][šs]\w{0,3}  ваш\w{0,4}  j[uū]s[uų]  tavs  teie  az [öo]n
+    сіздің  თქვენი  ձեր
+""")
+YOURS = mark_words(r"dumneavoastr[ăa]  anda  σας  שלך  c[uủ]a b[aạ]n  شما")
+UNSPACED_YOUR = mark_words("您的  你的  お客様の  あなたの  귀하의  당신의  고객님의  आपका  आपके")
+RECIPIENT = mark_words(r"""
+    destinat  recip  empf  ontvang  geadr  mottag  modtag  mottak  vastaanot  odbiorc  adres[aá]t  p[řr][ií]jem
+    c[ií]mzett
+    primatel  primal  prejemn  получат  адресат  одержувач  отримувач  παραλ  penerima  saaja  gav[eė]j  sa[nņ][eē]m
+    алушы
+""")
+SENDING = mark_words(r"""
+    verzendende  s[äa]ndande  sendende  отправляющ\w+  wysy[łl]aj[ąa]c\w+  odes[íi]laj[íi]c[íi]  odosielaj[úu]c\w+
+    (?:der|die) sendet
+    que env[íi]a  che invia  qui envoie  发送(?:用户|者|方)  送信(?:ユーザー?|者)  보내는
+""")
+CLIENT_OR_SENDER_WORDS = phrases(rf"""
+    \b{YOUR} (?!{RECIPIENT}){ANY_MAILBOX}\b  \b(?!{RECIPIENT}){ANY_MAILBOX} {YOURS}\b
+    {UNSPACED_YOUR} ?{UNSPACED_MAILBOX}
+    \bhesab[iı]n[iı]z  \btiliasi\b  حسابك  {SENDING}
+    \bsend(?:er|ing)  mail ?from\b  \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
+    reverse[- ]?path  originat  envelope[- ]from
+    return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
+    parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif
+    you are sending  \byou (?:claim|send|use|have no|do(?: not|n't) have)\b  \byou(?:'re| are) not\b
+    log-?in (?:fail|incorrect|denied)  \bheader address  \bin (?:the )?from\b  members?[- ]only  \bbatv  \bsrs\b
+    \bverp\b  backscatter
+    \bdsns?\b  \bbounce
+    \b(?:user|recipient) refused to  \brule imposed  (?:not|n't) want (?:your|this|any)\b
+    \bmessage contains  \be2110\b  verification in progress
+    \bhelo\b  \behlo\b  \barguments?\b  \bparameters?\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forge(?:d|ry)?\b
+    \brelay  relais  \bgateway  \bconnecting  \bremote (?!(?:mail )?(?:server|host) (?:returned|said|after))
+    \bhost \(?xipx
+    \bips?\b  \bipv[46]\b  \bclient\b  \brdns\b  \bptr\b  host ?name  \baddr\w*:? \(?xipx(?!\W*$)
+    \b(?:server|host|machine|network|system)'?s? (?:address|name|ip)\b
+    polic(?:y|ies)  politi(?:que|ca)  richtlinie  prefer  complian  certificate  \btls\b  protected by  security
+    (?:black|block|white|deny|allow|reject|gr[ae]y)[- ]?list  \brbl  dnsbl  reputation
+    spam  indesirable  no deseado  indesiderat  unerwu?e?nscht  unsolicited  \bjunk\b  \bbulk\b  virus  malware  phish
+    abus  suspicious  suspect  quarantin  content
+    \bblock(?:ed|ing|s)?\b  \bbanned\b  \bdenied\b  \brefused by  refuses  prohibit  forbidden  restrict  external
+    internal  unauthori[sz]ed  not (?:authori[sz]ed|allowed|permitted)  permission
+    only accept  not (?:currently )?accept
+    authenticat  \bauth\b  credential  password
+    too (?:many|much)  \brate\b  \blimit  throttl  frequen  volume
+    \byour (?!message|letter|mail\b(?! ?server)|{DELIVERY}|recipient|intended|envelope recipient)
+    \b{join_column("others")}\b  {join_column("others", spaced=False)}  adresse ip
+    \b{join_column("refused")}\b  {join_column("refused", spaced=False)}
+    \b{FOREIGN_LISTED}\b  {UNSPACED_LISTED}  \b{TOO_MANY}\b  {UNSPACED_TOO_MANY}
+    \b(?:votre|vos|ton(?! tai))\b(?! message| destinataire| correspondant)  \b(?:tuo|suo|vostro)\b
+    \b(?:ihre?|deine?)\b
+    \bse?u[as]? (?:ip|direccion|servidor|dominio|cuenta|correo|usuario|conta|endereco)\b
+""")
+"""Any word for the client or the sender: beside one of these, no word about a mailbox counts."""
+
+FOREIGN_CONNECTIONS = mark_words(r"""
+    соединени  подключени  з'єднань  підключень  връзки  połączeń  spojen[íi]  pripojen[íi]  kapcsolat  verbindingen
+    anslutningar  forbindelser  tilkoblinger  yhteyksi  ühendus  savienojum  ryši  prijungim  veza  povezav  bağlant
+    συνδέσεις  اتصال  חיבורים  连接  連線  接続  연결  kết nối  koneksi
+""")
+CAPACITY_WORDS = phrases(rf"""
+    too many (?:\w+ ){{0,3}}(?:connections?|sessions?|errors?|processes|commands|transactions)
+    too many (?:\w+ ){{0,3}}messages (?:in|per|this|on)(?! (?:the |this |his )?(?:server|mail ?box))
+    (?:connection|session)s?[- ](?:rate |count )?limit  connection rate
+    (?:max\w*|number of)[^.;]{{0,30}}(?:connections|sessions)
+    concurrent (?:\w+ )?(?:connections|sessions)  max\w* messages? per (?:connection|session)  slow(?:ing)? down
+    overload  load (?:average )?(?:is )?too high  server ports are busy  \bhl:i[cf]c\b
+    (?:{TOO_MANY}|{UNSPACED_TOO_MANY})[^.;,]{{0,20}}{FOREIGN_CONNECTIONS}
+    trop de connexions  demasiadas conexiones  troppe connessioni  zu viele verbindungen  muitas conexoes
+""")
+"""Too many connections or sessions at once, or a server under load."""
+
+SENDER = r"\b(?:sender|helo|ehlo|mail ?from|from|return[- ]path|envelope)(?:'s)?"
+BLACKLIST_WORDS = (
+    r"(?:\b(?:black|block|deny|ban|reject|bad|spam(?:mer)?)[- ]?list(?:ed|ing|s)?\b"
+    rf"|\b{FOREIGN_LISTED}\b|{UNSPACED_LISTED}"
+    r"|\b(?:liste noire|lista (?:negra|nera|neagra)|sperrliste|schwarze\w* liste))"
+)
+DNS_LIST_NAMES = phrases(r"""
+    spamhaus  spamcop  barracuda ?central  barracuda reputation  \bsorbs\b  abuseat  \bcbl\b  dns ?[bw]?l\b  dnsbl
+    dnsrbl  \brbls?\b  \brbl[+ -]  uceprotect  psbl  invaluement  mailspike  nixspam  manitu  senderbase
+    sender ?score  trustedsource  cloudmark  talosintel  backscatterer  hostkarma  junkemailfilter  njabl  spamrats
+    gbudb  mail-abuse  ers\.trendmicro  blackhole  ipcheck\.  spfbl  swinog  surriel  wpbl  lashback  ascams
+    blocklist\.de  drbl  \bers-  abusix  \bxbl\b  \bpbl\b  \bsbl\b  0spam  ipadmin\.  blocked using
+    blocked by (?:\S+\.){2}
+""")
+"""Names of DNS lists of IP addresses, for the unmasked text."""
+
+DOMAIN_LISTED_WORDS = phrases(rf"""
+    {SENDER}[ -](?:address|domain|hostname)\b[^;]{{0,60}}\b(?:listed|blocked using|{BLACKLIST_WORDS})
+    \bdomain\b[^.;]{{0,40}}(?:\blisted\b|{BLACKLIST_WORDS})  {BLACKLIST_WORDS}[^.;]{{0,20}}\bdomain\b
+    \bsender (?:xaddrx )?(?:is |was )?{BLACKLIST_WORDS}
+""")
+REVERSE_DNS_WORDS = phrases(rf"""
+    reverse[- ]?(?:dns|look-?up|resol\w+|host\w*|name|mapping|record|ip|zone|client|address)  \brdns\b  \bptrs?\b
+    fc-?rdns  forward[- ]?confirm  cannot find your  ip name look  hostname look
+    (?:your|client|sending|remote|connecting) (?:\w+ ){{0,2}}[^.;]{{0,40}}\b(?:not|n't|unable to) resolve
+    (?:dns|host ?name) (?:entry |record |found )?(?:for|of) (?:your|client|xipx)
+    no (?:valid )?(?:dns|host ?name) (?:entry|record|found)
+    (?:your|client|connecting) (?:host|ip|server)\w* (?:has no|without) (?:a )?(?:dns|name)  \bip\b[^.;]{{0,20}}\bresolv
+    \bdns (?:revers[eo]|invers[eo])  (?:resolucion|risoluzione|resolution|resolucao) (?:dns )?invers[ae]
+    \b{join_column("reverse_dns")}  {join_column("reverse_dns", spaced=False)}
+""")
+ACCESS_NETWORK_WORDS = phrases(r"""
+    \bdynamic(?:ally)?\b  dial-?up  residential  \ba?dsl\b  generic (?:ptr|r?dns|host)  end-?user (?:ip|net|range)
+    \bdul\b
+""")
+UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?exist\w*|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
+COUNTED = r"(?:recipients|requests|addresses|messages|mails?|e-?mails?|rcpts?|users)"
+RATE_WORDS = phrases(rf"""
+    (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
+    \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
+    \b{TOO_MANY}\b[^.;]{{0,40}}\b(?:{FOREIGN_UNKNOWN}|tentativ|intentos)  {UNSPACED_TOO_MANY}
+    recipients? exceed\w*  unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many
+    too much mail(?! data| on)  ratelimit
+    frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
+    \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
+    excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
+    dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b
+    \bib(?:[01]\d\d|504|607)[a-z]?\b
+""")
+"""Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
+
+CLIENT_REFUSED_WORDS = phrases(rf"""
+    {CLIENT}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,60}}{CLIENT}  messages? from \(?xipx
+    (?:block(?:ed|ing)|banned|denied|black-?listed|not allowed|refused)[^.;]{{0,30}} xipx
+    xipx[^.;]{{0,20}} (?:blocked|banned|denied|refused|(?:is )?not (?:allowed|permitted|welcome|accepted))
+    \bip[ -]based  \bbad ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )  found on (?:a|an|our|one of)
+    \bip\b[^.;。]{{0,40}}(?:禁止|封禁|屏蔽)
+""")
+COUNTRY = r"\b(?:country|countries|geo-?\w*|region)\b"
+COUNTRY_REFUSED_WORDS = phrases(
+    rf"{COUNTRY}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,40}}{COUNTRY}  not accept[^.;]{{0,40}}{COUNTRY}"
+)
+ACCESS_REFUSED_WORDS = phrases(r"""
+    not accepting (?:connections|mail from (?:you|your|this(?! sender)))  your access
+    access (?:from|for) (?:you|your|this)
+    connections? (?:will not be |not |is not |are not )?(?:accepted|rejected|denied|blocked|refused)
+    no smtp (?:service|access)  spam source  open prox  compromised  botnet  infected  zombie  tor exit
+""")
+SPAM = r"(?:unsolicited|spam\w*|abus\w+)"
+ABUSE_WORDS = phrases(rf"""
+    (?:{SPAM}|suspicious|malicious)[^;]{{0,80}}(?:{CLIENT}|xipx)  (?:{CLIENT}|xipx)[^;]{{0,80}}{SPAM}
+""")
+
+# --- sender ---------------------------------------------------------------------------------------------------------
+
+RELAY_WORDS = phrases(rf"""
+    \brelay  relais  \bretransmiss\w+ (?:nega|nao|proib)  \breencaminhamento (?:nega|nao|proib)
+    weiterleitung[^.;]{{0,20}} nicht  rcpthosts  gateway for  non-accepted domain  not a (?:local|hosted) domain
+    \bdomain (?:or user )?(?:is ?n[o']t|is not|not) (?:hosted|local|served|handled|accepted|allowed|in my|here)
+    \b(?:do|does)(?: not|n't|nt) (?:accept|handle|host|serve|process)[^.;]{{0,20}} domain
+    \b(?:do|does)(?: not|n't|nt) (?:handle|host|serve|process) (?:e-?)?mail (?:for|of|to)\b  not a gateway
+    \bnot hosted (?:here|on)  \b(?:do|does)(?: not|n't) provide (?:e-?)?mail
+    \bnot our mx\b  \b(?:that|this|the|your) domain (?:or user )?isn't in
+    {join_column("not_served")}
+""")
+CERTIFIED_MAIL_WORDS = phrases(r"""
+    \bnon[- ]certificat\w+  \bnot certified  \b(?:posta|e-?mail|messaggi\w*)(?: \w+)? (?:ordinari|convenzional)\w+
+    \bsol[oaei]\b[^.;]{0,50}\b(?:pec|certifica[td]\w+)  \b(?:soltanto|esclusivamente)[^.;]{0,50}\b(?:pec|certificat\w+)
+    \b(?:non?|not)[- ](?:da |an? )?pec\b  \bcertified (?:e-?)?mail\b[^.;]{0,20} only  \bpec only
+    \bonly[^.;]{0,20} (?:pec|certified (?:e-?)?mail|de-mail)\b
+    \bde-mail\b  \bordinary (?:e-?)?mail\b  \bregular e?-?mail not accepted
+""")
+"""The mailbox accepts certified mail only (Italian PEC, German De-Mail)."""
+SENDER_WORDS = phrases(r"""
+    \bsender  mail ?from\b  badmailfrom  from (?:address|domain)  return[- ]?path  reverse[- ]?path  originator
+    envelope[- ]from
+    exp[e?]diteur  [e?]metteur  envoyeur  remitente  mittente  absender  remetente  \bbatv  backscatter
+    dns mx or a/aaaa
+""")
+"""Any word for the sender; the last one is GMX's text for a sender's domain without records."""
