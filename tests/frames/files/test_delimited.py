@@ -14,7 +14,7 @@ import mailverdict as mv
 from mailverdict.errors import InputError
 from mailverdict.frames.files import delimited
 from mailverdict.frames.files.delimited import head_texts
-from mailverdict.frames.files.lines import align, split_rows, unquote
+from mailverdict.frames.files.lines import align, find_octets, split_rows, unquote
 from mailverdict.frames.files.readers import open_table
 from mailverdict.frames.files.writers import FormulaColumns, create_table
 
@@ -115,10 +115,11 @@ def test_random_bytes_in_other_columns_pass_through(tmp_path_factory, encoding, 
 
 
 @given(st.text(st.sampled_from('a",\n\r x'), max_size=30), st.integers(1, 8))
-def test_rows_are_those_of_pythons_csv_module(monkeypatch_module, text, part):
-    monkeypatch_module.setattr("mailverdict.frames.files.lines.SLOW_PART", part)
-    monkeypatch_module.setattr("mailverdict.frames.files.lines.PART", part)
-    rows = split_rows(text.encode(), b",", is_last=True)
+def test_rows_are_those_of_pythons_csv_module(text, part):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mailverdict.frames.files.lines.SLOW_PART", part)
+        patch.setattr("mailverdict.frames.files.lines.PART", part)
+        rows = split_rows(text.encode(), b",", is_last=True)
     if rows.line_starts[-1] < len(text):  # a quote is not closed
         return
     found = [[unquote(cell).decode() for cell in rows.row(i)] for i in range(len(rows))]
@@ -138,12 +139,6 @@ def test_utf8_is_recognized_across_blocks(tmp_path_factory, text, damage, block)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(delimited, "BLOCK", block)
         assert delimited.scan_bytes(path).is_utf8 == delimited.decodes(data, "utf-8")
-
-
-@pytest.fixture(scope="module")
-def monkeypatch_module():
-    with pytest.MonkeyPatch.context() as patch:
-        yield patch
 
 
 @pytest.mark.parametrize("block", [40, 64, 1_000])
@@ -332,6 +327,33 @@ def test_a_cell_of_a_megabyte_and_many_columns_of_quotes(tmp_path):
     path.write_text(f'note,email\n"{"x" * (1 << 20)}",ada@x.org\n{",".join([chr(34) * 2000, "bob@x.org"])}\n')
     written, _ = copied(path, tmp_path / "out.csv")
     assert written.count(b",valid\n") == 2
+
+
+WIDE_ROWS = [
+    (lambda size: 'note,email\n"' + "x" * size + '",ada@x.org\n', "one cell of the second row"),
+    (lambda size: '"' + "x" * size + '",email\n1,ada@x.org\n', "one cell of the header"),
+    (lambda size: ",".join(["email", *(f"{n:0{size // 500}}" for n in range(500))]) + "\n", "many columns"),
+    (lambda size: 'note,email\n"' + "x" * size + '" y,ada@x.org\n', "text after a closing quote: split slowly"),
+]
+SCANS = 40  # of each octet: for each delimiter that is tried, in each part of the beginning that is read
+
+
+@pytest.mark.parametrize(("content", "why"), WIDE_ROWS)
+@pytest.mark.parametrize("size", [1 << 16, 1 << 18, 1 << 20])
+def test_the_octets_of_a_wide_row_are_scanned_a_bounded_number_of_times(tmp_path, monkeypatch, content, why, size):
+    monkeypatch.setattr(delimited, "BLOCK", 1 << 21)
+    scanned = []
+
+    def count_octets(data, wanted):
+        scanned.append(len(data))
+        return find_octets(data, wanted)
+
+    monkeypatch.setattr("mailverdict.frames.files.lines.find_octets", count_octets)
+    path = tmp_path / "in.csv"
+    path.write_text(content(size))
+    with open_table(path) as source:
+        assert sum(map(len, source.pieces())) <= 1
+    assert sum(scanned) < SCANS * path.stat().st_size, why
 
 
 class TestEscapedQuotes:
