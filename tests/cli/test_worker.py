@@ -24,7 +24,7 @@ def test_worker_whose_port_25_is_closed_refuses_smtp_and_names_what_it_can_do(ru
         (("--types", "mx,dns"), "give some of"),
         (("--types", ""), "give some of"),
         (("--types", "mx", "--store", "sqlite:///jobs.db"), "a worker needs PostgreSQL"),
-        (("--types", "mx", "--store", STORE.replace(":9/", ":9x/")), "store="),
+        (("--types", "mx", "--store", STORE.replace(":9/", ":9x/")), "--store "),
     ],
 )
 def test_worker_that_cannot_work_says_why(run, options, message, tmp_path, monkeypatch):

@@ -96,6 +96,10 @@ class PatientLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self.now
 
+    def pause(self, seconds: float) -> None:
+        """Let time pass in which nothing runs, as if the process were suspended."""
+        self.now += seconds
+
     def run_in_executor(self, executor: Any, func: Any, *args: Any) -> Any:
         self.jobs += 1
         future = super().run_in_executor(executor, func, *args)

@@ -94,7 +94,7 @@ def test_domains_by_rows_then_by_name():
 def test_another_prefix_is_named_in_the_error():
     out = verified(prefix="e_")
     assert mv.summary(out, "email", prefix="e_").loc["valid", "rows"] == 4
-    with pytest.raises(ColumnError, match="no column 'email_verdict': verify 'email' first, or give the prefix="):
+    with pytest.raises(ColumnError, match="no column 'email_verdict': verify 'email' first, or give the prefix that"):
         mv.summary(out, "email")
 
 

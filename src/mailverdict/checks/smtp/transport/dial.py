@@ -14,6 +14,7 @@ from ..classify.classification import ConnectionFailure, FailureKind
 __all__ = ["Target", "dial", "may_dial"]
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+PAUSE = 0.05  # seconds by which the end of an attempt is late if other code kept the event loop from running
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.
 REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
@@ -84,15 +85,21 @@ def not_dialled(addresses: Sequence[str]) -> str:
 async def attempt(
     address: str, target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float
 ) -> ConnectionFailure | None:
-    """Try one address."""
-    loop = asyncio.get_running_loop()
+    """Try one address; once more if this process paused for so long that it could not see the connection in time."""
+    failure = ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
     source = (target.source, 0) if target.source else None
-    try:
-        async with asyncio.timeout(seconds):
-            await loop.create_connection(protocol, address, target.port, local_addr=source)
-    except TimeoutError:
-        return ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
-    except OSError as exc:
-        kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
-        return ConnectionFailure(kind, f"{address}: {exc.strerror or exc}")
-    return None
+    loop = asyncio.get_running_loop()
+    for _ in range(2):
+        until = loop.time() + seconds
+        try:
+            async with asyncio.timeout_at(until):
+                await loop.create_connection(protocol, address, target.port, local_addr=source)
+        except TimeoutError:
+            if loop.time() - until < PAUSE:
+                return failure
+        except OSError as exc:
+            kind = FailureKind.REFUSED if exc.errno in REFUSED else FailureKind.UNREACHABLE
+            return ConnectionFailure(kind, f"{address}: {exc.strerror or exc}")
+        else:
+            return None
+    return failure
