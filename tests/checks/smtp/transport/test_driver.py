@@ -375,6 +375,32 @@ def test_a_delay_by_the_server_is_noticed_while_pauses_are_measured() -> None:
     assert limits_of(SLOWING, measures=True) == [LimitObserved(slowed_after=2)]
 
 
+MUTE = Exchange("mx.mute.example", "never greets", faults=(SmtpFault("connect", "silence"),))
+
+
+@pytest.mark.parametrize(
+    ("exchange", "measures", "detail"),
+    [(IN_STEP, True, ""), (IN_STEP, False, "the session took more than 20 s"), (MUTE, True, "no reply within 5 s")],
+)
+def test_a_pause_of_the_event_loop_does_not_count_for_a_time_limit(
+    exchange: Exchange, measures: bool, detail: str
+) -> None:
+    """A pause of 60 s after the connection is made, with limits of 5 and 20 s; a silent server still times out."""
+
+    async def action(server: SmtpServer) -> PlayedSession:
+        pauses = LoopPauses()
+        with pauses:
+            task = asyncio.create_task(run(server, exchange, ["nobody"], pauses=pauses if measures else None))
+            while server.stats(exchange.host).commands["EHLO"] < (exchange is IN_STEP):
+                await asyncio.sleep(0)
+            while not server.stats(exchange.host).sessions:
+                await asyncio.sleep(0)
+            asyncio.get_running_loop().pause(60.0)  # type: ignore[attr-defined]
+            return await task
+
+    assert play([exchange], action).ended.detail == detail
+
+
 def test_lateness_counts_before_the_timer_fires_and_until_it_fires_again() -> None:
     async def main() -> list[float]:
         loop, pauses = asyncio.get_running_loop(), LoopPauses()
@@ -388,3 +414,18 @@ def test_lateness_counts_before_the_timer_fires_and_until_it_fires_again() -> No
             return [*found, pauses.lateness(loop.time())]
 
     assert [round(late, 1) for late in asyncio.run(main())] == [0.0, 2.0, 2.0, 0.0]
+
+
+def test_the_running_time_stands_still_during_pauses() -> None:
+    async def main() -> list[float]:
+        loop, pauses = asyncio.get_running_loop(), LoopPauses()
+        begun, found = loop.time(), []
+        for _ in range(2):
+            with pauses:
+                loop.now = pauses.due + 2.0  # type: ignore[attr-defined]
+                found.append(pauses.running_time(loop.time()) - begun)
+                await asyncio.sleep(0)
+            found.append(pauses.running_time(loop.time()) - begun)
+        return found
+
+    assert [round(each, 1) for each in asyncio.run(main())] == [0.1, 0.1, 0.2, 0.2]
