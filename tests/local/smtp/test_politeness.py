@@ -96,6 +96,17 @@ def test_every_address_of_an_exchange_is_tried_before_it_is_left():
     assert not host.has_no_address
 
 
+def test_one_failed_connection_does_not_close_an_exchange_that_has_answered():
+    refused = broken(FailureKind.REFUSED, "connect")
+    host = ExchangeState("mx", LocalSettings(), PLAN, addresses=("127.0.0.1",))
+    for _ in range(2):
+        hear(host, OK)
+        host.on_session_end(refused, 0, "127.0.0.1", 0.0)
+        assert (host.open_addresses(), host.closed) == (("127.0.0.1",), None)
+    host.on_session_end(refused, 0, "127.0.0.1", 0.0)
+    assert host.closed.classification.reason is Reason.PORT_CLOSED
+
+
 def test_not_more_than_three_addresses_are_tried():
     host = ExchangeState("mx", LocalSettings(), PLAN, addresses=tuple(f"127.0.0.{n}" for n in range(9)))
     for n in range(3):

@@ -200,10 +200,13 @@ class ExchangeState:
         """Close the exchange if three or all of its addresses are dead, or after repeated refusals or failures.
 
         These are `protected_after` refusals of this client, or two sessions in a row that failed without an answer.
+        If the exchange has answered before, a single failed connection to its only address left closes nothing.
         """
         assert end.classification is not None
         self.failed_sessions = 0 if end.asked else self.failed_sessions + 1
         if end.phase == "connect":
+            if self.answers and self.failed_sessions < MOST_FAILED and self.open_addresses() == (address,):
+                return
             self.dead_addresses.add(address)
             if len(self.dead_addresses) >= DEAD_ADDRESSES or not self.open_addresses():
                 self.close(end)
