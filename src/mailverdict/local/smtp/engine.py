@@ -25,6 +25,7 @@ import numpy as np
 from ...backend import Event, Noticed, Settled, Waiting
 from ...checks.dns.answers import AddressAnswer, AnswerOutcome
 from ...checks.dns.resolver import Resolver
+from ...checks.smtp.classify.classifier import prepare_rules
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan, WindowPlan, WindowRequest
 from ...checks.smtp.providers import Provider, find_provider, load_providers
@@ -104,6 +105,7 @@ class MailboxStage:
         settings = self.settings if is_column else replace(self.settings, retry_greylisted=0)
         if self.helo_name is None:
             self.helo_name = await find_helo_name(self.settings)
+        prepare_rules()
         return SmtpEngine(
             settings,
             self.domains.resolver,

@@ -17,7 +17,7 @@ from .other_words import CLIENT_OR_SENDER_WORDS
 from .patterns import ReplyText, compile_pattern, find_letters, fold, fold_letters
 from .rules import RULES, Rule, SearchedReply
 
-__all__ = ["catch_all_of", "classify", "classify_reply", "mask_recipient", "normalize_text"]
+__all__ = ["catch_all_of", "classify", "classify_reply", "mask_recipient", "normalize_text", "prepare_rules"]
 
 PHASES = {
     **{phase: phase for phase in ("banner", "ehlo", "mail", "rcpt")},
@@ -61,6 +61,11 @@ def classify_reply(reply: Reply, *, phase: str, recipient: str = "") -> Classifi
     given = reply.enhanced_code
     enhanced = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
     return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(mask_recipient(reply.text, recipient)))
+
+
+def prepare_rules() -> None:
+    """Compile the patterns for ASCII texts, about half a second once, before servers wait for this process."""
+    classify_reply(Reply(550, None, "-"), phase="rcpt")
 
 
 @lru_cache(maxsize=1024)

@@ -15,6 +15,7 @@ __all__ = ["Target", "dial", "may_dial"]
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 PAUSE = 0.05  # seconds by which the end of an attempt is late if other code kept the event loop from running
+MOST_ATTEMPTS = 5  # at one address, if each ends in a pause
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.
 REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
@@ -85,11 +86,11 @@ def not_dialled(addresses: Sequence[str]) -> str:
 async def attempt(
     address: str, target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float
 ) -> ConnectionFailure | None:
-    """Try one address; once more if this process paused for so long that it could not see the connection in time."""
+    """Try one address; again if this process paused for so long that it could not see the connection in time."""
     failure = ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
     source = (target.source, 0) if target.source else None
     loop = asyncio.get_running_loop()
-    for _ in range(2):
+    for _ in range(MOST_ATTEMPTS):
         until = loop.time() + seconds
         try:
             async with asyncio.timeout_at(until):
