@@ -40,7 +40,7 @@ from mailverdict.checks.dns.wire import make_question, parse_answer
 from mailverdict.checks.lists.flags import load_lists
 from mailverdict.checks.smtp.protocol.session import Session
 from mailverdict.checks.smtp.protocol.steps import SessionPlan
-from mailverdict.checks.smtp.transport.driver import SessionHandler, SessionProtocol, SessionTimeouts
+from mailverdict.checks.smtp.transport.driver import LoopPauses, SessionHandler, SessionProtocol, SessionTimeouts
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.politeness import ExchangeState
 from mailverdict.local.smtp.queues import ExchangeSet
@@ -198,7 +198,7 @@ async def run_session(tracker: RecipientTracker, active: ActiveSession) -> None:
     handler = SessionHandler(
         partial(tracker.next_window, active), partial(tracker.on_reply, active), active.assignment.host.observe_limit
     )
-    protocol = SessionProtocol(Session(active.assignment.host.plan), handler, SessionTimeouts(), None)
+    protocol = SessionProtocol(Session(active.assignment.host.plan), handler, SessionTimeouts(), None, LoopPauses())
     exchange = Exchange(protocol)
     protocol.connection_made(cast("asyncio.BaseTransport", exchange))
     end = asyncio.get_running_loop().create_task(protocol.run())
