@@ -1,6 +1,7 @@
 """A column through `smtp`, against the sandbox's exchanges: real sockets on loopback, counted at the servers."""
 
 import asyncio
+from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime
 
@@ -9,6 +10,7 @@ import pytest
 
 import mailverdict as mv
 from mailverdict.backend import Batch, Noticed, Settled
+from mailverdict.local.smtp.tracker import DOUBTED_AFTER
 from mailverdict.loop import run_sync
 from mailverdict.model.table import table_to_rows
 from mailverdict.model.words import Reason
@@ -275,6 +277,34 @@ def test_the_same_refusal_for_anyone_is_about_us():
     rows, _ = play(["ada@mute.example", "odd@plain.example"])
     assert reasons(rows) == ["sender_blocked", "inconclusive"]
     assert rows[0].metadata["rule"].endswith("+same_for_anyone")
+
+
+@pytest.mark.parametrize("deny_after", [1, 7, 25, 60])
+def test_a_server_that_begins_to_refuse_everybody_is_not_believed(deny_after):
+    """As protection against dictionary attacks does; only mailboxes refused in a row of two can be wrong."""
+    known, unknown = people(400, "turning.example"), [f"no{n}@turning.example" for n in range(100)]
+    emails = [each for n in range(100) for each in (*known[4 * n : 4 * n + 4], unknown[n])]
+    boxes = frozenset(each.partition("@")[0] for each in known)
+    exchange = Exchange("mx.turning.example", "refuses everybody", mailboxes=boxes, deny_after=deny_after)
+    rows, _ = play(emails, exchanges=[exchange])
+    verdicts = Counter((row.result, row.email in known) for row in rows)
+    assert verdicts["invalid", True] < DOUBTED_AFTER
+    assert verdicts["unknown", True] > 0
+    assert verdicts["invalid", False] >= deny_after // 2
+
+
+def test_a_backup_that_accepts_everything_does_not_make_addresses_valid():
+    first = Exchange("mx1.pair.example", "refuses the random address, and defers others",
+                     special=dict.fromkeys(("ada1", "ada2"), "451 4.3.0 Temporary lookup failure"),
+                     mailboxes=frozenset({"ada0", "ada1", "ada2"}))  # fmt: skip
+    backup = Exchange("mx2.pair.example", "accepts everything", mailboxes=None)
+    rows, _ = play(
+        people(3, "pair.example"),
+        zones={"pair.example": mx(f"10 {first.host}", f"20 {backup.host}")},
+        exchanges=[first, backup],
+    )
+    assert [row.result for row in rows] == ["valid", "risky", "risky"]
+    assert reasons(rows) == ["", "catch_all", "catch_all"]
 
 
 CONTROLS = ["ada@plain.example\r\nRCPT TO:<eve@plain.example>", "ada\r\n@plain.example", "a\x00da@plain.example", "a\x1bda@plain.example"]  # fmt: skip

@@ -34,6 +34,7 @@ class SmtpStats:
     open_now: int = 0
     most_open: int = 0  # at any one time
     rcpts: Counter[str] = field(default_factory=Counter)  # RCPT commands by address in lower case
+    refused: int = 0  # commands
     quits: int = 0
     datas: int = 0
     secured: int = 0  # sessions under TLS
@@ -219,6 +220,8 @@ class SmtpConnection(asyncio.Protocol):
         exchange = self.exchange
         if exchange.rcpt:
             return exchange.rcpt
+        if exchange.deny_after and self.stats.refused >= exchange.deny_after:
+            return exchange.unknown
         if limit := self.limit_reply(address):
             return limit
         if local in exchange.special:
@@ -304,6 +307,7 @@ class SmtpConnection(asyncio.Protocol):
     def refuse(self, text: str) -> None:
         """Send a reply that counts as a refusal."""
         self.refused += 1
+        self.stats.refused += 1
         self.reply(text)
 
     def shut(self, text: str) -> None:

@@ -89,6 +89,8 @@ class Exchange:
         Refusals in a session after which each reply is delayed, and by how many seconds; 0: never.
     cut_after : int
         Refusals in a session after which it is closed with 421; 0: never.
+    deny_after : int
+        Refusals, over all sessions, after which every recipient is refused as unknown; 0: never.
     faults : tuple of SmtpFault
         What it does wrong.
     listens : bool
@@ -117,6 +119,7 @@ class Exchange:
     slow_after: int = 0
     slow_by: float = 1.0
     cut_after: int = 0
+    deny_after: int = 0
     faults: tuple[SmtpFault, ...] = ()
     listens: bool = True
 

@@ -3,6 +3,7 @@
 import pytest
 
 from mailverdict.local.smtp.greylisting import RetrySchedule
+from mailverdict.local.smtp.probes import Probe
 from mailverdict.local.smtp.queues import ExchangeSet
 from mailverdict.model.settings import LocalSettings
 from mailverdict.model.words import Reason
@@ -51,11 +52,12 @@ def test_addresses_of_one_set_and_second_are_asked_in_one_go():
 
 def test_probes_wait_once_as_well_and_are_not_addresses():
     retries = RetrySchedule(10.0)
-    assert retries.add_probe(A, 7, None, 0.0)
-    assert not retries.add_probe(A, 7, None, 0.0)
+    probe = Probe("mx", 7)
+    assert retries.add_probe(A, probe, None, 0.0)
+    assert not retries.add_probe(A, probe, None, 0.0)
     assert len(retries) == 0
     (ready,) = retries.pop_due(99.0)
-    assert (ready.positions, ready.probes) == ([], [7])
+    assert (ready.positions, ready.probes) == ([], [probe])
 
 
 def test_a_run_and_the_engine_wait_equally_long():

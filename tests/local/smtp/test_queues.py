@@ -6,6 +6,7 @@ import pytest
 from mailverdict.checks.smtp.classify.classification import ConnectionFailure, FailureKind, classify_failure
 from mailverdict.checks.smtp.protocol.steps import SessionEnd, SessionPlan
 from mailverdict.local.smtp.politeness import ExchangeState
+from mailverdict.local.smtp.probes import Probe
 from mailverdict.local.smtp.queues import ExchangeSet, PreferenceQueue
 from mailverdict.model.settings import LocalSettings
 
@@ -80,7 +81,7 @@ def test_servable_gives_queues_that_are_not_empty():
     assert list(exchanges.servable()) == []
     exchanges.queues[1].append(7)
     assert list(exchanges.servable()) == [(1, two)]
-    exchanges.probes.append(3)
+    exchanges.add_probe(Probe("one", 3))
     assert list(exchanges.servable()) == [(0, one), (1, two)]
     assert exchanges.waiting() == 2
 

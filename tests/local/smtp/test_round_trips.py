@@ -49,7 +49,7 @@ class Connection:
     refused: int = 0
     waiting: Read | None = None
     since: float = 0.0
-    asked: int = 0
+    asked: list = field(default_factory=list)  # the RCPT commands
 
 
 class Model:
@@ -102,7 +102,7 @@ class Model:
         if line.startswith(b"EHLO"):
             self.say(connection, EHLO)
         elif line.startswith(b"RCPT"):
-            connection.asked += 1
+            connection.asked.append(line)
             is_probe = b":<user" not in line and b":<no" not in line
             if line.startswith(b"RCPT TO:<user") or (is_probe and self.accepts_probe):
                 self.say(connection, OK)
@@ -186,7 +186,9 @@ def test_an_exchange_has_two_sessions_at_once_and_one_trial(punishes, seed):
     model = Model(600, 0.2, punishes=punishes, seed=seed)
     model.run()
     assert model.most_open == 2
-    assert sum(connection.asked for connection in model.ended) == 601  # one of them is the probe of the domain
+    asked = [line for connection in model.ended for line in connection.asked]
+    assert len(set(asked)) == 601  # one of them is the probe of the domain
+    assert len(asked) <= 603  # sometimes one that was accepted before, after several missing ones
     assert sum(connection.active.is_trial for connection in model.ended) == 1
     assert model.host.budget_is_known
     assert model.host.plan.refusal_budget == (9 if punishes else 36)

@@ -20,10 +20,12 @@ from mailverdict.checks.smtp.protocol.windows import domain_of
 from mailverdict.checks.smtp.replies import Reply
 from mailverdict.local.batch import observe_batch
 from mailverdict.local.smtp.politeness import ClosedExchange, ExchangeState
+from mailverdict.local.smtp.probes import Probe
 from mailverdict.local.smtp.queues import ExchangeSet
 from mailverdict.local.smtp.results import ResultBuffer
 from mailverdict.local.smtp.scheduler import Assignment
 from mailverdict.local.smtp.tracker import (
+    DOUBTED_AFTER,
     MOVES,
     ActiveSession,
     RecipientState,
@@ -69,6 +71,10 @@ class Bench:
 
     def window(self, active, count):
         return self.tracker.next_window(active, WindowRequest(count, 0, 0, can_pipeline=False)).recipients
+
+    def probes(self, mx_index=0):
+        """Codes of the domains whose probe is due at an exchange."""
+        return [probe.domain for probe in self.exchanges.queues[mx_index].probes]
 
     def states(self):
         return [RecipientState(state).name.lower() for state in self.tracker.states]
@@ -128,17 +134,22 @@ def test_every_legal_move_happens():
     bench.ask(bench.active(), GREY, 2)  # and the probe
     bench.ask(bench.active(), BLOCKED, 2)
     list(bench.tracker.queue_retries(bench.now + 99))
+    probes = bench.tracker.probes["mx1"]
+    probes.accepted, probes.missing_in_a_row = "ada@x.example", DOUBTED_AFTER
+    doubted = bench.active()
+    bench.ask(doubted, UNKNOWN, 2)
+    bench.end(doubted)
     for host in bench.hosts:
         host.close_without_address("none")
     bench.tracker.requeue_or_fail(bench.exchanges)
     new = (RecipientState.NEW, RecipientState.QUEUED)  # in one go for all addresses of a domain
     assert seen | {new} == {(before, after) for before, moves in MOVES.items() for after in moves}
-    assert bench.states() == ["answered"] * 3 + ["abandoned"] * 3
+    assert bench.states() == ["answered"] * 4 + ["abandoned"] * 2
 
 
 def test_probes_are_asked_before_addresses():
     bench = Bench()
-    bench.exchanges.probes = [1]
+    bench.exchanges.add_probe(Probe("mx1", 1))
     probe, first, second = bench.window(bench.active(), 3)
     assert (probe.is_probe, domain_of(probe)) == (True, "y.example")
     assert [first.address, second.address] == ["ada0@x.example", "ada1@x.example"]
@@ -170,7 +181,7 @@ def test_an_accepted_address_waits_for_its_domain():
     bench = Bench()
     active = bench.active()
     bench.ask(active, OK, 2)
-    assert (bench.settled(), bench.exchanges.probes) == ({}, [0])
+    assert (bench.settled(), bench.probes()) == ({}, [0])
     (probe,) = bench.window(active, 1)
     bench.reply(active, probe, UNKNOWN)
     assert bench.settled() == {0: None, 1: None}
@@ -179,10 +190,118 @@ def test_an_accepted_address_waits_for_its_domain():
     assert bench.last().catch_all is False
 
 
+def test_what_one_exchange_showed_of_a_domain_says_nothing_about_the_next():
+    """A first exchange that refuses unknown users has a backup that accepts everything."""
+    bench = Bench()
+    first, backup = bench.active(), bench.active(mx_index=1)
+    bench.ask(first, OK)
+    (probe,) = bench.window(first, 1)
+    bench.reply(first, probe, UNKNOWN)
+    assert bench.last().catch_all is False
+    bench.ask(first, Reply(451, "4.3.0", "Temporary lookup failure"))
+    bench.ask(backup, OK)
+    assert (bench.settled(), bench.probes(0), bench.probes(1)) == ({0: None}, [], [0])
+    (probe,) = bench.window(backup, 1)
+    bench.reply(backup, probe, OK)
+    assert (bench.settled(), bench.last().catch_all) == ({0: None, 1: None}, True)
+
+
+def test_the_probe_of_a_closed_exchange_is_sent_to_the_next():
+    bench = Bench()
+    bench.ask(bench.active(), OK)
+    bench.hosts[0].close_without_address("none")
+    bench.tracker.requeue_or_fail(bench.exchanges)
+    assert (bench.probes(0), bench.probes(1)) == ([], [0])
+    backup = bench.active(mx_index=1)
+    (probe,) = bench.window(backup, 1)
+    bench.reply(backup, probe, OK)
+    assert (bench.settled(), bench.last().catch_all) == ({0: None}, True)
+
+
+def bench_in_doubt():
+    """One address accepted, and as many missing after it as are doubted; their session is over."""
+    bench = Bench(catch_all_probe=False)
+    active = bench.active()
+    bench.ask(active, OK)
+    bench.ask(active, UNKNOWN, DOUBTED_AFTER)
+    bench.end(active)
+    return bench
+
+
+@pytest.mark.parametrize("before", [1, DOUBTED_AFTER - 1])
+def test_a_few_missing_mailboxes_in_a_row_are_not_doubted(before):
+    bench = Bench(catch_all_probe=False)
+    active = bench.active()
+    bench.ask(active, UNKNOWN, before)
+    bench.ask(active, OK)
+    bench.ask(active, UNKNOWN, before)
+    bench.end(active)
+    assert (bench.tracker.unsettled, bench.probes()) == (6 - 2 * before - 1, [])
+
+
+def test_many_missing_mailboxes_in_a_row_are_not_doubted_where_none_was_accepted():
+    bench = Bench()
+    active = bench.active()
+    bench.ask(active, UNKNOWN, 6)
+    bench.end(active)
+    assert bench.settled() == dict.fromkeys(range(6), Reason.MAILBOX_NOT_FOUND)
+
+
+def test_missing_mailboxes_in_a_row_wait_until_an_accepted_address_is_accepted_again():
+    bench = bench_in_doubt()
+    assert (bench.settled(), bench.probes()) == ({0: None}, [None])
+    active = bench.active()
+    (probe,) = bench.window(active, 1)
+    assert (probe.address, probe.is_probe) == ("ada0@x.example", True)
+    bench.reply(active, probe, OK)
+    assert bench.settled() == {0: None, **dict.fromkeys((1, 2, 3), Reason.MAILBOX_NOT_FOUND)}
+    bench.ask(active, UNKNOWN)
+    bench.end(active)
+    assert (bench.last().reason, bench.hosts[0].closed) == (Reason.MAILBOX_NOT_FOUND, None)
+
+
+def test_missing_mailboxes_of_several_sessions_are_counted_together():
+    bench = Bench(catch_all_probe=False)
+    active = bench.active()
+    bench.ask(active, OK)
+    bench.end(active)
+    for _ in range(DOUBTED_AFTER):
+        active = bench.active()
+        bench.ask(active, UNKNOWN)
+        bench.end(active)
+    assert (len(bench.settled()), bench.probes()) == (DOUBTED_AFTER, [None])
+
+
+REFUSED_AGAIN = [
+    (UNKNOWN, "refuses_accepted_address", True, "the server refuses everybody by now"),
+    (BLOCKED, "refusal_not_confirmed", False, "it refuses this client"),
+    (Reply(451, "4.3.0", "Temporary lookup failure"), "refusal_not_confirmed", False, "it has trouble"),
+]
+
+
+@pytest.mark.parametrize(("reply", "rule", "closes", "why"), REFUSED_AGAIN)
+def test_missing_mailboxes_in_a_row_are_inconclusive_if_an_accepted_address_is_refused(reply, rule, closes, why):
+    bench = bench_in_doubt()
+    active = bench.active()
+    (probe,) = bench.window(active, 1)
+    bench.reply(active, probe, reply)
+    assert bench.settled() == {0: None, **dict.fromkeys((1, 2, 3), Reason.INCONCLUSIVE)}, why
+    assert {seen.classification.rule for _, seen in bench.results.items[1:]} == {rule}
+    assert {(seen.rcpt_accepted, seen.catch_all) for _, seen in bench.results.items[1:]} == {(None, None)}
+    assert (bench.hosts[0].closed is not None) is closes
+
+
+def test_doubted_mailboxes_of_an_exchange_that_is_closed_are_inconclusive():
+    bench = bench_in_doubt()
+    bench.hosts[0].close_without_address("none")
+    bench.tracker.requeue_or_fail(bench.exchanges)
+    assert bench.settled() == {0: None, **dict.fromkeys((1, 2, 3), Reason.INCONCLUSIVE)}
+
+
 def test_without_probes_an_accepted_address_is_settled_at_once():
     bench = Bench(catch_all_probe=False)
     bench.ask(bench.active(), OK)
-    assert (bench.last().catch_all, bench.exchanges.probes) == (None, [])
+    assert (bench.last().catch_all, bench.probes()) == (None, [])
 
 
 NO_ANSWERS = [
@@ -224,7 +343,7 @@ def test_greylisted_addresses_wait_with_their_probe_and_come_back_once():
     bench = Bench(retry_greylisted=300)
     active = bench.active()
     bench.ask(active, GREY)
-    assert (bench.settled(), len(bench.tracker.retries), bench.exchanges.probes) == ({}, 1, [0])
+    assert (bench.settled(), len(bench.tracker.retries), bench.probes()) == ({}, 1, [0])
     (probe,) = bench.window(active, 1)
     bench.reply(active, probe, GREY)
     bench.exchanges.queues[0].drain()
@@ -309,7 +428,7 @@ def trial_with_probe():
     bench = Bench()
     active = bench.active(budget=10)
     active.is_trial = True
-    bench.exchanges.probes = [0]
+    bench.exchanges.add_probe(Probe("mx1", 0))
     return bench, active
 
 
@@ -333,7 +452,7 @@ RELEASED = [
 def test_a_probe_is_not_kept_for_long(why, asked, refused):
     bench, on_trial = trial_with_probe()
     bench.tracker.next_window(on_trial, after(30, 5, 2))
-    assert bench.exchanges.probes == [0]
+    assert bench.probes() == [0]
     if why == "the end of the queue":
         bench.exchanges.queues[0].draw(4)
     if why == "the end of the session":
@@ -357,7 +476,7 @@ def test_quit_goes_with_the_last_window(why, how, counts, expected):
     bench = Bench(catch_all_probe=how.get("catch_all_probe", True))
     bench.exchanges.queues[0].draw(3)
     if how.get("wanted"):
-        bench.tracker.probes.wanted.add(1)
+        bench.tracker.probes["mx1"].wanted.add(1)
     plan = bench.tracker.next_window(bench.active(), after(*counts, how.get("draws", 3)))
     assert len(plan.recipients) == how.get("draws", 3)
     assert plan.is_last is expected, why

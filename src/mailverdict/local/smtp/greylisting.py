@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .probes import Probe
 from .queues import ExchangeSet
 
 __all__ = ["RetryBatch", "RetrySchedule"]
@@ -21,7 +22,7 @@ class RetryBatch:
 
     exchanges: ExchangeSet
     positions: list[int] = field(default_factory=list)
-    probes: list[int] = field(default_factory=list)  # codes of domains whose probe was greylisted
+    probes: list[Probe] = field(default_factory=list)
 
 
 class RetrySchedule:
@@ -30,7 +31,7 @@ class RetrySchedule:
     def __init__(self, wait: float) -> None:
         self.wait = wait  # seconds where the server names no time; 0: no second attempt
         self.retried: set[int] = set()
-        self.retried_probes: set[int] = set()
+        self.retried_probes: set[Probe] = set()
         self.batches: dict[tuple[float, int], RetryBatch] = {}
         self.times: list[tuple[float, int]] = []
         self.size = 0
@@ -48,12 +49,12 @@ class RetrySchedule:
         self.size += 1
         return True
 
-    def add_probe(self, exchanges: ExchangeSet, code: int, hint: float | None, now: float) -> bool:
-        """Schedule the probe of a domain."""
-        if code in self.retried_probes or not self.is_short_enough(hint):
+    def add_probe(self, exchanges: ExchangeSet, probe: Probe, hint: float | None, now: float) -> bool:
+        """Schedule a probe; as `add`."""
+        if probe in self.retried_probes or not self.is_short_enough(hint):
             return False
-        self.retried_probes.add(code)
-        self.batch_for(exchanges, hint, now).probes.append(code)
+        self.retried_probes.add(probe)
+        self.batch_for(exchanges, hint, now).probes.append(probe)
         return True
 
     def is_short_enough(self, hint: float | None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..batch import Positions
 from .politeness import ExchangeState
+from .probes import Probe
 
 __all__ = ["ExchangeSet", "PreferenceQueue"]
 
@@ -26,6 +27,7 @@ class PreferenceQueue:
     blocks: deque[Positions] = field(default_factory=deque)  # of one domain each
     returned: deque[int] = field(default_factory=deque)  # positions that were drawn before; they go first
     size: int = 0  # positions in both
+    probes: list[Probe] = field(default_factory=list)  # that are due at the exchange of this queue
 
     def __len__(self) -> int:
         return self.size
@@ -71,7 +73,6 @@ class ExchangeSet:
     hosts: list[ExchangeState]
     most_attempts: int  # exchanges to try for one address; those without an address to contact do not count
     queues: list[PreferenceQueue] = field(default_factory=list)  # one per host
-    probes: list[int] = field(default_factory=list)  # codes of domains whose catch-all probe is due
     active: int = 0  # sessions under way
     starting: int = 0  # those of them without an answer yet
     is_answering: bool = False  # the last session that got an answer, or ended without one, got one
@@ -88,7 +89,7 @@ class ExchangeSet:
 
     def waiting(self) -> int:
         """Addresses and probes that wait."""
-        return sum([queue.size for queue in self.queues]) + len(self.probes)
+        return sum([queue.size + len(queue.probes) for queue in self.queues])
 
     def add(self, positions: Positions) -> None:
         """Queue addresses for the best exchange."""
@@ -108,8 +109,17 @@ class ExchangeSet:
     def servable(self) -> Iterator[tuple[int, ExchangeState]]:
         """Queues that are not empty and have an exchange left, with that exchange."""
         for mx_index, queue in enumerate(self.queues):
-            if (queue.size or (mx_index == 0 and self.probes)) and (host := self.host_for(mx_index)) is not None:
+            if (queue.size or queue.probes) and (host := self.host_for(mx_index)) is not None:
                 yield mx_index, host
+
+    def add_probe(self, probe: Probe) -> None:
+        """Queue a probe for the exchange whose answers it explains."""
+        mx_index = next(index for index, host in enumerate(self.hosts) if host.name == probe.host)
+        self.queues[mx_index].probes.append(probe)
+
+    def probes_at(self, host: ExchangeState) -> list[Probe]:
+        """The probes that are due at an exchange."""
+        return self.queues[self.hosts.index(host)].probes
 
     def mx_index_after(self, host: ExchangeState) -> int | None:
         """The queue of an address that got no answer from this host; None if no exchange is left."""

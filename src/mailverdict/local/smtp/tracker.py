@@ -9,7 +9,7 @@ ended before its turn, of the same one.
 from __future__ import annotations
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -25,15 +25,24 @@ from ...model.evidence import Action, Classification, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason
 from ..batch import Positions
-from .catch_all import CatchAllProbes, PendingAnswer, with_catch_all
 from .greylisting import RetrySchedule
 from .politeness import CLIENT_REFUSED, UNCLEAR, ClosedExchange
+from .probes import (
+    NOT_CONFIRMED,
+    REFUSES_ACCEPTED,
+    HostProbes,
+    PendingAnswer,
+    Probe,
+    with_catch_all,
+    without_result,
+)
 from .queues import ExchangeSet, PreferenceQueue
 from .results import ResultBuffer
 from .scheduler import Assignment
 
 __all__ = ["MOVES", "ActiveSession", "RecipientState", "RecipientTracker"]
 
+DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody after so many unknown recipients
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
 SELDOM = 40  # recipients for each refusal, beyond which the end of a trial is not waited for
@@ -46,7 +55,7 @@ class RecipientState(IntEnum):
     NEW = 0  # its domain has not been looked up
     QUEUED = 1  # in a queue of an exchange set
     ASKED = 2  # given to a session, and not answered yet
-    AWAITING_PROBE = 3  # answered; what that means depends on the probe of its domain
+    AWAITING_PROBE = 3  # answered; what that means depends on the reply to a probe
     AWAITING_RETRY = 4  # greylisted
     AWAITING_END = 5  # refused; counts once the session's end shows that its replies belong to its commands
     ANSWERED = 6  # settled by a reply, or by how a session ended
@@ -60,7 +69,7 @@ MOVES: dict[int, frozenset[RecipientState]] = {
     S.ASKED: frozenset({S.QUEUED, S.AWAITING_PROBE, S.AWAITING_RETRY, S.AWAITING_END, S.ANSWERED}),
     S.AWAITING_PROBE: frozenset({S.ANSWERED}),
     S.AWAITING_RETRY: frozenset({S.QUEUED}),
-    S.AWAITING_END: frozenset({S.ANSWERED}),
+    S.AWAITING_END: frozenset({S.AWAITING_PROBE, S.ANSWERED}),
     S.ANSWERED: frozenset(),
     S.ABANDONED: frozenset(),
 }
@@ -75,8 +84,10 @@ class ActiveSession:
     budget: int = 0  # refusals that it may meet; 0: it has not asked for recipients yet
     is_trial: bool = False  # it tries a larger budget
     positions: dict[Recipient, int] = field(default_factory=dict)  # recipients not answered yet
-    probes: dict[Recipient, int] = field(default_factory=dict)  # the same for probes: code of the domain
-    refused: list[tuple[int, MailboxEvidence]] = field(default_factory=list)  # that do not exist
+    probes: dict[Recipient, Probe] = field(default_factory=dict)  # the same for probes
+    missing: list[tuple[int, MailboxEvidence]] = field(default_factory=list)  # mailboxes that do not exist
+    accepted: str = ""  # the last address that was accepted
+    missing_before: int = 0  # of the missing ones, how many were refused before that address was accepted
     has_asked: bool = False
     answered_at: float | None = None  # clock reading of the last answer
 
@@ -101,7 +112,7 @@ class RecipientTracker:
         self.domains = syntax.domains.to_pylist()
         self.local_parts = syntax.local
         self.codes = results.domain_codes
-        self.probes = CatchAllProbes()
+        self.probes: defaultdict[str, HostProbes] = defaultdict(HostProbes)  # by name of the exchange
         assert isinstance(settings.retry_greylisted, float)
         self.retries = RetrySchedule(settings.retry_greylisted)
         # One byte per address; the memoryview reads single ones faster than numpy.
@@ -137,7 +148,8 @@ class RecipientTracker:
         if host.closed or self.is_too_small(active, request):
             return WindowPlan((), active.budget)
         # A random address is the refusal that the trial lacks.
-        ends_trial = active.is_trial and request.size == 1 and request.asked > 0 and bool(exchanges.probes)
+        is_due = bool(exchanges.probes_at(host))
+        ends_trial = active.is_trial and request.size == 1 and request.asked > 0 and is_due
         size = 1 if ends_trial else host.window_size(request)
         expected = size * request.refused / max(1, request.asked)
         is_last = ends_trial or (request.asked > 0 and self.is_too_small(active, request, expected))
@@ -146,7 +158,7 @@ class RecipientTracker:
         active.probes |= probes
         active.positions |= addresses
         active.has_asked = True
-        is_last = is_last or self.is_nothing_left(exchanges, request, addresses.values())
+        is_last = is_last or self.is_nothing_left(active.assignment, request, addresses.values())
         return WindowPlan([*probes, *addresses], active.budget, is_last)
 
     def update_budget(self, active: ActiveSession, request: WindowRequest) -> None:
@@ -160,28 +172,34 @@ class RecipientTracker:
 
     def draw_probes(
         self, active: ActiveSession, request: WindowRequest, count: int, *, keeps_one: bool
-    ) -> dict[Recipient, int]:
+    ) -> dict[Recipient, Probe]:
         """Take probes that are due; one is kept for the end of a trial, since it will probably be refused.
 
         Not where refusals are rare, since a domain is settled only after its probe.
         """
         exchanges = active.assignment.exchanges
+        due = exchanges.probes_at(active.assignment.host)
         if active.is_trial:
             is_soon = request.asked < SELDOM * (request.refused + 1)
             exchanges.keeps_probe = keeps_one and is_soon and active.queue.size > 0
-        count = max(0, min(count, len(exchanges.probes) - exchanges.keeps_probe))
-        codes, exchanges.probes = exchanges.probes[:count], exchanges.probes[count:]
-        return {Recipient(self.probes.address_of(c, self.domains[c], self.rng), is_probe=True): c for c in codes}
+        count = max(0, min(count, len(due) - exchanges.keeps_probe))
+        drawn, due[:count] = due[:count], []
+        return {Recipient(self.probe_address(probe), is_probe=True): probe for probe in drawn}
 
-    def is_nothing_left(self, exchanges: ExchangeSet, request: WindowRequest, positions: Iterable[int]) -> bool:
+    def probe_address(self, probe: Probe) -> str:
+        """The address that a probe asks about."""
+        probes, code = self.probes[probe.host], probe.domain
+        return probes.accepted if code is None else probes.address_of(code, self.domains[code], self.rng)
+
+    def is_nothing_left(self, assignment: Assignment, request: WindowRequest, positions: Iterable[int]) -> bool:
         """Whether nothing waits beyond these addresses, and no answer about them can make a probe due.
 
         Not in the first window: what a server demands there, as TLS, needs another one in the same session.
         """
-        if not request.asked or not request.can_pipeline or exchanges.waiting():
+        if not request.asked or not request.can_pipeline or assignment.exchanges.waiting():
             return False
-        probing = self.settings.catch_all_probe
-        return all(not probing or self.probes.is_requested(self.codes[position]) for position in positions)
+        probes, probing = self.probes[assignment.host.name], self.settings.catch_all_probe
+        return all(not probing or probes.is_requested(self.codes[position]) for position in positions)
 
     def draw(self, queue: PreferenceQueue, count: int) -> dict[Recipient, int]:
         """Take addresses from a queue; their time begins now."""
@@ -199,7 +217,7 @@ class RecipientTracker:
         if not request.can_pipeline or not active.has_asked or active.is_trial:
             return False
         is_small = 3 * (request.size - refusals) < active.budget
-        return is_small and active.queue.size + len(exchanges.probes) > host.window_size(request)
+        return is_small and active.queue.size + len(exchanges.probes_at(host)) > host.window_size(request)
 
     # --- answers ---------------------------------------------------------------------------------------
 
@@ -211,11 +229,14 @@ class RecipientTracker:
             assignment.exchanges.silent_for = 0.0
             assignment.host.on_reply(classification, reply, len(recipients))
         evidence = reply_evidence(assignment.host.name, classification, reply)
-        known = self.probes.known if classification.reason is None else {}
+        if recipients[0].is_probe:
+            self.on_probe_reply(assignment, active.probes.pop(recipients[0]), answers)
+            return
+        known: dict[int, bool | None] = {}
+        if classification.reason is None:
+            known = self.probes[assignment.host.name].known
+            active.accepted, active.missing_before = recipients[0].address, len(active.missing)
         for recipient in recipients:
-            if recipient.is_probe:
-                self.on_probe_reply(assignment.exchanges, active.probes.pop(recipient), answers)
-                continue
             position = active.positions.pop(recipient)
             code = self.codes[position]
             if code in known:  # as most are: accepted, and its domain was probed before
@@ -223,56 +244,63 @@ class RecipientTracker:
             else:
                 self.on_address_reply(active, PendingAnswer(position, recipient.address, evidence, reply))
 
-    def on_probe_reply(self, exchanges: ExchangeSet, code: int, answer: RecipientAnswers) -> None:
-        """Settle what waits for the domain, or ask once more when greylisting is over."""
-        classification = answer.classification
+    def on_probe_reply(self, assignment: Assignment, probe: Probe, answer: RecipientAnswers) -> None:
+        """Settle what waits for a probe, or ask once more when greylisting is over."""
+        exchanges, classification, probes = assignment.exchanges, answer.classification, self.probes[probe.host]
         wait = classification.retry_after
-        if classification.reason is Reason.GREYLISTED and self.retries.add_probe(exchanges, code, wait, self.clock()):
+        if classification.reason is Reason.GREYLISTED and self.retries.add_probe(exchanges, probe, wait, self.clock()):
             return
-        self.settle_all(self.probes.on_reply(code, classification, answer.reply))
+        if probe.domain is not None:
+            self.settle_all(probes.on_reply(probe.domain, classification, answer.reply))
+            return
+        refuses = REFUSES_ACCEPTED if classification.reason is Reason.MAILBOX_NOT_FOUND else NOT_CONFIRMED
+        self.settle_all(probes.release_doubted(None if classification.reason is None else refuses))
+        if classification.reason is Reason.MAILBOX_NOT_FOUND:
+            detail = f"also for an address that was accepted before: {answer.reply}"
+            assignment.host.close(SessionEnd(REFUSES_ACCEPTED, "rcpt", detail, reached="mail"))
 
     def on_address_reply(self, active: ActiveSession, answer: PendingAnswer) -> None:
         """Settle an address, or let it wait: for the session's end, the probe, a second attempt or another exchange."""
         assignment, position, evidence, reply = active.assignment, answer.position, answer.evidence, answer.reply
         reason = evidence.reason
-        if reason is Reason.GREYLISTED and self.retry_later(assignment.exchanges, position, evidence.classification):
+        if reason is Reason.GREYLISTED and self.retry_later(assignment, position, evidence.classification):
             return
         is_ambiguous = reason is Reason.INCONCLUSIVE and reply is not None and reply.code >= 500
         if reason is None or is_ambiguous:
             self.await_probe(assignment, answer)
         elif reason is Reason.MAILBOX_NOT_FOUND:
             self.move(position, S.AWAITING_END)
-            active.refused.append((position, evidence))
+            active.missing.append((position, evidence))
         elif reason in FINAL or not self.requeue_for_next(assignment, position, evidence):
             self.settle(position, evidence)
 
     def await_probe(self, assignment: Assignment, answer: PendingAnswer) -> None:
         """What this answer means depends on the reply to a random address of the domain."""
         code = self.codes[answer.position]
-        provider = assignment.host.provider
-        if provider is not None and provider.catch_all is not None:
-            self.probes.set_known(code, accepts_all=provider.catch_all)
+        host, probes = assignment.host, self.probes[assignment.host.name]
+        if host.provider is not None and host.provider.catch_all is not None:
+            probes.set_known(code, accepts_all=host.provider.catch_all)
         elif not self.settings.catch_all_probe:
-            self.probes.set_known(code, accepts_all=None)
-        evidence = self.probes.add(code, answer)
+            probes.set_known(code, accepts_all=None)
+        evidence = probes.add(code, answer)
         if evidence is not None:
             self.settle(answer.position, evidence)
             return
         self.move(answer.position, S.AWAITING_PROBE)
-        self.request_probe(assignment.exchanges, code)
+        self.request_probe(assignment, code)
 
-    def request_probe(self, exchanges: ExchangeSet, code: int) -> None:
+    def request_probe(self, assignment: Assignment, code: int) -> None:
         """Queue the probe of a domain, once."""
-        if self.settings.catch_all_probe and self.probes.wants_probe(code):
-            exchanges.probes.append(code)
+        if self.settings.catch_all_probe and self.probes[assignment.host.name].wants_probe(code):
+            assignment.exchanges.add_probe(Probe(assignment.host.name, code))
 
-    def retry_later(self, exchanges: ExchangeSet, position: int, classification: Classification) -> bool:
+    def retry_later(self, assignment: Assignment, position: int, classification: Classification) -> bool:
         """Schedule a second attempt in this run, and the probe of the domain; False where there is none."""
-        if not self.retries.add(exchanges, position, classification.retry_after, self.clock()):
+        if not self.retries.add(assignment.exchanges, position, classification.retry_after, self.clock()):
             return False
         self.move(position, S.AWAITING_RETRY)
         self.began.pop(position, None)
-        self.request_probe(exchanges, self.codes[position])
+        self.request_probe(assignment, self.codes[position])
         return True
 
     def queue_retries(self, now: float) -> Iterable[ExchangeSet]:
@@ -281,7 +309,8 @@ class RecipientTracker:
             for position in retry.positions:
                 self.move(position, S.QUEUED)
             retry.exchanges.queues[0].put_back(retry.positions)
-            retry.exchanges.probes += retry.probes
+            for probe in retry.probes:
+                retry.exchanges.add_probe(probe)
             yield retry.exchanges
 
     def requeue_for_next(self, assignment: Assignment, position: int, evidence: MailboxEvidence) -> bool:
@@ -309,7 +338,7 @@ class RecipientTracker:
         self.results.add(position, evidence)
 
     def settle_all(self, settled: Iterable[tuple[int, MailboxEvidence]]) -> None:
-        """Settle addresses that waited for the probe of their domain."""
+        """Settle several addresses."""
         for position, evidence in settled:
             self.settle(position, evidence)
 
@@ -323,9 +352,9 @@ class RecipientTracker:
     def on_session_end(self, active: ActiveSession, end: SessionEnd) -> None:
         """Settle what was refused; requeue unanswered recipients, except the one that the session's end answers."""
         exchanges = active.assignment.exchanges
-        for position, evidence in active.refused:
-            self.settle(position, unassigned_evidence(evidence) if end.is_out_of_step else evidence)
-        exchanges.probes += self.lost_probes(active, end)
+        self.settle_missing(active, end)
+        for probe in self.lost_probes(active, end):
+            exchanges.add_probe(probe)
         if active.is_trial:
             exchanges.keeps_probe = False
         unasked = [active.positions[recipient] for recipient in end.unasked if recipient in active.positions]
@@ -341,6 +370,26 @@ class RecipientTracker:
             exchanges.silent_for += self.clock() - active.began
             if exchanges.silent_for >= self.settings.deadline:
                 self.give_up(exchanges, end_evidence(active.assignment.host.name, end))
+
+    def settle_missing(self, active: ActiveSession, end: SessionEnd) -> None:
+        """Settle the missing mailboxes of a session; if the server may refuse everybody, ask an accepted address."""
+        missing, since = active.missing, active.missing_before
+        if end.is_out_of_step:
+            self.settle_all((position, without_result(evidence, OUT_OF_STEP)) for position, evidence in missing)
+            return
+        host = active.assignment.host.name
+        probes, doubted = self.probes[host], missing[since:]
+        if active.accepted:
+            probes.accepted, probes.missing_in_a_row = active.accepted, 0
+        probes.missing_in_a_row += len(doubted)
+        if not probes.accepted or probes.missing_in_a_row < DOUBTED_AFTER:
+            self.settle_all(missing)
+            return
+        self.settle_all(missing[:since])
+        for position, _ in doubted:
+            self.move(position, S.AWAITING_PROBE)
+        if doubted and probes.doubt(doubted):
+            active.assignment.exchanges.add_probe(Probe(host, None))
 
     def answered_by_end(self, active: ActiveSession, end: SessionEnd, unasked: list[int]) -> int | None:
         """The address that the end of a session answers: the one being asked, or the first if the client is refused."""
@@ -368,35 +417,47 @@ class RecipientTracker:
         elif not self.requeue_for_next(active.assignment, position, evidence):
             self.settle(position, evidence)
 
-    def lost_probes(self, active: ActiveSession, end: SessionEnd) -> list[int]:
-        """Probes to send again; a domain whose probe breaks sessions stays undetermined."""
+    def lost_probes(self, active: ActiveSession, end: SessionEnd) -> list[Probe]:
+        """Probes to send again; one that breaks sessions is given up."""
         again = []
-        for recipient, code in active.probes.items():
-            if recipient == end.recipient and self.probes.count_loss(code):
-                self.settle_all(self.probes.give_up(code))
+        for recipient, probe in active.probes.items():
+            if recipient == end.recipient and self.probes[probe.host].count_loss(probe):
+                self.give_up_probe(probe)
             else:
-                again.append(code)
+                again.append(probe)
         return again
 
     def requeue_or_fail(self, exchanges: ExchangeSet) -> None:
         """Settle the addresses that have no exchange left; the others wait for the next exchange."""
         for positions in exchanges.drain_unservable():
             self.abandon(positions, closed_evidence(*pick_closed(exchanges)))
-        if exchanges.probes and exchanges.host_for(0) is None:
-            self.give_up_probes(exchanges)
+        for mx_index, queue in enumerate(exchanges.queues):
+            if queue.probes and exchanges.hosts[mx_index].closed:
+                self.move_probes(exchanges, mx_index)
 
     def give_up(self, exchanges: ExchangeSet, evidence: MailboxEvidence) -> None:
         """Settle all waiting addresses of a set without an answer for a whole deadline, with the last failure."""
         exchanges.silent_for = 0.0
         for queue in exchanges.queues:
             self.abandon(queue.drain(), evidence)
-        self.give_up_probes(exchanges)
+            probes, queue.probes = queue.probes, []
+            for probe in probes:
+                self.give_up_probe(probe)
 
-    def give_up_probes(self, exchanges: ExchangeSet) -> None:
-        """Domains whose probe cannot be sent stay undetermined."""
-        codes, exchanges.probes = exchanges.probes, []
-        for code in codes:
-            self.settle_all(self.probes.give_up(code))
+    def move_probes(self, exchanges: ExchangeSet, mx_index: int) -> None:
+        """Ask the next exchange about the domains of a closed one, or give the probes up."""
+        probes, exchanges.queues[mx_index].probes = exchanges.queues[mx_index].probes, []
+        next_host = exchanges.host_for(mx_index + 1)
+        for probe in probes:
+            if next_host is None or probe.domain is None:
+                self.give_up_probe(probe)
+            else:
+                exchanges.probes_at(next_host).append(probe)
+
+    def give_up_probe(self, probe: Probe) -> None:
+        """What a probe asks stays undetermined: whether a domain accepts every address, and doubted refusals."""
+        probes, code = self.probes[probe.host], probe.domain
+        self.settle_all(probes.release_doubted(NOT_CONFIRMED) if code is None else probes.give_up(code))
 
 
 # --- evidence ------------------------------------------------------------------------------------------
@@ -436,11 +497,6 @@ def end_evidence(host: str, end: SessionEnd) -> MailboxEvidence:
         protected=True if classification.reason is Reason.PROTECTED else None,
         reply=end.detail[:SHOWN],
     )
-
-
-def unassigned_evidence(evidence: MailboxEvidence) -> MailboxEvidence:
-    """A refusal of a session whose replies may belong to other commands."""
-    return replace(evidence, classification=OUT_OF_STEP, rcpt_accepted=None, catch_all=None)
 
 
 def closed_evidence(host: str, closed: ClosedExchange) -> MailboxEvidence:

@@ -1,4 +1,4 @@
-"""Catch-all domains: probes, and the answers that wait for them."""
+"""Probes: random addresses, and the answers that wait for them."""
 
 import random
 
@@ -6,7 +6,7 @@ import pytest
 
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.catch_all import CatchAllProbes, PendingAnswer, is_same_refusal, probe_address
+from mailverdict.local.smtp.probes import HostProbes, PendingAnswer, Probe, is_same_refusal, probe_address
 from mailverdict.local.smtp.tracker import reply_evidence
 from mailverdict.model.words import Reason
 
@@ -35,7 +35,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("reply", "expected", "why"), ANSWERS)
 def test_the_reply_to_a_random_address_sets_catch_all_and_nothing_else(reply, expected, why):
-    probes = CatchAllProbes()
+    probes = HostProbes()
     assert probes.add(0, pending(OK)) is None
     ((position, evidence),) = probed(probes, reply)
     assert (position, evidence.reason, evidence.catch_all) == (1, None, expected), why
@@ -43,14 +43,14 @@ def test_the_reply_to_a_random_address_sets_catch_all_and_nothing_else(reply, ex
 
 
 def test_each_domain_wants_one_probe():
-    probes = CatchAllProbes()
+    probes = HostProbes()
     assert [probes.wants_probe(code) for code in (0, 0, 1)] == [True, False, True]
     probes.set_known(2, accepts_all=True)
     assert not probes.wants_probe(2)
 
 
 def test_what_is_known_without_a_probe_is_not_overruled():
-    probes = CatchAllProbes()
+    probes = HostProbes()
     probes.set_known(0, accepts_all=True)
     probes.set_known(0, accepts_all=None)
     assert probes.known[0] is True
@@ -70,7 +70,7 @@ SAME = [
 @pytest.mark.parametrize(("own", "other", "expected", "why"), SAME)
 @pytest.mark.parametrize("comes_first", [True, False])
 def test_an_ambiguous_refusal_of_every_address_is_about_the_client(own, other, expected, why, comes_first):
-    probes = CatchAllProbes()
+    probes = HostProbes()
     probe = probes.address_of(0, "x.example", random.Random(1))
     other = Reply(other.code, other.enhanced_code, other.text.replace("{probe}", probe))
     if comes_first:
@@ -87,16 +87,17 @@ def test_an_accepted_address_is_never_a_refusal():
 
 
 def test_a_domain_whose_probe_gets_lost_is_left_undetermined():
-    probes = CatchAllProbes()
+    probes = HostProbes()
     probes.add(0, pending(OK))
     probes.add(0, pending(BARE, 2))
-    assert [probes.count_loss(0), probes.count_loss(0)] == [False, True]
+    probe = Probe("mx", 0)
+    assert [probes.count_loss(probe), probes.count_loss(probe)] == [False, True]
     settled = dict(probes.give_up(0))
     assert {p: (e.reason, e.catch_all) for p, e in settled.items()} == {1: (None, None), 2: (Reason.INCONCLUSIVE, None)}
 
 
 def test_probes_are_plain_random_and_stay_the_same():
-    probes, rng = CatchAllProbes(), random.Random(3)
+    probes, rng = HostProbes(), random.Random(3)
     first = probes.address_of(0, "x.example", rng)
     assert probes.address_of(0, "x.example", rng) == first
     local, _, domain = first.partition("@")

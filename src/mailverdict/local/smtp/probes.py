@@ -1,4 +1,9 @@
-"""Whether a domain accepts every address: probed once per domain, and only when it matters. Pure."""
+"""What a server is asked so that its other answers can be judged. Pure.
+
+- A random address of a domain, once and only when it matters: a server that accepts it accepts every address.
+- An address that the server accepted before, when it has refused several in a row: a server that refuses it now
+  refuses everybody, as after too many unknown recipients, and its refusals show nothing about the mailboxes.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +20,29 @@ from ...checks.smtp.replies import Reply
 from ...model.evidence import Classification, MailboxEvidence
 from ...model.words import Reason
 
-__all__ = ["CatchAllProbes", "PendingAnswer", "probe_address", "with_catch_all"]
+__all__ = [
+    "NOT_CONFIRMED",
+    "REFUSES_ACCEPTED",
+    "HostProbes",
+    "PendingAnswer",
+    "Probe",
+    "probe_address",
+    "with_catch_all",
+    "without_result",
+]
 
-TRIES = 2  # probes that get lost before the domain is left undetermined
+TRIES = 2  # probes that get lost before what they ask is left undetermined
+REFUSES_ACCEPTED = Classification(Reason.INCONCLUSIVE, "refuses_accepted_address")
+NOT_CONFIRMED = Classification(Reason.INCONCLUSIVE, "refusal_not_confirmed")
 SettledAnswers = list[tuple[int, MailboxEvidence]]  # positions of addresses, with their evidence
 LETTERS = string.ascii_lowercase + string.digits
+
+
+class Probe(NamedTuple):
+    """One question to a server."""
+
+    host: str  # whose answers it explains
+    domain: int | None  # code of the domain whose random address is asked; None: the address that was accepted
 
 
 class PendingAnswer(NamedTuple):
@@ -40,15 +63,18 @@ def probe_address(domain: str, rng: random.Random) -> str:
     return "".join(rng.choices(LETTERS, k=16)) + f"@{domain}"
 
 
-class CatchAllProbes:
-    """Which domains are known to accept every address, and the answers that wait for them; by code of the domain."""
+class HostProbes:
+    """The probes of one mail server: what it showed, and the answers that wait for it; by code of the domain."""
 
     def __init__(self) -> None:
+        self.accepted = ""  # an address that it accepted, not a random one
+        self.missing_in_a_row = 0  # mailboxes since then, over all sessions
+        self.doubted: SettledAnswers = []  # missing mailboxes that wait for the reply to the accepted address
         self.addresses: dict[int, str] = {}  # kept, since greylisting needs the same address at the second attempt
         self.known: dict[int, bool | None] = {}
         self.pending: defaultdict[int, list[PendingAnswer]] = defaultdict(list)
         self.wanted: set[int] = set()
-        self.lost: Counter[int] = Counter()
+        self.lost: Counter[Probe] = Counter()
         self.refusals: dict[int, Reply | None] = {}  # the reply to a refused probe
 
     def address_of(self, code: int, domain: str, rng: random.Random) -> str:
@@ -103,16 +129,37 @@ class CatchAllProbes:
             evidence = replace(evidence, classification=common)
         return evidence
 
-    def count_loss(self, code: int) -> bool:
-        """Count a probe without an answer; return whether the domain is given up."""
-        self.lost[code] += 1
-        return self.lost[code] >= TRIES
+    def count_loss(self, probe: Probe) -> bool:
+        """Count a probe without an answer; return whether it is given up."""
+        self.lost[probe] += 1
+        return self.lost[probe] >= TRIES
+
+    # --- an address that was accepted before ---------------------------------------------------------
+
+    def doubt(self, missing: SettledAnswers) -> bool:
+        """Keep missing mailboxes until the accepted address is asked again; whether it has yet to be asked."""
+        is_first = not self.doubted
+        self.doubted += missing
+        return is_first
+
+    def release_doubted(self, doubt: Classification | None) -> SettledAnswers:
+        """The mailboxes that waited: missing if there is no doubt, since the accepted address is still accepted."""
+        doubted, self.doubted = self.doubted, []
+        if doubt is None:
+            self.missing_in_a_row = 0
+            return doubted
+        return [(position, without_result(evidence, doubt)) for position, evidence in doubted]
 
 
 @lru_cache(maxsize=4096)
 def with_catch_all(evidence: MailboxEvidence, *, catch_all: bool | None) -> MailboxEvidence:
     """The evidence with what is known of the domain; cached, since most addresses are accepted in the same words."""
     return replace(evidence, catch_all=catch_all)
+
+
+def without_result(evidence: MailboxEvidence, classification: Classification) -> MailboxEvidence:
+    """The evidence of a refusal that shows nothing about the mailbox."""
+    return replace(evidence, classification=classification, rcpt_accepted=None, catch_all=None)
 
 
 def is_same_refusal(answer: PendingAnswer, reply: Reply | None, probe: str) -> bool:
