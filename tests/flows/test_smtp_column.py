@@ -293,6 +293,13 @@ def test_a_server_that_begins_to_refuse_everybody_is_not_believed(deny_after):
     assert verdicts["invalid", False] >= deny_after // 2
 
 
+def test_a_server_that_refuses_everybody_from_the_beginning_is_named_in_a_warning():
+    world = World(exchanges=[Exchange("mx.denying.example", "refuses everybody", mailboxes=frozenset())])
+    with world, pytest.warns(UserWarning, match=r"refused all as unknown: mx.denying.example \(12\)"):
+        out = mv.verify(people(12, "denying.example"), "smtp", backend=world.backend, progress=False)
+    assert list(out["verdict"]) == ["invalid"] * 12
+
+
 def test_a_backup_that_accepts_everything_does_not_make_addresses_valid():
     first = Exchange("mx1.pair.example", "refuses the random address, and defers others",
                      special=dict.fromkeys(("ada1", "ada2"), "451 4.3.0 Temporary lookup failure"),

@@ -247,6 +247,29 @@ def test_many_missing_mailboxes_in_a_row_are_not_doubted_where_none_was_accepted
     assert bench.settled() == dict.fromkeys(range(6), Reason.MAILBOX_NOT_FOUND)
 
 
+def test_servers_that_accepted_nobody_are_named():
+    bench = Bench()
+    counts = {"mx1": 12, "mx2": 9, "mx3": 1_200, "mx4": 50}
+    for name, count in counts.items():
+        bench.tracker.probes[name].missing_in_a_row = count
+    bench.tracker.probes["mx4"].accepted = "ada@x.example"
+    (notice,) = bench.tracker.notices()
+    assert notice.startswith(
+        "mail servers that accepted no address, and refused all as unknown: mx3 (1,200), mx1 (12); "
+    )
+    for n in range(9):
+        bench.tracker.probes[f"more{n}"].missing_in_a_row = 10
+    assert ", 6 more; " in bench.tracker.notices()[0]
+
+
+def test_no_server_is_named_where_few_addresses_were_refused():
+    bench = Bench()
+    active = bench.active()
+    bench.ask(active, UNKNOWN, 6)
+    bench.end(active)
+    assert bench.tracker.notices() == []
+
+
 def test_missing_mailboxes_in_a_row_wait_until_an_accepted_address_is_accepted_again():
     bench = bench_in_doubt()
     assert (bench.settled(), bench.probes()) == ({0: None}, [None])

@@ -77,7 +77,7 @@ class MailboxStage:
             async for _ in self.run_engine(engine, look_ups):
                 for event in self.collect_events(engine, results, clock):
                     yield event
-            for notice in self.domains.take_notices():
+            for notice in [*self.domains.take_notices(), *engine.tracker.notices()]:
                 yield Noticed(notice)
         finally:
             look_ups.cancel()

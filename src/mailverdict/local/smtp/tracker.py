@@ -46,6 +46,8 @@ DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody a
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
 SELDOM = 40  # recipients for each refusal, beyond which the end of a trial is not waited for
+SUSPICIOUS = 10  # missing mailboxes of a mail server that accepted no address in the same run
+SHOWN_SERVERS = 5  # in a warning
 SHOWN = 400  # characters of a reply that are kept
 
 
@@ -458,6 +460,20 @@ class RecipientTracker:
         """What a probe asks stays undetermined: whether a domain accepts every address, and doubted refusals."""
         probes, code = self.probes[probe.host], probe.domain
         self.settle_all(probes.release_doubted(NOT_CONFIRMED) if code is None else probes.give_up(code))
+
+    def notices(self) -> list[str]:
+        """Warn of mail servers that accepted nobody: it cannot be told whether they refuse everybody."""
+        refusing = {name: each.missing_in_a_row for name, each in self.probes.items() if not each.accepted}
+        found = Counter({name: count for name, count in refusing.items() if count >= SUSPICIOUS}).most_common()
+        shown = [f"{name} ({count:,})" for name, count in found[:SHOWN_SERVERS]]
+        if len(found) > len(shown):
+            shown.append(f"{len(found) - len(shown):,} more")
+        if not shown:
+            return []
+        return [
+            f"mail servers that accepted no address, and refused all as unknown: {', '.join(shown)}; "
+            "if one of these addresses is known to be good, its server refuses this machine, and its verdicts are wrong"
+        ]
 
 
 # --- evidence ------------------------------------------------------------------------------------------
