@@ -296,7 +296,7 @@ def test_a_server_that_begins_to_refuse_everybody_is_not_believed(deny_after):
 def test_a_server_that_refuses_everybody_from_the_beginning_is_named_in_a_warning():
     world = World(exchanges=[Exchange("mx.denying.example", "refuses everybody", mailboxes=frozenset())])
     with world, pytest.warns(UserWarning, match=r"refused all as unknown: mx.denying.example \(12\)"):
-        out = mv.verify(people(12, "denying.example"), "smtp", backend=world.backend, progress=False)
+        out = mv.verify(people(12, "denying.example"), validation_type="smtp", backend=world.backend, progress=False)
     assert list(out["verdict"]) == ["invalid"] * 12
 
 
