@@ -84,7 +84,7 @@ SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
     insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
-    (?:could|can) ?not (?:be )?(?:connect|contact|complet|verif|load|open|access|sav|stor|resolv)\w*
+    (?:could|can) ?not (?:be )?(?:connect|contact|complet|verif|check|load|open|access|sav|stor|resolv)\w*
     unexpected error  domain problem  space shortage
 """)
 """Something on the server does not work."""
@@ -102,6 +102,8 @@ FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 
 TEMPORARY_WORDS = mark_words(r"""
     \bholidays?\b  \btoday\b  currently (?:unknown|not found)  synchroni[sz]
+    \b(?:at|for) (?:the|this) (?:moment|time)\b  \bright now\b  \bfor now\b  \bat present\b
+    (?:un|not )available (?:now|yet)\b
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
     ge[çc]ici  do[čc]asn  p[řr]echodn[ěe]\b  momentan  momentán  moment[ée]  moment[áa]ln  provisori?[aos]  provvisori
     (?:por|de) el momento  por (?:ora|agora)  por enquanto  per (?:ora|il momento)  pour (?:l'instant|le moment)
@@ -241,6 +243,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif
+    \b(?:can ?not|can't) send (?:\S+ ){{0,2}}from\b
     you are sending  \byou (?:claim|send|use|have no|do(?: not|n't) have)\b  \byou(?:'re| are) not\b
     log-?in (?:fail|incorrect|denied)  \bheader address  \bin (?:the )?from\b  members?[- ]only  \bbatv  \bsrs\b
     \bverp\b  backscatter
@@ -300,7 +303,7 @@ DNS_LIST_NAMES = phrases(r"""
     sender ?score  trustedsource  cloudmark  talosintel  backscatterer  hostkarma  junkemailfilter  njabl  spamrats
     gbudb  mail-abuse  ers\.trendmicro  blackhole  ipcheck\.  spfbl  swinog  surriel  wpbl  lashback  ascams
     blocklist\.de  drbl  \bers-  abusix  \bxbl\b  \bpbl\b  \bsbl\b  0spam  ipadmin\.  blocked using
-    blocked by (?:\S+\.){2}
+    blocked by (?:\S+\.){2}  (?<!not )listed (?:at|by|in|on) (?:[\w-]+\.){2}
 """)
 """Names of DNS lists of IP addresses, for the unmasked text."""
 
@@ -334,7 +337,7 @@ RATE_WORDS = phrases(rf"""
     frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
-    dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb)\b
+    dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb|ihu)\b
     \bib(?:[01]\d\d|504|607)[a-z]?\b
 """)
 """Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
@@ -343,7 +346,8 @@ CLIENT_REFUSED_WORDS = phrases(rf"""
     {CLIENT}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,60}}{CLIENT}  messages? from \(?xipx
     (?:block(?:ed|ing)|banned|denied|black-?listed|not allowed|refused)[^.;]{{0,30}} xipx
     xipx[^.;]{{0,20}} (?:blocked|banned|denied|refused|(?:is )?not (?:allowed|permitted|welcome|accepted))
-    \bip[ -]based  \bbad ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )  found on (?:a|an|our|one of)
+    \bip[ -]based  \b(?:bad|invalid) ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )
+    found on (?:a|an|our|one of)
     \bip\b[^.;。]{{0,40}}(?:禁止|封禁|屏蔽)
 """)
 COUNTRY = r"\b(?:country|countries|geo-?\w*|region)\b"
@@ -382,7 +386,7 @@ CERTIFIED_MAIL_WORDS = phrases(r"""
 """)
 """The mailbox accepts certified mail only (Italian PEC, German De-Mail)."""
 SENDER_WORDS = phrases(r"""
-    \bsender  mail ?from\b  badmailfrom  from (?:address|domain)  return[- ]?path  reverse[- ]?path  originator
+    \bsender  mail ?from\b  badmailfrom  from:? ?(?:address|domain)  return[- ]?path  reverse[- ]?path  originator
     envelope[- ]from
     exp[e?]diteur  [e?]metteur  envoyeur  remitente  mittente  absender  remetente  \bbatv  backscatter
     dns mx or a/aaaa

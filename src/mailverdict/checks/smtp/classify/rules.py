@@ -266,7 +266,8 @@ RULES: tuple[Rule, ...] = (
     Rule("sender_callout", Reason.SENDER_BLOCKED,
          text=r"(?:\bsender|call-?out|call-?back|return[- ]path|reverse[- ]path|mail from)\b[^;]{0,80}\bverif"
               r"|\bverif\w+[^.;]{0,40}\bsender"
-              r"|call-?out|call-?back|sender address rejected: un",
+              r"|call-?out|call-?back|sender address rejected: un|postmaster verif"
+              r"|(?<!address )\bverification failed (?:for|while checking) xaddrx|\bcalled: .{0,80}\bsent: ",
          unless=r"recipient (?:verif\w+ )?(?:call-?out|verif)",
          sample="rcpt 550 Verification failed for <v@example.com> No Such User Here Sender verify failed",
          seen="Exim and Postfix verify the sender: this 'no such user' is the sender's address"),
@@ -586,7 +587,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.7.1 Internal error while looking up the recipient",
          seen="local rules: a failure of the server establishes nothing about the sender, whatever the code"),
     Rule("message_size", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
-         text=r"\b(?:message|mail|header|attachment)s?'?s? (?:\w+ )?size\b|\bsize (?:of|limit)\b",
+         text=r"\b(?:message|mail|header|attachment)s?'?s? ?(?:\w+ )?size\b|\bsize (?:of|limit)\b",
          sample="rcpt 552 Message header size exceeds limit", seen="James, Exchange: the message, not the sender"),
     Rule("policy_code", Reason.SENDER_BLOCKED, code=PERMANENT, enhanced=r"5\.7\.\d+", phases="rcpt",
          sample="rcpt 550 5.7.1 Rejected", seen="RFC 3463 x.7 security or policy"),
