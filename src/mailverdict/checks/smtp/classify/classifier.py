@@ -210,7 +210,9 @@ ACCOUNT = r"account|mail ?box|compte(?: du destinataire)?|boite\w*|cuenta|casell
 IS = r"(?:is|has been|was|est|a ete|esta|e|ist|wurde)"
 INACTIVITY = r"due to (?:\S+ )?inactivity"
 IS_LOCKED = rf" {IS}((?: \w+)?) {LOCKED}(?! by (?:another|a) process)(?: due to inactivity)?"
-CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b({ACCOUNT})(?:{IS_LOCKED}| {LOCKED} {INACTIVITY})"
+# A mailbox is also locked while it is read, so that this word alone does not say that it is closed.
+IN_USE = r"(?!mail ?box(?: \S+)? (?:is |was |has been )?locked\b(?! due to))"
+CLOSED_ACCOUNT = rf"{NOT_THE_CLIENTS}\b{IN_USE}({ACCOUNT})(?:{IS_LOCKED}| {LOCKED} {INACTIVITY})"
 CLOSED_FOR_ABUSE = (
     rf"{NOT_THE_CLIENTS}\b((?:{ACCOUNT}|user|recipient|address)(?: \S+){{0,2}}"
     r" (?:disabled|deactivated|suspended|closed|terminated|locked|deleted|cancell?ed))"

@@ -37,6 +37,7 @@ OTHER_NOUN = phrases(r"""
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
     message  may  might  verification  directory  quota  home  mail system  provider  smtp  pop3?  imap  access  group
     agent  family  store  class  type  process
+    empfang  path  folder  phone  device  tag  index  replica  backend  node
     licen[cs]e  subscription  plan  manager  expan\w+  ticket  project
 """)
 # A thing of the user: "Каталог пользователя не найден", "recipient's calendar not found".
@@ -67,11 +68,9 @@ GAP = (
     rf"(?: ?: ?(?:{NAME} )?{FILLERS})?"
 )
 # "The domain of the recipient was not found": the noun that the predicate is said of stands before "of".
-OF = ("of", "for", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
-NOT_OF = "".join(
-    rf"(?<! {word})"
-    for word in ("of the ", "for the ", "of this ", "for this ", "dell'", "de l'", *(f"{word} " for word in OF))
-)
+OF = ("of", "for", "to", "de", "del", "du", "do", "des", "della", "dello", "al", "de la", "da")
+WITH_ARTICLE = ("of the", "for the", "to the", "of this", "for this")
+NOT_OF = "".join(rf"(?<! {word})" for word in ("dell'", "de l'", *(f"{word} " for word in (*WITH_ARTICLE, *OF))))
 NOT_SERVER_OF = "".join(rf"(?<!{noun} {of} )" for noun in ("server", "host", "domain", "route") for of in ("for", "of"))
 SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b{GAP}|{NOT_SERVER_OF}xaddrx\b\W{{0,4}}{FILLERS})"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
@@ -121,8 +120,9 @@ THE = r"(?:the |an? |any |that |this |your )?"
 OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database|table|list)|local|virtual)"
 # "No such mailbox server", "invalid recipient count": another noun follows, which the sentence is about.
 NOT_COMPOUND = (
-    r"(?! (?:agent|client|count|credential|domain|exchanger|family|field|format|group|header|host|list|manager|number"
-    r"|space|range|block|password|polic(?:y|ie)|provider|response|route|server|session|status|store|type)s?\b)"
+    r"(?! (?:agent|client|count|credential|domain|error|exchanger|family|field|folder|format|group|header|host|list"
+    r"|manager|network|number|space|range|block|password|polic(?:y|ie)|problem|provider|response|route|script|server"
+    r"|session|state|status|store|syntax|tag|type)s?\b)"
 )
 OTHER_USE = (
     rf"{NOT_COMPOUND}(?! names? or password| format| characters?| literal| family| type| agent| manager"
@@ -195,7 +195,11 @@ MAILBOX_UNKNOWN_WORDS = phrases(rf"""
 # --- closed ---------------------------------------------------------------------------------------------------------
 
 # "The recipient closed the connection": what the user did, not what became of the mailbox.
-NO_OBJECT = r"(?! (?:your?|the(?! service)|his|her|their|its|notification|forwarding|connection|external|delivery)s?\b)"
+NO_OBJECT = (
+    r"(?! (?:your?|the(?! service)|his|her|their|its|notification|forwarding|connection|external|delivery)s?\b)"
+    r"(?! (?:receiving|l'|la|le|les|el|los|il|lo|prijem|przyjmowanie)\b)(?! for (?:incoming|maintenance)\b)"
+    r"(?! from (?:\S+ ){0,2}(?:group|list|table)s?\b)"  # "recipient removed from the mailing list"
+)
 MAILBOX_CLOSED_WORDS = phrases(rf"""
     {say_of_mailbox(CLOSED_PREDICATE)}{NO_OBJECT}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bdisableduser\b
@@ -212,10 +216,13 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
 # --- unknown or closed ----------------------------------------------------------------------------------------------
 
 
+NONE_SUCH = f"{join_column('none')}|{join_column('before')}"
+
+
 def alternatives() -> str:
     """Patterns of an unknown mailbox as one of two alternatives, where the other one is not "unknown"."""
     patterns = [
-        rf"\b{UNKNOWN_PREDICATE} ?/ ?(?!(?:(?:\S+ ){{0,3}}?{UNKNOWN_PREDICATE}|no such)\b)",
+        rf"\b{UNKNOWN_PREDICATE} ?/ ?+(?!(?:(?:\S+ ){{0,4}}?{UNKNOWN_PREDICATE}|no|{NONE_SUCH})\b)",
         rf"\b(?:no such|{INVALID}) {QUALIFIERS}{MAILBOX} or\b(?! (?:\S+ ){{0,3}}?(?:{MAILBOX}|{UNKNOWN_PREDICATE})\b)",
     ]
     for language in load_languages():
@@ -233,7 +240,7 @@ LOCKED = r"(?:blocked|locked|bloquee?|bloquead[oa]|bloccat[oa]|gesperrt)"
 EITHER = rf"(?:\b{join_column('either')}\b|{join_column('either', spaced=False)})"
 MILDER = rf"(?:\b{CLOSED_PREDICATE}|\b{LOCKED}|\b{join_column('unable')}|{UNSPACED_CLOSED})"
 MAILBOX_EITHER_WORDS = (
-    rf"^(?=.*?(?:{EITHER}|\w/\w))(?:.*?{alternatives()}"
+    rf"^(?=.*?(?:{EITHER}|\w ?/ ?\w))(?:.*?{alternatives()}"
     rf"|(?=.*?(?:{EITHER}[^.;]{{0,40}}{MILDER}|{MILDER}[^.;]{{0,40}}{EITHER}))"
     rf"(?=.*?(?:{NO_SUCH_MAILBOX}|\b{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})))"
 )
@@ -285,7 +292,10 @@ FORWARDING = mark_words(r"""
     doorstuur\w*  переадрес\w+  пересыл\w+  przekierowa\w+  p[řr]esm[ěe]rov\w+  [áa]tir[áa]ny\w+  y[öo]nlendirme
     转发  轉發  (?<!又は)転送先  전달
 """)
-FORWARD_WORDS = FORWARDING + r"|(?<!no )\bforward(?:ing|ed|s)? (?:address|to\b)|\balias (?:loop|target|expands)"
+FORWARD_WORDS = (
+    FORWARDING + r"|(?<!no )\bforward(?:ing|ed|s)? (?:address|target|to\b)"
+    r"|\balias (?:loop|target|expands|points|resolves)|\bnext hop\b"
+)
 """The mailbox forwards to another address: what is unknown may be that one."""
 
 THING_OF_USER_WORDS = (

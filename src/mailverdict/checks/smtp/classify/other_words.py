@@ -35,6 +35,8 @@ __all__ = [
     "DOMAIN_UNKNOWN_WORDS",
     "DOUBT_WORDS",
     "FOREIGN_MESSAGE_WORDS",
+    "FOREIGN_TROUBLE_WORDS",
+    "INCOMPLETE_WORDS",
     "OFFLINE_WORDS",
     "OTHER_SUBJECT_WORDS",
     "RATE_WORDS",
@@ -43,6 +45,7 @@ __all__ = [
     "REVERSE_DNS_WORDS",
     "SENDER_WORDS",
     "SERVER_FAILURE_WORDS",
+    "SEVERAL_RECIPIENTS_WORDS",
     "TEMPORARY_WORDS",
 ]
 
@@ -111,12 +114,20 @@ TEMPORARY_WORDS = mark_words(r"""
     v[äa]liaikais  toistaiseksi  ajuti(?:selt|ne)  [īi]slaic[īi]g  uz laiku  laikin  ideiglenes  [áa]tmenetileg
     privremen  za[čc]asn  приврем[ео]н  t[íi]mabundi[ðd]  aldi baterako  sementara  t[ạa]m th[ờo]i
     на время  пока\b  поки\b  временно  тимчасово  уақытша  დროებით  ժամանակավոր  προσωρινά  مؤقت  موقت  זמנית  כרגע
+    maint[ei]nance  mantenimiento  manutenzione  manuten[çc][ãa]o  \bwartung  onderhoud  konserwacj  prac\w* techniczn
+    [úu]dr[žz]b  underh[åa]ll  vedlig?eholdelse  vedlikehold  huolto  karbantart  \bbak[ıi]m  обслуживани  обслуговуванн
+    техническ\w+ работ  συντήρηση  صيانة  תחזוקה  维护  維護  メンテナンス  점검  pemeliharaan  b[ảa]o tr[ìi]
+    vacaciones  vacances  \burlaub  \bferi[ae]\b  \bférias  в отпуске  urlop  dovolen  tatil  休假  休暇  휴가
+    (?:todav[íi]a|a[úu]n) no  pas encore  noch nicht  non ancora  ainda n[ãa]o  ещ[её] не\b  ще не\b  nog niet
+    jeszcze nie  je[šs]t[ěeě] n  hen[üu]z  [äa]nnu inte  (?:endnu|enn[åa]) ikke  ακόμη?  尚未  还没  還沒  まだ  아직
+    en attente  in attesa  en espera  oczekuj  ожида  in behandeling  en cours d
     ชั่วคราว  अस्थायी  暂时  暫時  临时  臨時  暂停  暫停  一時的  一時停止  일시
 """)
 """For now: nothing is established."""
 
 DOUBT_WORDS = mark_words(r"""
     ^if (?:the|this|that)\b  \b(?:say|tell|known?|disclose) (?:whether|if)\b
+    (?<!it )\bseems?\b  \bapparently\b  \blooks\b  \bi think\b  \bmay be wrong\b  (?<!not )\bappears? to\b
     \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
@@ -126,10 +137,54 @@ DOUBT_WORDS = mark_words(r"""
     \bmorda\b
     возможно  вероятно  может быть  можливо  можда  \bbelki  muhtemelen  olabilir  \bίσως  πιθαν  ربما  محتمل  אולי
     ייתכן  \be\.g\.,? mailbox  \bbut will (?:accept|attempt|deliver|forward)
+    \bsembl[ea]\b  \bparece\b  \bscheint\b  \blijkt\b  wydaje si[ęe]  zd[áa] se  кажется  похоже
     il se peut  \bpuede que  \bpode(?:m)? (?:estar|ficar)  \bpotrebbe  ενδέχεται
     \bmungkin  \bco the\b  có thể  \bco le\b  شاید  ممکن  可能  也许  也許  かもしれ  おそらく  가능성  않을 수 있  อาจ
 """)
 """Said of the reason: nothing is established."""
+
+INCOMPLETE_WORDS = phrases(r"""
+    \bout of date  \bincomplete  \bstale\b  \bpending\b  \brebuil\w+  \bre-?index\w*  \bread-?only\b  \btest mode
+    \b(?:this|other|another) (?:\w+ )?(?:node|replica|shard)\b  \b(?:replica|cluster)\b  \bset-?up\b  \bbeing set up
+    (?:primary|secondary|backup|fallback|standby) (?:mx|mail ?server|server|exchanger)
+    \b(?:hop count|(?:too many|maximum|\d) hops|(?:mail|routing|forward\w*|possible) loop|loop (?:detected|found))
+    \b(?:archive|journal\w*|catch-?all|default|fallback|public folder|moderator) (?:mailbox|recipient|address|user)\b
+    \bprocmail\b  \bsieve\b  \b(?:message|mail) (?:was |is )?accepted\b  \bin time\b
+    (?<!being )(?<!not )\baccept(?:ed|s) (?:by|for|such|this)\b
+    (?<!not a )\b(?:is valid|exists?|known|ok)[,;]? but\b  \bvalid but\b
+    \bhoney-?pot  \bservice (?:is )?(?:temporarily )?unavailable
+""")
+"""The server does not know every mailbox, is not in normal operation, or got a message that went in circles."""
+
+ONE_OF = mark_words(r"""
+    alguno?s?(?: de los)?  uno de los  certains(?: des)?  (?<!au moins )un des  einige(?: der)?  einer der
+    alcuni(?: dei)?  uno dei  alguns(?: dos)?  um dos  некоторые(?: из)?  один из  деякі  один з  sommige
+    [eé]{1,2}n van de  niekt[óo]rzy  jeden z  n[ěe]kte[řr]\w+(?: z)?  n[áa][ěe]kter\w+(?: z)?  n[åa]gon av
+    en av  en af  nogle af  bir[ıi]
+    ένας από τους  ορισμένοι  أحد  بعض  אחד מ?ה?  חלק מה?
+""")
+UNSPACED_ONE_OF = mark_words("部分  其中一个  其中一個  有些  一部の  일부 ?")
+DATABASE = mark_words(r"""
+    \bldap  \b\w*sql\b  base de datos  base de donn[ée]es  annuaire  \w*datenbank  banca dati  \bdatabase
+    banco de dados  баз[аыуе] данных  база даних  baza danych  datab[áa]z\w*  veri ?taban\w+  databas  βάση  قاعدة  מסד
+    数据库  資料庫  データベース  데이터베이스  (?:da|ta)tabank
+""")
+BROKEN = mark_words(r"""
+    err(?:eur|ore|o)\b  err?or  erro\b  \w*fehler  fout  \bfe(?:l|jl|il)\b  b[lł][ąa]d\w*  chyb\w+  hata\w*  ошибк\w+
+    помилк\w+  σφάλμα  خطأ  שגיא  错误  錯誤  エラー  오류
+    indispon  no disponible  non disponibile  nicht (?:erreichbar|verf[uü]e?gbar)
+    niet (?:bereikbaar|beschikbaar)  niedost[ęe]pn  nedostupn  недоступ  不可用  接続
+""")
+SEVERAL_RECIPIENTS_WORDS = phrases(rf"""
+    \b{ONE_OF}[ -]?{ANY_MAILBOX}\b  {UNSPACED_ONE_OF}{UNSPACED_MAILBOX}
+    \bfor one of
+    \b(?:some|one or more|at least one|\d+) (?:of )?(?:the )?(?:\d+ )?recipients?\b
+    \b(?:previous|first|earlier|last|other|another|next|b?cc) (?:recipient|address|rcpt)\b
+""")
+"""It may be another recipient that is unknown."""
+
+FOREIGN_TROUBLE_WORDS = rf"{DATABASE}.{{0,24}}?{BROKEN}|{BROKEN}.{{0,16}}?{DATABASE}"
+"""The server's database does not work; rules for English are in `rules`."""
 
 OFFLINE_WORDS = mark_words(r"""
     \boffline\b  hors ligne  sin conexi[óo]n  (?:non|fuori) in linea  автономн  オフライン  离线  離線  脱机  脫機
@@ -157,7 +212,7 @@ DOMAIN_UNKNOWN_WORDS = phrases(rf"""
     \b(?:{FOREIGN_UNKNOWN}|{join_column("before")}) (?:domain|{FOREIGN_DOMAIN})\b
     {join_column("before", spaced=False)}[^.;,。、,]{{0,12}}?{UNSPACED_DOMAIN}
     find (?:the|a) (?:recipient |valid )?(?:domain|mx|host)  loops? back  \bdns\b[^.;]{{0,36}}\bno such
-    name service error  all relevant mx records
+    \b(?:found|known|exist) in (?:the )?dns\b  name service error  all relevant mx records
 """)
 """The server cannot resolve the domain, so nothing is known of the mailbox."""
 
@@ -187,6 +242,9 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     \b(?:quota|status|state|type|family|agent|protocol) (?:is )?(?:not found|unknown)  \bmust\b  \brequires\b
     \bno such (?:command|exchanger|file|mail|network|newsgroup|option|service)\b  in (?:use|transition)\b
     user (?:connection|closed|deleted|disabled|removed)
+    \broute  \brout(?:ed|ing)\b  \bhome\b  \borgani[sz]ation of  \bfax\b  \bspecified\b  \bheaders?\b  \bmissing\b
+    \bcharacters?\b  not local\b  not confirmed  \bconfirmed his  too long  \blength\b  \bvalidat
+    \b(?:quota|no) record  \btable\b  \bstore\b  mailbox (?:is )?locked\b  \bservice suspended
     \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
 """)
 """The text is about the message, the session or the server: an enhanced code alone does not mean the mailbox."""
@@ -235,11 +293,19 @@ SENDING = mark_words(r"""
     (?:der|die) sendet
     que env[íi]a  che invia  qui envoie  发送(?:用户|者|方)  送信(?:ユーザー?|者)  보내는
 """)
+ALLOWED_LIST = mark_words(r"""
+    listas? blancas?  listes? blanches?  list[ae] bianc\w+  listas? brancas?  (?:wei(?:ss|ß)e? ?|positiv)liste
+    witte lijst  bia[łl]\w+ lis(?:t|ci)\w+  b[íi]l\w+ (?:listin\w*|seznam\w*)  бел\w+ спис\w+  біл\w+ спис\w+
+    vit ?lista\w*  hvid ?liste  hvite ?liste  beyaz liste  λευκή λίστα  القائمة البيضاء  רשימה לבנה
+    白名单  白名單  ホワイトリスト  화이트리스트
+""")
 CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \b{YOUR} (?!{RECIPIENT}){ANY_MAILBOX}\b  \b(?!{RECIPIENT}){ANY_MAILBOX} {YOURS}\b
     {UNSPACED_YOUR} ?{UNSPACED_MAILBOX}
     \bhesab[iı]n[iı]z  \btiliasi\b  حسابك  {SENDING}
-    \bsend(?:er|ing)  mail ?from\b  \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
+    \bsend(?:er|ing)  mail ?from\b  \berrors?-to\b  \bsasl\b  \bconnector\b  \bpartner\b  \bfirewall  \boutside\b
+    {ALLOWED_LIST}  \banonymous  \bencrypted  unencrypted  known to be valid
+    \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif

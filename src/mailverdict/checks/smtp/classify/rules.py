@@ -43,6 +43,8 @@ from .other_words import (
     DOMAIN_UNKNOWN_WORDS,
     DOUBT_WORDS,
     FOREIGN_MESSAGE_WORDS,
+    FOREIGN_TROUBLE_WORDS,
+    INCOMPLETE_WORDS,
     OFFLINE_WORDS,
     OTHER_SUBJECT_WORDS,
     RATE_WORDS,
@@ -51,6 +53,7 @@ from .other_words import (
     REVERSE_DNS_WORDS,
     SENDER_WORDS,
     SERVER_FAILURE_WORDS,
+    SEVERAL_RECIPIENTS_WORDS,
     TEMPORARY_WORDS,
 )
 from .patterns import (
@@ -155,9 +158,14 @@ OVER_TIME_WORDS = (
 OTHER_CAUSE_WORDS = (CLIENT_OR_SENDER_WORDS, DOMAIN_UNKNOWN_WORDS, FORWARD_WORDS, THING_OF_USER_WORDS)
 LOOKUP_FAILURE_WORDS = (
     DOUBT_WORDS + "|"
-    r"\b(?:ldap|directory|database|look-?up) (?:error|failure|(?:is )?(?:temporarily )?unavailable)"
+    r"\b(?:ldap|director(?:y|ies)|databases?|\w*sql|nss|nis|back-?end|look-?ups?|configuration|server)\b[^.:;]{0,16} "
+    r"(?:errors?|fail\w*|problems?|down|gone|deferred|unavailable|not available|timed? ?out)\b"
+    r"|\b(?:table|map|file|passwd|database) (?:is )?(?:empty|missing|corrupt\w*|locked|not found)"
+    r"|\bmaintenance|shutting down|(?:could|can) ?not (?:connect|contact|load)|permission denied|\bfailed look-?up"
     rf"|{TEMPORARY_WORDS}|{OFFLINE_WORDS}|error while|time(?:d )?-?out|\bcache\b|look-?up (?:of \w+ )?failed"
-    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?later|(?<!not )\bretry\b|hosting account"
+    rf"|{INCOMPLETE_WORDS}|{SEVERAL_RECIPIENTS_WORDS}|{FOREIGN_TROUBLE_WORDS}"
+    r"|\b(?:could|can) ?not be reached|\buntil\b|\btry (?:again )?(?:later|in)\b|(?<!not )\bretry\b|hosting account"
+    r"|\bmessage expired|\bon (?:legal )?hold\b"
     r"|(?:suspend|lock|block|disabl|clos)ed for (?:\d+|the next) (?:minute|hour|day)"
 )
 NOT_UNKNOWN_WORDS = (
@@ -175,7 +183,13 @@ NOT_FULL_WORDS = (  # what is full or exceeded is not a mailbox
     r"\bsend(?:ing|er)|\bip\b|xipx(?!\W*$)|daily|hourly|\brelay|\brate\b|messages? per|outgoing|outbound"
     r"|message size|queue(?! as\b)|polic|system|submission|shutting down"
 )
-NOT_MAILBOX_WORDS = (*OTHER_CAUSE_WORDS, OTHER_SUBJECT_WORDS, MAILBOX_FULL_WORDS, MAILBOX_EITHER_WORDS)
+NOT_MAILBOX_WORDS = (
+    *OTHER_CAUSE_WORDS,
+    OTHER_SUBJECT_WORDS,
+    LOOKUP_FAILURE_WORDS,
+    MAILBOX_FULL_WORDS,
+    MAILBOX_EITHER_WORDS,
+)
 
 # One row, one rule; aligned by hand.
 # fmt: off
@@ -223,6 +237,9 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 450 4.2.1 The user you are trying to contact is receiving mail at a rate that prevents it",
          seen="Gmail, Outlook.com, Yandex, iCloud: a limit of the recipient proves that the mailbox exists"),
 
+    Rule("forward_path", Reason.INCONCLUSIVE, code="551", phases="rcpt", text=r"\btry:? xaddrx",
+         sample="rcpt 551 5.1.6 User not local; please try <ada@other.example>",
+         seen="RFC 5321 3.4: the user receives mail at the address that the server names"),
     Rule("docomo_filter", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.0", phases="rcpt",
          text=r"^(?:unknown user|user unknown)\b",
          sample="rcpt 550 5.2.0 Unknown user x@docomo.example",
