@@ -180,6 +180,7 @@ SEVERAL_RECIPIENTS_WORDS = phrases(rf"""
     \bfor one of
     \b(?:some|one or more|at least one|\d+) (?:of )?(?:the )?(?:\d+ )?recipients?\b
     \b(?:previous|first|earlier|last|other|another|next|b?cc) (?:recipient|address|rcpt)\b
+    \bmax\w* (?:\w+ ){{0,2}}(?:recipients|addresses)\b
 """)
 """It may be another recipient that is unknown."""
 
