@@ -14,6 +14,7 @@ from pandas.testing import assert_frame_equal
 import mailverdict as mv
 import mailverdict.dask
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
+from mailverdict.sandbox import World
 from tests.doubles.scripted_backend import ScriptedBackend
 
 CELLS = ["ada@gmail.com", None, "Ada@GMAIL.com", "nobody", "ada@gmial.com", " ", "info@gone.example", "ada@gmail.com"]
@@ -240,6 +241,31 @@ def test_what_cannot_work_is_said_before_anything_is_read(ddf, column, options, 
     with pytest.raises(error, match=told):
         mailverdict.dask.verify(ddf, column, backend=backend, **options)
     assert backend.asked == []
+
+
+@pytest.mark.parametrize("call", [mailverdict.dask.verify, mailverdict.dask.plan])
+def test_a_column_of_the_caller_is_found_before_a_service_is_paid(people, call):
+    """Only the content tells whose column it is, so that the names of the frame are not enough."""
+    own = dd.from_pandas(people.assign(email_verdict="ask Ada"), npartitions=3)
+    backend = ScriptedBackend()
+    with pytest.raises(SettingsError, match=r"'email_verdict' that mailverdict did not write"):
+        call(own, "email", backend=backend, progress=False)
+    assert backend.asked == []
+
+
+def test_a_column_of_the_caller_is_found_before_workers_ask(people):
+    own = dd.from_pandas(people.assign(email_verdict="ask Ada"), npartitions=3)
+    with World() as world:
+        with pytest.raises(SettingsError, match="'email_verdict' that mailverdict did not write"):
+            mailverdict.dask.verify(own, "email", backend=world.backend, progress=False)
+        assert world.dns.count("gmail.com") == 0
+
+
+@pytest.mark.parametrize("again", ["core", ["verdict", "status"]])
+def test_columns_of_an_earlier_call_are_replaced(ddf, again):
+    first = mailverdict.dask.verify(ddf, "email", backend=ScriptedBackend(), columns="all", progress=False)
+    second = mailverdict.dask.verify(first, "email", backend=ScriptedBackend(), columns=again, progress=False)
+    assert second.compute()["email_verdict"].equals(first.compute()["email_verdict"])
 
 
 def test_frames_in_memory_are_sent_to_where_they_belong(people):

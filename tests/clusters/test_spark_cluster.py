@@ -14,6 +14,7 @@ import pytest
 import mailverdict as mv
 import mailverdict.spark
 from mailverdict.errors import ColumnError, InputError, SettingsError
+from mailverdict.sandbox import World
 from tests.clusters.conftest import (
     DELAY,
     DOMAINS,
@@ -196,6 +197,14 @@ class TestWhatCannotWork:
     def test_a_column_that_is_not_there(self, spark):
         with pytest.raises(ColumnError, match="no column 'mail'"):
             mailverdict.spark.verify(spark.createDataFrame([("x",)], "email string"), "mail")
+
+    def test_a_column_of_the_caller(self, spark):
+        frame = spark.createDataFrame([("ada@gmail.com", "ask Ada")], "email string, email_verdict string")
+        with World() as world:
+            for backend in (world.backend, world.url):
+                with pytest.raises(SettingsError, match="'email_verdict' that mailverdict did not write"):
+                    mailverdict.spark.verify(frame, "email", backend=backend, journal=None, progress=False)
+            assert (world.dns.count("gmail.com"), mv.quota(world.url).used) == (0, 0)
 
     def test_frames_of_other_kinds(self, spark):
         with pytest.raises(InputError, match=r"use mailverdict\.verify"):

@@ -27,6 +27,19 @@ def scratch(tmp_path):
     return Scratch.open(tmp_path / "new" / "folder")
 
 
+@pytest.mark.parametrize("given", ["", " "])
+def test_an_empty_path_is_not_the_current_folder(given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match="give the path or URL of a folder"):
+        Scratch.open(given)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tilde_is_the_home_directory(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Scratch.open("~/scratch").url == str(tmp_path / "scratch")
+
+
 def test_a_shard_without_files_is_empty(scratch):
     assert scratch.read("domains", 3, SCHEMA) == SCHEMA.empty_table()
     assert scratch.counts("domains") == (0, 0)

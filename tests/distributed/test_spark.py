@@ -19,15 +19,17 @@ from mailverdict.distributed.spark import (
     KEY,
     ask_batches,
     attach_batches,
+    check_names,
     count_batches,
     final_columns,
     observe_batches,
+    own_errors,
     quoted,
     read_batches,
     text_batches,
 )
 from mailverdict.distributed.stages import Key, StageJob
-from mailverdict.errors import BackendError, InputError, SettingsError
+from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.frames.columns import COLUMNS
 from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
@@ -135,6 +137,45 @@ class TestBatches:
 
 def test_names_are_read_literally():
     assert [quoted("a.b"), quoted("a`b")] == ["`a.b`", "`a``b`"]
+
+
+class PythonException(Exception):
+    """What Spark raises after an error in a Python worker."""
+
+
+@pytest.mark.parametrize(
+    ("last", "kind"),
+    [
+        ("mailverdict.errors.SettingsError: give another prefix", SettingsError),
+        ("mailverdict.errors.MissingExtraError: give another prefix", BackendError),
+        ("KeyError: 'give another prefix'", PythonException),
+    ],
+)
+def test_an_error_of_this_package_in_a_task_is_raised_as_itself(last, kind):
+    quoted_trace = (
+        f"An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  ...\n{last}\n"
+    )
+    with pytest.raises(kind, match="give another prefix") as caught, own_errors():
+        raise PythonException(quoted_trace)
+    assert caught.type is kind
+
+
+class TestNames:
+    def test_results_that_spark_does_not_tell_from_a_column_of_the_caller(self):
+        with pytest.raises(SettingsError, match="'EMAIL_Verdict', and Spark ignores case"):
+            check_names(["email", "EMAIL_Verdict"], ["email_verdict"], spark_frame().sparkSession)
+
+    def test_case_may_count(self):
+        session = spark_frame(spark_sql_caseSensitive="true").sparkSession
+        check_names(["email", "EMAIL_Verdict"], ["email_verdict"], session)
+
+    def test_replaced_columns_are_not_refused(self):
+        check_names(["email", "email_verdict"], ["email_verdict"], spark_frame().sparkSession)
+
+    @pytest.mark.parametrize("name", ["e.mail", "e`mail"])
+    def test_names_that_spark_cannot_give_to_python(self, name):
+        with pytest.raises(ColumnError, match="rename it"):
+            check_names([name], [], spark_frame().sparkSession)
 
 
 class TestWhatCannotWork:

@@ -26,7 +26,7 @@ import pyarrow as pa
 
 from .. import errors
 from ..backend import Backend
-from ..errors import BackendError, SettingsError
+from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
 from ..frames.options import check_progress, split_options
 from ..frames.planning import ask_quota, look_up, warn_of_resolver
 from ..frames.verify import Columns, collect, repairable_rows, show_progress, warn_user
@@ -43,7 +43,7 @@ from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
 from .stages import Key, Routing, StageJob, read_part
 
-__all__ = ["Call", "Engine", "ask_workers", "open_call", "plan_texts", "verify_texts"]
+__all__ = ["Call", "Engine", "ask_workers", "error_of", "open_call", "plan_texts", "verify_texts"]
 
 logger = logging.getLogger("mailverdict")
 DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
@@ -204,9 +204,14 @@ def warn_of_rows(counts: Mapping[str, Any]) -> None:
 def raise_errors(found: Mapping[str, Any]) -> None:
     """Raise the error of the first task that failed for a known cause."""
     if found["errors"]:
-        name, message = found["errors"][0]
-        kind = getattr(errors, name, BackendError)
-        raise kind(message) if issubclass(kind, Exception) else BackendError(message)
+        raise error_of(*found["errors"][0])
+
+
+def error_of(name: str, message: str) -> MailVerdictError:
+    """The error of a task, which came as text."""
+    kind = getattr(errors, name, BackendError)
+    is_own = isinstance(kind, type) and issubclass(kind, MailVerdictError) and kind is not MissingExtraError
+    return kind(message) if is_own else BackendError(message)
 
 
 def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:

@@ -28,13 +28,13 @@ from ..checks.syntax.column import observe_column
 from ..errors import InputError, MissingExtraError
 from ..frames.options import VerifyOptions, show_options
 from ..frames.text_column import read_values
-from ..frames.verify import Columns, each_column, kinds_of_data, read_addresses
+from ..frames.verify import Columns
 from ..model.table import dump_json
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, open_call, plan_texts, verify_texts
-from .stages import EVIDENCE, StageJob, add_owners, attach, observe, pack, sum_notes, unpack
+from .stages import EVIDENCE, StageJob, add_owners, attach, needed_labels, observe, pack, read_texts, sum_notes, unpack
 
 try:
     from dask import config
@@ -294,14 +294,18 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 
 def observed_pairs(data: Any, job: StageJob) -> Any:
     """What each partition has to ask, with the shard that asks and the number of the partition."""
-    if job.column is not None and isinstance(data, DataFrame):  # a file of columns is not read whole
-        data = data[each_column(job.column)]
-    return data.map_partitions(observe_part, job=job, to=targets(job.shards).tolist(), meta=PAIRS_META)
+    return cells(data, job).map_partitions(observe_part, job=job, to=targets(job.shards).tolist(), meta=PAIRS_META)
+
+
+def cells(data: Any, job: StageJob) -> Any:
+    """The columns that are read before anything is asked: a file of columns is not read whole."""
+    is_frame = job.column is not None and isinstance(data, DataFrame)
+    return data[needed_labels(data.columns, job)] if is_frame else data
 
 
 def observe_part(part: Any, *, job: StageJob, to: list[int], partition_info: Any = None) -> pd.DataFrame:
     """One partition's pairs."""
-    table = observe(part, job)
+    table = observe(without_notes(part), job)
     frame = to_frame(table)
     frame.insert(0, PART, np.int64(partition_info["number"] if partition_info else 0))
     frame.insert(0, TO, np.array(to, np.int64)[table["shard"].to_numpy()])
@@ -443,14 +447,13 @@ def count_keys(pairs: pd.DataFrame) -> pd.DataFrame:
 def distinct_texts(data: Any, job: StageJob, *, is_refused_kept: bool) -> pa.StringArray:
     """Read the columns partition by partition and keep each text once, all of them or the well-formed ones."""
     meta = pd.Series([], dtype=TEXT, name="address")
-    texts = data.map_partitions(
-        texts_of_part, column=job.column, clean=job.is_cleaned, is_refused_kept=is_refused_kept, meta=meta
-    ).compute()
+    read = cells(data, job)
+    texts = read.map_partitions(texts_of_part, job=job, is_refused_kept=is_refused_kept, meta=meta).compute()
     return unique_addresses(read_values(texts).texts)[0]
 
 
-def texts_of_part(part: Any, *, column: Columns | None, clean: bool, is_refused_kept: bool) -> pd.Series[Any]:
+def texts_of_part(part: Any, *, job: StageJob, is_refused_kept: bool) -> pd.Series[Any]:
     """The distinct addresses of one partition."""
-    read = read_addresses([kind.values() for kind in kinds_of_data(part, column)], clean=clean)
+    read = read_texts(without_notes(part), job)
     texts = read.texts if is_refused_kept else read.texts.filter(observe_column(read.texts, threads=1).ok)
     return pd.Series(unique_addresses(texts)[0].to_pandas(), dtype=TEXT, name="address")

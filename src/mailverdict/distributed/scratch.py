@@ -22,6 +22,7 @@ import pyarrow.fs as pa_fs
 import pyarrow.parquet as pq
 
 from ..errors import BackendError, SettingsError
+from ..model.paths import user_path
 
 __all__ = ["PieceWriter", "Scratch"]
 
@@ -40,7 +41,9 @@ class Scratch:
     def open(cls, url: str | os.PathLike[str]) -> Scratch:
         """Make the folder; a `SettingsError` if it cannot be written."""
         text = os.fspath(url)
-        made = cls(text if "://" in text else os.path.abspath(text))  # noqa: PTH100 - also for texts of URLs
+        if not text.strip():
+            raise SettingsError(f"scratch={text!r}: give the path or URL of a folder, or None")
+        made = cls(text if "://" in text else str(user_path(text).absolute()))
         try:
             made.write_json("test.json", {})
         except (OSError, ValueError, pa.ArrowException) as exc:

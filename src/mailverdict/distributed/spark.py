@@ -7,7 +7,9 @@ answer that they wait for. A join adds the answers, which tasks have written to 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -17,17 +19,29 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
-from ..errors import InputError, SettingsError
+from ..errors import ColumnError, InputError, SettingsError
 from ..frames.columns import REPAIR_COLUMNS, Column, to_arrow
 from ..frames.options import VerifyOptions, show_options
-from ..frames.verify import Columns, each_column, kinds_of_data, read_addresses, shown_columns
+from ..frames.verify import Columns, shown_columns
 from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
-from .call import Call, ask_workers, open_call, plan_texts, verify_texts
-from .stages import ANSWERED, EVIDENCE, OBSERVED, StageJob, add_owners, attach, observe, read_part, sum_notes
+from .call import Call, ask_workers, error_of, open_call, plan_texts, verify_texts
+from .stages import (
+    ANSWERED,
+    EVIDENCE,
+    OBSERVED,
+    StageJob,
+    add_owners,
+    attach,
+    needed_labels,
+    observe,
+    read_part,
+    read_texts,
+    sum_notes,
+)
 
 __all__ = ["plan", "verify"]
 
@@ -37,6 +51,7 @@ ROWS_AT_ONCE = 200_000  # rows of batches that are worked on together: each piec
 BYTES_AT_ONCE = 128 << 20  # or octets, where rows are wide
 BATCH_ROWS = 10_000  # in the batches that Spark receives
 CANDIDATES = 64  # integers tried for each partition
+OWN_ERROR = re.compile(r"^mailverdict\.errors\.(?P<name>\w+): (?P<message>.+)$", re.MULTILINE)
 TYPES = {"bool": "boolean", "moment": "timestamp"}  # of result columns, by their kind; all others are texts
 
 
@@ -148,7 +163,8 @@ def plan(
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
     job = replace(call.job, key="address", shards=4 * call.job.slots)
     tasks = SparkTasks(data)
-    counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, note string").collect()
+    with own_errors():
+        counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, note string").collect()
     counts = sum_notes(row["note"] for row in counted)
     texts = tasks.texts(job, is_refused_kept=False) if call.job.key == "text" else None
     addresses, domains = (sum(row[name] for row in counted) for name in ("addresses", "domains"))
@@ -186,7 +202,35 @@ def open_frame(
             "spark.speculation is on: a speculative copy of a task would ask mail servers and resolvers twice; "
             "set spark.speculation=false for this session"
         )
-    return call, schema_with(data.schema, named_columns(empty, job))
+    added = named_columns(empty, job)
+    check_names(data.columns, [name for name, _ in added], session)
+    return call, schema_with(data.schema, added)
+
+
+def check_names(existing: Sequence[str], added: Sequence[str], session: Any) -> None:
+    """Refuse before anything is asked what Spark would refuse when the answers are joined to the rows."""
+    if strange := [name for name in existing if "." in name or "`" in name]:
+        raise ColumnError(f"Spark cannot give the column {strange[0]!r:.80} to Python: rename it without dots and `")
+    if str(session.conf.get("spark.sql.caseSensitive", "false")).lower() == "true":
+        return
+    result = {name.lower(): name for name in added}
+    for name in existing:
+        if result.get(name.lower(), name) != name:
+            raise SettingsError(
+                f"the frame already has a column {name!r:.80}, and Spark ignores case: the result column "
+                f"{result[name.lower()]!r:.80} needs another prefix, or rename yours"
+            )
+
+
+@contextmanager
+def own_errors() -> Iterator[None]:
+    """Raise an error of this package that ended a task as itself; Spark raises one that quotes the traceback."""
+    try:
+        yield
+    except Exception as exc:
+        if type(exc).__name__ != "PythonException" or not (found := OWN_ERROR.search(str(exc))):
+            raise
+        raise error_of(found["name"], found["message"]) from exc
 
 
 def is_spark(data: Any) -> bool:
@@ -324,8 +368,7 @@ def text_batches(
 ) -> Iterator[pa.RecordBatch]:
     """The distinct texts of the columns."""
     for table in gather(batches):
-        kinds = kinds_of_data(table, job.column)
-        texts = read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned).texts
+        texts = read_texts(table, job).texts
         if not is_refused_kept:
             texts = texts.filter(observe_column(texts, threads=1).ok)
         yield pa.record_batch({"text": unique_addresses(texts)[0]})
@@ -359,8 +402,8 @@ class SparkTasks:
         self.data, self.session = data, data.sparkSession
 
     def cells(self, job: StageJob) -> Any:
-        """The verified columns alone."""
-        return self.data.select(*(functions().col(quoted(str(name))) for name in each_column(job.column)))
+        """The columns that are read before anything is asked."""
+        return self.data.select(*(functions().col(quoted(name)) for name in needed_labels(self.data.columns, job)))
 
     def targets(self, partitions: int) -> list[int]:
         """For each partition an integer that Spark's hash brings there."""
@@ -394,14 +437,16 @@ class SparkTasks:
         return self._ask(self.by_owner(job), ask_mailboxes, job)
 
     def _ask(self, pairs: Any, ask: Callable[[pa.Table, int, StageJob], str], job: StageJob) -> list[str]:
-        reports = pairs.mapInArrow(partial(ask_batches, ask=ask, job=job), "report string").collect()
+        with own_errors():
+            reports = pairs.mapInArrow(partial(ask_batches, ask=ask, job=job), "report string").collect()
         return [row["report"] for row in reports]
 
     def texts(self, job: StageJob, *, is_refused_kept: bool) -> pa.StringArray:
         """The distinct texts in this process, all of them or the well-formed ones."""
         stage = partial(text_batches, job=job, is_refused_kept=is_refused_kept)
-        found = self.cells(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
-        return pa.array(sorted(row["text"] for row in found), pa.string())
+        with own_errors():
+            found = self.cells(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
+            return pa.array(sorted(row["text"] for row in found), pa.string())
 
     def answers(self, job: StageJob) -> Any:
         """The answers as a frame, lazily: read from the scratch folder."""

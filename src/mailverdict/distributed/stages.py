@@ -23,7 +23,17 @@ from ..checks.syntax.column import observe_column
 from ..checks.syntax.kernels import octets_of, offsets_of
 from ..frames.clean import count_repairable
 from ..frames.columns import Column
-from ..frames.verify import Columns, FrameReading, kinds_of_data, read_addresses, read_frame
+from ..frames.overwrite import result_labels
+from ..frames.verify import (
+    AddressColumns,
+    Columns,
+    FrameReading,
+    each_column,
+    kinds_of_data,
+    name_results,
+    read_addresses,
+    read_frame,
+)
 from ..local.batch import decision_columns, observe_batch
 from ..local.domains import domain_notes
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
@@ -44,8 +54,10 @@ __all__ = [
     "attach",
     "evidence_of",
     "evidence_table",
+    "needed_labels",
     "observe",
     "pack",
+    "read_texts",
     "settle_domains",
     "shard_of",
     "unpack",
@@ -147,10 +159,27 @@ class StageJob:
 # --- the rows of a partition ----------------------------------------------------------------------------------------
 
 
+def needed_labels(labels: Iterable[Any], job: StageJob) -> list[Any]:
+    """Which columns of a frame are read before anything is asked: those to verify, and those that results replace."""
+    columns = each_column(job.column)
+    needed = {*columns}.union(*(result_labels(each, job.frame_options["prefix"]) for each in columns))
+    return [label for label in labels if label in needed]
+
+
+def read_texts(part: Any, job: StageJob) -> AddressColumns:
+    """The verified columns of a partition.
+
+    An error if a result column would replace one of the caller's: a frame shows only its names before it is read, and
+    after the answers are paid for it is too late.
+    """
+    kinds = kinds_of_data(part, job.column)
+    name_results(kinds, job.column, job.frame_options)
+    return read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned)
+
+
 def observe(part: Any, job: StageJob) -> pa.Table:
     """What has to be asked about the rows of a partition, in the schema `OBSERVED`."""
-    kinds = kinds_of_data(part, job.column)
-    read = read_addresses([kind.values() for kind in kinds], clean=job.is_cleaned)
+    read = read_texts(part, job)
     syntax = observe_column(read.texts, threads=1)
     codes = syntax.domain_codes.filter(syntax.ok)
     if job.key == "address":

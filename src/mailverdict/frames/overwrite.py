@@ -38,7 +38,7 @@ from .repair import REPAIRS
 from .text_column import decode, is_text
 from .verified import to_series
 
-__all__ = ["check_overwritten", "earlier_columns", "foreign_value", "other_prefixes"]
+__all__ = ["check_overwritten", "earlier_columns", "foreign_value", "other_prefixes", "result_labels"]
 
 CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 # Columns that are written together.
@@ -107,6 +107,11 @@ def check_overwritten(data: FrameKind, prefix: str | None, columns: Sequence[Col
     for label, each in doubtful.items():
         if has_values(data.cells(label)) and not (has_others and is_telling(each)):
             raise SettingsError(refusal(label, "neither a note nor the columns beside it show that it did"))
+
+
+def result_labels(column: Any, prefix: str | None) -> set[Any]:
+    """The labels of all columns that any function of this package adds for a column."""
+    return {label_of(column, prefix, name) for names in NAME_SETS for name in names}
 
 
 def refusal(label: Any, why: str) -> str:

@@ -367,11 +367,7 @@ def read_frame(
     """
     kinds, is_cleaned = kinds_of_data(data, column), check_flag("clean", frame_options["clean"])
     prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
-    chosen = choose_columns(frame_options["columns"], categories=frame_options["categories"])
-    columns = [with_earlier(chosen, kind, prefix, frame_options) if overwrite else chosen for kind in kinds]
-    columns = [(*each, *extra) for each in columns]
-    shown = [shown_columns(each, clean=is_cleaned) for each in columns]
-    names = choose_names(kinds, column, prefix, shown, overwrite=overwrite)
+    columns, names = name_results(kinds, column, frame_options, extra)
     if read is None:
         values = [kind.values() for kind in kinds]
         # A longer column is checked in several batches, each when the run comes to it.
@@ -405,6 +401,19 @@ def read_frame(
     ]
     builder = builders[0] if not isinstance(column, list) else SeveralBuilder(column, builders)
     return FrameReading(read, texts, builder)
+
+
+def name_results(
+    kinds: Sequence[DataKind], column: Columns | None, frame_options: dict[str, Any], extra: Sequence[Column] = ()
+) -> tuple[list[tuple[Column, ...]], list[list[Any]]]:
+    """The result columns of each column, and their labels; an error if one would replace a column of the caller."""
+    is_cleaned = check_flag("clean", frame_options["clean"])
+    prefix, overwrite = frame_options["prefix"], check_flag("overwrite", frame_options["overwrite"])
+    chosen = choose_columns(frame_options["columns"], categories=frame_options["categories"])
+    columns = [with_earlier(chosen, kind, prefix, frame_options) if overwrite else chosen for kind in kinds]
+    columns = [(*each, *extra) for each in columns]
+    shown = [shown_columns(each, clean=is_cleaned) for each in columns]
+    return columns, choose_names(kinds, column, prefix, shown, overwrite=overwrite)
 
 
 def with_earlier(
