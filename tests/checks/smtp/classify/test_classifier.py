@@ -555,3 +555,38 @@ KEPT = [
 @pytest.mark.parametrize(("text", "recipient", "why"), KEPT)
 def test_a_recipient_is_kept_where_masking_might_change_the_rest(text: str, recipient: str, why: str) -> None:
     assert mask_recipient(text, recipient) == text, why
+
+
+# --- the sender ---------------------------------------------------------------------------------------
+
+SENDER = "probe@client.example"
+REFUSALS_OF_ONE_ADDRESS = [
+    ("<{}>: User unknown", "at the beginning"),
+    ("{} does not exist", "no brackets"),
+    ("No such user <{}>", "at the end"),
+    ("<{}>: Recipient address rejected: User unknown", "the server takes the sender for the recipient"),
+    ("invalid mailbox: {}", "after a colon"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSALS_OF_ONE_ADDRESS)
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        (SENDER, Reason.SENDER_BLOCKED),
+        (SENDER.upper(), Reason.SENDER_BLOCKED),
+        (RECIPIENT, Reason.MAILBOX_NOT_FOUND),
+        (f"{RECIPIENT} {SENDER}", Reason.MAILBOX_NOT_FOUND),
+        (f"other-{SENDER}.org", Reason.MAILBOX_NOT_FOUND),
+    ],
+)
+def test_a_missing_mailbox_is_not_the_sender_s(text: str, why: str, named: str, reason: Reason) -> None:
+    reply = Reply(550, "5.1.1", text.format(named))
+
+    assert classify_reply(reply, phase="rcpt", recipient=RECIPIENT, sender=SENDER).reason is reason, why
+
+
+def test_a_sender_who_is_the_recipient_may_be_missing() -> None:
+    reply = Reply(550, "5.1.1", f"<{SENDER}>: User unknown")
+
+    assert classify_reply(reply, phase="rcpt", recipient=SENDER, sender=SENDER).reason is Reason.MAILBOX_NOT_FOUND

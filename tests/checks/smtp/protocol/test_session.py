@@ -71,6 +71,13 @@ def test_session_names_its_sender() -> None:
     assert "MAIL FROM:<v@client.example>" in played.commands
 
 
+def test_a_refusal_that_names_the_sender_says_nothing_about_the_recipient() -> None:
+    refusal = "550 5.1.1 <V@client.example>: User unknown"
+    played = play(to(ADA), server(special={"RCPT": refusal}), plan=plan(mail_from="v@client.example"))
+
+    assert played.reasons == {ADA: "sender_blocked"}
+
+
 def test_session_without_recipients_says_quit() -> None:
     assert play([], server()).verbs == "EHLO QUIT"
 

@@ -46,10 +46,11 @@ def classify(reply: Reply, *, phase: str) -> Reason | None:
     return classify_reply(reply, phase=phase).reason
 
 
-def classify_reply(reply: Reply, *, phase: str, recipient: str = "") -> Classification:
+def classify_reply(reply: Reply, *, phase: str, recipient: str = "", sender: str = "") -> Classification:
     """Classify a reply to one of ``PHASES``; only a reply to RCPT can give ``mailbox_not_found``.
 
-    The recipient changes nothing but the speed: replies that differ only in it are normalized once.
+    Replies that differ only in the recipient are normalized once. A reply that names the sender and not the recipient
+    says nothing about the recipient's mailbox.
 
     >>> classify_reply(Reply(451, "4.7.1", "Greylisted, try again in 300 seconds"), phase="rcpt").retry_after
     300.0
@@ -60,7 +61,20 @@ def classify_reply(reply: Reply, *, phase: str, recipient: str = "") -> Classifi
         return ACCEPTED
     given = reply.enhanced_code
     enhanced = given if given and given[0] == str(reply.code)[0] else find_enhanced_code(reply.code, reply.text)
-    return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(mask_recipient(reply.text, recipient)))
+    text = normalize_text(mask_recipient(reply.text, recipient))
+    found = find_rule(PHASES[phase], reply.code, enhanced or "", text)
+    if found.reason is not Reason.MAILBOX_NOT_FOUND or not sender or recipient.lower() in reply.text.lower():
+        return found
+    return find_rule(PHASES[phase], reply.code, enhanced or "", normalize_text(mask_sender(reply.text, sender)))
+
+
+def mask_sender(text: str, sender: str) -> str:
+    """Replace the address of the sender by the word, which the rules know.
+
+    >>> mask_sender("<Probe@client.example>: User unknown", "probe@client.example")
+    'sender: User unknown'
+    """
+    return re.sub(rf"(?<![\w.+-])<?{re.escape(sender)}>?(?![\w-]|\.\w)", "sender", text, flags=re.IGNORECASE)
 
 
 def prepare_rules() -> None:

@@ -455,7 +455,7 @@ class Session:
         if not self.has_transaction:
             return None  # its MAIL was refused: this reply is about that
         self.asked += 1
-        classification = classify_reply(reply, phase="rcpt", recipient=recipient.address)
+        classification = classify_reply(reply, phase="rcpt", recipient=recipient.address, sender=self.plan.mail_from)
         if classification.action is not Action.NONE:
             limit, is_asked_again = self.ask_again(sent, recipient, reply, classification)
             if is_asked_again:
