@@ -443,6 +443,17 @@ REMARKED = [
     "ada@firm.com (niet meer mailen)",
     "ada@firm.com (nie kontaktować)",
     "ada@firm.com (не писать)",
+    "ada@firm.com (please remove)",
+    "ada@firm.com (asked to be removed)",
+    "ada@firm.com (delete!)",
+    "ada@firm.com - bitte löschen",
+    "ada@firm.com (gelöscht 2021)",
+    "ada@firm.com (à supprimer)",
+    "ada@firm.com (por favor eliminar)",
+    "ada@firm.com (da rimuovere, per favore rimuovere)",
+    "ada@firm.com (graag verwijderen)",
+    "ada@firm.com (proszę usunąć)",
+    "ada@firm.com (просьба удалить)",
 ]
 
 
@@ -464,6 +475,9 @@ def test_words_that_ask_for_no_mail_are_a_remark(cell):
         "Contact: ada@firm.com",
         "ada@firm.com (new)",
         "Tot Ziens BV <ada@firm.com>",
+        "Stain Remove Ltd <ada@firm.com>",
+        "Delete Records <ada@firm.com>",
+        "Please Mind the Gap <ada@firm.com>",
     ],
 )
 def test_names_are_not_remarks(cell):

@@ -40,6 +40,7 @@ def test_counts_are_complete_and_in_order(small):
 @pytest.mark.parametrize("policy", POLICIES)
 def test_actions_are_those_of_decide(policy):
     mails = [*MAILS, "info@example.org", "=x", "Ada <ada@firm.com>", "a@b.com; c@d.com", 5, "<bob@mailinator.com>"]
+    mails += ["cy@firm.com", "di@firm.com - do not contact", "info@firm.com (unsubscribed)"]
     found = listing(pd.DataFrame({"mail": mails}), "mail", policy=policy)
     expected = mv.decide(found.rows.to_frame(), "mail", policy=policy)
     assert [ACTIONS[code] for code in found.action] == expected["mail_action"].tolist()

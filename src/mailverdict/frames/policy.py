@@ -43,6 +43,7 @@ FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # 
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
+REMARK = "remark"  # the repair that takes away words which ask for no mail
 # Beginnings of `action_why`, or the whole, where something besides the verdict decides.
 FLAGGED, MISTYPED, REMARKED = "flagged ", "probably mistyped: ", "a remark in the cell: "
 SUPPRESSED, REPEATED = "on your suppression list", "the same mailbox is in an earlier row"
@@ -294,7 +295,7 @@ def cause_of(why: str) -> str:
     if why.startswith(FLAGGED):
         return why.removeprefix(FLAGGED).replace("-", "_")
     if why.startswith(REMARKED):
-        return "remark"
+        return REMARK
     return "typo" if why.startswith(MISTYPED) else {SUPPRESSED: "suppressed", REPEATED: "duplicate"}.get(why, "")
 
 
@@ -330,7 +331,7 @@ def remark_rows(rows: VerifiedColumn, is_kept: pd.Series[bool]) -> pd.Series[Any
     found = pd.Series([None] * len(is_kept), dtype=object)
     if "change" in rows:
         change = rows["change"].astype("string").fillna("")
-        positions = np.flatnonzero((change.str.contains("remark", regex=False) & is_kept).to_numpy(bool))
+        positions = np.flatnonzero((change.str.contains(REMARK, regex=False) & is_kept).to_numpy(bool))
         cells = rows.texts.iloc[positions].fillna("")
         found.iloc[positions] = [REMARKED + shorten(text_beside(str(cell)), LONGEST_REMARK) for cell in cells]
     return found

@@ -39,6 +39,16 @@ FOLLOWED = (
     ("has", "left"),
     ("left", "company firm organisation organization us"),
     ("remove removed", "me list mailing newsletter"),
+    ("please pls to", "remove removed delete deleted"),
+    ("zu", "löschen loeschen entfernen streichen"),
+    ("wants asked asks wishes", "removed deleted removal deletion unsubscribed"),
+    ("bitte", "löschen loeschen entfernen streichen rausnehmen austragen"),
+    ("à svp plaît plait merci prière", "supprimer retirer effacer enlever"),
+    ("favor", "eliminar borrar quitar remover excluir retirar apagar"),
+    ("favore prega", "rimuovere cancellare eliminare togliere"),
+    ("graag aub svp", "verwijderen"),
+    ("proszę prosze", "usunąć usunac"),
+    ("просьба прошу пожалуйста", "удалить удалите исключить"),
     ("out", "use"),
     ("hard soft", "bounce"),
     ("marked", "spam"),
@@ -68,7 +78,10 @@ FOLLOWED = (
 # Words that mean it only in brackets or alone: they are also parts of names, as in Old Mill.
 ALONE = word_set("""
     old outdated obsolete former formerly left gone dead retired inactive invalid bad wrong bounce bouncing blocked
-    blacklisted disabled closed defunct rip
+    blacklisted disabled closed defunct rip remove removed delete deleted
+    löschen gelöscht loeschen geloescht entfernen entfernt streichen gestrichen supprimer supprimé supprimée eliminar
+    eliminado eliminada borrar borrado borrada rimuovere rimosso rimossa verwijderen verwijderd usunąć usunięty удалить
+    удалён удален
     alt ehemalig ehemals veraltet früher inaktiv ungültig ungueltig falsch gesperrt tot blockiert deaktiviert verzogen
     ancien ancienne invalide inactif obsolète parti partie antiguo inválido invalido inactivo vecchio invalida inattivo
     antigo inativo oud ongeldig inactief stary nieaktywny gammal ogiltig gammel ugyldig starý neplatný eski geçersiz

@@ -21,7 +21,7 @@ from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
-from ..frames.policy import DROPS_DUPLICATES, Policy, advise_rows, cause_of, decide
+from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
@@ -139,7 +139,7 @@ class Listing:
         for name in FLAGS:
             flags = one_array(self.rows.table[name]).fill_null(False)
             kind = kind * 2 + flags.to_numpy(zero_copy_only=False)
-        for mask in (self.has_suggestion, self.find_advice(), self.is_suppressed, self.is_duplicate):
+        for mask in (self.has_suggestion, self.has_remark(), self.find_advice(), self.is_suppressed, self.is_duplicate):
             kind = kind * 2 + mask
         _, examples, numbers = np.unique(kind, return_index=True, return_inverse=True)
         return narrow(numbers, len(examples)), examples
@@ -149,6 +149,11 @@ class Listing:
         """Rows with a likely typo."""
         found: Flags = pc.is_valid(self.rows.table["suggestion"]).to_numpy()
         return found
+
+    def has_remark(self) -> Flags:
+        """Rows with words beside the address that ask for no mail, or say that it is out of use."""
+        names = np.array([REMARK in change.split(";") for change in self.changes], np.bool_)
+        return names[self.change]
 
     def find_advice(self) -> Flags:
         """Malformed cells in which an address can be read."""
