@@ -137,13 +137,36 @@ def test_a_file_is_read_again_with_another_encoding_or_header(tmp_path):
     file.write_bytes("ada@example.org;Jürgen\nbob@example.org;Zoë\n".encode("cp1252"))
     audit = ready(file, validation_type="regex")
     assert shown(audit, "list")["size"] == "2 rows, 2 columns"
-    audit._state.read_again("mac-roman", "yes")
+    audit._state.read_again("mac-roman", "yes", "")
     audit.wait(30)
     assert shown(audit, "list")["size"] == "1 row, 2 columns"
     assert shown(audit, "list")["encoding"] == "mac-roman"
     audit._state.load_pasted("ada@example.org")
     audit.wait(30)
     assert shown(audit, "list")["encoding"] == "", "what was chosen for one file does not apply to the next"
+
+
+def test_another_sheet_of_a_workbook_is_read(tmp_path):
+    file = tmp_path / "club.xlsx"
+    with pd.ExcelWriter(file) as book:
+        pd.DataFrame({"mail": ["ada@example.org", "bob@example.org"]}).to_excel(book, sheet_name="Members", index=False)
+        pd.DataFrame({"e-mail": ["cy@example.org"]}).to_excel(book, sheet_name="Former", index=False)
+        pd.DataFrame().to_excel(book, sheet_name="Empty", index=False)
+    audit = ready(file, validation_type="regex")
+    found = shown(audit, "list")
+    assert "only sheet 'Members' is read, and not 'Former', 'Empty'" in found["remarks"]
+    assert (found["sheet"], [each["id"] for each in found["sheets"]]) == ("Members", ["Members", "Former", "Empty"])
+    for sheet, header, rows in (("Former", "", 1), ("Former", "no", 2)):
+        audit._state.read_again("", header, sheet)
+        audit.wait(30)
+        assert (shown(audit, "list")["sheet"], audit.plan.rows) == (sheet, rows)
+    audit._state.read_again("", "", "Empty")
+    audit.wait(30)
+    assert shown(audit, "list")["kind"] == "failed"
+    assert len(shown(audit, "list")["sheets"]) == 3, "another can be chosen"
+    audit._state.load_pasted("ada@example.org")
+    audit.wait(30)
+    assert (shown(audit, "list")["sheet"], shown(audit, "list")["sheets"]) == ("", [])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
@@ -94,6 +95,21 @@ def test_a_choice_that_the_kernel_refuses_is_taken_back(opened: AuditPage) -> No
     change(opened, "answered", widget.answered)
     assert opened.field(REPAIR).is_checked()
     assert "a check is running" in widget.tidy_section["message"].casefold()
+
+
+def test_another_sheet_is_chosen(opened: AuditPage, tmp_path: Path) -> None:
+    file = tmp_path / "club.xlsx"
+    with pd.ExcelWriter(file) as book:
+        for name in ("Members", "Former"):
+            pd.DataFrame({"mail": ["ada@example.org"]}).to_excel(book, sheet_name=name, index=False)
+    show(opened, ready(file, validation_type="regex"))
+    opened.open_step(1)
+    assert opened.field("Characters").count() == 0, "a workbook has no encoding"
+    opened.field("Header line").select_option("no")
+    opened.field("Sheet").select_option("Former")
+    expected = {"act": "read_again", "encoding": "", "has_header": "", "sheet": "Former"}
+    assert opened.page.evaluate("sent")[-1].items() >= expected.items()
+    assert opened.errors == []
 
 
 @pytest.mark.parametrize("width", [1000, 1240, 1280, 1440])

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import InputError, SettingsError
 from ..frames.columns import check_column
 from ..frames.duplicates import SuppressionList, read_against
+from ..frames.files.readers import ReadOptions
 from ..model.paths import user_path
 from ..runs.options import default_journal
 from .earlier import list_runs
@@ -43,11 +44,12 @@ class InputState(SharedState):
         with self.lock:
             self.forget()
             self.number += 1
-            if reader is not self.reader:  # an encoding chosen for another file could silently give wrong characters
-                self.encoding = self.has_header = ""
+            if reader is not self.reader:  # what was chosen for another file could silently give wrong characters
+                self.encoding = self.has_header = self.sheet = ""
+                self.sheets = ()
             self.reader = reader
         header = {"yes": True, "no": False}.get(self.has_header)
-        return reader(self.encoding or None, header)
+        return reader(ReadOptions(self.encoding or None, sheet=self.sheet or None, has_header=header))
 
     def load_file(self, path: str | Path, name: str | None = None) -> None:
         """Load a file in the background; `name` is what a browser calls it."""
@@ -71,12 +73,12 @@ class InputState(SharedState):
             "list", lambda: self.set_source(self.read(reader)), f"Reading {readable(name.rpartition('/')[2])}…"
         )
 
-    def read_again(self, encoding: str, has_header: str) -> None:
-        """Read the same file with another encoding, or with or without a header line."""
+    def read_again(self, encoding: str, has_header: str, sheet: str) -> None:
+        """Read the same file with another encoding, with or without a header line, or another sheet of it."""
         if self.reader is None:
             return
         self.require_idle()
-        self.encoding, self.has_header = encoding, has_header
+        self.encoding, self.has_header, self.sheet = encoding, has_header, sheet
         self.load_by(self.reader, "the file again")
 
     def set_source(self, source: Source, column: Hashable | None = None) -> None:
@@ -87,7 +89,7 @@ class InputState(SharedState):
         self.require_idle()
         with self.lock:
             self.forget()
-            self.source = source
+            self.source, self.sheets = source, source.sheets
             self.at, self.guess = source.guess() if column is None else (names.index(column), "")
             self.say("list", "")
             rows = f"{source.name} is loaded: {count_of(len(source.frame), 'row')}"
@@ -208,13 +210,13 @@ class InputState(SharedState):
         self.start_pipeline()
 
 
-def read_table(path: str | Path, name: str | None, encoding: str | None, has_header: bool | None) -> Source:  # noqa: FBT001
-    return read_file(path, name, encoding, has_header=has_header)
+def read_table(path: str | Path, name: str | None, given: ReadOptions) -> Source:
+    return read_file(path, name, given.encoding, sheet=given.sheet, has_header=given.has_header)
 
 
-def read_paste(text: str, encoding: str | None, has_header: bool | None) -> Source:  # noqa: FBT001
-    return read_pasted(text, has_header=has_header)
+def read_paste(text: str, given: ReadOptions) -> Source:
+    return read_pasted(text, has_header=given.has_header)
 
 
-def read_in_memory(data: Any, encoding: str | None, has_header: bool | None) -> Source:  # noqa: FBT001
+def read_in_memory(data: Any, given: ReadOptions) -> Source:
     return read_frame(data)

@@ -42,7 +42,7 @@ PURPOSES: dict[str, tuple[str, Callable[[AuditState, Path, str], None]]] = {
 ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "load_path": ("list", {"path": str}),
     "load_pasted": ("list", {"text": str}),
-    "read_again": ("list", {"encoding": str, "has_header": str}),
+    "read_again": ("list", {"encoding": str, "has_header": str, "sheet": str}),
     "choose_column": ("list", {"at": int}),
     "list_runs": ("list", {}),
     "open_earlier": ("list", {"number": int}),

@@ -40,6 +40,7 @@ from ..frames.columns import (
 )
 from ..frames.duplicates import SuppressionList, group_rows
 from ..frames.explode import explode
+from ..frames.files.readers import ReadOptions
 from ..frames.kinds import PandasFrame
 from ..frames.options import split_options
 from ..frames.overwrite import check_overwritten
@@ -65,7 +66,7 @@ __all__ = ["NOTHING_LOADED", "SECTIONS", "Card", "Prepared", "SharedState", "Sup
 logger = logging.getLogger("mailverdict")
 SECTIONS = ("list", "tidy", "check", "decide", "page")
 NOTHING_LOADED = "load a table and choose its column first"
-Reader = Callable[[str | None, bool | None], Source]  # with an encoding, and whether there is a header line
+Reader = Callable[[ReadOptions], Source]
 Message = tuple[str, str]  # text and kind: plain, done, warned or failed
 NO_MESSAGE: Message = ("", "plain")
 UNCLEAR = (str(Verdict.UNKNOWN), str(Status.ERROR))  # what is asked again on request
@@ -145,7 +146,8 @@ class SharedState:
         self.list_number = self.suppression_number = 0
         self.is_pipeline_running = False
         self.reader: Reader | None = None
-        self.encoding, self.has_header = "", ""
+        self.encoding = self.has_header = self.sheet = ""  # chosen for the file that is read; else found out
+        self.sheets: tuple[str, ...] = ()  # of the workbook that was read last
         self.suppression: Suppression | None = None
         self.runs: list[RecordedRun] = []
         self.is_running = False

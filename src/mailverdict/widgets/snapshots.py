@@ -118,6 +118,8 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
         "encoding": state.encoding,
         "header": state.has_header,
         "is_text": False,
+        "sheet": state.sheet,
+        "sheets": [{"id": name, "label": readable(name)} for name in state.sheets],
         "can_read_again": state.reader is not None,
         "can_list_runs": state.journal_path() is not None,
         "runs": [describe_run(run) for run in state.runs],
@@ -131,6 +133,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["name"] = source.name
     shown["columns"] = source.labels[:MOST_COLUMNS]
     shown["is_text"] = source.is_text
+    shown["sheet"] = source.sheet or ""
     renamed = {} if state.prepared is None else state.prepared.renamed
     remarks = [f"Your column {old} is called {new} here: a result has its name." for old, new in renamed.items()]
     shown["remarks"] = [short_text(each, 200) for each in (*remarks, *source.remarks)[:8]]

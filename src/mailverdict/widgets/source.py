@@ -69,6 +69,8 @@ class Source:
     remarks: tuple[str, ...] = ()  # what was guessed or found odd when a file was read
     has_header: bool = True
     is_text: bool = False  # read from a text file, which has an encoding and may have no header
+    sheet: str | None = None  # of a workbook
+    sheets: tuple[str, ...] = ()  # all of the workbook
 
     @cached_property
     def labels(self) -> list[str]:
@@ -141,12 +143,17 @@ def read_frame(data: Any) -> Source:
 
 
 def read_file(
-    path: str | Path, name: str | None = None, encoding: str | None = None, *, has_header: bool | None = None
+    path: str | Path,
+    name: str | None = None,
+    encoding: str | None = None,
+    *,
+    sheet: str | None = None,
+    has_header: bool | None = None,
 ) -> Source:
     """Read a table file; messages use `name`, which may come from a browser and is not trusted."""
     shown = readable((name or str(path)).replace("\\", "/").rpartition("/")[2]) or "the file"
     try:
-        with open_table(path, encoding=encoding, has_header=has_header, name=name and shown) as table:
+        with open_table(path, encoding=encoding, sheet=sheet, has_header=has_header, name=name and shown) as table:
             return read_whole(shown, table)
     except (OSError, ValueError, RuntimeError) as exc:
         if isinstance(exc, InputError):
@@ -180,7 +187,9 @@ def read_whole(name: str, table: TableFile) -> Source:
     remarks = [COMMAND_LINE.sub("", each) for each in (*table.remarks, *table.final_remarks())]
     frame: pd.DataFrame = rows.to_pandas(types_mapper=TYPES.get, self_destruct=True, split_blocks=True)
     del rows
-    return Source(name, frame, tuple(remarks), table.format.has_header, table.format.encoding is not None)
+    found = table.format
+    is_text = found.encoding is not None
+    return Source(name, frame, tuple(remarks), found.has_header, is_text, found.sheet, tuple(found.sheets))
 
 
 def in_one_piece(table: pa.Table) -> pa.Table:

@@ -281,7 +281,7 @@ class TestWorkbook:
     def test_the_first_sheet_that_is_not_empty_is_read_and_named(self, tmp_path):
         with open_table(write_book(tmp_path / "x.xlsx", [["email"], ["a@b.org"]])) as source:
             assert source.columns == ("email",)
-            assert source.remarks == ["sheet 'People' of 'Cover', 'People'; give another with --sheet"]
+            assert source.remarks == ["only sheet 'People' is read, and not 'Cover'; give another with --sheet"]
 
     def test_an_address_in_the_first_row_is_data(self, tmp_path):
         with open_table(write_book(tmp_path / "x.xlsx", [["a@b.org", 1], ["c@d.org", 2, "x"]])) as source:

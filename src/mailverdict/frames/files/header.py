@@ -29,10 +29,14 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
     >>> find_start([["Ada", "ada@example.org"], ["Bob", "bob@example.org"]])
     (0, False)
     """
-    if not rows or is_data(rows[0], rows[1:]):
-        return 0, not rows
+    if not rows:
+        return 0, True
     counts = Counter(map(len, rows))
     width = max(counts, key=lambda each: (counts[each], each))
+    if (named := find_named_header(rows, width)) is not None:
+        return named, True
+    if is_data(rows[0], rows[1:]):
+        return 0, False
     if width < 2 or is_half_filled(rows[0], width) or any(EMAIL_NAME.fullmatch(cell) for cell in rows[0]):
         return 0, True
     for at, row in enumerate(rows[1 : TITLE_ROWS + 1], 1):
@@ -41,6 +45,21 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
         if len(row) == width and is_half_filled(row, width) and any(map(has_address, rows[at + 1 :])):
             return at, True
     return 0, True
+
+
+def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
+    """The first row with a name for a column of addresses and addresses below, after a title that has an address.
+
+    Such a title is "Contact: office@example.org" in a row that is otherwise empty.
+    """
+    for at, row in enumerate(rows[: TITLE_ROWS + 1]):
+        names = [i for i, cell in enumerate(row) if EMAIL_NAME.fullmatch(cell.strip())]
+        if names and len(row) == width > 2 and is_half_filled(row, width) and not has_address(row):
+            is_below = any(i < len(each) and ADDRESS.search(each[i]) for i in names for each in rows[at + 1 :])
+            return at if is_below and any(map(has_address, rows[:at])) else None
+        if sum(cell.strip() != "" for cell in row) > 1 or any(map(is_plain_address, row)):
+            return None
+    return None
 
 
 def is_data(row: Sequence[str], others: Sequence[Sequence[str]]) -> bool:

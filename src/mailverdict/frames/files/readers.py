@@ -304,7 +304,7 @@ def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
     padded = ([*row, *[None] * width][:width] for row in body)
     columns = zip(*padded, strict=True) if body else [()] * width
     labels = head[start] if has_header else [f"column_{i}" for i in range(1, width + 1)]
-    found = FileFormat(sheet=sheet, title=title, formulas=count_formulas_without_value(path, sheet))
+    found = FileFormat(sheet=sheet, sheets=names, title=title, formulas=count_formulas_without_value(path, sheet))
     opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), found)
     opened.watch(path, stamp)
     if found.formulas:
@@ -318,7 +318,8 @@ def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
             "(--header: row 1 is the header)"
         )
     if len(names) > 1 and given.sheet is None:
-        opened.remarks.append(f"sheet {sheet!r} of {', '.join(map(repr, names))}; give another with --sheet")
+        others = ", ".join(repr(each) for each in names if each != sheet)
+        opened.remarks.append(f"only sheet {sheet!r} is read, and not {others}; give another with --sheet")
     if not has_header:
         opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
     return opened

@@ -40,6 +40,7 @@ class FileFormat:
     header_end: bytes = b"\n"  # its line end, with the blank lines after it
     tail: bytes = b""  # CSV: what is after the last character
     sheet: str | None = None  # XLSX
+    sheets: Sequence[str] = ()  # XLSX: the names of all sheets
     title: Sequence[Sequence[Any]] = ()  # XLSX: the rows before the header
     formulas: int = 0  # XLSX: formulas of the sheet whose values are not in the file
 

@@ -159,16 +159,18 @@ function loadedList(app, off) {
     ),
     list.guess && h("p", { key: "guess", class: "mv-soft" }, list.guess),
     list.remarks.length > 0 && h("ul", { key: "remarks", class: "mv-soft mv-remarks" }, list.remarks.map((each) => h("li", {}, each))),
-    list.is_text && list.can_read_again && readAgain(app, off),
+    (list.is_text || list.sheets.length > 0) && list.can_read_again && readAgain(app, off),
   ];
 }
 
 function readAgain(app, off) {
-  const { encoding, header } = app.list;
+  const { encoding, header, sheet, sheets } = app.list;
+  const read = (choice) => app.act("read_again", { encoding, has_header: header, sheet, ...choice });
   const headers = [{ id: "", label: "found automatically" }, { id: "yes", label: "yes" }, { id: "no", label: "no, the first line is data" }];
   return h("div", { key: "again", class: "mv-row" },
-    select(`${app.id}-header`, "Header line", headers, header, (value) => app.act("read_again", { encoding, has_header: value }), { disabled: off }),
-    select(`${app.id}-encoding`, "Characters", app.list.encodings, encoding, (value) => app.act("read_again", { encoding: value, has_header: header }), { disabled: off }),
+    sheets.length > 1 && select(`${app.id}-sheet`, "Sheet", sheets, sheet, (value) => read({ sheet: value, has_header: "" }), { disabled: off }),
+    select(`${app.id}-header`, "Header line", headers, header, (value) => read({ has_header: value }), { disabled: off }),
+    !sheets.length && select(`${app.id}-encoding`, "Characters", app.list.encodings, encoding, (value) => read({ encoding: value }), { disabled: off }),
   );
 }
 
