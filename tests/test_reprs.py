@@ -67,7 +67,7 @@ class Elements(HTMLParser):
 def test_a_verification_says_why_what_was_meant_and_its_flags():
     assert repr(REFUSED).splitlines() == [
         "nobody@plain.example is invalid (smtp)",
-        "  mailbox_not_found: the mail server reports that there is no such mailbox",
+        "  mailbox_not_found: the mail server reports that there is no such mailbox, or that it is closed",
         "  role: shared mailbox such as info@, which several people may read",
         "  SMTP: 550 no such user",
         "  did you mean nobody@plane.example?",

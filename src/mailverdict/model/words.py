@@ -122,7 +122,7 @@ class Reason(StrEnum):
 REASON_MEANING: dict[Reason, str] = {
     Reason.SYNTAX_ERROR: "not a well-formed address",
     Reason.NO_MX_RECORD: "the domain does not exist or accepts no mail",
-    Reason.MAILBOX_NOT_FOUND: "the mail server reports that there is no such mailbox",
+    Reason.MAILBOX_NOT_FOUND: "the mail server reports that there is no such mailbox, or that it is closed",
     Reason.SPAMTRAP: "the domain is on the spamtrap list that was given",
     Reason.DISPOSABLE: "the domain is a provider of disposable addresses",
     Reason.GREYLISTED: "the mail server asks for a second attempt later (greylisting)",
