@@ -87,8 +87,8 @@ def test_columns_of_the_user_that_are_named_like_results_are_kept_under_another_
 
 
 def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path):
-    frame = pd.DataFrame({"mail": ["ada@example.org", "ada@example.org", "bob@example.org", None]})
-    audit = ready(frame, validation_type="regex")
+    mails = ["ada@example.org", "ada@example.org", "bob@example.org", "cy@gmial.com", "Di <di@example.org>", None]
+    audit = ready(pd.DataFrame({"mail": mails}), validation_type="regex")
     files = []
     audit._state.on_file = lambda name, path: files.append(path)
     for name in ("first.csv", "second.csv"):
@@ -96,8 +96,11 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
         audit.wait(30)
         audit._state.set_repair("merge", is_on=True)
         audit.wait(30)
+        audit._state.accept_suggestion()
+        audit.wait(30)
         finished(audit)
         assert shown(audit, "list")["remarks"] == []
+        assert audit.result["mail_change"].tolist()[3:5] == ["suggestion", "unwrapped"]
         audit._state.download("everything", "csv")
         audit.wait(30)
         shutil.copy(files[-1], tmp_path / name)
@@ -107,6 +110,16 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
         pd.read_csv(tmp_path / f"{name}.csv").drop(columns="mail_checked_at") for name in ("first", "second")
     )
     pd.testing.assert_frame_equal(first, second, check_like=True)
+
+
+def test_the_rest_of_an_edited_set_of_result_columns_is_kept_under_other_names():
+    frame = pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]})
+    edited = finished(ready(frame, validation_type="regex")).result.assign(mail_change=["moved", "called"])
+    audit = finished(ready(edited, validation_type="regex"))
+    assert message(audit, "tidy") == ""
+    out = audit.result
+    assert out["mail_change_2"].tolist() == ["moved", "called"]
+    assert out["mail_change"].tolist() == ["unwrapped", ""]
 
 
 def test_without_a_likely_column_one_is_asked_for():

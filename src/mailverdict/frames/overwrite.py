@@ -34,7 +34,7 @@ from .columns import (
     label_of,
 )
 from .kinds import FrameKind
-from .repair import REPAIRS
+from .repair import ACCEPTED, REPAIRS
 from .text_column import decode, is_text
 from .verified import to_series
 
@@ -81,7 +81,7 @@ PATTERNS = {
     "mx_records": some_of(r"[^\s@;]+"),
     "smtp_host": r"[^\s@;]+",
     "source": r"local|remote|journal",
-    "change": some_of(one_of([each.name for each in REPAIRS])),
+    "change": some_of(one_of([*(each.name for each in REPAIRS), ACCEPTED])),
     **dict.fromkeys(("suggestion", "normalized", "clean"), r".+@.+"),
 }
 PAIR = frozenset(("verdict", "status"))

@@ -26,7 +26,7 @@ from .cell_words import DOT_WORDS, KNOWN, SENTENCE, is_label
 from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
 from .remarks import has_remark
 
-__all__ = ["MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "repair_cell"]
+__all__ = ["ACCEPTED", "MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "repair_cell"]
 
 MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
 
@@ -96,6 +96,9 @@ REPAIRS: tuple[Repair, ...] = (
     Repair("typo_domain", False, "ada@gmial.com", "ada@gmail.com",
            "the domain is one typing error away from a large provider's"),
 )  # fmt: skip
+
+
+ACCEPTED = "suggestion"  # among the names of repairs: the address is a suggestion that a person accepted
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
+from ..frames.repair import ACCEPTED
 from ..model.words import REASON_LABELS, REPAIR_LABELS, SOURCE_MEANING, ValidationType, Verdict, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts, TrendFacts
@@ -560,7 +561,7 @@ def method(facts: ReportFacts) -> str:
     if facts.cleaning is not None:
         cleaned = count_of(facts.cleaning.rows, "cell was", "cells were")
         lines.append(f"{cleaned} cleaned first: what stood around the address was removed.")
-    accepted = sum(rows for name, _, rows in facts.cleaning.repairs if name == "suggestion") if facts.cleaning else 0
+    accepted = sum(rows for name, _, rows in facts.cleaning.repairs if name == ACCEPTED) if facts.cleaning else 0
     applied = (
         f"{count_of(accepted, 'was', 'were')} accepted by a person, the others were not applied"
         if accepted

@@ -427,14 +427,22 @@ def find_new_names(frame: pd.DataFrame, column: Hashable) -> dict[Any, str]:
     labels = list(frame.columns)
     if frame.columns.nlevels > 1 or set(labels).isdisjoint(label_of(column, None, each.name) for each in ADDED_COLUMNS):
         return {}
-    data, found = PandasFrame(frame, column), {}
+    found: dict[Any, str] = {}
+    while refused := find_refused(frame.rename(columns=found), column):  # what is left may be no complete set any more
+        for label in refused:
+            numbers = (f"{label}_{number}" for number in itertools.count(2))
+            found[label] = next(name for name in numbers if name not in labels)
+    return found
+
+
+def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
+    """The columns of the caller that have the name of a result column."""
+    data, found = PandasFrame(frame, column), []
     for each in ADDED_COLUMNS:
-        label = label_of(column, None, each.name)
         try:
             check_overwritten(data, None, [each], overwrite=True)
         except SettingsError:
-            numbers = (f"{label}_{number}" for number in itertools.count(2))
-            found[label] = next(name for name in numbers if name not in labels)
+            found.append(label_of(column, None, each.name))
     return found
 
 

@@ -20,16 +20,15 @@ from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from ..frames.clean import repair_column, row_index, show_blanks
 from ..frames.duplicates import IdentityColumn
-from ..frames.repair import MAX_CELL, REPAIRS, repair_cell
+from ..frames.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
 from ..frames.text_column import LONGEST_TEXT, TextColumn, read_values, show_where
 from ..frames.verify import AddressColumns
 from ..model.table import one_array
 from .source import short_text
 
-__all__ = ["ACCEPTED", "SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]
+__all__ = ["SAFE", "Choices", "Suggestion", "TidyColumn", "duplicate_examples", "narrow"]
 
 SAFE = tuple(repair.name for repair in REPAIRS if repair.is_safe)
-ACCEPTED = "suggestion"  # in `change`: the address is a suggestion that the user accepted
 EXAMPLES = 3
 LONGEST_EXAMPLE = 120
 WHOLE_EXAMPLE = 38  # characters that are shown without a cut beside the address that they become
