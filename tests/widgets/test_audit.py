@@ -20,6 +20,7 @@ import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, SettingsError
 from mailverdict.model.table import one_array
 from mailverdict.widgets import Audit
+from mailverdict.widgets.source import read_file
 from tests.doubles.answering_backend import AnsweringBackend, unknown, valid
 from tests.doubles.clock import FastClock
 from tests.doubles.waiting import wait_until
@@ -112,9 +113,30 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
     pd.testing.assert_frame_equal(first, second, check_like=True)
 
 
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
+def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_path):
+    audit = ready(
+        pd.DataFrame({"mail": ["ada@example.org", "bob@example.org", "ADA@EXAMPLE.org"]}), validation_type="regex"
+    )
+    audit._state.set_repair("merge", is_on=True)
+    audit.wait(30)
+    finished(audit)
+    assert audit._state.listing.count_actions()["drop"] == 1
+    files = []
+    audit._state.on_file = lambda name, path: files.append(path)
+    audit._state.download("everything", kind)
+    audit.wait(30)
+    table = read_file(files[0]).frame.iloc[1:]  # without the row that the other one repeats
+    again = finished(ready(table, validation_type="regex"))
+    assert again._state.listing.count_actions()["drop"] == 0
+    decided = again._state.listing.decide()
+    assert decided["mail_action"].tolist() == ["send", "send"]
+
+
 def test_the_rest_of_an_edited_set_of_result_columns_is_kept_under_other_names():
     frame = pd.DataFrame({"mail": ["Ada <ada@example.org>", "bob@example.org"]})
     edited = finished(ready(frame, validation_type="regex")).result.assign(mail_change=["moved", "called"])
+    edited.attrs = {}  # as in a file
     audit = finished(ready(edited, validation_type="regex"))
     assert message(audit, "tidy") == ""
     out = audit.result

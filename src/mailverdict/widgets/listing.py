@@ -61,14 +61,14 @@ class AuditedRows:
     note: dict[str, Any]
 
     @classmethod
-    def of_run(cls, builder: ResultBuilder, unique: pa.Table) -> AuditedRows:
-        """The rows of a run, from its table of distinct addresses."""
+    def of_run(cls, builder: ResultBuilder, unique: pa.Table, *, is_merged: bool = False) -> AuditedRows:
+        """The rows of a run, from its table of distinct addresses; with `is_merged`, duplicates were looked for."""
         fields = builder.fields()
         table = builder.with_repairs(builder.rows(unique.select(fields), fields))
         data = builder.data
         assert isinstance(data, PandasFrame)
         note = builder.note()
-        if label_of(data.column, None, "duplicate_of") in data.frame.columns:
+        if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
             note[DROPS_DUPLICATES] = True
         return cls(data.frame, data.column, compact(table.unify_dictionaries().combine_chunks()), note)
 
@@ -177,10 +177,9 @@ class Listing:
     @cached_property
     def is_duplicate(self) -> Flags:
         """Rows whose mailbox is in an earlier row, if such rows are to be removed."""
-        label = label_of(self.column, None, "duplicate_of")
-        if label not in self.rows.frame.columns:
+        if not self.rows.note.get(DROPS_DUPLICATES):
             return np.zeros(len(self.rows), np.bool_)
-        found: Flags = self.rows.frame[label].notna().to_numpy(np.bool_)
+        found: Flags = self.rows.frame[label_of(self.column, None, "duplicate_of")].notna().to_numpy(np.bool_)
         return found
 
     # --- actions -----------------------------------------------------------------------------------------------------

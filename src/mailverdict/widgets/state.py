@@ -109,11 +109,11 @@ class AuditState(InputState):
             self.rate, self.progress = Rate(), self.run.progress
             self.say("check", "")
             self.spoken = "The check has started."
-            run, setting = self.run, self.setting()
+            run, setting, is_merged = self.run, self.setting(), self.choices.merge
             assert self.source is not None
             assert self.at is not None
             card = (self.source.name, self.source.labels[self.at], self.depth, self.backend_label())
-        self.in_background("check", lambda: self.watch_run(run, setting, card))
+        self.in_background("check", lambda: self.watch_run(run, setting, card, is_merged=is_merged))
 
     resume = verify
 
@@ -124,7 +124,7 @@ class AuditState(InputState):
             self.run_state = "pausing"
             self.changed("check")
 
-    def watch_run(self, run: Run[Any], setting: Any, card: tuple[str, str, str, str]) -> None:
+    def watch_run(self, run: Run[Any], setting: Any, card: tuple[str, str, str, str], *, is_merged: bool) -> None:
         """Show the progress of a run, then its result."""
         try:
             follow(run, self.show_progress, self.show_idle)
@@ -134,7 +134,8 @@ class AuditState(InputState):
                 self.rates[self.depth] = per_second
             self.busy["decide"] = "Putting the result together…"
             self.changed("decide")
-            rows = AuditedRows.of_run(run._finish, run._execution.results.table(card[2]))  # type: ignore[arg-type]
+            answers = run._execution.results.table(card[2])
+            rows = AuditedRows.of_run(run._finish, answers, is_merged=is_merged)  # type: ignore[arg-type]
             run._replace_result(rows.to_frame)
             listing = Listing(rows, self.policy)
             is_complete = run.progress.state == "done"
