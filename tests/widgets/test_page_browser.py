@@ -97,6 +97,22 @@ def test_a_choice_that_the_kernel_refuses_is_taken_back(opened: AuditPage) -> No
     assert "a check is running" in widget.tidy_section["message"].casefold()
 
 
+LEAVE = """() => {
+  const event = new Event("beforeunload", { cancelable: true });
+  window.dispatchEvent(event);
+  return event.defaultPrevented;
+}"""
+
+
+@pytest.mark.parametrize("place", ["voila", ""])
+def test_the_browser_asks_before_a_result_is_lost(opened: AuditPage, place: str) -> None:
+    audit = ready(pd.DataFrame({"mail": ["ada@example.org"]}), validation_type="regex")
+    show(opened, audit, f'<body data-voila="{place}"></body>')
+    assert not opened.page.evaluate(LEAVE), "a list alone is chosen again quickly"
+    change(opened, "decide_section", finished(audit)._widget().decide_section)
+    assert opened.page.evaluate(LEAVE) == bool(place), "the kernel of a notebook goes on"
+
+
 def test_another_sheet_is_chosen(opened: AuditPage, tmp_path: Path) -> None:
     file = tmp_path / "club.xlsx"
     with pd.ExcelWriter(file) as book:

@@ -123,6 +123,12 @@ function render({ model, el }) {
   const onConnection = (_, status) => status === "disconnected" && lose("The connection to the kernel has ended.");
   kernel?.statusChanged?.connect(onStatus);
   kernel?.connectionStatusChanged?.connect(onConnection);
+  // Under Voila a page that is loaded again has a new kernel: a result and the choices behind it would be lost.
+  const onLeave = (event) => {
+    const holds = app.page.running || app.decide.is_ready || app.tidy.can_undo;
+    if (document.body.dataset.voila && holds && !app.ui.lost) event.preventDefault();
+  };
+  window.addEventListener("beforeunload", onLeave);
 
   // --- files ---------------------------------------------------------------------------------------------------------
 
@@ -265,6 +271,7 @@ function render({ model, el }) {
     transfer.close();
     kernel?.statusChanged?.disconnect(onStatus);
     kernel?.connectionStatusChanged?.disconnect(onConnection);
+    window.removeEventListener("beforeunload", onLeave);
     model.off("msg:custom", onMessage);
     model.off("change:decide_section", onFound);
     model.off("change:answered", onAnswer);
