@@ -113,6 +113,19 @@ def test_a_file_of_an_earlier_audit_is_verified_again_without_new_names(tmp_path
     pd.testing.assert_frame_equal(first, second, check_like=True)
 
 
+@pytest.mark.parametrize("options", [{"validation_type": "regex"}, {"backend": AnsweringBackend()}])
+def test_a_duplicate_with_a_remark_is_reviewed(options):
+    frame = pd.DataFrame({"mail": ["ada@example.org", "ada@example.org (please remove)", "Ada <ada@example.org>"]})
+    audit = ready(frame, **options)
+    audit._state.set_repair("merge", is_on=True)
+    audit.wait(30)
+    listing = finished(audit)._state.listing
+    assert listing.count_actions() == {"send": 1, "review": 1, "retry": 0, "drop": 1, "unchecked": 0}
+    decided = listing.decide()
+    assert decided["mail_action"].tolist() == ["send", "review", "drop"]
+    assert decided["mail_action_why"][1] == "a remark in the cell: please remove"
+
+
 @pytest.mark.parametrize("kind", ["csv", "xlsx", "parquet"])
 def test_duplicates_of_an_earlier_file_are_removed_only_on_request(kind, tmp_path):
     audit = ready(

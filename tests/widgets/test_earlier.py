@@ -33,6 +33,7 @@ def test_a_run_of_the_journal_is_listed_and_opened_without_asking(contacts, serv
     audit._state.open_earlier(0)
     audit.wait(30)
     assert paid(service) == 40
+    assert any("Words beside an address" in each for each in shown(audit, "list")["remarks"])
     decide = shown(audit, "decide")
     assert decide["title"] == "Earlier run · column email"
     assert decide["check"].startswith(f"Mailbox exists, by {service.url}, ")

@@ -273,13 +273,15 @@ def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], p
         hit = rows["suggestion"].notna() & is_done
         actions = actions.mask(hit, "review")
         why = why.mask(hit, f"{MISTYPED}did you mean " + rows["suggestion"].astype(object) + "?")
-    remarks = remark_rows(rows, is_done & (actions != "drop"))
+    is_repeated = pd.Series(False, index=actions.index)
+    if rows.data.notes().get(DROPS_DUPLICATES) and "duplicate_of" in rows:
+        is_repeated = rows["duplicate_of"].notna().reset_index(drop=True)
+    remarks = remark_rows(rows, (is_done & (actions != "drop")) | is_repeated)
     actions, why = actions.mask(remarks.notna(), "review"), why.mask(remarks.notna(), remarks)
     advice = advise_rows(rows, is_done & (verdict == Verdict.INVALID))
     actions, why = actions.mask(advice.notna(), "review"), why.mask(advice.notna(), advice)
-    if rows.data.notes().get(DROPS_DUPLICATES) and "duplicate_of" in rows:
-        hit = rows["duplicate_of"].notna()
-        actions, why = actions.mask(hit, "drop"), why.mask(hit, REPEATED)
+    hit = is_repeated & remarks.isna()  # a remark is also about the row that stays
+    actions, why = actions.mask(hit, "drop"), why.mask(hit, REPEATED)
     if "suppressed" in rows:
         hit = rows["suppressed"].astype("string").str.lower().eq("true").fillna(value=False)  # also as read from a CSV
         actions, why = actions.mask(hit, "drop"), why.mask(hit, SUPPRESSED)

@@ -38,6 +38,7 @@ from .wording import DEPTHS, count_of
 __all__ = ["AuditState"]
 
 LONGEST_SEARCH = 200
+OF_EARLIER = "Words beside an address, other columns and the suppression list are in your file, and not in a run."
 
 
 class AuditState(InputState):
@@ -195,7 +196,7 @@ class AuditState(InputState):
             rows = open_run(journal, recorded)
             listing = Listing(rows, self.policy)
             when = datetime.fromtimestamp(recorded.last, UTC)
-            self.set_source(Source("earlier run", rows.frame), "email")
+            self.set_source(Source("earlier run", rows.frame, (OF_EARLIER,)), "email")
             with self.lock:
                 self.depth = parse_key(recorded.key)[0]
                 self.number += 1
