@@ -110,7 +110,7 @@ class TestReports:
 
     def test_repairable_rows_are_a_warning(self, tmp_path):
         reports = [{"keys": 1, "asked": 1, "counts": counts(repairable=2, inexact=1)}] * 2
-        with pytest.warns(UserWarning, match="at least 4 malformed rows hold an address"):
+        with pytest.warns(UserWarning, match="at least 4 malformed rows hold an address.*: verify with clean=True"):
             ask_workers(call(scratch=tmp_path, progress=False), ReportingEngine(reports))
 
     @pytest.mark.parametrize(("texts", "is_told"), [(0, True), (3, False)])

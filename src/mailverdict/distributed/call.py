@@ -29,7 +29,7 @@ from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
 from ..frames.options import check_progress, split_options
 from ..frames.planning import ask_quota, look_up, warn_of_resolver
-from ..frames.verify import Columns, collect, repairable_rows, show_progress, warn_user
+from ..frames.verify import REPAIR_HINT, Columns, collect, repairable_rows, show_progress, warn_user
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
 from ..model.words import ValidationType
@@ -195,7 +195,7 @@ def warn_of_rows(counts: Mapping[str, Any]) -> None:
     """Warn of malformed rows in which an address can be read, and of columns without any text."""
     if counts["repairable"]:
         notice = repairable_rows(counts["repairable"], is_exact=not counts["inexact"])
-        warn_user(f"{notice}: see mailverdict.clean and mailverdict.explode")
+        warn_user(f"{notice}: {REPAIR_HINT}")
     if not counts["texts"]:
         for notice in counts["notices"]:
             warn_user(notice)

@@ -658,13 +658,16 @@ def describe_repairable(run: Run[Any]) -> list[str]:
             continue
         count, is_exact = builder.count_repairable(settled_table(run))
         if count:
-            notice = f"{repairable_rows(count, is_exact=is_exact)}: see mailverdict.clean and mailverdict.explode"
+            notice = f"{repairable_rows(count, is_exact=is_exact)}: {REPAIR_HINT}"
             notices.append(f"{column}: {notice}" if column else notice)
     return notices
 
 
 def settled_table(run: Run[Any]) -> pa.Table:
     return run._execution.results.table(run._execution.settings.validation_type)
+
+
+REPAIR_HINT = "verify with clean=True; if a cell holds several addresses, use mailverdict.explode first"
 
 
 def repairable_rows(count: int, *, is_exact: bool, what: str = "an address that can be read") -> str:
