@@ -228,7 +228,7 @@ def test_it_names_the_list_the_check_and_the_day(out):
     page = mv.report(out, "email", name="spring <list>.csv").to_html()
     assert "<h1>E-mail audit of spring &lt;list&gt;.csv</h1>" in page
     known = "column email · 7 rows · 4 distinct addresses · check: Domain can receive mail, by the sandbox"
-    assert f"{known} (made-up servers) · checked 20" in page
+    assert f'{known} (made-up servers) · <span class="mv-day">checked 20' in page
     assert "The answers come from the sandbox (made-up servers)." in page
     assert "<title>E-mail audit of email</title>" in mv.report(out, "email").to_html()
 

@@ -301,9 +301,12 @@ def test_the_estimate_is_what_is_paid(contacts, service, tmp_path):
         "40 addresses",
     ]
     assert "Costs 40 addresses of the quota (1,000 of 1,000 addresses left today)" in cost["cost"]
-    assert "1 row empty" in cost["notes"][0]
+    assert "1 row is empty" in cost["notes"][0]
     assert paid(service) == 0, "an estimate spends nothing"
     finished(audit)
+    assert shown(audit, "check")["summary"].startswith("Mailbox exists · 41 different entries checked by "), (
+        "one is not an address"
+    )
     assert paid(service) == plan.to_submit
     assert "960 of 1,000 addresses left today" in shown(audit, "check")["plan"]["cost"]
     assert audit.plan.known == 40

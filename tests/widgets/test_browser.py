@@ -54,7 +54,7 @@ else:
     audit = mv.widgets.Audit(validation_type="regex")
 audit
 """
-FINISHED = "62 of 62 different entries checked|62 addresses checked by"  # the step is open, or folded
+FINISHED = "62 of 62 different entries checked|62 different entries checked by"  # the step is open, or folded
 FOUND = {"ada": "valid", "gone": "invalid", "info": "risky", "full": "unknown"}
 HOSTILE = "<img src=x onerror=\"window.hit='cell'\"><script>window.hit='script'</script>"
 

@@ -227,7 +227,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     audit._state.suppress_pasted("firm.com")
     audit.wait(30)
     assert (audit.plan.rows, audit.plan.unique, audit.plan.malformed, audit.plan.missing) == (7, 2, 1, 1)
-    assert "3 rows suppressed or duplicates: not checked (free)." in shown(audit, "check")["plan"]["notes"]
+    assert "3 rows are suppressed or duplicates: not checked (free)." in shown(audit, "check")["plan"]["notes"]
     finished(audit)
     assert [sorted(asked) for _, asked in backend.batches] == [["ada@gmail.com", "cy@example.org"]]
     status = ["done", "pending", "done", "pending", "missing", "done", "done"]

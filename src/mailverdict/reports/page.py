@@ -261,9 +261,12 @@ def head(facts: ReportFacts) -> str:
         count_of(facts.rows, "row"),
         count_of(facts.addresses, "distinct address", "distinct addresses"),
         f"check: {checks}" if checks else "",
+    )
+    days = (
         f"checked {days_of(facts.checked)}" if facts.checked else "",
         f"report of {facts.made_at:%Y-%m-%d %H:%M} UTC",
     )
+    parts = [text(each) for each in known if each] + [f'<span class="mv-day">{each}</span>' for each in days if each]
     counts = by_mark(facts.buckets)
     said = f"{facts.actions['send']:,} of {count_of(facts.rows, 'row')}, by the policy “{facts.policy}”."
     if empty := facts.buckets["missing"]:
@@ -275,7 +278,7 @@ def head(facts: ReportFacts) -> str:
     )
     return (
         f"<h1>{text(title_of(facts))}</h1>"
-        f'<p class="mv-soft">{" · ".join(text(each) for each in known if each)}</p>'
+        f'<p class="mv-soft">{" · ".join(parts)}</p>'
         f'<div class="mv-hero"><p class="mv-figure">{text(mailable(facts))} can be mailed</p>'
         f"<p>{text(said)}{trend_line(facts)}</p>{stacked_bar(counts, 'Rows by verdict', 'mv-picture', 32)}"
         f'<ul class="mv-legend" role="list">{legend}</ul></div>'

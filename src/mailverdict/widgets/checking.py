@@ -118,11 +118,12 @@ def describe_plan(
     ]
     notes = []
     if plan.missing:
-        notes.append(f"{count_of(plan.missing, 'row')} empty.")
+        notes.append(f"{count_of(plan.missing, 'row is', 'rows are')} empty.")
     if plan.malformed:
-        notes.append(f"{count_of(plan.malformed, 'row')} without an address that can be checked (free).")
+        notes.append(f"{count_of(plan.malformed, 'row has', 'rows have')} no address that can be checked (free).")
     if skipped:
-        notes.append(f"{count_of(skipped, 'row')} suppressed or duplicates: not checked (free).")
+        which = count_of(skipped, "row is suppressed or a duplicate", "rows are suppressed or duplicates")
+        notes.append(f"{which}: not checked (free).")
     if plan.known:
         notes.append(f"{count_of(plan.known, 'address')} {SOURCE_MEANING['journal']} (free).")
     if plan.in_flight:

@@ -308,7 +308,7 @@ def check_summary(state: AuditState) -> str:
     """The step in one line."""
     label = CHECKS[ValidationType(state.depth)]
     if state.progress is not None and state.progress.is_over:
-        settled = count_of(state.progress.settled, "row" if state.progress.unit == "rows" else "address")
+        settled = count_of(state.progress.settled, "row" if state.progress.unit == "rows" else "different entry")
         return f"{label} · {settled} checked by {state.backend_label()}"
     return f"{label} · by {state.backend_label()}"
 
