@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.kernels import Bools, to_bools
 from ..errors import ColumnError, SettingsError
 from ..model.table import SOURCE_LOCAL
-from ..model.words import REASON_MEANING, Reason, Status, Verdict
+from ..model.words import REASON_MEANING, Reason, Status, Verdict, first_of
 
 __all__ = [
     "ACTIONS",
@@ -495,6 +495,5 @@ def did_you_mean(column: Any, names: Sequence[Any]) -> str:
 
 
 def listed(names: Sequence[Any]) -> str:
-    if len(names) > MAX_LISTED:
-        return f"{listed(names[:MAX_LISTED])} and {len(names) - MAX_LISTED} more"
-    return ", ".join(repr(name)[:80] for name in names) or "no columns"
+    """The names of columns, for an error."""
+    return first_of([repr(name)[:80] for name in names], MAX_LISTED) or "no columns"

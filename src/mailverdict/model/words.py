@@ -1,7 +1,11 @@
-"""The vocabulary: enumerations whose members are the strings of the contract, their texts, types of arguments."""
+"""The vocabulary: enumerations whose members are the strings of the contract, their texts, types of arguments.
+
+At the end, how messages write counts, shares, long lists and texts of others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
@@ -24,7 +28,9 @@ __all__ = [
     "Verdict",
     "VerdictWord",
     "count_of",
+    "first_of",
     "percent",
+    "printable_text",
     "reason_within",
 ]
 
@@ -263,3 +269,22 @@ def percent(count: int, whole: int) -> str:
         return "100%" if whole and count else "0%"
     share = count / whole
     return "<0.1%" if share < 0.001 else ">99.9%" if share > 0.999 else f"{share:.1%}"
+
+
+def first_of(texts: Sequence[str], most: int) -> str:
+    """The first of many texts, and how many more there are.
+
+    >>> first_of(["a", "b"], 2), first_of(["a", "b", "c"], 2), first_of([], 2)
+    ('a, b', 'a, b and 1 more', '')
+    """
+    shown = ", ".join(texts[:most])
+    return f"{shown} and {len(texts) - most:,} more" if len(texts) > most else shown
+
+
+def printable_text(text: str, limit: int = 500) -> str:
+    r"""Shorten untrusted text and replace what could control a terminal.
+
+    >>> printable_text("a\x1b[2Jb")
+    'a?[2Jb'
+    """
+    return "".join(each if each.isprintable() else "?" for each in text[:limit])

@@ -17,7 +17,7 @@ from ..frames.kinds import ArrowData
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of
+from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -387,7 +387,7 @@ def render_counts(counts: RunningCounts, validation_type: ValidationType) -> str
 
 def render_reason(reason: str, count: int) -> str:
     """A reason that only a service knows is shown as it is, cut and without control characters."""
-    label = REASON_LABELS.get(reason) or "".join(c if c.isprintable() else "?" for c in reason[:48])
+    label = REASON_LABELS.get(reason) or printable_text(reason, 48)
     return f"  {label:<48}  {count:>11,}"
 
 

@@ -16,7 +16,6 @@ from mailverdict.checks.lists.files import (
     find_lists,
     manifest_table,
     packaged_folder,
-    printable_text,
     read_entries,
     redact_source,
     split_entries,
@@ -26,6 +25,7 @@ from mailverdict.checks.lists.flags import below_any, load_lists, normal_domain,
 from mailverdict.checks.lists.update import is_public_suffix, typo_domains
 from mailverdict.errors import SettingsError
 from mailverdict.model.settings import Lists
+from mailverdict.model.words import printable_text
 from tests import ROOT
 
 DATA = packaged_folder()

@@ -111,7 +111,7 @@ class TestParquet:
         (folder / "_SUCCESS").write_text("")
         (folder / "notes.txt").write_text("x")
         with open_table(folder) as table:
-            assert table.remarks == ["2 Parquet files", "1 other files in the folder are not read: 'notes.txt'"]
+            assert table.remarks == ["2 Parquet files", "1 other file in the folder is not read: 'notes.txt'"]
         assert whole(folder)["id"].to_pylist() == [1, 2, 3]
         assert whole(folder, ["mail"])["mail"].to_pylist() == TABLE["mail"].to_pylist()
 

@@ -24,6 +24,7 @@ import platformdirs
 
 from ...atomic_write import atomic_write
 from ...errors import SettingsError
+from ...model.words import printable_text
 
 __all__ = [
     "MANIFEST",
@@ -31,7 +32,6 @@ __all__ = [
     "find_lists",
     "manifest_table",
     "packaged_folder",
-    "printable_text",
     "read_entries",
     "read_manifest",
     "redact_source",
@@ -208,15 +208,6 @@ def manifest_table(name: str, **values: str | int) -> str:
 def toml_text(value: str) -> str:
     """Format a TOML basic string: JSON's escapes of printable text are valid TOML."""
     return json.dumps(printable_text(value), ensure_ascii=False)
-
-
-def printable_text(text: str, limit: int = 500) -> str:
-    r"""Shorten untrusted text and replace what could control a terminal.
-
-    >>> printable_text("a\x1b[2Jb")
-    'a?[2Jb'
-    """
-    return "".join(each if each.isprintable() else "?" for each in text[:limit])
 
 
 def redact_source(source: str) -> str:

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import InputError, SettingsError
+from ...model.words import first_of, printable_text
 from .files import (
     find_lists,
     packaged_folder,
-    printable_text,
     read_entries,
     read_manifest,
     redact_source,
@@ -87,7 +87,7 @@ class ListUpdate:
             f"left out, {cause}": names for cause, names in self.left_out.items()
         }
         lines = [f"disposable: {self.before:,} names in use, {self.after:,} in {self.source}"]
-        lines += [f"  {what}: {len(names):,}{shorten(names)}" for what, names in groups.items() if names]
+        lines += [f"  {what}: {len(names):,} ({first_of(names, SHOWN)})" for what, names in groups.items() if names]
         lines += [f"  refused ({each.guard}): {each.message}" for each in self.refusals]
         return "\n".join([*lines, self.outcome()])
 
@@ -98,12 +98,6 @@ class ListUpdate:
         if self.written is not None:
             return f"Written to {self.written}"
         return "Nothing written." if self.added or self.removed else "The list in use is the same."
-
-
-def shorten(names: Collection[str]) -> str:
-    """The first names of many, in brackets."""
-    shown = ", ".join(list(names)[:SHOWN])
-    return f" ({shown}{', ...' if len(names) > SHOWN else ''})"
 
 
 def update_disposable(
@@ -195,12 +189,13 @@ def check_update(
     listed_suffixes = [name for name in ordered if is_public_suffix(name, zones)]
     listed_providers = [ordered[at] for at in below_any(ordered, frozenset(protected))]
     lost, gained, read = len(before - after), len(after - before), malformed + len(after)
+    suffixes, providers = first_of(listed_suffixes, SHOWN), first_of(listed_providers, SHOWN)
     guards = (
         ("malformed", share(malformed, read) > MAX_MALFORMED, f"{malformed:,} of {read:,} entries are not domains"),
         ("loss", share(lost, len(before)) >= MAX_LOSS, f"{lost:,} of {len(before):,} names are gone"),
         ("gain", share(gained, len(before)) >= MAX_GAIN, f"{gained:,} names are new beside {len(before):,}"),
-        ("suffix", bool(listed_suffixes), f"public suffixes{shorten(listed_suffixes)}"),
-        ("protected", bool(listed_providers), f"providers that must not be listed{shorten(listed_providers)}"),
+        ("suffix", bool(listed_suffixes), f"public suffixes ({suffixes})"),
+        ("protected", bool(listed_providers), f"providers that must not be listed ({providers})"),
     )
     return tuple(UpdateRefusal(guard, message) for guard, holds, message in guards if holds)
 

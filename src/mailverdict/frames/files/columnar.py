@@ -13,6 +13,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 from ...errors import InputError
+from ...model.words import count_of, first_of
 from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
 __all__ = ["PARQUET_ENDINGS", "ArrowFile", "ArrowTableWriter", "ParquetFile", "ParquetFolder"]
@@ -99,12 +100,14 @@ class ParquetFolder(TypedFile):
         self.dataset = factory.finish(schema)
         super().__init__(path, name, schema.remove_metadata())
         self.watch(path, stamp_of(path))
-        self.remarks.append(f"{len(files):,} Parquet files" if len(files) > 1 else "1 Parquet file")
+        self.remarks.append(count_of(len(files), "Parquet file"))
         counts = Counter(column for each in schemas for column in each.names)
         if partial := [column for column in schema.names if 0 < counts[column] < len(files)]:
-            self.remarks.append(f"not every file has {shorten(partial)}: in the rows of the others it is empty")
-        if others := [str(each.relative_to(path)) for each in found if each not in files]:
-            self.remarks.append(f"{len(others):,} other files in the folder are not read: {shorten(others)}")
+            shown = first_of(list(map(repr, partial)), SHOWN)
+            self.remarks.append(f"not every file has {shown}: in the rows of the others it is empty")
+        if others := [repr(str(each.relative_to(path))) for each in found if each not in files]:
+            count = count_of(len(others), "other file in the folder is", "other files in the folder are")
+            self.remarks.append(f"{count} not read: {first_of(others, SHOWN)}")
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         needed = self.needed(only)
@@ -113,10 +116,6 @@ class ParquetFolder(TypedFile):
         ).to_batches()
         for batch in scanned:
             yield self.filled(batch, needed)
-
-
-def shorten(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:SHOWN])) + (", ..." if len(names) > SHOWN else "")
 
 
 def read_schema(path: Path, name: str) -> pa.Schema:

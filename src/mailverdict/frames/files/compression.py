@@ -17,6 +17,7 @@ from typing import IO, Any, TypeVar
 import pyarrow as pa
 
 from ...errors import InputError
+from ...model.words import first_of
 
 __all__ = ["COMPRESSIONS", "describe_members", "member_ending", "pack", "unpack"]
 
@@ -33,7 +34,7 @@ def members_of(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
 
 
 def list_members(members: Sequence[zipfile.ZipInfo]) -> str:
-    names = ", ".join(repr(each.filename)[:60] for each in members[:5]) + (", ..." if len(members) > 5 else "")
+    names = first_of([repr(each.filename)[:60] for each in members], 5)
     return f"holds {len(members)} files ({names})" if len(members) > 1 else f"holds {names or 'no file'}"
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from ...errors import InputError
+from ...model.words import count_of, first_of
 from .header import HEAD_ROWS, find_start, is_plain_address
 from .json_lines import is_json
 from .lines import LF, QUOTE, Rows, align, split_rows, unquote
@@ -601,7 +602,7 @@ class DelimitedFile(TableFile):
 
     def note_ragged(self, line: int, cells: int) -> None:
         if self.is_strict:
-            found = "1 cell" if cells == 1 else f"{cells} cells"
+            found = count_of(cells, "cell")
             raise InputError(f"{self.name}, line {line}: {found} where the header has {len(self.columns)}")
         self.ragged_lines.append(line)
 
@@ -638,7 +639,7 @@ class DelimitedFile(TableFile):
         if encoding.wide is None and not is_clean:
             self.remark_on_bytes(given)
         if encoding.tail:
-            self.remarks.append(f"{count(len(encoding.tail), 'byte')} at the end: less than a character, kept")
+            self.remarks.append(f"{count_of(len(encoding.tail), 'byte')} at the end: less than a character, kept")
         if self.is_strict:
             self.check_rows()
 
@@ -656,24 +657,19 @@ class DelimitedFile(TableFile):
         if self.is_strict:
             hint = "give another --encoding" if given.encoding else "give its encoding, as in --encoding cp1252"
             raise InputError(f"{self.name}, line {bad[0]}: a byte is not {encoding}; {hint}")
-        self.remarks.append(f"{count(len(bad), 'line')} with bytes that are not {encoding}, kept: {listed_lines(bad)}")
+        lines = count_of(len(bad), "line")
+        self.remarks.append(f"{lines} with bytes that are not {encoding}, kept: {listed_lines(bad)}")
 
     def final_remarks(self) -> list[str]:
         """What is known only after all rows were read."""
         if not self.ragged_lines:
             return []
-        rows = count(len(self.ragged_lines), "row")
+        rows = count_of(len(self.ragged_lines), "row")
         return [f"{rows} with too many or too few cells, kept and aligned: {listed_lines(self.ragged_lines)}"]
 
 
-def count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
 def listed_lines(numbers: Sequence[int]) -> str:
-    shown = ", ".join(map(str, numbers[:MAX_LISTED_LINES]))
-    more = f" and {len(numbers) - MAX_LISTED_LINES:,} more" if len(numbers) > MAX_LISTED_LINES else ""
-    return f"line{'s' if len(numbers) > 1 else ''} {shown}{more}"
+    return f"line{'s' if len(numbers) > 1 else ''} {first_of(list(map(str, numbers)), MAX_LISTED_LINES)}"
 
 
 def to_text(cells: pa.BinaryArray, encoding: str | None) -> pa.StringArray:
