@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import mailverdict as mv
-from mailverdict.cli import tables
+from mailverdict.cli import files, tables
 from mailverdict.cli.maintenance import render_entry
 from mailverdict.cli.terminal import app
 from mailverdict.frames.options import DEFAULTS
@@ -403,7 +403,7 @@ def test_a_wrong_url_is_explained_by_the_option(run, monkeypatch, key, url, said
 def test_freed_memory_is_kept(monkeypatch):
     chosen = []
     monkeypatch.setattr(pa, "set_memory_pool", chosen.append)
-    tables.keep_freed_memory()
+    files.keep_freed_memory()
     assert [pool.backend_name for pool in chosen] == ["system"]
 
 
@@ -417,5 +417,5 @@ def test_allocators_stay_as_they_are_with_another_c_library(monkeypatch, error):
     chosen = []
     monkeypatch.setattr(ctypes, "CDLL", fail)
     monkeypatch.setattr(pa, "set_memory_pool", chosen.append)
-    tables.keep_freed_memory()
+    files.keep_freed_memory()
     assert not chosen

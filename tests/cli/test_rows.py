@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 import mailverdict as mv
+from tests.doubles.tables import rows_of_csv
 
 CELLS = [
     "ada@firm.example; Bob <bob@firm.example>",
@@ -28,11 +27,6 @@ def quoted(tmp_path):
     return path
 
 
-def rows_of(path, delimiter=","):
-    with Path(path).open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-        return list(csv.DictReader(file, delimiter=delimiter))
-
-
 def test_duplicates_are_those_of_the_library_and_no_cell_changes(run, quoted, tmp_path):
     out = tmp_path / "out.csv"
     status, _, told = run("duplicates", quoted, "-c", "email", "-o", out)
@@ -41,7 +35,7 @@ def test_duplicates_are_those_of_the_library_and_no_cell_changes(run, quoted, tm
         f"rows: 6; distinct mailboxes: 2; rows that repeat an earlier one: 1\nwritten: {out}\n",
     )
     found = mv.duplicates(CELLS).astype(object)
-    rows = rows_of(out)
+    rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == CELLS
     for name in ("identity", "duplicate_of", "copies"):
         assert [row[f"email_{name}"] for row in rows] == ["" if pd.isna(v) else str(v) for v in found[name]], name
@@ -63,7 +57,7 @@ def test_suppressed_rows_are_marked_and_wrong_entries_are_told(run, quoted, tmp_
     assert status == 0
     assert told.startswith("note: 1 of 3 entries of the suppression list are neither an address nor a domain")
     assert told.endswith(f"rows: 6; rows on the list: 3\nwritten: {out}\n")
-    assert [row["email_suppressed"] for row in rows_of(out)] == ["", "true", "true", "true", "", ""]
+    assert [row["email_suppressed"] for row in rows_of_csv(out)] == ["", "true", "true", "true", "", ""]
 
 
 def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
@@ -73,7 +67,7 @@ def test_verify_drops_what_is_on_the_suppression_list(run, quoted, tmp_path):
     status, _, told = run("verify", quoted, "-o", out, *common, "--suppress", listed)
     assert status == 0
     assert "on the suppression list: 2 rows" in told
-    rows = rows_of(out)
+    rows = rows_of_csv(out)
     assert [row["email_suppressed"] for row in rows] == ["", "true", "false", "true", "", ""]
     assert [row["email_action_why"] for row in rows[1:4:2]] == ["on your suppression list"] * 2
     assert rows[2]["email_action"] == "send"
@@ -136,13 +130,13 @@ def test_verify_repairs_each_cell_and_keeps_the_users_own(run, tmp_path):
     path, out = tmp_path / "messy.csv", tmp_path / "out.csv"
     pd.DataFrame({"email": MESSY, "n": range(len(MESSY))}).to_csv(path, index=False)
     assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q")[0] == 0
-    rows = rows_of(out)
+    rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == MESSY
     assert [row["email_clean"] for row in rows] == ["ada@firm.example", "bo@firm.example", "", "", ""]
     assert [row["email_verdict"] for row in rows] == ["valid", "valid", "invalid", "", "invalid"]
     assert rows[2]["email_suggestion"] == "cy@firm.example"
     assert run("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--no-clean")[0] == 0
-    rows = rows_of(out)
+    rows = rows_of_csv(out)
     assert "email_clean" not in rows[0]
     assert [row["email_verdict"] for row in rows] == ["invalid", "valid", "invalid", "", "invalid"]
 
@@ -160,7 +154,7 @@ def test_explode_gives_each_address_a_row_and_keeps_the_other_cells(run, tmp_pat
     pd.DataFrame({"email": MESSY, "note": ["-5.3e-05", "=x", "", "é", "a,b"]}).to_csv(path, index=False)
     status, _, told = run("explode", path, "-c", "email", "-o", out)
     assert (status, told) == (0, f"rows: 5; rows after: 6\nwritten: {out}\n")
-    rows = rows_of(out)
+    rows = rows_of_csv(out)
     assert [row["email"] for row in rows] == [*MESSY[:-1], "di@firm.example", "ed@firm.example"]
     assert [row["note"] for row in rows] == ["-5.3e-05", "=x", "", "é", "a,b", "a,b"]
     assert [row["email_part"] for row in rows] == ["1"] * 5 + ["2"]
@@ -175,7 +169,7 @@ def test_verify_explodes_cleans_and_suppresses_in_this_order(run, tmp_path):
     assert status == 0
     counts = json.loads(said)
     assert [counts[name] for name in ("rows", "valid", "invalid", "missing", "cleaned")] == [6, 4, 1, 1, 1]
-    rows = rows_of(out)
+    rows = rows_of_csv(out)
     assert [row["email_action"] for row in rows] == ["drop", "send", "review", "unchecked", "send", "drop"]
     assert [row["email_suppressed"] for row in rows] == ["true", "false", "", "", "false", "true"]
     assert [row["n"] for row in rows] == ["0", "1", "2", "3", "4", "4"]
@@ -222,13 +216,13 @@ class TestOutcomes:
         assert shown.splitlines()[1].split() == ["verdict", "valid", "2", "1", "50.0%", "9.5%", "to", "90.5%", "0", "0"]
         assert "note: 1 of 3 mails and rows could not be read: bounces.csv, row 3: 'nobody' is not an address" in told
         assert "addresses with a report: 1 mailed, 1 others; rows whose verdict was wrong: 1" in told
-        assert [row["email"] for row in rows_of(out)] == ["bo@firm.example"]
+        assert [row["email"] for row in rows_of_csv(out)] == ["bo@firm.example"]
 
     def test_what_a_mail_server_said_is_no_formula(self, run, verified, bounces, tmp_path):
         bounces.write_text("email,created,status,reason\nbo@firm.example,1772529300,5.1.1,=1+1 User unknown\n")
         out = tmp_path / "wrong.csv"
         assert run("outcomes", verified, "-c", "email", "--bounces", bounces, "-o", out, "-q")[0] == 0
-        assert [row["email_outcome_diagnostic"] for row in rows_of(out)] == ["'=1+1 User unknown"]
+        assert [row["email_outcome_diagnostic"] for row in rows_of_csv(out)] == ["'=1+1 User unknown"]
 
     def test_columns_of_an_export_that_is_not_known_are_given(self, run, verified, bounces, tmp_path):
         bounces.write_text("who,what\nbo@firm.example,hard\n")

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from mailverdict.backend import Deferred, Settled
-from mailverdict.cli import tables
+from mailverdict.cli import files, tables
 from mailverdict.errors import BackendError
 from mailverdict.frames.files.delimited import DelimitedFile
 from mailverdict.model.words import count_of
@@ -29,6 +29,7 @@ from tests.doubles.scripted_backend import ScriptedBackend
 from tests.doubles.scripted_backend import rows_of as settled_rows
 from tests.doubles.scripted_service import ScriptedService, payload
 from tests.doubles.serving import serve
+from tests.doubles.tables import rows_of_csv
 from tests.doubles.waiting import wait_until
 
 CONTACTS = 'id,email,note\n1,ada@example.org,"a, b"\n2,Bob@GMIAL.com,+49 30 1\n3,,=1+1\n4,not one,@x\n'
@@ -45,17 +46,12 @@ def contacts(tmp_path):
     return path
 
 
-def rows_of(path):
-    with Path(path).open(newline="", encoding="utf-8-sig") as file:
-        return list(csv.DictReader(file))
-
-
 class TestVerify:
     def test_every_row_comes_back_with_result_columns_beside_its_own(self, run, contacts, tmp_path):
         out = tmp_path / "out.csv"
         status, printed, told = run("verify", contacts, "-t", "regex", "-o", out)
         assert (status, printed) == (0, "")
-        rows = rows_of(out)
+        rows = rows_of_csv(out)
         assert list(rows[0]) == ["id", "email", "note", *(f"email_{name}" for name in ADDED)]
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
         assert [row["email_status"] for row in rows] == ["done", "done", "missing", "done"]
@@ -91,7 +87,7 @@ class TestVerify:
         for more in ((), ("--raw",), ("--escape-formulas",)):
             arguments = ("verify", path, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", "verdict")
             assert run(*arguments, *more)[0] == 0
-            rows = rows_of(out)
+            rows = rows_of_csv(out)
             escaped = ["-5.3e-05", "-inf", "'@ada", "'-5 EUR", "'=1+1", "'x"] if "--escape-formulas" in more else cells
             assert [row["note"] for row in rows] == escaped
             assert [row["email"] for row in rows] == [f"+ada{n}@gmail.com" for n in range(len(cells))]
@@ -171,7 +167,7 @@ class TestVerify:
     def test_a_file_may_be_written_over_itself_and_verified_again(self, run, contacts):
         for _ in range(2):
             assert run("verify", contacts, "-c", "email", "-t", "regex", "--in-place", "-q")[0] == 0
-        rows = rows_of(contacts)
+        rows = rows_of_csv(contacts)
         assert list(rows[0]) == ["id", "email", "note", *(f"email_{name}" for name in ADDED)]
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", "", "invalid"]
         assert [each.name for each in contacts.parent.iterdir()] == ["contacts.csv"]
@@ -184,15 +180,15 @@ class TestVerify:
         assert run("verify", tmp_path / "in.csv", *common, "-o", first)[0] == 0
         first.write_text(first.read_text().replace("1,nobody", "1,bo@example.org"))
         assert run("verify", first, *common, "-o", second) == (0, "", "")
-        rows = rows_of(second)
-        assert list(rows[0]) == list(rows_of(first)[0])
+        rows = rows_of_csv(second)
+        assert list(rows[0]) == list(rows_of_csv(first)[0])
         assert [row["email_verdict"] for row in rows] == ["valid", "valid", ""]
 
     @pytest.mark.parametrize("columns", ["verdict", "verdict, status", "all", "core,normalized"])
     def test_only_the_columns_asked_for_are_written(self, run, contacts, tmp_path, columns):
         out = tmp_path / "o.csv"
         assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--columns", columns)[0] == 0
-        written = [name.removeprefix("email_") for name in rows_of(out)[0] if name.startswith("email_")]
+        written = [name.removeprefix("email_") for name in rows_of_csv(out)[0] if name.startswith("email_")]
         if columns == "all":
             assert len(written) == 23
         elif columns.startswith("core"):
@@ -233,7 +229,7 @@ class TestVerify:
     def test_a_limit_is_for_the_whole_file(self, run, contacts, tmp_path):
         out = tmp_path / "out.csv"
         assert run("verify", contacts, "-c", "email", "-t", "regex", "-o", out, "-q", "--limit", "1")[0] == 0
-        assert [row["email_status"] for row in rows_of(out)] == ["done", "pending", "missing", "pending"]
+        assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "pending", "missing", "pending"]
 
 
 class TestClean:
@@ -243,13 +239,13 @@ class TestClean:
         status, printed, told = run("clean", path, "-c", "email", "-o", out)
         assert (status, printed) == (0, "")
         assert told == f"rows: 3; cells cleaned: 1\nwritten: {out}\n"
-        assert [row["email_clean"] for row in rows_of(out)] == ["Ada@example.org", "ada@example.org", ""]
+        assert [row["email_clean"] for row in rows_of_csv(out)] == ["Ada@example.org", "ada@example.org", ""]
 
     def test_what_was_cleaned_can_be_verified(self, run, contacts):
         assert run("clean", contacts, "-c", "email", "-o", contacts, "--in-place", "-q")[0] == 0
         assert run("verify", contacts, "-c", "email", "-t", "regex", "--in-place", "-q")[0] == 0
         assert run("clean", contacts, "-c", "email", "-o", contacts, "--in-place", "-q")[0] == 0
-        names = list(rows_of(contacts)[0])
+        names = list(rows_of_csv(contacts)[0])
         assert len(names) == len(set(names)) == 3 + len(ADDED)
 
 
@@ -371,7 +367,7 @@ def test_columns_of_an_earlier_run_are_replaced_or_emptied(run, tmp_path):
         assert run("verify", source, "-c", "email", "-t", "regex", "-o", target, *options)[0] == 0
     assert third.read_text().splitlines()[0] == second.read_text().splitlines()[0], "no column twice"
     assert run("verify", third, "-c", "email", "-t", "regex", "-o", fourth, "--no-clean")[0] == 0
-    rows = rows_of(fourth)
+    rows = rows_of_csv(fourth)
     assert [row["email_verdict"] for row in rows] == ["valid", "invalid"]
     assert {row[f"email_{name}"] for row in rows for name in ("clean", "change", "action", "action_why")} == {""}
 
@@ -390,13 +386,13 @@ class TestService:
         path.write_text("email\n" + "".join(f"ada{n}@gmail.com\n" for n in range(5)) + "nobody\n")
         arguments = ("verify", path, "-t", "mx", "-o", out, "--backend", world.url, "--journal", tmp_path / "j.db")
         status, _, said = run(*arguments, "--limit", "2")
-        assert (status, sorted(row["email_status"] for row in rows_of(out))) == (0, ["done"] * 3 + ["pending"] * 3)
+        assert (status, sorted(row["email_status"] for row in rows_of_csv(out))) == (0, ["done"] * 3 + ["pending"] * 3)
         status, _, said = run(*arguments)
         assert status == 3
         assert said.splitlines()[-1] == (
             "mailverdict: today's quota is used up: 3 rows are not verified yet; run the command again to continue"
         )
-        assert sorted(row["email_status"] for row in rows_of(out)) == ["done"] * 3 + ["pending"] * 3
+        assert sorted(row["email_status"] for row in rows_of_csv(out)) == ["done"] * 3 + ["pending"] * 3
 
     def test_without_a_journal_no_later_run_continues(self, run, world, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
@@ -420,9 +416,9 @@ class TestService:
             status, printed, said = run("verify", path, "-t", "mx", "-o", out, "--backend", url, "-q", "--json")
         assert (status, json.loads(printed)["exit_status"]) == (4, 4)
         assert "no verdict about 3 addresses (1 ERROR, 1 OTHER_TYPE, 1 CONTRADICTION)" in said.splitlines()[-1]
-        assert [row["email_status"] for row in rows_of(out)] == ["done", "error", "error", "error"]
-        assert "checked by 'regex', not by 'mx'" in rows_of(out)[2]["email_error_message"]
-        assert "greylisted means 'unknown'" in rows_of(out)[3]["email_error_message"]
+        assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "error", "error", "error"]
+        assert "checked by 'regex', not by 'mx'" in rows_of_csv(out)[2]["email_error_message"]
+        assert "greylisted means 'unknown'" in rows_of_csv(out)[3]["email_error_message"]
 
     def test_jobs_that_the_service_reports_as_failed_are_a_warning(self, run, tmp_path):
         path, out = tmp_path / "in.csv", tmp_path / "out.csv"
@@ -436,7 +432,7 @@ class TestService:
             status, _, said = run("verify", path, "-t", "mx", "-o", out, "--backend", url, "-q")
         assert status == 0
         assert "no verdict about 1 address (1 ERROR)" in said
-        assert [row["email_status"] for row in rows_of(out)] == ["done", "error"]
+        assert [row["email_status"] for row in rows_of_csv(out)] == ["done", "error"]
 
     def test_shortly_before_midnight_the_quota_of_the_next_day_is_not_spent(self, run, world, tmp_path):
         service = world.service()
@@ -446,7 +442,7 @@ class TestService:
         status, _, _ = run(
             "verify", path, "-t", "mx", "-o", out, "--backend", world.url, "--journal", tmp_path / "j.db"
         )
-        assert (status, "pending" in {row["email_status"] for row in rows_of(out)}) == (3, True)
+        assert (status, "pending" in {row["email_status"] for row in rows_of_csv(out)}) == (3, True)
 
     def test_a_column_that_must_not_be_replaced_is_found_before_anything_is_spent(self, run, tmp_path, monkeypatch):
         rows = [
@@ -501,7 +497,7 @@ class TestService:
         monkeypatch.setenv("USERPROFILE", str(tmp_path))
         more = ("-c", "email", "-t", "regex", "-o", "~/out.csv", "--report", "~/r.html", "--suppress", "~/contacts.csv")
         assert run("verify", "~/contacts.csv", *more)[0] == 0
-        assert (len(rows_of(tmp_path / "out.csv")), (tmp_path / "r.html").exists()) == (4, True)
+        assert (len(rows_of_csv(tmp_path / "out.csv")), (tmp_path / "r.html").exists()) == (4, True)
         assert "is the input" in run("verify", contacts, "-c", "email", "-o", "~/contacts.csv")[2]
 
     @pytest.mark.parametrize("why", ["gave_up", "uncertain", "refused"])
@@ -513,7 +509,7 @@ class TestService:
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
         status, printed, said = run("verify", path, "-c", "email", "-o", out, "--json", "--fail-above", "pending=0")
         assert (status, json.loads(printed)["exit_status"]) == (4, 4)
-        assert [row["email_status"] for row in rows_of(out)] == ["done"] * 3 + ["pending"] * 2
+        assert [row["email_status"] for row in rows_of_csv(out)] == ["done"] * 3 + ["pending"] * 2
         assert said.splitlines()[-1].startswith(
             "mailverdict: the service has not answered for all rows: 2 rows are not verified yet"
         )
@@ -539,7 +535,7 @@ class TestService:
         monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
         status, _, said = run("verify", path, "-c", "email", "-o", out)
         assert (status, out.read_text()) == (4, "yesterday")
-        rows = rows_of(tmp_path / "out.partial.csv")
+        rows = rows_of_csv(tmp_path / "out.partial.csv")
         assert [row["email_status"] for row in rows] == ["done"] * 3 + ["pending"] * 3
         assert said.splitlines()[-3:] == [
             f"the run failed: {out} is not changed; what is checked so far is in {tmp_path / 'out.partial.csv'}",
@@ -554,7 +550,7 @@ class TestService:
     [("a/out.csv", "a/out.partial.csv"), ("my.data.csv", "my.data.partial.csv"), ("x.csv.gz", "x.partial.csv.gz")],
 )
 def test_a_partial_output_has_the_same_ending(path, partial):
-    assert str(tables.partial_path(path)) == partial
+    assert str(files.partial_path(path)) == partial
 
 
 def begin(*arguments):

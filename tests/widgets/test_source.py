@@ -10,6 +10,7 @@ import pytest
 import xlsxwriter
 
 from mailverdict.errors import InputError, SettingsError
+from mailverdict.frames.files.readers import ReadOptions
 from mailverdict.widgets.source import LONGEST_LABEL, read_file, read_frame, read_pasted
 
 CSV = b"name;E-Mail\nAda;ada@example.org\nBob;\n"
@@ -28,7 +29,7 @@ def read_bytes(folder, name: str, content: bytes, encoding: str | None = None):
     """Read an upload, which lies in a file of another name with the same suffixes."""
     copy = folder / ("upload" + "".join(Path(name.replace("/", "_")).suffixes[-2:])[:20])
     copy.write_bytes(content)
-    return read_file(copy, name, encoding)
+    return read_file(copy, name, ReadOptions(encoding))
 
 
 def test_an_upload_is_read_by_what_its_name_ends_with(tmp_path):

@@ -20,9 +20,10 @@ from ..frames.files.readers import STDIN
 from ..frames.policy import find_policy
 from ..model.paths import user_path
 from ..model.words import ValidationType
+from .files import open_source, pick_column
+from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import print_status
-from .tables import open_source, pick_column
-from .terminal import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service, app, chosen_service
+from .terminal import app, chosen_service
 
 __all__ = ["audit", "show_page"]
 

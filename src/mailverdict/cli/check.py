@@ -12,19 +12,9 @@ import mailverdict as mv
 
 from ..model.words import ValidationType
 from ..reports.summary import MEANING_OF_VALID
+from .options import Email, HeloName, Json, Kind, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import printed_warnings
-from .terminal import (
-    Email,
-    HeloName,
-    Json,
-    Kind,
-    ResolverAt,
-    ResolverCheck,
-    Sandbox,
-    Service,
-    app,
-    chosen_backend,
-)
+from .terminal import app, chosen_backend
 
 __all__ = ["audit_host", "check", "explain", "quota"]
 

@@ -11,8 +11,9 @@ import typer
 from ..errors import InputError
 from ..model.paths import user_path
 from ..model.words import ValidationType, count_of
+from .options import Json
 from .status import exit_with_error, print_status
-from .terminal import USAGE, Json, app
+from .terminal import USAGE, app
 
 __all__ = ["lists", "runs", "update"]
 

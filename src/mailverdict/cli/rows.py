@@ -19,8 +19,8 @@ from ..frames.columns import did_you_mean, label_of, listed
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
 from ..frames.files.writers import FormulaColumns, to_plain
-from .status import print_status, printed_warnings
-from .tables import (
+from .files import (
+    Rewriting,
     TableOutput,
     check_not_read,
     check_output,
@@ -31,155 +31,96 @@ from .tables import (
     print_written,
     read_bounce_file,
     read_suppression_list,
+    rewrite_table,
 )
-from .terminal import (
+from .options import (
     BounceColumns,
     Bounces,
     ColumnName,
-    Delimiter,
-    Encoding,
     EscapeFormulas,
     File,
-    HasHeader,
-    InPlace,
     Json,
-    Output,
     PolicyName,
     Prefix,
     Quiet,
-    Sheet,
-    Strict,
-    app,
+    TableOptions,
+    with_groups,
 )
+from .status import print_status, printed_warnings
+from .terminal import app
 
 __all__ = ["duplicates", "explode", "outcomes", "suppress"]
 
 
 @app.command()
-def explode(
-    file: File,
-    column: ColumnName = None,
-    output: Output = None,
-    prefix: Prefix = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
-    in_place: InPlace = False,
-    escape_formulas: EscapeFormulas = False,
-    quiet: Quiet = False,
-) -> None:
+@with_groups
+def explode(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> None:
     """Give each address of a cell a row of its own.
 
     The other cells of the row are repeated.
     """
-    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=False)
     before = after = 0
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
-        name = pick_column(source, column)
-        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
-        with table_output.open() as write:
-            for piece in source.pieces():
-                exploded = mv.explode(piece, name, prefix=prefix)
-                before, after = before + len(piece), after + len(exploded)
-                write(exploded)
-    print_remarks(source, quiet=quiet)
-    if not quiet:
-        print_status(f"rows: {before:,}; rows after: {after:,}")
-    print_written(output, quiet=quiet)
+    with rewrite_table(file, column, rewriting) as table:
+        for piece in table.source.pieces():
+            exploded = mv.explode(piece, table.column, prefix=rewriting.prefix)
+            before, after = before + len(piece), after + len(exploded)
+            table.write(exploded)
+        table.summary = f"rows: {before:,}; rows after: {after:,}"
 
 
 @app.command()
-def duplicates(
-    file: File,
-    column: ColumnName = None,
-    output: Output = None,
-    prefix: Prefix = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
-    in_place: InPlace = False,
-    escape_formulas: EscapeFormulas = False,
-    quiet: Quiet = False,
-) -> None:
+@with_groups
+def duplicates(file: File, column: ColumnName = None, *, rewriting: Rewriting) -> None:
     """Mark rows whose mail reaches the same mailbox. Removes no row.
 
     Reads the file twice. The addresses of the whole file are held in memory, and no other column:
     about 300 bytes for each row.
     """
-    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=False)
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
-        name = pick_column(source, column)
+    with rewrite_table(file, column, rewriting) as table:
+        name, prefix, source = table.column, rewriting.prefix, table.source
         at = source.columns.index(name)
         # A column with dictionaries has another one in each piece.
         cells = pa.chunked_array([chunk for p in source.pieces([name]) for chunk in to_plain(p.column(at)).chunks])
         found = mv.duplicates(pa.table({name: cells}), name, prefix=prefix).drop_columns([name])
-        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
-        done = 0
-        with table_output.open() as write:
-            for piece in table_output.pieces([name]):
-                write(with_columns(piece, found.slice(done, len(piece))))
-                done += len(piece)
-    print_remarks(source, quiet=quiet)
-    if not quiet:
+        rows = 0
+        for piece in table.pieces():
+            table.write(with_columns(piece, found.slice(rows, len(piece))))
+            rows += len(piece)
         repeated = len(found) - found[str(label_of(name, prefix, "duplicate_of"))].null_count
         mailboxes = pc.count_distinct(found[str(label_of(name, prefix, "identity"))]).as_py()
-        print_status(
-            f"rows: {done:,}; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}"
+        table.summary = (
+            f"rows: {rows:,}; distinct mailboxes: {mailboxes:,}; rows that repeat an earlier one: {repeated:,}"
         )
-    print_written(output, quiet=quiet)
 
 
 @app.command()
+@with_groups
 def suppress(
     file: File,
     against: Annotated[
         str, typer.Argument(help="List of addresses and domains: .txt, one a line, or CSV, TSV, Parquet, XLSX.")
     ],
     column: ColumnName = None,
-    output: Output = None,
-    prefix: Prefix = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
-    in_place: InPlace = False,
-    escape_formulas: EscapeFormulas = False,
-    quiet: Quiet = False,
+    *,
+    rewriting: Rewriting,
 ) -> None:
     """Mark rows that are on a list of people who must not be mailed. Removes no row."""
-    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=False)
-    check_not_read(output, "--output", against)
     listed = read_suppression_list(against)
     rows = marked = 0
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
-        name = pick_column(source, column)
-        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
-        with table_output.open() as write:
-            for piece in table_output.pieces([name]):
-                out = mv.suppress(piece, name, listed, prefix=prefix)
-                rows += len(piece)
-                marked += pc.sum(out[str(label_of(name, prefix, "suppressed"))]).as_py() or 0
-                write(out)
-    print_remarks(source, quiet=quiet)
-    if not quiet:
-        print_status(f"rows: {rows:,}; rows on the list: {marked:,}")
-    print_written(output, quiet=quiet)
+    with rewrite_table(file, column, rewriting, also_read=against) as table:
+        suppressed = str(label_of(table.column, rewriting.prefix, "suppressed"))
+        for piece in table.pieces():
+            out = mv.suppress(piece, table.column, listed, prefix=rewriting.prefix)
+            rows, marked = rows + len(piece), marked + (pc.sum(out[suppressed]).as_py() or 0)
+            table.write(out)
+        table.summary = f"rows: {rows:,}; rows on the list: {marked:,}"
 
 
 @app.command()
+@with_groups
 def outcomes(
     file: File,
+    *,
     bounces: Bounces,
     bounce_columns: BounceColumns = None,
     column: ColumnName = None,
@@ -191,11 +132,7 @@ def outcomes(
     ] = None,
     policy: PolicyName = None,
     prefix: Prefix = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
+    reading: TableOptions,
     escape_formulas: EscapeFormulas = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -204,14 +141,10 @@ def outcomes(
 
     The table file was verified before.
     """
-    output = check_output(file, output, in_place=False, escape_formulas=escape_formulas, raw=False)
-    if as_json and output == STDIN:
-        raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
+    output = check_output(file, output, as_json=as_json)
     check_not_read(output, "--output", bounces)
     reports = read_bounce_file(bounces, bounce_columns)
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
+    with open_source(file, reading) as source:
         name = pick_column(source, column)
         whole = pa.concat_tables([piece.cast(plain_schema(piece.schema)) for piece in source.pieces()])
         chosen = None if mailed is None else truth_of(whole, mailed)

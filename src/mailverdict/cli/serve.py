@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..backend import Backend
 from ..errors import SettingsError
+from .options import HostOptions, Json, with_groups
 from .settings import service_environment
 from .status import print_status
-from .terminal import AllowNetwork, HeloName, Json, ResolverAt, ServiceResolverCheck, SmtpPort, app
+from .terminal import app
 
 if TYPE_CHECKING:
     from ..sandbox import World
@@ -22,7 +23,9 @@ __all__ = ["add", "list_keys", "revoke", "sandbox", "serve"]
 
 
 @app.command()
+@with_groups
 def serve(
+    *,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8000,
     store: Annotated[str | None, typer.Option(help="sqlite:///jobs.db or postgresql://...")] = None,
@@ -31,11 +34,7 @@ def serve(
         str | None, typer.Option(help="wait: bulk jobs wait. settle: they end as rate_limited or throttled.")
     ] = None,
     revision: Annotated[str | None, typer.Option(help="current or earlier.")] = None,
-    resolver: ResolverAt = None,
-    resolver_check: ServiceResolverCheck = None,
-    smtp_port: SmtpPort = None,
-    helo_name: HeloName = None,
-    allow_network: AllowNetwork = None,
+    host_settings: HostOptions,
     trusted_proxy: Annotated[list[str] | None, typer.Option(help="Network whose X-Forwarded-For is trusted.")] = None,
     key_file: Annotated[
         str | None, typer.Option(help="File of client keys (mailverdict keys add); requests then need a key.")
@@ -47,23 +46,17 @@ def serve(
     """Run the verification service over HTTP. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment, run  # noqa: PLC0415 - an extra
 
-    given: dict[str, Any] = {
-        "store": store,
-        "daily_limit": daily_limit,
-        "when_saturated": when_saturated,
-        "revision": revision,
-        "trusted_proxies": trusted_proxy,
-        "resolver": resolver,
-        "resolver_check": resolver_check,
-        "smtp_port": smtp_port,
-        "helo_name": helo_name,
-        "allow_networks": allow_network,
-        "key_file": key_file,
-        "ssl_certfile": ssl_certfile,
-        "ssl_keyfile": ssl_keyfile,
-    }
     settings = from_environment(
-        service_environment(os.environ), **{name: value for name, value in given.items() if value is not None}
+        service_environment(os.environ),
+        store=store,
+        daily_limit=daily_limit,
+        when_saturated=when_saturated,
+        revision=revision,
+        trusted_proxies=trusted_proxy,
+        key_file=key_file,
+        ssl_certfile=ssl_certfile,
+        ssl_keyfile=ssl_keyfile,
+        **host_settings,
     )
     scheme = "https" if settings.ssl_certfile else "http"
     limit = f"{settings.daily_limit:,} addresses per client and day"
@@ -71,7 +64,7 @@ def serve(
     if not is_sandbox:
         run(settings, host, port)
         return
-    if resolver or smtp_port or allow_network:
+    if any(host_settings[name] for name in ("resolver", "smtp_port", "allow_networks")):
         raise SettingsError("--sandbox has its own servers: leave out --resolver, --smtp-port and --allow-network")
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 

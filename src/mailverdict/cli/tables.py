@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import pandas as pd
 import pyarrow as pa
@@ -23,34 +20,41 @@ import typer
 import mailverdict as mv
 
 from ..frames.columns import RESULT_NAMES, choose_columns, label_of
-from ..frames.duplicates import SuppressionList
-from ..frames.files.readers import COMPRESSIONS, SAMPLE_ROWS, STDIN, address_shares, explain_guess, open_table
+from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
-from ..frames.files.streams import PieceStream, Stopper, exit_on_signal, heard_signals
+from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import LINE, TableFile
-from ..frames.files.workbook import check_room
-from ..frames.files.writers import FormulaColumns, check_target, create_table, to_plain
+from ..frames.files.writers import FormulaColumns, to_plain
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
-from ..model.paths import user_path
-from ..model.words import ValidationType, count_of
+from ..model.words import ValidationType
 from ..reports.facts import FactsCounter, ReportFacts, verify_command
 from ..reports.report import Report, check_path, read_earlier
 from ..reports.summary import RunningCounts
-from .outcome import FileOutcome, parse_limits
-from .status import STATUS, ProgressLog, print_status, printed_warnings
-from .terminal import (
+from .files import (
+    Rewriting,
+    TableOutput,
+    check_not_read,
+    check_output,
+    check_raw,
+    open_source,
+    pick_column,
+    plain_schema,
+    print_remarks,
+    print_written,
+    read_bounce_file,
+    read_suppression_list,
+    rewrite_table,
+)
+from .options import (
     BounceColumns,
     Clean,
     ColumnName,
-    Delimiter,
     Earlier,
-    Encoding,
     EscapeFormulas,
     FailAbove,
     File,
-    HasHeader,
     InPlace,
     JournalAt,
     Json,
@@ -68,21 +72,24 @@ from .terminal import (
     ResolverCheck,
     Sandbox,
     Service,
-    Sheet,
-    Strict,
-    app,
-    chosen_backend,
+    TableOptions,
     parse_journal,
     split_list,
+    with_groups,
 )
+from .outcome import FileOutcome, parse_limits
+from .status import STATUS, ProgressLog, print_status, printed_warnings
+from .terminal import app, chosen_backend
 
 __all__ = ["clean", "plan", "report", "verify"]
 
 
 @app.command()
+@with_groups
 def verify(
     context: typer.Context,
     file: File,
+    *,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,
     output: Output = None,
@@ -109,11 +116,7 @@ def verify(
     on_quota: Annotated[str, typer.Option(help="When the daily quota is used up: stop, raise or wait.")] = "stop",
     screen: Annotated[str | None, typer.Option(help="mx: look up domains here before using quota.")] = None,
     offline: Offline = False,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
+    reading: TableOptions,
     in_place: InPlace = False,
     escape_formulas: EscapeFormulas = False,
     raw: Raw = False,
@@ -127,11 +130,10 @@ def verify(
     """
     began_at = time.perf_counter()
     limits = parse_limits(fail_above)
-    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
+    check_raw(raw=raw, escape_formulas=escape_formulas)
+    output = check_output(file, output, in_place=in_place, as_json=as_json)
     check_report(report, earlier, read_or_written=(file, output, suppress))
     check_not_read(output, "--output", suppress)
-    if as_json and output == STDIN:
-        raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
     written = parse_columns(columns)
     listed = None if suppress is None else read_suppression_list(suppress)
     options = {
@@ -149,30 +151,20 @@ def verify(
         "progress": False if quiet or STATUS.get().is_json else "auto",
     }
     with (
-        open_source(
-            file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-        ) as source,
+        open_source(file, reading) as source,
         chosen_backend(backend, sandbox=sandbox, resolver=resolver, resolver_check=resolver_check) as asked,
         Stopper(announce_stop) as stopper,
     ):
         name = pick_column(source, column)
-        is_logged = not quiet and (STATUS.get().is_json or not sys.stderr.isatty())
-        listener = ProgressLog(STATUS.get()) if is_logged else None
-        stream = PieceStream(name, stopper, backend=asked, listener=listener, **options)
+        stream = PieceStream(name, stopper, backend=asked, listener=progress_log(quiet=quiet), **options)
         if validation_type != ValidationType.REGEX:
-            source.check_rows()
-            if named := [each for each in source.columns if each.endswith(RESULT_NAMES)]:
-                stream.check_columns(source.pieces([name, *named]))
-        added = [
-            *(("part",) if explode else ()),
-            *(("clean", "change") if clean else ()),
-            *(() if listed is None else ("suppressed",)),
-        ]
-        rows = VerifiedRows(source, name, prefix, [*written, *added], policy, report=report, earlier=earlier)
+            check_table(source, stream)
+        added = {"part": explode, "clean": clean, "change": clean, "suppressed": listed is not None}
+        written += [each for each, is_added in added.items() if is_added]
+        rows = VerifiedRows(source, name, prefix, written, policy, report=report, earlier=earlier)
         by_action = None if policy is None else rows.label("action")
-        table_output = TableOutput(
-            output, source, FormulaColumns(name, prefix, in_all=escape_formulas), by_action=by_action
-        )
+        escaped = FormulaColumns(name, prefix, in_all=escape_formulas)
+        table_output = TableOutput(output, source, escaped, by_action=by_action)
 
         def given_rows() -> Iterator[pa.Table]:
             if not explode:
@@ -200,6 +192,19 @@ def verify(
     if stream.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
     outcome.exit_early()
+
+
+def progress_log(*, quiet: bool) -> ProgressLog | None:
+    """What writes lines about the progress where no bar is shown."""
+    log = STATUS.get()
+    return ProgressLog(log) if not quiet and (log.is_json or not sys.stderr.isatty()) else None
+
+
+def check_table(source: TableFile, stream: PieceStream) -> None:
+    """Raise an error for rows or columns that cannot be used, before anything is spent."""
+    source.check_rows()
+    if named := [each for each in source.columns if each.endswith(RESULT_NAMES)]:
+        stream.check_columns(source.pieces([stream.column, *named]))
 
 
 def options_given(context: typer.Context) -> list[str]:
@@ -321,11 +326,6 @@ def list_name(file: str) -> str:
     return "standard input" if file == STDIN else Path(file).name
 
 
-def plain_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with dictionary-encoded text as text: each piece has another dictionary."""
-    return pa.schema([pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema])
-
-
 def announce_stop() -> None:
     """Explain what Ctrl-C does. Unbuffered, because a signal may interrupt Python in the middle of a print."""
     log = STATUS.get()
@@ -341,47 +341,28 @@ def print_notices(stream: PieceStream) -> None:
 
 
 @app.command()
-def clean(
-    file: File,
-    column: ColumnName = None,
-    output: Output = None,
-    prefix: Prefix = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
-    in_place: InPlace = False,
-    escape_formulas: EscapeFormulas = False,
-    raw: Raw = False,
-    quiet: Quiet = False,
-) -> None:
+@with_groups
+def clean(file: File, column: ColumnName = None, *, rewriting: Rewriting, raw: Raw = False) -> None:
     """Clean a column of a table file.
 
     Unwrap, strip, lower-case domains, suggest. Uses no network.
     """
-    output = check_output(file, output, in_place=in_place, escape_formulas=escape_formulas, raw=raw)
+    check_raw(raw=raw, escape_formulas=rewriting.escape_formulas)
     rows = changed = 0
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
-        name = pick_column(source, column)
-        table_output = TableOutput(output, source, FormulaColumns(name, prefix, in_all=escape_formulas))
-        with table_output.open() as write:
-            for piece in table_output.pieces([name]):
-                cleaned = mv.clean(piece, name, prefix=prefix)
-                change = cleaned[label_of(name, prefix, "change")]
-                rows, changed = rows + len(piece), changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0)
-                write(cleaned)
-    print_remarks(source, quiet=quiet)
-    if not quiet:
-        print_status(f"rows: {rows:,}; cells cleaned: {changed:,}")
-    print_written(output, quiet=quiet)
+    with rewrite_table(file, column, rewriting) as table:
+        for piece in table.pieces():
+            cleaned = mv.clean(piece, table.column, prefix=rewriting.prefix)
+            change = cleaned[label_of(table.column, rewriting.prefix, "change")]
+            rows, changed = rows + len(piece), changed + (pc.sum(pc.not_equal(change, "")).as_py() or 0)
+            table.write(cleaned)
+        table.summary = f"rows: {rows:,}; cells cleaned: {changed:,}"
 
 
 @app.command()
+@with_groups
 def plan(
     file: File,
+    *,
     column: ColumnName = None,
     validation_type: Kind = ValidationType.MX,
     backend: Service = None,
@@ -392,11 +373,7 @@ def plan(
     refresh: Refresh = "",
     offline: Offline = False,
     clean: Clean = True,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
+    reading: TableOptions,
     as_json: Json = False,
 ) -> None:
     """Show what a verification would do and cost.
@@ -404,9 +381,7 @@ def plan(
     The file is read in pieces, of which a hash of each address is kept in memory.
     """
     with (
-        open_source(
-            file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-        ) as source,
+        open_source(file, reading) as source,
         chosen_backend(backend, sandbox=sandbox) as asked,
     ):
         name = pick_column(source, column)
@@ -427,8 +402,10 @@ def plan(
 
 
 @app.command()
+@with_groups
 def report(
     file: File,
+    *,
     output: Annotated[str, typer.Option("--output", "-o", help="Report to write: .html or .xlsx.")],
     column: ColumnName = None,
     prefix: Prefix = None,
@@ -438,11 +415,7 @@ def report(
     ] = None,
     bounce_columns: BounceColumns = None,
     earlier: Earlier = None,
-    encoding: Encoding = None,
-    delimiter: Delimiter = None,
-    sheet: Sheet = None,
-    header: HasHeader = None,
-    strict: Strict = False,
+    reading: TableOptions,
     quiet: Quiet = False,
 ) -> None:
     """Report on a table file that was verified before.
@@ -452,9 +425,7 @@ def report(
     check_not_read(output, "--output", file, bounces, earlier)
     check_path(output)
     reports = None if bounces is None else read_bounce_file(bounces, bounce_columns)
-    with open_source(
-        file, encoding=encoding, delimiter=delimiter, sheet=sheet, has_header=header, is_strict=strict
-    ) as source:
+    with open_source(file, reading) as source:
         name = pick_column(source, column)
         results = str(label_of(name, prefix, ""))
         needed = [i for i, each in enumerate(source.columns) if each == name or each.startswith(results)]
@@ -482,205 +453,9 @@ def reported_command(file: str, facts: ReportFacts) -> str:
     return verify_command(file, ["--column", facts.column, "--type", *facts.validation_types, *service])
 
 
-def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
-    """Read what became of the mails; what cannot be read is printed."""
-    named = None
-    if columns is not None:
-        pairs = [each.partition("=") for each in split_list(columns)]
-        if wrong := [name for name, equals, value in pairs if not (equals and value)]:
-            raise mv.SettingsError(f"--bounce-columns: {wrong[0]!r} names no column; write address=Recipient")
-        named = {name.strip(): value.strip() for name, _, value in pairs}
-    with printed_warnings():
-        reports: pd.DataFrame = mv.read_bounces(path, columns=named)
-    return reports
-
-
-def read_suppression_list(path: str) -> SuppressionList:
-    """Read the list once; what is wrong with it is printed."""
-    if not user_path(path).exists():
-        raise mv.InputError(f"{path}: no such file")
-    with printed_warnings():
-        return SuppressionList.read(path)
-
-
-def pick_column(source: TableFile, column: str | None) -> str:
-    """The given column, or the one with the most addresses."""
-    if column is not None:
-        source.check_column(column)
-        source.address_at = source.columns.index(column)
-        return column
-    first = next(source.pieces())
-    heads = [first.column(i)[:SAMPLE_ROWS] for i in range(len(source.columns))]
-    # Of columns with the same name the one with the most addresses, so that the name is refused if that is the best.
-    shares = [address_shares({0: head})[0] for head in heads] if has_repeated(source.columns) else [0.0] * len(heads)
-    by_name = {source.columns[i]: heads[i] for i in sorted(range(len(heads)), key=shares.__getitem__)}
-    try:
-        found, reason = explain_guess({name: by_name[name] for name in source.columns})
-    except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
-        raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
-    source.check_column(found)
-    source.address_at = source.columns.index(found)
-    print_status(f"using column {found!r} ({reason}); give another with --column")
-    return str(found)
-
-
-def has_repeated(names: Sequence[str]) -> bool:
-    return len(set(names)) < len(names)
-
-
 def parse_columns(text: str) -> list[str]:
     """Names of columns and sets of columns, separated by commas."""
     names: list[str] = []
     for each in text.split(","):
         names += [c.name for c in choose_columns(each)] if each in ("core", "all") else [each.strip()]
     return list(dict.fromkeys(name for name in names if name))
-
-
-# Parameters of mallopt(3) of the GNU C library: from which size on memory is returned at once, and how much is kept.
-M_MMAP_THRESHOLD, LARGEST_THRESHOLD = -3, 32 << 20
-M_TRIM_THRESHOLD, KEPT_MEMORY = -1, 512 << 20
-
-
-def keep_freed_memory() -> None:
-    """Let the process keep freed memory for the next piece of a file; by default most of it is returned at once.
-
-    The system clears each page that it gives again, which takes up to a tenth of the processor time of a command.
-    """
-    with suppress(OSError, AttributeError, TypeError):  # another C library
-        mallopt = ctypes.CDLL(None).mallopt
-        if mallopt(M_MMAP_THRESHOLD, LARGEST_THRESHOLD) and mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY):
-            pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own allocator returns memory, too
-
-
-@contextmanager
-def open_source(file: str, **options: Any) -> Iterator[TableFile]:
-    """Open a table file; SIGTERM and SIGHUP leave by an exception, so that no temporary file is left behind."""
-    keep_freed_memory()
-    numbers = [number for number in heard_signals() if number != signal.SIGINT]
-    previous_handlers = {number: signal.signal(number, exit_on_signal) for number in numbers}
-    try:
-        with open_table(file, **options) as source:
-            yield source
-    finally:
-        for number, handler in previous_handlers.items():
-            signal.signal(number, handler)
-
-
-def check_output(file: str, output: str | None, *, in_place: bool, escape_formulas: bool, raw: bool) -> str | None:
-    """The path of the file to write; refuses to overwrite the input unless told to."""
-    if raw and escape_formulas:
-        raise mv.SettingsError("--raw and --escape-formulas contradict each other: give one of them")
-    if in_place and file == STDIN:
-        raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
-    if in_place and output is None:
-        return str(user_path(file))
-    output = output if output in (None, STDIN) else str(user_path(str(output)))
-    is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
-    if in_place and not is_same:
-        raise mv.SettingsError(f"--in-place replaces {file}, but --output is {output}: give one of them")
-    if is_same and not in_place:
-        raise mv.SettingsError(f"{output} is the input: name another output, or add --in-place to replace it")
-    return output
-
-
-def check_not_read(output: str | None, option: str, *others: str | None) -> None:
-    """Refuse to write a file that the same command reads or writes."""
-    for other in others:
-        if output is not None and other not in (None, STDIN) and is_same_file(output, str(other)):
-            raise mv.SettingsError(f"{option} {output} would replace {other}: give another name")
-
-
-def is_same_file(one: str, other: str) -> bool:
-    """Whether two names are the same file, which need not exist."""
-    first, second = (Path(os.path.realpath(user_path(name))) for name in (one, other))
-    try:
-        return first == second or first.samefile(second)
-    except OSError:
-        return False
-
-
-class TableOutput:
-    """The table that a command writes; `written` is where it was written in the end, None for nowhere."""
-
-    def __init__(
-        self, path: str | None, source: TableFile, is_escaped: Callable[[str], bool], by_action: str | None = None
-    ) -> None:
-        self.path, self.source, self.is_escaped, self.by_action = path, source, is_escaped, by_action
-        self.written = path
-
-    def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
-        """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded.
-
-        Those are also columns with the name of a result column: their content decides whether they are replaced.
-        """
-        if self.path is None or (self.source.format.header and self.is_copied(self.path)):
-            named = (name for name in self.source.columns if name.endswith(RESULT_NAMES))
-            return self.source.pieces([*needed, *named], with_lines=self.path is not None)
-        return self.source.pieces()
-
-    def is_copied(self, path: str) -> bool:
-        """Whether the output is a CSV with the delimiter of the source."""
-        kind = "csv" if path == STDIN else check_target(Path(path))
-        return kind == "csv" or (kind == "tsv" and self.source.format.delimiter == "\t")
-
-    def check_room(self, pieces: Callable[[], Iterator[pa.Table]]) -> None:
-        """Raise `InputError` for more rows than a workbook has, before anything is spent."""
-        if self.path is not None and self.path.lower().endswith(".xlsx"):
-            check_room(len(self.source.format.title) + sum(map(len, pieces())))
-
-    @contextmanager
-    def open(self, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Callable[[pa.Table], None]]:
-        """Yield the function that writes a piece; without an output it does nothing.
-
-        If the run has failed at the end, an older output stays, and the table is written beside it.
-        """
-        if self.path is None:
-            yield lambda piece: None
-            return
-
-        def choose() -> Path:
-            if has_failed():
-                self.written = str(partial_path(str(self.path)))
-            return Path(str(self.written))
-
-        found = self.source.format
-        if found.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
-            formulas = count_of(found.formulas, "formula")
-            raise mv.InputError(
-                f"{self.path} has {formulas} without a saved value in sheet {found.sheet!r}, and replacing it would "
-                "empty their cells: open it in a spreadsheet program and save it first, or give another --output"
-            )
-        if found.sheet is not None and Path(self.path).suffix.lower() == ".xlsx":
-            self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
-        with create_table(
-            self.path,
-            columns=self.source.columns,
-            delimiter=found.delimiter,
-            is_escaped=self.is_escaped,
-            has_bom=found.has_bom,
-            choose=choose,
-            like=found,
-            by_action=self.by_action,
-        ) as writer:
-            yield writer.write
-            self.source.remarks += writer.remarks
-
-
-def partial_path(path: str) -> Path:
-    """``out.csv`` -> ``out.partial.csv``: where a failed run writes."""
-    whole = Path(path)
-    inner = Path(whole.stem) if whole.suffix.lower() in COMPRESSIONS else whole
-    return whole.with_name(f"{inner.stem}.partial{whole.name[len(inner.stem) :]}")
-
-
-def print_remarks(source: TableFile, *, quiet: bool) -> None:
-    """Print what was guessed about the file and what was odd in it."""
-    for remark in [] if quiet else [*source.remarks, *source.final_remarks()]:
-        print_status(remark, "note")
-
-
-def print_written(output: str | None, *, quiet: bool) -> None:
-    if output is None and not quiet and not STATUS.get().is_json:
-        print_status("no table was written: --output names a file for it")
-    elif output is not None and output != STDIN and not quiet:
-        print_status(f"written: {output}")

@@ -1,4 +1,4 @@
-"""What all commands share: the application, the options, exit status and the choice of the backend."""
+"""What all commands share: the application, exit status and the choice of the backend."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import copy_context
-from pathlib import Path
 from tempfile import gettempdir
 from typing import Annotated, Any, NoReturn
 
@@ -20,7 +19,6 @@ from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, QuotaExceeded, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
-from ..model.words import ValidationType
 from .settings import NO_FILE, SETTINGS_FILE, GivenOptions, read_options
 from .status import STATUS, LogFormat, StatusLog, print_error, print_status
 
@@ -36,112 +34,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-def parse_kind(text: str) -> ValidationType:
-    """The type of ``--type``, in any case."""
-    try:
-        return ValidationType(str(text).strip().lower())
-    except ValueError:
-        choices = ", ".join(f"'{kind}'" for kind in ValidationType)
-        raise typer.BadParameter(f"{str(text)[:40]!r} is not one of {choices}") from None
-
-
-File = Annotated[
-    str, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'.")
-]
-ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
-Kind = Annotated[
-    ValidationType,
-    typer.Option(
-        "--type",
-        "-t",
-        help="How deep each address is verified.",
-        parser=parse_kind,
-        metavar=f"[{'|'.join(ValidationType)}]",
-    ),
-]
-Output = Annotated[
-    str | None,
-    typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
-]
-Service = Annotated[str | None, typer.Option("--backend", help="URL of a verification service.")]
-Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones.")]
-ResolverAt = Annotated[str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.")]
-RESOLVER_CHECK = typer.Option(
-    "--resolver-check/--no-resolver-check",
-    help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
-)
-ResolverCheck = Annotated[bool, RESOLVER_CHECK]
-ServiceResolverCheck = Annotated[bool | None, RESOLVER_CHECK]  # None: as the service's settings say
-SmtpPort = Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")]
-HeloName = Annotated[str | None, typer.Option(help="Name of this host in EHLO.")]
-AllowNetwork = Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")]
-Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
-Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
-Sheet = Annotated[
-    str | None, typer.Option("--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden.")
-]
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option(
-        "--escape-formulas",
-        help="Put an apostrophe before text of your own columns that a spreadsheet would run as a formula; in a CSV.",
-    ),
-]
-HasHeader = Annotated[
-    bool | None,
-    typer.Option("--header/--no-header", help="Whether the first line has the column names; found out by default."),
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse a CSV with rows of a wrong length or bytes not in its encoding.")
-]
-Raw = Annotated[bool, typer.Option("--raw", hidden=True, help="The default now: your cells are written as they are.")]
-InPlace = Annotated[bool, typer.Option("--in-place", help="Let the output replace the input file.")]
-Clean = Annotated[
-    bool,
-    typer.Option("--clean/--no-clean", help="Repair each cell first, and verify the repaired address (on by default)."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
-FailAbove = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-above",
-        metavar="NAME=LIMIT",
-        help="Exit with status 5 if more rows than this have a verdict or status, as unknown=5% or invalid=100; "
-        "may be given several times.",
-    ),
-]
-Email = Annotated[str, typer.Argument(help="The address.")]
-JournalAt = Annotated[str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")]
-Prefix = Annotated[
-    str | None, typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given.")
-]
-PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
-Earlier = Annotated[
-    str | None,
-    typer.Option(
-        "--earlier", help="An earlier verified file of the list: the report shows what changed; its rows are in memory."
-    ),
-]
-Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
-MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
-Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
-
-
-Bounces = Annotated[
-    str,
-    typer.Option("--bounces", help="What became of the mails: mbox, Maildir, .eml, a folder of these, or a table."),
-]
-BounceColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--bounce-columns",
-        help="Columns of a table of bounces that is not known, as address=Recipient,outcome=Result,diagnostic=Reply.",
-    ),
-]
 
 
 def print_version(is_given: bool) -> None:  # noqa: FBT001 - how typer calls it
@@ -318,12 +210,3 @@ def chosen_service(url: str) -> Backend | str:
         return url
 
     return RemoteBackend(url, headers={"Authorization": f"Bearer {key}"})
-
-
-def parse_journal(journal: str) -> str | Path | None:
-    return None if journal == "none" else journal
-
-
-def split_list(text: str) -> list[str]:
-    """The values of a list separated by commas."""
-    return [each.strip() for each in text.split(",") if each.strip()]

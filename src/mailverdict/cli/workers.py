@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
 from ..model.words import ValidationType
+from .options import HostOptions, split_list, with_groups
 from .settings import service_environment
 from .status import print_status
-from .terminal import AllowNetwork, HeloName, ResolverAt, ServiceResolverCheck, SmtpPort, app, split_list
+from .terminal import app
 
 if TYPE_CHECKING:
     from ..service import ServiceSettings
@@ -25,7 +26,9 @@ ALL_TYPES = ",".join(map(str, ValidationType))
 
 
 @app.command()
+@with_groups
 def worker(
+    *,
     host: Annotated[str, typer.Option(help="Address to listen on, for /healthz and /metrics.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8001,
     store: Annotated[str | None, typer.Option(help="postgresql://...")] = None,
@@ -37,26 +40,14 @@ def worker(
     check_port: Annotated[
         bool, typer.Option("--check-port/--no-check-port", help="Test first whether port 25 is open, for smtp.")
     ] = True,
-    resolver: ResolverAt = None,
-    resolver_check: ServiceResolverCheck = None,
-    smtp_port: SmtpPort = None,
-    helo_name: HeloName = None,
-    allow_network: AllowNetwork = None,
+    host_settings: HostOptions,
 ) -> None:
     """Verify the jobs of a service on PostgreSQL. MAILVERDICT_* variables set everything else."""
     from ..service import from_environment  # noqa: PLC0415 - an extra
     from ..service.shared.app import run_worker  # noqa: PLC0415
     from ..service.shared.worker import WorkerAbilities  # noqa: PLC0415
 
-    given: dict[str, Any] = {
-        "store": store,
-        "resolver": resolver,
-        "resolver_check": resolver_check,
-        "smtp_port": smtp_port,
-        "helo_name": helo_name,
-        "allow_networks": allow_network,
-    }
-    settings = from_environment(service_environment(os.environ), **given)
+    settings = from_environment(service_environment(os.environ), store=store, **host_settings)
     abilities = WorkerAbilities(parse_types(types), egress.lower() if egress else None, tasks)
     if check_port and ValidationType.SMTP in abilities.types:
         require_port(settings)

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..errors import InputError, SettingsError
 from ..frames.columns import check_column
-from ..frames.duplicates import SuppressionList, read_against
 from ..frames.files.readers import ReadOptions
+from ..frames.duplicates import SuppressionList, read_against
 from ..model.paths import user_path
 from ..runs.options import default_journal
 from .earlier import list_runs
@@ -211,7 +211,7 @@ class InputState(SharedState):
 
 
 def read_table(path: str | Path, name: str | None, given: ReadOptions) -> Source:
-    return read_file(path, name, given.encoding, sheet=given.sheet, has_header=given.has_header)
+    return read_file(path, name, given)
 
 
 def read_paste(text: str, given: ReadOptions) -> Source:

@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..errors import ColumnError, InputError, SettingsError
-from ..frames.files.readers import explain_guess, open_table
+from ..frames.files.readers import UNSPECIFIED, ReadOptions, explain_guess, open_table
 from ..frames.files.table_file import TableFile
 from ..frames.kinds import read_stream
 from ..frames.text_column import read_values
@@ -142,18 +142,11 @@ def read_frame(data: Any) -> Source:
     return Source(FROM_MEMORY, data)
 
 
-def read_file(
-    path: str | Path,
-    name: str | None = None,
-    encoding: str | None = None,
-    *,
-    sheet: str | None = None,
-    has_header: bool | None = None,
-) -> Source:
+def read_file(path: str | Path, name: str | None = None, options: ReadOptions = UNSPECIFIED) -> Source:
     """Read a table file; messages use `name`, which may come from a browser and is not trusted."""
     shown = readable((name or str(path)).replace("\\", "/").rpartition("/")[2]) or "the file"
     try:
-        with open_table(path, encoding=encoding, sheet=sheet, has_header=has_header, name=name and shown) as table:
+        with open_table(path, options, name=name and shown) as table:
             return read_whole(shown, table)
     except (OSError, ValueError, RuntimeError) as exc:
         if isinstance(exc, InputError):
@@ -172,7 +165,7 @@ def read_pasted(text: str, *, has_header: bool | None = None) -> Source:
         with tempfile.TemporaryDirectory(prefix="mailverdict-") as folder:
             copy = Path(folder, "pasted.tsv")
             copy.write_text("\n".join(lines) + "\n", encoding="utf-8", errors="backslashreplace")
-            return read_file(copy, FROM_PASTE, "utf-8", has_header=has_header)
+            return read_file(copy, FROM_PASTE, ReadOptions("utf-8", has_header=has_header))
     if len(lines) == 1:
         lines = [part.strip() for part in re.split(r"[;,]", lines[0]) if part.strip()]
     cells = pd.Series([encodable(line) for line in lines], dtype="string[pyarrow]")

@@ -100,7 +100,7 @@ def frame(**columns):
 def test_columns_can_be_given():
     export = frame(Who=["a@x.example", "b@x.example", "c@x.example"], Result=["Dead", "ok", "Hard"])
     columns = {"address": "Who", "outcome": "Result"}
-    with pytest.warns(UserWarning, match=r"1 of 3 .*row 1: the outcome is not known \(1 rows\); give outcomes={'Dead'"):
+    with pytest.warns(UserWarning, match=r"1 of 3 .*row 1: the outcome is not known \(1 row\); give outcomes={'Dead'"):
         mv.read_bounces(export, columns=columns, outcomes={"ok": "skip"})
     found = mv.read_bounces(export, columns=columns, outcomes={"Dead": "hard", "ok": "delivered"})
     assert found["outcome"].tolist() == ["hard", "delivered", "hard"]

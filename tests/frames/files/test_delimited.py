@@ -15,7 +15,7 @@ from mailverdict.errors import InputError
 from mailverdict.frames.files import delimited
 from mailverdict.frames.files.delimited import head_texts
 from mailverdict.frames.files.lines import align, find_octets, split_rows, unquote
-from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.readers import ReadOptions, open_table
 from mailverdict.frames.files.writers import FormulaColumns, create_table
 
 ADDRESS = "+ada@example.org"
@@ -41,7 +41,7 @@ ENCODINGS = [
 
 def copied(path, out, *, column="email", columns=("verdict",), in_all=False, **hints):
     """Verify a file as the command line does; the bytes that are written."""
-    with open_table(path, **hints) as source:
+    with open_table(path, ReadOptions(**hints)) as source:
         source.address_at = source.columns.index(column)
         escaped = FormulaColumns(column, None, in_all=in_all)
         with create_table(out, delimiter=source.format.delimiter, is_escaped=escaped, like=source.format) as writer:
@@ -252,7 +252,7 @@ class TestHeader:
     def test_an_address_in_the_first_line_is_data(self, tmp_path, content, hints, columns, rows):
         path = tmp_path / "in.csv"
         path.write_bytes(content)
-        with open_table(path, **hints) as source:
+        with open_table(path, ReadOptions(**hints)) as source:
             assert source.columns == columns
             assert sum(map(len, source.pieces())) == rows
             assert any("no header line" in remark for remark in source.remarks) == (columns[0] == "column_1")

@@ -6,7 +6,7 @@ import pytest
 import xlsxwriter
 
 from mailverdict.frames.files.header import EMAIL_NAME, find_start
-from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.readers import ReadOptions, open_table
 from mailverdict.frames.files.writers import create_table
 
 A, B = "ada@example.org", "bob@example.org"
@@ -93,7 +93,7 @@ def test_what_is_before_the_header_is_copied(tmp_path, content, columns, remarks
 def test_a_title_is_a_row_on_request(tmp_path, has_header, rows):
     path = tmp_path / "in.csv"
     path.write_text(f"Contacts,\nname,email\nAda,{A}\n")
-    with open_table(path, has_header=has_header) as source:
+    with open_table(path, ReadOptions(has_header=has_header)) as source:
         assert sum(map(len, source.pieces())) == rows
 
 
@@ -120,7 +120,7 @@ def test_a_title_and_the_sheets_name_stay_in_a_workbook(tmp_path):
         with create_table(tmp_path / "out.xlsx", like=source.format) as writer:
             for piece in source.pieces():
                 writer.write(piece)
-    with open_table(tmp_path / "out.xlsx", has_header=False) as again:
+    with open_table(tmp_path / "out.xlsx", ReadOptions(has_header=False)) as again:
         (piece,) = again.pieces()
         assert [list(filter(None, row.values())) for row in piece.to_pylist()] == [
             ["Contacts"], [], ["name", "email"], ["Ada", A],

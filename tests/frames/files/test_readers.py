@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from mailverdict.errors import ColumnError, InputError
 from mailverdict.frames.files.delimited import BLOCK, SAMPLE, guess_delimiter, parse_delimiter
-from mailverdict.frames.files.readers import SAMPLE_ROWS, address_shares, guess_column, open_table
+from mailverdict.frames.files.readers import SAMPLE_ROWS, ReadOptions, address_shares, guess_column, open_table
 from mailverdict.frames.files.writers import create_table
 
 ROWS = [["1", "ada@example.org"], ["2", ""]]
@@ -38,7 +38,7 @@ def write(folder, name, content):
 
 def rows_of(path, **hints):
     """Every row of a file as lists, and its columns."""
-    with open_table(path, **hints) as file:
+    with open_table(path, ReadOptions(**hints)) as file:
         whole = [row for piece in file.pieces() for row in zip(*(c.to_pylist() for c in piece.columns), strict=True)]
         return [list(row) for row in whole], list(file.columns)
 
@@ -308,7 +308,7 @@ class TestWorkbook:
         book.save(path)
         if mode:
             prefix_cells(path, mode.encode())
-        with open_table(path, sheet="Ünsorted & more") as source:
+        with open_table(path, ReadOptions(sheet="Ünsorted & more")) as source:
             assert source.format.formulas == 3
             (remark,) = source.remarks
             assert remark.startswith("3 formulas without a saved value, as programs write them: read as empty cells")
@@ -592,15 +592,15 @@ def test_a_sheet_of_a_file_that_is_not_a_workbook_is_an_error(tmp_path, name):
     else:
         path.write_text('{"email": "ada@firm.com"}\n')
     with pytest.raises(InputError, match="is not a workbook and has no sheet 'People'"):
-        open_table(path, sheet="People")
+        open_table(path, ReadOptions(sheet="People"))
 
 
 def test_options_of_a_csv_are_remarked_on_for_another_file(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"email": "ada@firm.com"}\n')
-    with open_table(path, encoding="cp1252", delimiter=";") as source:
+    with open_table(path, ReadOptions(encoding="cp1252", delimiter=";")) as source:
         assert any("encoding and delimiter: only for CSV" in remark for remark in source.remarks)
     csv = tmp_path / "a.csv"
     csv.write_text("email\nada@firm.com\n")
-    with open_table(csv, encoding="utf-8") as source:
+    with open_table(csv, ReadOptions(encoding="utf-8")) as source:
         assert not any("only for CSV" in remark for remark in source.remarks)

@@ -13,13 +13,12 @@ import pyarrow as pa
 
 from ...checks.bounces.message import MAX_ADDRESS, DeliveryReport, read_message
 from ...checks.bounces.outcome import MAX_DIAGNOSTIC, Outcome, clean_text
-from ...checks.lists.files import printable_text
 from ...errors import ColumnError, InputError, SettingsError
 from ...model.address import identity
 from ...model.paths import user_path
-from ...model.words import Reason
+from ...model.words import Reason, count_of, printable_text
 from ..columns import to_categorical, to_string, to_utc
-from ..files.readers import open_table
+from ..files.readers import ReadOptions, open_table
 from ..kinds import ArrowData, read_stream
 from .exports import FIELDS, SKIP, ExportLayout, choose_layout, conclude_row, parse_moment, word_meaning
 from .mailboxes import kind_of_file, list_files, read_mails
@@ -43,44 +42,6 @@ SCHEMA = pa.schema(
         ("reason", pa.string()),
     ]
 )
-
-
-@dataclass
-class Collected:
-    """What was read so far, and what could not be read."""
-
-    reports: list[DeliveryReport] = field(default_factory=list)
-    mails: int = 0
-    rows: int = 0  # of tables
-    other: int = 0  # mails and rows that are not about a delivery
-    problem_count: int = 0
-    problems: list[tuple[str, str]] = field(default_factory=list)  # place and problem
-
-    def refuse(self, place: str, problem: str, count: int = 1) -> None:
-        self.problem_count += count
-        if len(self.problems) < KEPT:
-            self.problems.append((printable_text(place, 200), printable_text(problem, 300)))
-
-    def note(self, replaced: int) -> dict[str, Any]:
-        """For `attrs`; JSON-ready."""
-        return {
-            "mails": self.mails,
-            "rows": self.rows,
-            "other": self.other,
-            "replaced_delays": replaced,
-            "unread": self.problem_count,
-            "problems": [list(each) for each in self.problems],
-        }
-
-    def warn(self, stacklevel: int) -> None:
-        if self.problem_count:
-            shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
-            more = "; ..." if len(self.problems) > SHOWN else ""
-            warnings.warn(
-                f"{self.problem_count:,} of {self.mails + self.rows:,} mails and rows could not be read: {shown}{more}",
-                UserWarning,
-                stacklevel=stacklevel + 1,
-            )
 
 
 @overload
@@ -183,20 +144,20 @@ def read_bounces(
     0  ada@firm.example     hard  mailbox_not_found
     1   bo@firm.example  blocked          protected
     """
-    given = check_outcomes(outcomes)
     if isinstance(source, str | list | tuple) and not len(source):
         raise SettingsError(f"source={source!r} is empty: give a path, a list of paths or a DataFrame")
-    collected = Collected()
+    reader = BounceReader(columns, check_outcomes(outcomes), ReadOptions(encoding, delimiter, sheet))
     if isinstance(source, str | Path):
-        read_path(user_path(source), collected, columns, given, (encoding, delimiter, sheet))
+        reader.read_path(user_path(source))
     elif isinstance(source, list | tuple) and all(isinstance(each, str | Path) for each in source):
         for each in source:
-            read_path(user_path(each), collected, columns, given, (encoding, delimiter, sheet))
+            reader.read_path(user_path(each))
     else:
-        read_rows(to_arrow_table(source), "the frame", collected, columns, given)
-    reports, replaced = drop_replaced(collected.reports)
-    collected.warn(stacklevel=2)
-    return like_source(make_table(reports), source, collected.note(replaced))
+        table = to_arrow_table(source)
+        reader.read_layout(table, choose_layout(table.column_names, columns), "the frame")
+    reports, replaced = drop_replaced(reader.reports)
+    reader.warn(stacklevel=2)
+    return like_source(make_table(reports), source, reader.note(replaced))
 
 
 def check_outcomes(outcomes: Mapping[str, str] | None) -> dict[str, str]:
@@ -207,72 +168,135 @@ def check_outcomes(outcomes: Mapping[str, str] | None) -> dict[str, str]:
     return dict(outcomes or {})
 
 
-def read_path(
-    path: Path,
-    collected: Collected,
-    columns: Mapping[str, str] | None,
-    given: Mapping[str, str],
-    options: tuple[str | None, str | None, str | None],
-) -> None:
-    """Read a file or folder; within a folder a file of an unknown kind is a problem, not an error."""
-    if not path.exists():
-        raise InputError(f"{path}: no such file or directory")
-    kind = kind_of_file(path)
-    if kind == "folder":
-        files = list_files(path)
-        if not files:
-            raise InputError(f"{path} has no files")
-        for each in files:
+@dataclass
+class BounceReader:
+    """Reads mailboxes and tables; keeps what was read so far, and what could not be read."""
+
+    columns: Mapping[str, str] | None  # of a table, by our names, as the caller gave them
+    outcomes: Mapping[str, str]  # what words of a table mean, as the caller gave it
+    options: ReadOptions
+    reports: list[DeliveryReport] = field(default_factory=list)
+    mails: int = 0
+    rows: int = 0  # of tables
+    other: int = 0  # mails and rows that are not about a delivery
+    problem_count: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)  # place and problem
+
+    def refuse(self, place: str, problem: str, count: int = 1) -> None:
+        self.problem_count += count
+        if len(self.problems) < KEPT:
+            self.problems.append((printable_text(place, 200), printable_text(problem, 300)))
+
+    def note(self, replaced: int) -> dict[str, Any]:
+        """For `attrs`; JSON-ready."""
+        return {
+            "mails": self.mails,
+            "rows": self.rows,
+            "other": self.other,
+            "replaced_delays": replaced,
+            "unread": self.problem_count,
+            "problems": [list(each) for each in self.problems],
+        }
+
+    def warn(self, stacklevel: int) -> None:
+        if self.problem_count:
+            shown = "; ".join(f"{place}: {problem}" for place, problem in self.problems[:SHOWN])
+            more = "; ..." if len(self.problems) > SHOWN else ""
+            warnings.warn(
+                f"{self.problem_count:,} of {self.mails + self.rows:,} mails and rows could not be read: {shown}{more}",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+    def read_path(self, path: Path) -> None:
+        """Read a file or folder; within a folder a file of an unknown kind is a problem, not an error."""
+        if not path.exists():
+            raise InputError(f"{path}: no such file or directory")
+        kind = kind_of_file(path)
+        if kind == "folder":
+            files = list_files(path)
+            if not files:
+                raise InputError(f"{path} has no files")
+            for each in files:
+                try:
+                    self.read_path(each)
+                except (InputError, ColumnError, OSError) as exc:
+                    self.mails += 1
+                    self.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
+        elif kind == "table":
+            self.read_table_file(path)
+        elif kind == "outlook":
+            raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
+        elif kind == "unknown":
+            raise InputError(
+                f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is packed, unpack it"
+            )
+        else:
+            self.read_mailbox(path, kind)
+
+    def read_mailbox(self, path: Path, kind: str) -> None:
+        for mail in read_mails(path, kind):
+            self.mails += 1
+            if mail.data is None:
+                self.refuse(mail.place, mail.problem)
+                continue
+            reading = read_message(mail.data)
+            self.reports += reading.reports
+            self.other += reading.is_other
+            if reading.problems:
+                self.refuse(mail.place, "; ".join(dict.fromkeys(reading.problems)))
+
+    def read_table_file(self, path: Path) -> None:
+        with open_table(path, self.options) as table:
             try:
-                read_path(each, collected, columns, given, options)
-            except (InputError, ColumnError, OSError) as exc:
-                collected.mails += 1
-                collected.refuse(str(each.relative_to(path)), str(exc).removeprefix(f"{each}: "))
-    elif kind == "table":
-        read_table_file(path, collected, columns, given, options)
-    elif kind == "outlook":
-        raise InputError(f"{path}: a mail in Outlook's own form; save it as .eml")
-    elif kind == "unknown":
-        raise InputError(f"{path}: not a mailbox (mbox, Maildir), a mail (.eml) or a table; if it is packed, unpack it")
-    else:
-        read_mailbox(path, kind, collected)
+                layout = choose_layout(table.columns, self.columns)
+                for name in layout.columns.values():
+                    table.check_column(name)
+            except ColumnError as exc:
+                raise ColumnError(f"{path}: {exc}") from None
+            names = list(layout.columns.values())
+            for piece in table.pieces(names):
+                kept = piece.select([table.columns.index(name) for name in names]).rename_columns(names)
+                self.read_layout(kept, layout, path.name)
 
-
-def read_mailbox(path: Path, kind: str, collected: Collected) -> None:
-    for mail in read_mails(path, kind):
-        collected.mails += 1
-        if mail.data is None:
-            collected.refuse(mail.place, mail.problem)
-            continue
-        reading = read_message(mail.data)
-        collected.reports += reading.reports
-        collected.other += reading.is_other
-        if reading.problems:
-            collected.refuse(mail.place, "; ".join(dict.fromkeys(reading.problems)))
+    def read_layout(self, table: pa.Table, layout: ExportLayout, place: str) -> None:
+        """Read the rows of a table; each distinct word and reply is judged once."""
+        cells = {ours: table[theirs].to_pylist() for ours, theirs in layout.columns.items()}
+        first_row = self.rows + 1
+        self.rows += len(table)
+        unknown: dict[str, list[int]] = {}
+        judged: dict[tuple[str, str | None, str | None], Any] = {}
+        for i in range(len(table)):
+            row = {ours: cell_text(values[i]) for ours, values in cells.items() if ours != "at"}
+            meaning = word_meaning(row.get("outcome"), layout, self.outcomes)
+            if meaning is None:
+                unknown.setdefault(str(row["outcome"]), []).append(first_row + i)
+                continue
+            if meaning == SKIP:
+                self.other += 1
+                continue
+            address = row["address"]
+            if address is None or "@" not in address or len(address) > MAX_ADDRESS:
+                self.refuse(f"{place}, row {first_row + i}", f"{(address or '')[:40]!r} is not an address")
+                continue
+            key = (meaning, row.get("status"), row.get("diagnostic"))
+            if key not in judged:
+                judged[key] = conclude_row(*key)
+            outcome, reason = judged[key].outcome, judged[key].reason
+            if layout.is_final:
+                outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
+                reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
+            at = None if "at" not in cells or cells["at"][i] is None else parse_moment(cells["at"][i])
+            diagnostic = clean_text(row.get("diagnostic") or "")[:MAX_DIAGNOSTIC] or None
+            self.reports.append(DeliveryReport(address.strip(), outcome, reason, row.get("status"), diagnostic, at))
+        for word, rows in unknown.items():
+            hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
+            self.refuse(
+                f"{place}, row {rows[0]}", f"the outcome is not known ({count_of(len(rows), 'row')}); {hint}", len(rows)
+            )
 
 
 # --- tables -------------------------------------------------------------------------------------------------------
-
-
-def read_table_file(
-    path: Path,
-    collected: Collected,
-    columns: Mapping[str, str] | None,
-    given: Mapping[str, str],
-    options: tuple[str | None, str | None, str | None],
-) -> None:
-    encoding, delimiter, sheet = options
-    with open_table(path, encoding=encoding, delimiter=delimiter, sheet=sheet) as table:
-        try:
-            layout = choose_layout(table.columns, columns)
-            for name in layout.columns.values():
-                table.check_column(name)
-        except ColumnError as exc:
-            raise ColumnError(f"{path}: {exc}") from None
-        names = list(layout.columns.values())
-        for piece in table.pieces(names):
-            kept = piece.select([table.columns.index(name) for name in names]).rename_columns(names)
-            read_layout(kept, layout, path.name, collected, given)
 
 
 def to_arrow_table(frame: Any) -> pa.Table:
@@ -297,49 +321,6 @@ def column_array(series: pd.Series[Any]) -> pa.Array:
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         texts = series.astype(object).map(lambda cell: None if cell is None or cell != cell else str(cell))
         return pa.array(list(texts), pa.string())
-
-
-def read_rows(
-    table: pa.Table, place: str, collected: Collected, columns: Mapping[str, str] | None, given: Mapping[str, str]
-) -> None:
-    read_layout(table, choose_layout(table.column_names, columns), place, collected, given)
-
-
-def read_layout(
-    table: pa.Table, layout: ExportLayout, place: str, collected: Collected, given: Mapping[str, str]
-) -> None:
-    """Read the rows of a table; each distinct word and reply is judged once."""
-    cells = {ours: table[theirs].to_pylist() for ours, theirs in layout.columns.items()}
-    first_row = collected.rows + 1
-    collected.rows += len(table)
-    unknown: dict[str, list[int]] = {}
-    judged: dict[tuple[str, str | None, str | None], Any] = {}
-    for i in range(len(table)):
-        row = {ours: cell_text(values[i]) for ours, values in cells.items() if ours != "at"}
-        meaning = word_meaning(row.get("outcome"), layout, given)
-        if meaning is None:
-            unknown.setdefault(str(row["outcome"]), []).append(first_row + i)
-            continue
-        if meaning == SKIP:
-            collected.other += 1
-            continue
-        address = row["address"]
-        if address is None or "@" not in address or len(address) > MAX_ADDRESS:
-            collected.refuse(f"{place}, row {first_row + i}", f"{(address or '')[:40]!r} is not an address")
-            continue
-        key = (meaning, row.get("status"), row.get("diagnostic"))
-        if key not in judged:
-            judged[key] = conclude_row(*key)
-        outcome, reason = judged[key].outcome, judged[key].reason
-        if layout.is_final:
-            outcome = Outcome(meaning) if meaning in tuple(Outcome) else outcome
-            reason = Reason(row["reason"]) if row["reason"] in tuple(Reason) else None
-        at = None if "at" not in cells or cells["at"][i] is None else parse_moment(cells["at"][i])
-        diagnostic = clean_text(row.get("diagnostic") or "")[:MAX_DIAGNOSTIC] or None
-        collected.reports.append(DeliveryReport(address.strip(), outcome, reason, row.get("status"), diagnostic, at))
-    for word, rows in unknown.items():
-        hint = f"give outcomes={{{printable_text(word, 60)!r}: ...}}"
-        collected.refuse(f"{place}, row {rows[0]}", f"the outcome is not known ({len(rows):,} rows); {hint}", len(rows))
 
 
 def cell_text(cell: object) -> str | None:

@@ -42,6 +42,7 @@ __all__ = [
     "KINDS",
     "SAMPLE_ROWS",
     "STDIN",
+    "UNSPECIFIED",
     "ReadOptions",
     "address_shares",
     "explain_guess",
@@ -98,23 +99,16 @@ class ReadOptions:
         return Dialect(self.encoding, self.delimiter, likely_delimiter, self.has_header, self.is_strict)
 
 
-def open_table(
-    path: str | Path,
-    *,
-    encoding: str | None = None,
-    delimiter: str | None = None,
-    sheet: str | None = None,
-    has_header: bool | None = None,
-    is_strict: bool = False,
-    name: str | None = None,
-) -> TableFile:
+UNSPECIFIED = ReadOptions()
+
+
+def open_table(path: str | Path, options: ReadOptions = UNSPECIFIED, *, name: str | None = None) -> TableFile:
     """Open a table file, or standard input for ``"-"``; use the result in a ``with`` statement.
 
     Standard input is Parquet, Arrow, a workbook or JSON lines if it begins like that, otherwise CSV. A directory is a
     table of Parquet files. Messages use `name`, by default the path.
     Raises `InputError` if the file does not exist, is empty, or is not of the kind that its name says.
     """
-    options = ReadOptions(encoding, delimiter, sheet, has_header, is_strict)
     if str(path) == STDIN:
         return open_stdin(options)
     if not str(path):  # which Path reads as the working directory

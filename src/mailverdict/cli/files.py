@@ -1,0 +1,320 @@
+"""The table files of a command: the one that it reads, and the one that it writes."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import pyarrow as pa
+
+import mailverdict as mv
+
+from ..frames.columns import RESULT_NAMES
+from ..frames.files.readers import (
+    COMPRESSIONS,
+    SAMPLE_ROWS,
+    STDIN,
+    UNSPECIFIED,
+    ReadOptions,
+    address_shares,
+    explain_guess,
+    open_table,
+)
+from ..frames.files.streams import exit_on_signal, heard_signals
+from ..frames.files.table_file import TableFile
+from ..frames.files.workbook import check_room
+from ..frames.files.writers import FormulaColumns, check_target, create_table
+from ..frames.duplicates import SuppressionList
+from ..model.paths import user_path
+from ..model.words import count_of
+from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list
+from .status import STATUS, print_status, printed_warnings
+
+__all__ = [
+    "Rewriting",
+    "TableOutput",
+    "check_not_read",
+    "check_output",
+    "check_raw",
+    "open_source",
+    "pick_column",
+    "plain_schema",
+    "print_remarks",
+    "print_written",
+    "read_bounce_file",
+    "read_suppression_list",
+    "rewrite_table",
+]
+
+
+@contextmanager
+def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[TableFile]:
+    """Open a table file; SIGTERM and SIGHUP leave by an exception, so that no temporary file is left behind."""
+    keep_freed_memory()
+    numbers = [number for number in heard_signals() if number != signal.SIGINT]
+    previous_handlers = {number: signal.signal(number, exit_on_signal) for number in numbers}
+    try:
+        with open_table(file, options) as source:
+            yield source
+    finally:
+        for number, handler in previous_handlers.items():
+            signal.signal(number, handler)
+
+
+def pick_column(source: TableFile, column: str | None) -> str:
+    """The given column, or the one with the most addresses."""
+    if column is not None:
+        source.check_column(column)
+        source.address_at = source.columns.index(column)
+        return column
+    first = next(source.pieces())
+    heads = [first.column(i)[:SAMPLE_ROWS] for i in range(len(source.columns))]
+    is_repeated = len(set(source.columns)) < len(source.columns)
+    # Of columns with the same name the one with the most addresses, so that the name is refused if that is the best.
+    shares = [address_shares({0: head})[0] for head in heads] if is_repeated else [0.0] * len(heads)
+    by_name = {source.columns[i]: heads[i] for i in sorted(range(len(heads)), key=shares.__getitem__)}
+    try:
+        found, reason = explain_guess({name: by_name[name] for name in source.columns})
+    except mv.ColumnError as exc:  # perhaps the sheet or the delimiter is not the right one
+        raise mv.ColumnError("; ".join([str(exc), *source.remarks])) from exc
+    source.check_column(found)
+    source.address_at = source.columns.index(found)
+    print_status(f"using column {found!r} ({reason}); give another with --column")
+    return str(found)
+
+
+# Parameters of mallopt(3) of the GNU C library: from which size on memory is returned at once, and how much is kept.
+M_MMAP_THRESHOLD, LARGEST_THRESHOLD = -3, 32 << 20
+M_TRIM_THRESHOLD, KEPT_MEMORY = -1, 512 << 20
+
+
+def keep_freed_memory() -> None:
+    """Let the process keep freed memory for the next piece of a file; by default most of it is returned at once.
+
+    The system clears each page that it gives again, which takes up to a tenth of the processor time of a command.
+    """
+    with suppress(OSError, AttributeError, TypeError):  # another C library
+        mallopt = ctypes.CDLL(None).mallopt
+        if mallopt(M_MMAP_THRESHOLD, LARGEST_THRESHOLD) and mallopt(M_TRIM_THRESHOLD, KEPT_MEMORY):
+            pa.set_memory_pool(pa.system_memory_pool())  # Arrow's own allocator returns memory, too
+
+
+def check_raw(*, raw: bool, escape_formulas: bool) -> None:
+    if raw and escape_formulas:
+        raise mv.SettingsError("--raw and --escape-formulas contradict each other: give one of them")
+
+
+def check_output(file: str, output: str | None, *, in_place: bool = False, as_json: bool = False) -> str | None:
+    """The path of the file to write; refuses to overwrite the input unless told to."""
+    if as_json and output == STDIN:
+        raise mv.SettingsError("--json and -o - cannot both use standard output: write the table to a file")
+    if in_place and file == STDIN:
+        raise mv.SettingsError("--in-place needs a file; standard input cannot be replaced")
+    if in_place and output is None:
+        return str(user_path(file))
+    output = output if output in (None, STDIN) else str(user_path(str(output)))
+    is_same = output not in (None, STDIN) and file != STDIN and is_same_file(file, str(output))
+    if in_place and not is_same:
+        raise mv.SettingsError(f"--in-place replaces {file}, but --output is {output}: give one of them")
+    if is_same and not in_place:
+        raise mv.SettingsError(f"{output} is the input: name another output, or add --in-place to replace it")
+    return output
+
+
+def check_not_read(output: str | None, option: str, *others: str | None) -> None:
+    """Refuse to write a file that the same command reads or writes."""
+    for other in others:
+        if output is not None and other not in (None, STDIN) and is_same_file(output, str(other)):
+            raise mv.SettingsError(f"{option} {output} would replace {other}: give another name")
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two names are the same file, which need not exist."""
+    first, second = (Path(os.path.realpath(user_path(name))) for name in (one, other))
+    try:
+        return first == second or first.samefile(second)
+    except OSError:
+        return False
+
+
+class TableOutput:
+    """The table that a command writes; `written` is where it was written in the end, None for nowhere."""
+
+    def __init__(
+        self, path: str | None, source: TableFile, is_escaped: Callable[[str], bool], by_action: str | None = None
+    ) -> None:
+        self.path, self.source, self.is_escaped, self.by_action = path, source, is_escaped, by_action
+        self.written = path
+
+    def pieces(self, needed: Sequence[str]) -> Iterator[pa.Table]:
+        """The rows of the source; from CSV to CSV its cells are copied, and only the needed columns are decoded.
+
+        Those are also columns with the name of a result column: their content decides whether they are replaced.
+        """
+        if self.path is None or (self.source.format.header and self.is_copied(self.path)):
+            named = (name for name in self.source.columns if name.endswith(RESULT_NAMES))
+            return self.source.pieces([*needed, *named], with_lines=self.path is not None)
+        return self.source.pieces()
+
+    def is_copied(self, path: str) -> bool:
+        """Whether the output is a CSV with the delimiter of the source."""
+        kind = "csv" if path == STDIN else check_target(Path(path))
+        return kind == "csv" or (kind == "tsv" and self.source.format.delimiter == "\t")
+
+    def check_room(self, pieces: Callable[[], Iterator[pa.Table]]) -> None:
+        """Raise `InputError` for more rows than a workbook has, before anything is spent."""
+        if self.path is not None and self.path.lower().endswith(".xlsx"):
+            check_room(len(self.source.format.title) + sum(map(len, pieces())))
+
+    @contextmanager
+    def open(self, has_failed: Callable[[], bool] = lambda: False) -> Iterator[Callable[[pa.Table], None]]:
+        """Yield the function that writes a piece; without an output it does nothing.
+
+        If the run has failed at the end, an older output stays, and the table is written beside it.
+        """
+        if self.path is None:
+            yield lambda piece: None
+            return
+
+        def choose() -> Path:
+            if has_failed():
+                self.written = str(partial_path(str(self.path)))
+            return Path(str(self.written))
+
+        found = self.source.format
+        if found.formulas and self.path != STDIN and is_same_file(self.path, str(self.source.path)):
+            formulas = count_of(found.formulas, "formula")
+            raise mv.InputError(
+                f"{self.path} has {formulas} without a saved value in sheet {found.sheet!r}, and replacing it would "
+                "empty their cells: open it in a spreadsheet program and save it first, or give another --output"
+            )
+        if found.sheet is not None and Path(self.path).suffix.lower() == ".xlsx":
+            self.source.remarks.append("the sheet is written anew with its values, without formulas and formats")
+        with create_table(
+            self.path,
+            columns=self.source.columns,
+            delimiter=found.delimiter,
+            is_escaped=self.is_escaped,
+            has_bom=found.has_bom,
+            choose=choose,
+            like=found,
+            by_action=self.by_action,
+        ) as writer:
+            yield writer.write
+            self.source.remarks += writer.remarks
+
+
+def partial_path(path: str) -> Path:
+    """``out.csv`` -> ``out.partial.csv``: where a failed run writes."""
+    whole = Path(path)
+    inner = Path(whole.stem) if whole.suffix.lower() in COMPRESSIONS else whole
+    return whole.with_name(f"{inner.stem}.partial{whole.name[len(inner.stem) :]}")
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """How a command reads a table and writes it again."""
+
+    output: str | None
+    prefix: str | None
+    reading: ReadOptions
+    in_place: bool
+    escape_formulas: bool
+    quiet: bool
+
+
+def rewrite_options(
+    *,
+    output: Output = None,
+    prefix: Prefix = None,
+    reading: TableOptions,
+    in_place: InPlace = False,
+    escape_formulas: EscapeFormulas = False,
+    quiet: Quiet = False,
+) -> RewriteOptions:
+    """Options of the commands that read a table and write it again."""
+    return RewriteOptions(output, prefix, reading, in_place, escape_formulas, quiet)
+
+
+Rewriting = Annotated[RewriteOptions, rewrite_options]
+
+
+@dataclass
+class TableRewrite:
+    """A table that is read and written again."""
+
+    source: TableFile
+    column: str
+    output: TableOutput
+    write: Callable[[pa.Table], None]
+    summary: str = ""  # printed at the end
+
+    def pieces(self) -> Iterator[pa.Table]:
+        """The rows of the source, of which the command needs one column."""
+        return self.output.pieces([self.column])
+
+
+@contextmanager
+def rewrite_table(
+    file: str, column: str | None, options: RewriteOptions, *, also_read: str | None = None
+) -> Iterator[TableRewrite]:
+    """Open a table and its output, and print at the end what was done; `also_read` is another file to keep."""
+    output = check_output(file, options.output, in_place=options.in_place)
+    check_not_read(output, "--output", also_read)
+    with open_source(file, options.reading) as source:
+        name = pick_column(source, column)
+        escaped = FormulaColumns(name, options.prefix, in_all=options.escape_formulas)
+        table_output = TableOutput(output, source, escaped)
+        with table_output.open() as write:
+            rewrite = TableRewrite(source, name, table_output, write)
+            yield rewrite
+    print_remarks(source, quiet=options.quiet)
+    if not options.quiet:
+        print_status(rewrite.summary)
+    print_written(output, quiet=options.quiet)
+
+
+def print_remarks(source: TableFile, *, quiet: bool) -> None:
+    """Print what was guessed about the file and what was odd in it."""
+    for remark in [] if quiet else [*source.remarks, *source.final_remarks()]:
+        print_status(remark, "note")
+
+
+def print_written(output: str | None, *, quiet: bool) -> None:
+    if output is None and not quiet and not STATUS.get().is_json:
+        print_status("no table was written: --output names a file for it")
+    elif output is not None and output != STDIN and not quiet:
+        print_status(f"written: {output}")
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The schema with dictionary-encoded text as text: each piece has another dictionary."""
+    return pa.schema([pa.field(f.name, pa.string() if pa.types.is_dictionary(f.type) else f.type) for f in schema])
+
+
+def read_bounce_file(path: str, columns: str | None) -> pd.DataFrame:
+    """Read what became of the mails; what cannot be read is printed."""
+    named = None
+    if columns is not None:
+        pairs = [each.partition("=") for each in split_list(columns)]
+        if wrong := [name for name, equals, value in pairs if not (equals and value)]:
+            raise mv.SettingsError(f"--bounce-columns: {wrong[0]!r} names no column; write address=Recipient")
+        named = {name.strip(): value.strip() for name, _, value in pairs}
+    with printed_warnings():
+        reports: pd.DataFrame = mv.read_bounces(path, columns=named)
+    return reports
+
+
+def read_suppression_list(path: str) -> SuppressionList:
+    """Read the list once; what is wrong with it is printed."""
+    if not user_path(path).exists():
+        raise mv.InputError(f"{path}: no such file")
+    with printed_warnings():
+        return SuppressionList.read(path)

@@ -1,0 +1,237 @@
+"""The options of the command line, each defined once; and groups of options that several commands have.
+
+A group is a function whose parameters are options. A parameter of a command that is annotated with it, as
+``Annotated[ReadOptions, table_options]``, stands for these options, and gets what the function returns.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from ..frames.files.readers import ReadOptions
+from ..model.words import ValidationType
+
+__all__ = [
+    "AllowNetwork",
+    "BounceColumns",
+    "Bounces",
+    "Clean",
+    "ColumnName",
+    "Earlier",
+    "Email",
+    "EscapeFormulas",
+    "FailAbove",
+    "File",
+    "HeloName",
+    "HostOptions",
+    "InPlace",
+    "JournalAt",
+    "Json",
+    "Kind",
+    "Limit",
+    "MaxAge",
+    "Offline",
+    "Output",
+    "PolicyName",
+    "Prefix",
+    "Quiet",
+    "Raw",
+    "Refresh",
+    "ResolverAt",
+    "ResolverCheck",
+    "Sandbox",
+    "Service",
+    "ServiceResolverCheck",
+    "SmtpPort",
+    "TableOptions",
+    "parse_journal",
+    "split_list",
+    "with_groups",
+]
+
+
+def parse_kind(text: str) -> ValidationType:
+    """The type of ``--type``, in any case."""
+    try:
+        return ValidationType(str(text).strip().lower())
+    except ValueError:
+        choices = ", ".join(f"'{kind}'" for kind in ValidationType)
+        raise typer.BadParameter(f"{str(text)[:40]!r} is not one of {choices}") from None
+
+
+File = Annotated[
+    str, typer.Argument(help="CSV, TSV, Parquet, Arrow, JSON lines or XLSX file, a folder of Parquet files, or '-'.")
+]
+ColumnName = Annotated[str | None, typer.Option("--column", "-c", help="Column of addresses; guessed when not given.")]
+Kind = Annotated[
+    ValidationType,
+    typer.Option(
+        "--type",
+        "-t",
+        help="How deep each address is verified.",
+        parser=parse_kind,
+        metavar=f"[{'|'.join(ValidationType)}]",
+    ),
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", "-o", help="File to write; its ending decides the kind; '-' is CSV on standard output."),
+]
+Service = Annotated[str | None, typer.Option("--backend", help="URL of a verification service.")]
+Sandbox = Annotated[bool, typer.Option("--sandbox", help="Ask made-up servers on this machine instead of real ones.")]
+ResolverAt = Annotated[str | None, typer.Option("--resolver", help="DNS resolver, as 127.0.0.1:5353.")]
+RESOLVER_CHECK = typer.Option(
+    "--resolver-check/--no-resolver-check",
+    help="Test the DNS resolver first; turn it off on a private network whose resolver knows only its own names.",
+)
+ResolverCheck = Annotated[bool, RESOLVER_CHECK]
+ServiceResolverCheck = Annotated[bool | None, RESOLVER_CHECK]  # None: as the service's settings say
+SmtpPort = Annotated[int | None, typer.Option(help="Port of the mail servers; 25 except in tests.")]
+HeloName = Annotated[str | None, typer.Option(help="Name of this host in EHLO.")]
+AllowNetwork = Annotated[list[str] | None, typer.Option(help="Private network that may be contacted.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="Encoding of a CSV; guessed when not given.")]
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help="Delimiter of a CSV; detected when not given.")]
+Sheet = Annotated[
+    str | None, typer.Option("--sheet", help="Sheet of an XLSX; by default the first that is neither empty nor hidden.")
+]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas",
+        help="Put an apostrophe before text of your own columns that a spreadsheet would run as a formula; in a CSV.",
+    ),
+]
+HasHeader = Annotated[
+    bool | None,
+    typer.Option("--header/--no-header", help="Whether the first line has the column names; found out by default."),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse a CSV with rows of a wrong length or bytes not in its encoding.")
+]
+Raw = Annotated[bool, typer.Option("--raw", hidden=True, help="The default now: your cells are written as they are.")]
+InPlace = Annotated[bool, typer.Option("--in-place", help="Let the output replace the input file.")]
+Clean = Annotated[
+    bool,
+    typer.Option("--clean/--no-clean", help="Repair each cell first, and verify the repaired address (on by default)."),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no summary.")]
+FailAbove = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-above",
+        metavar="NAME=LIMIT",
+        help="Exit with status 5 if more rows than this have a verdict or status, as unknown=5% or invalid=100; "
+        "may be given several times.",
+    ),
+]
+Email = Annotated[str, typer.Argument(help="The address.")]
+JournalAt = Annotated[str, typer.Option("--journal", help="File that keeps answers; 'auto', or 'none'.")]
+Prefix = Annotated[
+    str | None, typer.Option("--prefix", help="Prefix of each new column's name; COLUMN_ when not given.")
+]
+PolicyName = Annotated[str | None, typer.Option("--policy", help="strict, balanced or lenient.")]
+Earlier = Annotated[
+    str | None,
+    typer.Option(
+        "--earlier", help="An earlier verified file of the list: the report shows what changed; its rows are in memory."
+    ),
+]
+Limit = Annotated[int | None, typer.Option("--limit", help="Verify at most this many new addresses.")]
+MaxAge = Annotated[str, typer.Option("--max-age", help="How long a kept answer is used.")]
+Refresh = Annotated[str, typer.Option("--refresh", help="Verdicts to verify again, separated by commas.")]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not use the network.")]
+
+
+Bounces = Annotated[
+    str,
+    typer.Option("--bounces", help="What became of the mails: mbox, Maildir, .eml, a folder of these, or a table."),
+]
+BounceColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--bounce-columns",
+        help="Columns of a table of bounces that is not known, as address=Recipient,outcome=Result,diagnostic=Reply.",
+    ),
+]
+
+
+def parse_journal(journal: str) -> str | Path | None:
+    return None if journal == "none" else journal
+
+
+def split_list(text: str) -> list[str]:
+    """The values of a list separated by commas."""
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def table_options(
+    encoding: Encoding = None,
+    delimiter: Delimiter = None,
+    sheet: Sheet = None,
+    header: HasHeader = None,
+    strict: Strict = False,
+) -> ReadOptions:
+    """How a table file is read."""
+    return ReadOptions(encoding, delimiter, sheet, has_header=header, is_strict=strict)
+
+
+def host_options(
+    resolver: ResolverAt = None,
+    resolver_check: ServiceResolverCheck = None,
+    smtp_port: SmtpPort = None,
+    helo_name: HeloName = None,
+    allow_network: AllowNetwork = None,
+) -> dict[str, Any]:
+    """Settings of the host that verifies for a service, by name; None: not given."""
+    return {
+        "resolver": resolver,
+        "resolver_check": resolver_check,
+        "smtp_port": smtp_port,
+        "helo_name": helo_name,
+        "allow_networks": allow_network,
+    }
+
+
+TableOptions = Annotated[ReadOptions, table_options]
+HostOptions = Annotated[dict[str, Any], host_options]
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of its groups, each in the place of its group."""
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        call_with_groups(command, given)
+
+    called.__signature__ = inspect.Signature(list_options(command))  # type: ignore[attr-defined]
+    return called
+
+
+def list_options(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function; those of a group in its place."""
+    options = []
+    for each in inspect.signature(function, eval_str=True).parameters.values():
+        group = group_of(each)
+        options += [each.replace(kind=each.KEYWORD_ONLY)] if group is None else list_options(group)
+    return options
+
+
+def call_with_groups(function: Callable[..., Any], given: Mapping[str, Any]) -> Any:
+    """Call a function with its options, and what its groups make of theirs."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    groups = {each.name: group_of(each) for each in parameters}
+    return function(
+        **{name: given[name] if group is None else call_with_groups(group, given) for name, group in groups.items()}
+    )
+
+
+def group_of(parameter: inspect.Parameter) -> Callable[..., Any] | None:
+    """The function with the options that a parameter stands for; None for an option."""
+    return next((each for each in get_args(parameter.annotation)[1:] if inspect.isfunction(each)), None)
