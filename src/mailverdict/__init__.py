@@ -51,12 +51,13 @@ if TYPE_CHECKING:
     from .frames.clean import clean
     from .frames.columns import STATUS_DTYPE, VERDICT_DTYPE
     from .frames.domains import domains
-    from .frames.duplicates import duplicates, suppress
+    from .frames.duplicates import duplicates
     from .frames.explode import explode
     from .frames.planning import plan, quota
     from .frames.policy import Policy, Split, decide, split
     from .frames.repair import REPAIRS
     from .frames.schema import schema
+    from .frames.suppress import suppress
     from .frames.verify import averify, start, verify
     from .local.backend import LocalBackend
     from .model.settings import Blacklist, Lists, LocalSettings, Zone
@@ -137,7 +138,7 @@ _MODULES = {
     "split": "frames.policy",
     "start": "frames.verify",
     "summary": "reports.summary",
-    "suppress": "frames.duplicates",
+    "suppress": "frames.suppress",
     "verify": "frames.verify",
 }
 _SUBMODULES = ("dask", "sandbox", "service", "spark", "widgets")  # imported when first used as an attribute

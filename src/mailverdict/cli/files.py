@@ -31,7 +31,7 @@ from ..frames.files.streams import exit_on_signal, heard_signals
 from ..frames.files.table_file import TableFile
 from ..frames.files.workbook import check_room
 from ..frames.files.writers import FormulaColumns, check_target, create_table
-from ..frames.duplicates import SuppressionList
+from ..frames.suppress import SuppressionList
 from ..model.paths import user_path
 from ..model.words import count_of
 from .options import EscapeFormulas, InPlace, Output, Prefix, Quiet, TableOptions, split_list

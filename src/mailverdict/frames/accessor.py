@@ -106,7 +106,7 @@ class FrameAccessor(AccessorBase):
         self, column: Hashable, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
     ) -> pd.DataFrame:
         """Mark rows that are on a suppression list; see `mailverdict.suppress`."""
-        from .duplicates import suppress  # noqa: PLC0415 - loads when first used
+        from .suppress import suppress  # noqa: PLC0415 - loads when first used
 
         return suppress(self._frame, column, against, against_column=against_column, prefix=prefix)
 
@@ -242,7 +242,7 @@ class SeriesAccessor(AccessorBase):
         self, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
     ) -> pd.DataFrame:
         """Mark cells that are on a suppression list; see `mailverdict.suppress`."""
-        from .duplicates import suppress  # noqa: PLC0415 - loads when first used
+        from .suppress import suppress  # noqa: PLC0415 - loads when first used
 
         return suppress(self._series, against=against, against_column=against_column, prefix=prefix)
 

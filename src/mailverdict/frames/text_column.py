@@ -32,6 +32,7 @@ __all__ = [
     "LONGEST_TEXT",
     "ColumnReader",
     "TextColumn",
+    "cut_long",
     "is_list",
     "is_text",
     "join_texts",
@@ -261,10 +262,13 @@ def find_present(stripped: pa.StringArray) -> Bools:
 
 def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
     """Strip blanks, then cut what is far too long; in the other order leading blanks would push the text out."""
-    stripped = strip_texts(array)
-    if np.diff(offsets_of(stripped)).max(initial=0) > longest:
-        stripped = pc.utf8_slice_codeunits(stripped, 0, longest)
-    return stripped
+    return cut_long(strip_texts(array), longest)
+
+
+def cut_long(texts: pa.StringArray, longest: int = LONGEST_TEXT) -> pa.StringArray:
+    """The texts, those that are longer cut after so many characters."""
+    is_long = np.diff(offsets_of(texts)).max(initial=0) > longest
+    return pc.utf8_slice_codeunits(texts, 0, longest) if is_long else texts
 
 
 def strip_texts(texts: pa.StringArray) -> pa.StringArray:

@@ -46,7 +46,7 @@ from .columns import (
 from .kinds import ArrowData, DataKind, kind_of_data
 from .options import VerifyOptions, check_flag, check_progress, show_options, split_options
 from .repair import MAX_CELL
-from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, join_texts, spread_texts
+from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, cut_long, join_texts, spread_texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -129,9 +129,7 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
         return AddressColumns(cells, written, None, seen)
     # `verify` suggests domains itself.
     found = repair_column(written, join_texts([each.stripped for each in cells]), seen, suggests_domains=False)
-    texts = found.texts
-    if (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT:
-        texts = pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT)
+    texts = cut_long(found.texts)
     repaired = pa.table({"clean": found.address, "suggestion": found.suggestion, "change": found.change})
     if not keep_syntax:
         return AddressColumns(cells, texts, repaired, None)
@@ -304,15 +302,16 @@ def prepare(
     column: Columns | None,
     run_options: dict[str, Any],
     frame_options: dict[str, Any],
-    fields: Sequence[str] | None = None,
+    *,
     read: AddressColumns | None = None,
+    answered_since: float | None = None,
 ) -> Run[Any]:
     """Read the columns and set the run up; no network is used before it is started.
 
-    Only the `fields` of the table of results that the columns need are kept, unless others are given. `read` are the
-    columns if they were read already.
+    `read` are the columns if they were read already. Answers since `answered_since` are as good as those of this run.
     """
     options = Options.check(**run_options)
+    options = replace(options, settings=replace(options.settings, answered_since=answered_since))
     progress = frame_options["progress"]
     check_progress(progress)
     frame = read_frame(
@@ -327,7 +326,7 @@ def prepare(
         read=read,
     )
     read, builder = frame.read, frame.builder
-    run: Run[Any] = Run(open_execution(frame.texts, options, fields or builder.fields(), read.syntax), builder)
+    run: Run[Any] = Run(open_execution(frame.texts, options, builder.fields(), read.syntax), builder)
     show_progress(run, column, progress, is_free=options.is_free)
     for notice in read.notices(column):
         run._execution.add_notice(notice)

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import InputError, SettingsError
 from ..frames.columns import check_column
 from ..frames.files.readers import ReadOptions
-from ..frames.duplicates import SuppressionList, read_against
+from ..frames.suppress import SuppressionList, read_against
 from ..model.paths import user_path
 from ..runs.options import default_journal
 from .earlier import list_runs

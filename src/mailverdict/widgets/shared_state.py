@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -35,10 +35,11 @@ from ..frames.columns import (
     PART_COLUMNS,
     REPAIR_COLUMNS,
     SUPPRESS_COLUMNS,
+    Column,
     check_column,
     label_of,
 )
-from ..frames.duplicates import SuppressionList, group_rows
+from ..frames.duplicates import group_rows
 from ..frames.explode import explode
 from ..frames.files.readers import ReadOptions
 from ..frames.kinds import PandasFrame
@@ -46,6 +47,7 @@ from ..frames.options import split_options
 from ..frames.overwrite import check_overwritten
 from ..frames.planning import plan_addresses, resolver_notices
 from ..frames.policy import POLICIES, Policy, find_policy
+from ..frames.suppress import SuppressionList
 from ..frames.verify import AddressColumns
 from ..model.table import one_array
 from ..model.words import Status, Verdict
@@ -167,9 +169,8 @@ class SharedState:
         self.prepared: Prepared | None = None
         self.plan: Plan | None = None
         self.skipped = 0  # rows of the plan that need no check
-        self.addresses: int | None = (
-            None  # distinct ones with those of these rows, if that is more than the plan counts
-        )
+        # Distinct ones with those of these rows, if that is more than the plan counts.
+        self.addresses: int | None = None
         self.has_known = False  # whether earlier answers can be used, unless the next run asks again
         self.is_refreshing = False  # whether the next run asks again about addresses without a clear answer
         self.asked_since: float | None = None  # when the run that did so began, if it is not over; seconds since 1970
@@ -295,17 +296,14 @@ class SharedState:
         is_removed = np.zeros(len(frame), np.bool_)
         if choices.merge:
             is_removed |= first.is_valid().to_numpy(zero_copy_only=False)
-            data = PandasFrame(frame, column)
-            frame = data.attach(groups, data.names(None, COPY_COLUMNS), COPY_COLUMNS, {})
+            frame = attach(frame, column, groups, COPY_COLUMNS)
         suppressed = 0
         if self.suppression is not None:
             flags = self.suppression.listed.find(identities)
             suppressed = flags.true_count
             if choices.suppress:
                 is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
-                data = PandasFrame(frame, column)
-                table = pa.table({"suppressed": flags})
-                frame = data.attach(table, data.names(None, SUPPRESS_COLUMNS), SUPPRESS_COLUMNS, {})
+                frame = attach(frame, column, pa.table({"suppressed": flags}), SUPPRESS_COLUMNS)
         skipped = int(np.count_nonzero(is_removed))
         if skipped:
             text_rows = tidy.cells.rows
@@ -326,12 +324,12 @@ class SharedState:
 
     # --- who checks, and what it costs --------------------------------------------------------------------------------
 
-    def options(self, depth: str | None = None) -> Options:
+    def options(self) -> Options:
         """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
         settings = {**self.settings, "refresh": UNCLEAR if self.is_refreshing else ()}
-        options = check_options(depth or self.depth, settings)
+        options = check_options(self.depth, settings)
         if options.journal is None and self.settings.get("journal", "auto") == "auto" and not options.is_free:
-            options = check_options(depth or self.depth, {**settings, "journal": self.session_journal()})
+            options = check_options(self.depth, {**settings, "journal": self.session_journal()})
         return replace(options, settings=replace(options.settings, answered_since=self.asked_since))
 
     def session_journal(self) -> Path:
@@ -444,6 +442,13 @@ def find_refused(frame: pd.DataFrame, column: Hashable) -> list[Any]:
         except SettingsError:
             found.append(label_of(column, None, each.name))
     return found
+
+
+def attach(frame: pd.DataFrame, column: Hashable, table: pa.Table, columns: Sequence[Column]) -> pd.DataFrame:
+    """The frame with columns about its rows."""
+    data = PandasFrame(frame, column)
+    attached: pd.DataFrame = data.attach(table, data.names(None, columns), columns, {})
+    return attached
 
 
 def count_addresses(texts: pa.StringArray) -> int:

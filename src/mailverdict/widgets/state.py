@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 import weakref
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -102,9 +101,8 @@ class AuditState(InputState):
             arguments = split_options("Audit", {**options, "columns": "all", "clean": True}, progress=False)
             if self.is_refreshing and self.asked_since is None:
                 self.asked_since = time.time()
-            self.run = prepare(prepared.frame, prepared.column, *arguments, read=prepared.read)
-            execution = self.run._execution
-            execution.settings = replace(execution.settings, answered_since=self.asked_since)
+            since = self.asked_since
+            self.run = prepare(prepared.frame, prepared.column, *arguments, read=prepared.read, answered_since=since)
             self.run._start()
             self.is_running, self.run_state = True, "running"
             self.rate, self.progress = Rate(), self.run.progress

@@ -16,12 +16,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from ..frames.clean import repair_column, row_index, show_blanks
 from ..frames.duplicates import IdentityColumn
 from ..frames.repair import ACCEPTED, MAX_CELL, REPAIRS, repair_cell
-from ..frames.text_column import LONGEST_TEXT, TextColumn, read_values, show_where
+from ..frames.text_column import TextColumn, cut_long, read_values, show_where
 from ..frames.verify import AddressColumns
 from ..model.table import one_array
 from .source import short_text
@@ -95,7 +94,7 @@ class TidyColumn:
         written = read_values(values, for_repair=True, longest=MAX_CELL)
         seen = observe_column(written.stripped)
         found = repair_column(written.texts, written.stripped, seen)
-        texts = cut(pc.coalesce(found.address, written.stripped))
+        texts = cut_long(pc.coalesce(found.address, written.stripped))
         # The texts as they are written would be a second copy of the column: they are read again where needed.
         self.texts = Texts.of(texts, texts)
         none, rows = pa.array([], pa.string()), written.rows
@@ -188,7 +187,7 @@ class TidyColumn:
         applied = pa.array(self.applied(choices))
         if applied.false_count:
             stripped = read_values(self.values, for_repair=True, longest=MAX_CELL).stripped
-            texts = cut(pc.if_else(applied, texts, stripped))
+            texts = cut_long(pc.if_else(applied, texts, stripped))
             clean = show_where(texts, pc.if_else(applied, clean.is_valid(), self.is_formed))
         rows = self.accepted_rows(choices)
         if len(rows):
@@ -217,15 +216,7 @@ class TidyColumn:
         """The mailbox of each row of the frame, after the repairs that were chosen."""
         assert read.repaired is not None
         distinct = one_array(read.repaired["clean"]).fill_null("").dictionary_encode()
-        seen = observe_column(distinct.dictionary)
-        index = row_index(distinct.indices, self.layout)
-        return IdentityColumn(mailbox_identities(seen).take(index), seen.domains.take(seen.domain_codes).take(index))
-
-
-def cut(texts: pa.StringArray) -> pa.StringArray:
-    """The texts without what is beyond the longest that is verified."""
-    is_long = (pc.max(pc.binary_length(texts)).as_py() or 0) > LONGEST_TEXT
-    return pc.utf8_slice_codeunits(texts, 0, LONGEST_TEXT) if is_long else texts
+        return IdentityColumn.of(distinct.dictionary, row_index(distinct.indices, self.layout))
 
 
 def narrow(codes: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:

@@ -8,7 +8,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NoReturn
@@ -199,8 +198,8 @@ class PieceStream:
             if isinstance(self.failure, JournalError):
                 changed["journal"] = None
         options = {**self.options, **changed}
-        run: Run[Any] = prepare(piece, self.column, *split_options("start", options, progress=False))
-        run._execution.settings = replace(run._execution.settings, answered_since=self.began_at)
+        arguments = split_options("start", options, progress=False)
+        run: Run[Any] = prepare(piece, self.column, *arguments, answered_since=self.began_at)
         run._start()
         if not has_ended:
             self.stopper.watch(run)

@@ -1,0 +1,334 @@
+"""Rows that are on a list of people who must not be mailed: `suppress`.
+
+`SuppressionList` reads the list, whatever it is in. Addresses are compared by the identities of `duplicates`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+import warnings
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..checks.lists.flags import below_any, normal_domain
+from ..checks.lists.mailboxes import canonical_domain, mailbox_identities
+from ..checks.lists.update import is_public_suffix
+from ..checks.syntax.column import observe_column
+from ..errors import ColumnError, InputError, SettingsError
+from ..model.paths import user_path
+from ..model.table import one_array
+from ..model.words import first_of, printable_text
+from .clean import repair_column
+from .columns import SUPPRESS_COLUMNS, label_of
+from .duplicates import IdentityColumn, read_identities
+from .files.readers import guess_column, open_table
+from .kinds import ArrowData, DataKind, kind_of_data, read_stream
+from .repair import MAX_CELL, repair_cell
+from .text_column import TextColumn, read_values
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SuppressionList", "read_against", "suppress"]
+
+SHOWN = 3  # entries of a suppression list that a warning quotes
+DOMAIN_MARK = r"^\s*\*?@"  # of an entry such as "@firm.example", which might be read as an address
+REFUSED_DOMAIN = re.compile(r"\.[0-9]+$|^co\.[a-z]{2}$")
+SEPARATORS = re.compile(r"[\s;,|]+")
+
+
+@overload
+def suppress(
+    data: pd.DataFrame,
+    column: Hashable,
+    against: Any,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
+) -> pd.DataFrame: ...
+@overload
+def suppress(
+    data: pl.DataFrame, column: str, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
+) -> pl.DataFrame: ...
+@overload
+def suppress(
+    data: pl.Series,
+    column: None = None,
+    against: Any = None,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
+) -> pl.DataFrame: ...
+@overload
+def suppress(
+    data: Iterable[object],
+    column: None = None,
+    against: Any = None,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
+) -> pd.DataFrame: ...
+@overload
+def suppress(
+    data: pa.Table | ArrowData,
+    column: str,
+    against: Any,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
+) -> pa.Table: ...
+def suppress(
+    data: Any,
+    column: Hashable | None = None,
+    against: Any = None,
+    *,
+    against_column: Hashable | None = None,
+    prefix: str | None = None,
+) -> Any:
+    """Mark the rows that are on a list of people who must not be mailed. Uses no network, and removes no row.
+
+    Addresses are compared by their identity, as in `duplicates`, so ``ada@gmail.com`` on the list
+    suppresses ``A.da+shop@googlemail.com``. A domain on the list suppresses every address at it,
+    and at all domains below it. `decide`, `split` and `report` then drop the marked rows.
+
+    Parameters
+    ----------
+    data : DataFrame, Series or list-like
+        A pandas, Polars or Arrow frame with `column`, or a Series, array or list of cells; as in `verify`.
+    column : hashable, optional
+        Which column of a frame.
+    against : path, Series, list-like or DataFrame
+        Addresses and domains (``firm.example``, ``@firm.example`` or ``*@firm.example``) that
+        unsubscribed, complained or bounced. A path names a text file (``.txt``) with one entry a
+        line, where ``#`` at the beginning of a line makes it a comment, or a CSV, TSV, Parquet or
+        XLSX file. Of what `read_bounces` returned, only the addresses whose outcome is hard or
+        complaint are on the list: soft, blocked and delivered mails say nothing against an address.
+    against_column : hashable, optional
+        Which column of a table in `against`; by default its only one, or the one that looks like
+        addresses.
+    prefix : str, optional
+        Before the new column's name; ``f"{column}_"`` by default, nothing for a Series or list.
+
+    Returns
+    -------
+    DataFrame
+        One row out per row in, the caller's columns untouched, and `suppressed` (``boolean``; NA
+        where the cell has no address). Rows that an earlier call with another list marked stay
+        marked; drop the column to begin anew.
+
+    Raises
+    ------
+    ColumnError
+        No such column, the name occurs twice, or no column of `against` looks like addresses.
+    InputError
+        The file of `against` cannot be read, or `data` or `against` consists of rows or of frames.
+    SettingsError
+        `against` is not a list, or the new column would overwrite one that mailverdict did not write.
+
+    Warns
+    -----
+    UserWarning
+        If entries of the list are neither an address nor a domain, since they suppress nothing; or if
+        no cell of the column is text.
+
+    Examples
+    --------
+    >>> import mailverdict as mv
+    >>> column = ["Ada@example.org", "bob@mail.firm.example", "cy@example.org", None]
+    >>> mv.suppress(column, against=["ada@example.org", "firm.example"])
+       suppressed
+    0        True
+    1        True
+    2       False
+    3        <NA>
+    """
+    kind = kind_of_data(data, column)
+    label = label_of(column, prefix, "suppressed")
+    earlier = earlier_flags(kind, label)
+    names = kind.names(prefix, SUPPRESS_COLUMNS) if earlier is None else [label]
+    is_read = isinstance(against, SuppressionList)
+    listed = against if is_read else SuppressionList.read(against, against_column, stacklevel=3)
+    cells = read_values(kind.values(), for_repair=True, longest=MAX_CELL)
+    cells.warn(column, stacklevel=2)
+    flags = listed.find(read_identities(cells))
+    if earlier is not None:
+        flags = pc.or_kleene(earlier.fill_null(False), flags)
+    return kind.attach(pa.table({"suppressed": flags}), names, SUPPRESS_COLUMNS, {})
+
+
+def earlier_flags(kind: DataKind, label: Any) -> pa.BooleanArray | None:
+    """What an earlier call marked: the column of that name, if it holds booleans."""
+    if list(kind.labels()).count(label) != 1:
+        return None
+    values = kind.cells(label)
+    flags = pa.array(values, from_pandas=True) if isinstance(values, pd.Series) else values
+    flags = one_array(flags)
+    return flags if isinstance(flags, pa.BooleanArray) else None
+
+
+class SuppressionList:
+    """Addresses and domains that must not be mailed."""
+
+    def __init__(self) -> None:
+        self.identities: set[str] = set()
+        self.domains: set[str] = set()
+        self.refused: dict[str, int] = {}  # how often, by entry
+        self.size = 0
+
+    @classmethod
+    def read(cls, against: Any, column: Hashable | None = None, *, stacklevel: int = 1) -> SuppressionList:
+        """Read the whole list, and warn about entries that suppress nothing."""
+        listed = cls()
+        for cells in read_against(against, column):
+            listed.add(cells)
+        listed.warn(stacklevel=stacklevel + 1)
+        return listed
+
+    def add(self, cells: TextColumn) -> None:
+        """Add entries; those that are neither addresses nor domains are counted."""
+        self.size += len(cells.texts) + len(cells.nontext_rows)
+        for what in cells.nontext_types.to_pylist():
+            self.refuse(what, 1)
+        distinct = cells.texts.dictionary_encode()
+        counts = np.bincount(distinct.indices.to_numpy(), minlength=len(distinct.dictionary))
+        is_domain = pc.match_substring_regex(distinct.dictionary, DOMAIN_MARK)
+        identities = address_identities(pc.if_else(is_domain, "", distinct.dictionary))
+        for text, identity, count in zip(distinct.dictionary.to_pylist(), identities.to_pylist(), counts, strict=True):
+            parts = SEPARATORS.split(text)
+            if len(parts) > 1 and all("@" in part or listed_domain(part) for part in parts) and self.add_parts(parts):
+                continue  # before the address alone: a domain beside it is an entry, too
+            if identity is not None:
+                self.identities.add(identity)
+            elif not self.add_parts([text]) and not self.add_parts(repair_cell(text).addresses):
+                self.refuse(text, int(count))
+
+    def add_parts(self, parts: Sequence[str]) -> bool:
+        """Add a cell that consists of domains and addresses; False, and nothing is added, if it holds anything else."""
+        parts = [part for part in parts if part]
+        domains = [listed_domain(part) for part in parts]
+        others = ["" if domain else part for part, domain in zip(parts, domains, strict=True)]
+        identities = address_identities(pa.array(others, pa.string())).to_pylist()
+        if not all(domain or identity for domain, identity in zip(domains, identities, strict=True)):
+            return False
+        self.domains.update(domain for domain in domains if domain)
+        self.identities.update(identity for identity in identities if identity)
+        return bool(parts)
+
+    def refuse(self, entry: str, count: int) -> None:
+        self.refused[entry] = self.refused.get(entry, 0) + count
+
+    def warn(self, stacklevel: int) -> None:
+        """Warn about entries that suppress nothing."""
+        if self.refused:
+            shown = first_of([repr(printable_text(entry, 60)) for entry in self.refused], SHOWN)
+            warnings.warn(
+                f"{sum(self.refused.values()):,} of {self.size:,} entries of the suppression list are neither an "
+                f"address nor a domain and suppress nothing: {shown}",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+    def find(self, column: IdentityColumn) -> pa.BooleanArray:
+        """Which rows are on the list; null for rows without an address."""
+        rows = column.domains.dictionary_encode()
+        names = rows.dictionary.to_pylist()
+        canonical = frozenset(map(canonical_domain, self.domains))
+        listed = {*below_any(names, frozenset(self.domains)), *below_any(list(map(canonical_domain, names)), canonical)}
+        by_domain = pa.array([at in listed for at in range(len(names))], pa.bool_()).take(rows.indices)
+        by_address = pc.is_in(column.identities, value_set=pa.array(sorted(self.identities), pa.string()))
+        return pc.if_else(pc.is_valid(column.identities), pc.or_(by_domain, by_address), None)
+
+
+def address_identities(texts: pa.StringArray) -> pa.StringArray:
+    """The mailbox of each text that is an address once it is cleaned; null for the others."""
+    return mailbox_identities(observe_column(repair_column(texts).address.fill_null("")))
+
+
+def listed_domain(text: str) -> str | None:
+    """The domain that an entry names; None for a number, and for all of a country's ``co.uk``.
+
+    >>> listed_domain("*@Firm.example"), listed_domain("co.uk"), listed_domain("10.5.2026")
+    ('firm.example', None, None)
+    """
+    domain = normal_domain(text.strip().removeprefix("*").lstrip("@."))
+    is_wrong = domain is None or is_public_suffix(domain, ()) or REFUSED_DOMAIN.search(domain)
+    return None if is_wrong else domain
+
+
+def read_against(against: Any, column: Hashable | None) -> Iterator[TextColumn]:
+    """The entries of a suppression list, in pieces."""
+    if isinstance(against, str | Path):
+        yield from read_list_file(user_path(against), column)
+    elif against is None:
+        raise SettingsError("against=None: give the suppression list as a path, a list, a Series or a frame")
+    else:
+        try:
+            data = list(against) if isinstance(against, set | frozenset) else read_stream(against)
+            data = data.read_all() if isinstance(data, pa.RecordBatchReader) else data
+            if hasattr(data, "columns") and has_outcomes(column_names(data)):
+                yield bounced_addresses(data)
+                return
+            if hasattr(data, "columns") and column is None:
+                column = choose_list_column({name: kind_of_data(data, name).values() for name in column_names(data)})
+            yield read_values(kind_of_data(data, column).values(), for_repair=True, longest=MAX_CELL)
+        except (InputError, SettingsError) as exc:
+            raise type(exc)(f"against: {exc}") from None
+
+
+def column_names(frame: Any) -> list[Any]:
+    return frame.column_names if isinstance(frame, pa.Table) else list(frame.columns)
+
+
+def has_outcomes(names: Iterable[Any]) -> bool:
+    """Whether a table with these columns has what `read_bounces` found: not every address in it is to be suppressed."""
+    return {"address", "outcome", "diagnostic", "reason"} <= set(names)
+
+
+def bounced_addresses(bounces: Any) -> TextColumn:
+    """The addresses with a hard bounce or a complaint in what `read_bounces` returned."""
+    from .bounces.read import to_bounce_table  # noqa: PLC0415 - loads the rules for replies
+
+    table = to_bounce_table(bounces)
+    chosen = pc.is_in(table["outcome"].cast(pa.string()), value_set=pa.array(["hard", "complaint"]))
+    return read_values(table["address"].filter(chosen), for_repair=True, longest=MAX_CELL)
+
+
+def choose_list_column(columns: Mapping[Any, Any]) -> Any:
+    """The only column, or the one that looks like addresses."""
+    try:
+        return next(iter(columns)) if len(columns) == 1 else guess_column(columns)
+    except ColumnError as exc:
+        raise ColumnError(f"the suppression list: {exc}, as against_column=") from None
+
+
+def read_list_file(path: Path, column: Hashable | None) -> Iterator[TextColumn]:
+    """The entries of a file: its lines, or a column of a table."""
+    if path.suffix.lower() == ".txt" and path.is_file():
+        yield read_values(read_lines(path), for_repair=True, longest=MAX_CELL)
+        return
+    if not path.exists():
+        raise InputError(f"against: {path}: no such file; give entries as a list, as [{str(path)!r}]")
+    with open_table(path) as table:
+        for piece in table.pieces() if table.columns else ():  # without columns: JSON lines without a line
+            if has_outcomes(table.columns):
+                yield bounced_addresses(piece)
+                continue
+            if column is None:
+                column = choose_list_column(dict(zip(table.columns, piece.columns, strict=True)))
+            table.check_column(str(column))
+            at = table.columns.index(str(column))
+            yield read_values(piece.column(at), for_repair=True, longest=MAX_CELL)
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a text file without comments; octets that are not text make an entry that is warned about."""
+    data = path.read_bytes()
+    encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    return [line for line in data.decode(encoding, errors="replace").splitlines() if not line.startswith("#")]
