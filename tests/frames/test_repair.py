@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import random
 import string
@@ -31,13 +30,14 @@ from mailverdict.frames.repair import (
     remove_invisible,
     repair_cell,
 )
+from tests.doubles.tables import rows_of_csv
 
 CASES = Path(__file__).parents[1] / "cases"
 
 
 def read_cases(name):
-    with (CASES / name).open(newline="", encoding="utf-8") as file:
-        return [(row["class"], json.loads(row["cell"]), json.loads(row["expected"])) for row in csv.DictReader(file)]
+    rows = rows_of_csv(CASES / name)
+    return [(row["class"], json.loads(row["cell"]), json.loads(row["expected"])) for row in rows]
 
 
 # The cells of the second and third table were written without knowledge of the rules.

@@ -1,7 +1,6 @@
 """One address: `LocalBackend.check`, a column of one, `mv.check` and `mv.explain` give the same answer."""
 
 import asyncio
-import csv
 import json
 import random
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from mailverdict.model.words import ValidationType
 from mailverdict.sandbox import World
 from mailverdict.sandbox.zones import CASES as DNS_CASES
 from tests import CASES
+from tests.doubles.tables import rows_of_csv
 
 MOMENT = datetime(2027, 1, 2, 3, 4, 5, 6, tzinfo=UTC)
 LISTS = mv.Lists(spamtrap=["trap.example.net"], disposable_deny=["throwaway.example.net"], role_deny=["Équipe", "crew"])
@@ -68,8 +68,7 @@ KNOWN = [
     "broken",
     "a..b@example.org",
 ]
-with (CASES / "syntax_vectors.csv").open(encoding="utf-8", newline="") as file:
-    SYNTAX = [json.loads(row["address_json"]) for row in csv.DictReader(file)]
+SYNTAX = [json.loads(row["address_json"]) for row in rows_of_csv(CASES / "syntax_vectors.csv")]
 
 
 @pytest.mark.parametrize("lists", [mv.Lists(), LISTS], ids=["packaged", "own"])

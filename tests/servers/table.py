@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from typing import NamedTuple
 
 from tests import CASES
+from tests.doubles.tables import rows_of_csv
 from tests.servers import exim, postfix
 
 TABLE = CASES / "real_servers.csv"
@@ -47,5 +47,4 @@ class Row(NamedTuple):
 
 def read_rows() -> list[Row]:
     """Read the table."""
-    with TABLE.open(encoding="utf-8", newline="") as lines:
-        return [Row(**record) for record in csv.DictReader(lines)]
+    return [Row(**record) for record in rows_of_csv(TABLE)]

@@ -4,7 +4,6 @@ import asyncio
 import math
 import random
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -18,17 +17,12 @@ import httpx
 from mailverdict.service.jobs.store import Store
 from tests import ROOT
 from tests.doubles.service import asynchronous
+from tests.service.shared.hosts import client_address, free_port
 
 PROGRAM = [sys.executable, "-m", "tests.service.program"]
 CLIENTS = 20
 LINES = 10  # addresses of each submission
 SUBMISSIONS = 2  # of each client
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @asynccontextmanager
@@ -53,10 +47,6 @@ async def program(
     finally:
         process.kill()
         process.communicate()
-
-
-def client_address(number: int) -> str:
-    return f"198.51.100.{number}"
 
 
 async def submit_all(url: str, accepted: dict[str, list[str]], kill: asyncio.Event) -> None:

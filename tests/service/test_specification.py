@@ -1,7 +1,6 @@
 """The table of the specification: every sentence has a test that names it, and the tests are there."""
 
 import ast
-import csv
 from collections import Counter
 from functools import cache
 from pathlib import Path
@@ -9,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests import TESTS
+from tests.doubles.tables import rows_of_csv
 
-with (Path(__file__).parent / "specification.csv").open(encoding="utf-8", newline="") as file:
-    ROWS = list(csv.DictReader(file))
+ROWS = rows_of_csv(Path(__file__).parent / "specification.csv")
 # The headings of the specification, and the tables below them.
 SECTIONS = [
     "document",

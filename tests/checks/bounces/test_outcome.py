@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-
 import pytest
 
 from mailverdict.checks.bounces.outcome import Outcome, find_status, judge
 from mailverdict.model.words import Reason
-from tests import ROOT
+from tests import CASES
+from tests.doubles.tables import rows_of_csv
 
 # The replies of real servers with the reasons that are right for them.
 REPLIES = [
     row
     for name in ("smtp_replies.csv", "smtp_replies_more.csv")
-    for row in csv.DictReader((ROOT / "tests/cases" / name).read_text(encoding="utf-8").splitlines())
+    for row in rows_of_csv(CASES / name)
     if row["phase"] == "rcpt" and row.get("confidence", "high") == "high"
 ]
 

@@ -1,6 +1,5 @@
 """One address: accepted exactly where email-validator accepts it, and never an exception."""
 
-import csv
 import json
 import re
 
@@ -24,15 +23,14 @@ from mailverdict.checks.syntax.address import (
 from mailverdict.checks.syntax.faults import MAX_OCTETS, TOO_LONG
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
+from tests.doubles.tables import rows_of_csv
 
 VECTORS = CASES / "syntax_vectors.csv"
 
 
 def read_vectors() -> dict[str, dict[str, str]]:
     """Every distinct address of the table with its first row; as a column has it, without surrounding blanks."""
-    with VECTORS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {json.loads(row["address_json"]): row for row in reversed(rows)}
+    return {json.loads(row["address_json"]): row for row in reversed(rows_of_csv(VECTORS))}
 
 
 def reference(text: str) -> tuple[bool, str, str, str]:
@@ -219,8 +217,7 @@ def test_address_that_looks_plain_has_the_answer_of_the_full_check(text: str, wh
 
 
 def test_both_agree_on_every_known_case() -> None:
-    with VECTORS.open(encoding="utf-8", newline="") as file:
-        texts = [value for row in csv.DictReader(file) for value in row.values() if value]
+    texts = [value for row in rows_of_csv(VECTORS) for value in row.values() if value]
     assert len(texts) > 100
     for text in texts:
         assert observe_syntax(text) == observe_fully(text), text

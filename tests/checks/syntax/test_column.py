@@ -1,6 +1,5 @@
 """A column: row by row the answer of `observe_syntax`, for every Arrow text type."""
 
-import csv
 import functools
 import itertools
 import json
@@ -28,6 +27,7 @@ from mailverdict.checks.syntax.faults import MAX_OCTETS
 from mailverdict.checks.syntax.kernels import BLOCK_OCTETS, OFFSET_MAX, offsets_of_lengths
 from mailverdict.model.evidence import SyntaxEvidence
 from tests import CASES
+from tests.doubles.tables import rows_of_csv
 
 VECTORS = CASES / "syntax_vectors.csv"
 COMMON = "abz09AZ.@-_+"
@@ -155,8 +155,7 @@ def test_column_is_row_by_row_what_one_address_is_for_all_short_local_parts_and_
 
 
 def test_column_is_row_by_row_what_one_address_is_for_every_vector():
-    with VECTORS.open(encoding="utf-8", newline="") as file:
-        texts = {json.loads(row["address_json"]).strip() for row in csv.DictReader(file)}
+    texts = {json.loads(row["address_json"]).strip() for row in rows_of_csv(VECTORS)}
     encodable = sorted(text for text in texts if not re.search("[\ud800-\udfff]", text))
     assert len(encodable) > 400
     assert compare(encodable) == []

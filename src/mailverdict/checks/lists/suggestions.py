@@ -16,7 +16,7 @@ access to a dictionary.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -83,18 +83,17 @@ def suggest_domain(ascii_domain: str) -> str | None:
     return packaged_index().suggest(ascii_domain)
 
 
-def suggest_domains(domains: Sequence[str], *, skip: Collection[str] = frozenset()) -> list[str | None]:
-    """Apply `suggest_domain` to many domains; `skip` are domains that the caller knows to be right.
+def suggest_domains(domains: Sequence[str]) -> list[str | None]:
+    """Apply `suggest_domain` to many domains.
 
-    >>> suggest_domains(["yaho.com", "hotmail.con", "example.org"], skip={"yaho.com"})
-    [None, 'hotmail.com', None]
+    >>> suggest_domains(["hotmail.con", "example.org"])
+    ['hotmail.com', None]
     """
     index = packaged_index()
     typos, near, undotted = index.typos, index.near, index.undotted
     found: list[str | None] = [None] * len(domains)
     for at, domain in enumerate(domains):  # hardly any domain is in one of the tables
-        is_candidate = domain in typos or domain.partition(".")[0] in near or domain.replace(".", "") in undotted
-        if is_candidate and domain not in skip:
+        if domain in typos or domain.partition(".")[0] in near or domain.replace(".", "") in undotted:
             found[at] = index.suggest(domain)
     return found
 
