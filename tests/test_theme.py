@@ -139,7 +139,6 @@ def test_each_verdict_action_and_state_has_a_colour_a_word_and_a_shape():
     marks = theme.MARKS.values()
     assert len({mark.shape for mark in marks}) == len({mark.glyph for mark in marks}) == len({m.label for m in marks})
     assert theme.colour("send") == theme.COLOURS["valid"].light
-    assert theme.colour("missing", is_dark=True) == theme.COLOURS["unchecked"].dark
 
 
 def test_the_stylesheet_defines_what_it_uses_in_both_schemes_and_only_inside_its_scope():
@@ -159,7 +158,6 @@ def test_a_badge_has_word_and_shape_and_escapes_its_label():
     assert theme.badge("drop").endswith("</svg>Remove</span>")
     assert "&lt;b&gt;" in theme.badge("valid", "<b>")
     assert 'aria-hidden="true"' in theme.symbol("risky")
-    assert "<title>&lt;Risky&gt;</title>" in theme.symbol("risky", title="<Risky>")
 
 
 LITERAL = re.compile(

@@ -168,10 +168,9 @@ S .mv-meter{max-width:24em;margin:var(--mv-space-1) 0}
 """
 
 
-def colour(name: str, *, is_dark: bool = False) -> str:
+def colour(name: str) -> str:
     """The colour of a verdict, action or state as ``#rrggbb``, for charts outside a browser."""
-    found = COLOURS[MARK_OF.get(name, name)]
-    return found.dark if is_dark else found.light
+    return COLOURS[MARK_OF.get(name, name)].light
 
 
 def stylesheet(scope: str = ":root") -> str:
@@ -222,16 +221,14 @@ def within(scope: str, pages: str) -> str:
     return f"{scope}:is({pages},{inside})"
 
 
-def symbol(name: str, *, title: str = "") -> str:
-    """The shape of a verdict, action or state as inline SVG; hidden from screen readers unless it has a title."""
-    key = MARK_OF[name]
-    mark = MARKS[key]
-    named = f'role="img"><title>{html.escape(title)}</title>' if title else 'aria-hidden="true">'
+def symbol(name: str) -> str:
+    """The shape of a verdict, action or state as inline SVG, hidden from screen readers: its word is beside it."""
+    mark = MARKS[MARK_OF[name]]
     if mark.shape:
         paths = f'<path d="{mark.shape}"/><path class="mv-sign" d="{mark.sign}"/>'
     else:
         paths = '<circle class="mv-ring" cx="8" cy="8" r="6"/>'
-    return f'<svg class="mv-symbol mv-{name}" viewBox="0 0 16 16" {named}{paths}</svg>'
+    return f'<svg class="mv-symbol mv-{name}" viewBox="0 0 16 16" aria-hidden="true">{paths}</svg>'
 
 
 def badge(name: str, label: str | None = None) -> str:

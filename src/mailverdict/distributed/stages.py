@@ -34,7 +34,7 @@ from ..frames.verify import (
     read_addresses,
     read_frame,
 )
-from ..local.batch import decision_columns, observe_batch
+from ..local.batch import constant, decision_columns, observe_batch
 from ..local.domains import domain_notes
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
 from ..model.settings import Lists
@@ -264,7 +264,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
         **taken,
         "email": pc.if_else(is_open, keys, pa.scalar(None, pa.string())),
         "status": pc.if_else(is_open, pa.scalar(str(Status.PENDING)), status).dictionary_encode(),
-        "validation_type": repeat(job.validation_type, len(texts)),
+        "validation_type": constant(job.validation_type, len(texts)),
     }
     rows = complete_table(columns, len(texts))
     positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
@@ -274,11 +274,6 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     order = np.arange(len(texts))
     order[positions] = len(texts) + np.arange(len(positions))
     return pa.concat_tables([rows, malformed]).unify_dictionaries().combine_chunks().take(pa.array(order))
-
-
-def repeat(value: str, size: int) -> pa.DictionaryArray:
-    """A column of one text."""
-    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(size, np.int32)), pa.array([str(value)]))
 
 
 # --- evidence about domains -----------------------------------------------------------------------------------------
@@ -345,7 +340,7 @@ def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: s
             notes.append(dump_json({**domain_notes(*evidence_of(row)), "lists": lists}))
         note_codes[at] = seen_notes[note]
     metadata = pa.DictionaryArray.from_arrays(pa.array(note_codes), pa.array(notes, pa.string()))
-    made = {**decision_columns(decisions, codes), "metadata": metadata, "source": repeat(SOURCE_LOCAL, len(codes))}
+    made = {**decision_columns(decisions, codes), "metadata": metadata, "source": constant(SOURCE_LOCAL, len(codes))}
     arrays = [evidence["domain"].combine_chunks()]
     arrays += [made[name] if name in made else evidence[name].combine_chunks() for name in ANSWERS.names[1:]]
     return pa.table(arrays, schema=ANSWERS)

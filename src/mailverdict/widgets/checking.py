@@ -141,9 +141,9 @@ def describe_plan(
     }
 
 
-def figure(number: int, noun: str, what: str, plural: str | None = None) -> dict[str, str]:
+def figure(number: int, noun: str, what: str) -> dict[str, str]:
     """A number, its unit in the right form, and what it counts."""
-    return {"number": f"{number:,}", "unit": count_of(number, noun, plural).partition(" ")[2], "what": what}
+    return {"number": f"{number:,}", "unit": count_of(number, noun).partition(" ")[2], "what": what}
 
 
 def cost_of(plan: Plan) -> str:

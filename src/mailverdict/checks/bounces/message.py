@@ -145,16 +145,16 @@ def read_parsed(message: Message, *, depth: int = 0) -> MailReading:
     return reading
 
 
-def own_parts(message: Message, limit: int = MAX_PARTS) -> Iterator[Message]:
-    """The leaf parts in order, without what is inside attached mails."""
-    waiting = [message]
-    while waiting and limit:
+def own_parts(message: Message) -> Iterator[Message]:
+    """The first `MAX_PARTS` leaf parts in order, without what is inside attached mails."""
+    waiting, left = [message], MAX_PARTS
+    while waiting and left:
         part = waiting.pop(0)
         payload = part.get_payload()
         if part.get_content_maintype() == "multipart" and isinstance(payload, list):
             waiting[:0] = [each for each in payload if isinstance(each, Message)]
         else:
-            limit -= 1
+            left -= 1
             yield part
 
 

@@ -182,12 +182,10 @@ class ResolverTest:
         shown: str = "the system's resolver",
         clock: Callable[[], float] = time.monotonic,
         randomness: random.Random | None = None,
-        read_probes: Callable[[], ProbeTable] = load_probes,
     ) -> None:
         self.resolver, self.shown, self.clock = resolver, shown, clock
         self.watch = resolver.watch = AnswerWatch()
         self._randomness = randomness or random.SystemRandom()
-        self._read_probes = read_probes
         self._probes: ProbeTable | None = None
         self._rotation: Iterator[str] = iter(())
         self._denied: dict[str, None] = {}  # known domains without MX records according to the resolver
@@ -204,7 +202,7 @@ class ResolverTest:
     def probes(self) -> ProbeTable:
         """The table."""
         if self._probes is None:
-            self._probes = self._read_probes()
+            self._probes = load_probes()
             self._rotation = itertools.cycle(
                 self._probes.known[SAMPLE - 1 : ROTATED] + self._probes.known[: SAMPLE - 1]
             )

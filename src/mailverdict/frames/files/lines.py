@@ -7,7 +7,7 @@ reads them as Python's csv module does. `align` gives a row with too many or too
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -292,13 +292,7 @@ def unquote(cell: bytes) -> bytes:
     return cell[1:] if match is None else match[1].replace(b'""', b'"') + cell[match.end() :]
 
 
-def align(
-    cells: Sequence[bytes],
-    columns: int,
-    delimiter: bytes,
-    address_at: int | None,
-    is_address: Callable[[bytes], Any] = ADDRESS_LIKE.fullmatch,
-) -> list[bytes]:
+def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: int | None) -> list[bytes]:
     """Give a row the number of cells that the header has; no text is lost.
 
     Empty cells are added or removed at the end, and what is too much is joined into the last column. But where exactly
@@ -313,7 +307,7 @@ def align(
     """
     row = list(cells)
     excess = len(row) - columns
-    shift = 0 if address_at is None else shift_of(row, address_at, excess, is_address)
+    shift = 0 if address_at is None else shift_of(row, address_at, excess)
     if excess < 0:
         gap = max(0, -shift)
         if address_at is not None:
@@ -331,10 +325,10 @@ def align(
     return row
 
 
-def shift_of(row: Sequence[bytes], address_at: int, excess: int, is_address: Callable[[bytes], Any]) -> int:
+def shift_of(row: Sequence[bytes], address_at: int, excess: int) -> int:
     """How far right of its column the only address is that cells too many or too few can have moved; 0 if unclear."""
     low, high = sorted((address_at, address_at + excess))
-    likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if is_address(unquote(row[i]))]
+    likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if ADDRESS_LIKE.fullmatch(unquote(row[i]))]
     return likely[0] - address_at if len(likely) == 1 else 0
 
 
