@@ -1,5 +1,6 @@
 """Whatever arrives gets a JSON error in the right envelope: never a traceback, never a 500."""
 
+import gzip
 import json
 from collections.abc import Iterator
 
@@ -82,6 +83,14 @@ def test_other_content_type_is_refused(service: Address, content_type: str) -> N
     answer = service.send(request(GOOD, content_type=content_type))
     assert (answer.status, answer.code) == (415, "UNSUPPORTED_MEDIA_TYPE")
     assert set(answer.json()) == {"error"}
+
+
+@pytest.mark.parametrize(("encoding", "status"), [("gzip", 415), ("br, gzip", 415), ("identity", 200), ("", 200)])
+def test_a_compressed_body_is_refused_as_such(service: Address, encoding: str, status: int) -> None:
+    body = gzip.compress(GOOD) if status == 415 else GOOD
+    answer = service.send(request(body, content_encoding=encoding))
+    assert answer.status == status
+    assert status == 200 or (answer.code, answer.headers["accept-encoding"]) == ("UNSUPPORTED_MEDIA_TYPE", "identity")
 
 
 @pytest.mark.parametrize("content_type", ["application/json; charset=utf-8", 'Application/JSON;charset="UTF-8"'])

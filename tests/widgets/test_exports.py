@@ -163,7 +163,8 @@ def test_a_report_on_the_file_of_everything_knows_the_check_and_the_day(kind, tm
     with open_table(files[0]) as table:
         (piece,) = table.pieces()
     page = mv.report(piece, "mail").to_html()
-    assert "check: Domain can receive mail · checked 2026-01-02" in page
+    assert "check: Domain can receive mail · " in page
+    assert ">checked 2026-01-02<" in page
     assert "not recorded" not in page
     page = mv.report(audit.result, "mail", earlier=files[0]).to_html()
     assert "Since the earlier audit (2026-01-02)" in page

@@ -43,6 +43,8 @@ async def read_object(request: Request, *, limit: int, seconds: float) -> Mappin
     """Read a body that must be a JSON object; anything else is refused in the short envelope."""
     fields = dict(reversed(request.scope["headers"]))  # the first of several fields with one name
     check_content_type(fields.get(b"content-type", b""))
+    if b"content-encoding" in fields:
+        check_encoding(fields[b"content-encoding"])
     check_length(fields.get(b"content-length", b""), limit)
     if BODY_COMPLETE in request.scope.get("extensions", ()):
         return parse_object(await read_octets(request, limit))
@@ -70,6 +72,13 @@ def check_content_type(value: bytes) -> None:
     if kind != "application/json" or charset not in CHARSETS:
         headers = {"accept": "application/json"}
         raise short_error("UNSUPPORTED_MEDIA_TYPE", "send the body as application/json", headers=headers)
+
+
+def check_encoding(value: bytes) -> None:
+    """No compression (RFC 9110 section 15.5.16)."""
+    if value.strip().lower() not in (b"", b"identity"):
+        headers = {"accept-encoding": "identity"}
+        raise short_error("UNSUPPORTED_MEDIA_TYPE", "send the body without Content-Encoding", headers=headers)
 
 
 def check_length(value: bytes, limit: int) -> None:

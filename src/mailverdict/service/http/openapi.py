@@ -146,7 +146,7 @@ WITH_BODY = {
     **ANY_REQUEST,
     "408": response("The body did not arrive in time.", SHORT),
     "413": response("The body is too large.", SHORT),
-    "415": response("The body is not `application/json`.", SHORT),
+    "415": response("The body is not `application/json`, or is compressed.", SHORT),
 }
 
 
