@@ -2,8 +2,11 @@
 
 import asyncio
 import shutil
+import socket
+import sqlite3
 import ssl
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -11,6 +14,7 @@ import pytest
 from starlette.requests import Request
 from uvicorn.server import ServerState
 
+import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.service import create_app, run
 from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
@@ -231,6 +235,35 @@ def test_run_refuses_a_store_that_another_service_has(tmp_path: Path) -> None:
             run(settings, port=0)
     finally:
         store.close()
+
+
+def test_run_refuses_an_address_where_it_cannot_listen(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(SettingsError, match=f"port {port}: .*in use"):
+            run(settings, port=port, backend=AnsweringBackend())
+    for port in (-1, 65_536):
+        with pytest.raises(SettingsError, match=f"port={port}: give a number from 0 to 65535"):
+            run(settings, port=port)
+    with pytest.raises(SettingsError, match=r"cannot listen on host 'a\.\.b'"):
+        run(settings, "a..b", 0)
+
+
+def test_run_refuses_a_list_that_cannot_be_read(tmp_path: Path) -> None:
+    lists = mv.Lists(spamtrap=tmp_path / "none.txt")
+    with pytest.raises(SettingsError, match=r"Lists\.spamtrap: cannot read .*none\.txt"):
+        run(settings_for(tmp_path, local=mv.LocalSettings(lists=lists)), port=0)
+
+
+def test_run_adds_no_tables_to_the_sqlite_file_of_another_program(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    path = settings.store.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path)) as other:
+        other.execute("CREATE TABLE keys (id INTEGER)")
+        with pytest.raises(SettingsError, match="has other tables, as a journal has"):
+            run(settings, port=0)
+        assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("keys",)]
 
 
 def make_certificate(folder: Path) -> tuple[Path, Path]:

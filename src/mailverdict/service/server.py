@@ -26,9 +26,10 @@ from .http.replies import WHOLE_REPLY
 from .jobs.store import Store
 from .settings import ServiceSettings
 
-__all__ = ["configure", "run"]
+__all__ = ["configure", "run", "serve"]
 
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
+MOST_PORT = 65_535
 GRACEFUL_SHUTDOWN = 15  # seconds that running requests have when the service is stopped
 
 
@@ -57,17 +58,40 @@ def run(
     Raises
     ------
     SettingsError
-        If the store cannot be opened, or another service uses it.
+        If the store cannot be opened or another service uses it, if a list cannot be read, or if the port is in use.
     """
     settings = settings or ServiceSettings()
     Store(settings.store).close()  # an error here is one clear line; uvicorn would show a traceback
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    tune_garbage_collector()
     log = AccessLog(sys.stdout)
     try:
-        uvicorn.Server(configure(create_app(settings, backend, log=log), settings, host, port)).run()
+        serve(create_app(settings, backend, log=log), settings, host, port)
     finally:
         log.flush()
+
+
+def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> None:
+    """Serve an application until a signal stops the process.
+
+    The files of lists and the address are checked first: without a list every check would fail, and uvicorn binds after
+    the application has started, when the worker may have begun with jobs.
+    """
+    config = configure(app, settings, host, port)
+    load_lists(settings.local.lists)
+    asyncio.run(check_address(host, port))
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    tune_garbage_collector()
+    uvicorn.Server(config).run()
+
+
+async def check_address(host: str, port: int) -> None:
+    """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one."""
+    if not 0 <= port <= MOST_PORT:
+        raise SettingsError(f"port={port}: give a number from 0 to {MOST_PORT}; 0 is any free one")
+    try:
+        server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
+    except (OSError, UnicodeError) as exc:  # UnicodeError: a text that cannot be a host name
+        raise SettingsError(f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one") from exc
+    server.close()
 
 
 def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:

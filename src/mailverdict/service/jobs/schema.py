@@ -29,6 +29,7 @@ from sqlalchemy import (
     create_engine,
     event,
     insert,
+    inspect,
     select,
     text,
 )
@@ -163,6 +164,8 @@ def create_tables(engine: Engine) -> None:
     """Create missing tables and check the schema version; `SettingsError` if the store cannot be used."""
     try:
         with engine.begin() as connection:
+            if engine.dialect.name == "sqlite":
+                check_owner(connection, engine.url.database)
             METADATA.create_all(connection)
             found = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
             if found is None:
@@ -172,6 +175,13 @@ def create_tables(engine: Engine) -> None:
         raise SettingsError(f"store={shown!r} cannot be opened: {exc.__cause__ or exc}") from exc
     if found not in (None, SCHEMA_VERSION):
         raise SettingsError(f"the store has schema {found}, this version reads {SCHEMA_VERSION}")
+
+
+def check_owner(connection: Connection, path: str | None) -> None:
+    """Raise `SettingsError` if an SQLite file has only tables of another program, for example those of a journal."""
+    names = set(inspect(connection).get_table_names())
+    if names and names.isdisjoint(METADATA.tables):
+        raise SettingsError(f"store: {path!r} has other tables, as a journal has; name another file")
 
 
 def add_quota(dialect: str) -> Any:

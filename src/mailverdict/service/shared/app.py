@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import logging
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,7 +20,7 @@ from ..http.replies import JsonReply
 from ..jobs.schema import is_shared
 from ..jobs.store import Store
 from ..jobs.worker import STORE_UNAVAILABLE
-from ..server import configure
+from ..server import serve
 from ..service_state import make_engine
 from ..settings import Clock, ServiceSettings
 from .store import SharedStore
@@ -119,5 +117,4 @@ def run_worker(
 ) -> None:
     """Work until a signal stops the process; unfinished jobs go to other workers."""
     Store(settings.store).close()  # an error here is one clear line; uvicorn would show a traceback
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
-    uvicorn.Server(configure(create_worker_app(settings, abilities=abilities), settings, host, port)).run()
+    serve(create_worker_app(settings, abilities=abilities), settings, host, port)
