@@ -77,6 +77,13 @@ async def all_events(backend, batch):
     return [event async for event in backend.verify(batch)]
 
 
+def test_a_setting_that_does_not_exist_is_named_with_the_nearest_one():
+    with pytest.raises(TypeError, match=r"^LocalBackend has no setting 'timeout' \(did you mean 'dns_timeout'\?\)$"):
+        mv.LocalBackend(timeout=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match=r"^LocalBackend has no setting 'quux'$"):
+        mv.LocalBackend(quux=3)  # type: ignore[call-arg]
+
+
 def test_each_domain_is_asked_once_however_many_rows_it_has(world):
     before = world.dns.count("one.example", "MX")
     emails = [f"user{i}@one.example" for i in range(500)] + [f"USER{i}@One.Example" for i in range(500)]

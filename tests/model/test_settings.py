@@ -104,7 +104,9 @@ def test_another_helo_name_is_refused(value):
         LocalSettings(helo_name=value)
 
 
-@pytest.mark.parametrize("value", ["a@b.org\r\nRCPT TO:<x@y.org>", "<a@b.org>", "a b@c.org", "ä@b.org", "x" * 255])
+@pytest.mark.parametrize(
+    "value", ["a@b.org\r\nRCPT TO:<x@y.org>", "<a@b.org>", "a b@c.org", "ä@b.org", "x" * 255, "foo", "@b.org", None]
+)
 def test_a_sender_that_would_break_the_command_is_refused(value):
     with pytest.raises(SettingsError, match=r"mail_from=.*: give a plain address in ASCII, or ''"):
         LocalSettings(mail_from=value)

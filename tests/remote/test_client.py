@@ -402,7 +402,7 @@ def test_parsing_a_url_raises_nothing_but_settings_errors(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "headers", [{"A\r\nB": "x"}, {"A": "x\r\ny"}, {"A": "x\0"}, {"": "x"}, {"A": 5}, {5: "x"}, {"A": "\u20ac"}]
+    "headers", [{"A\r\nB": "x"}, {"A": "x\r\ny"}, {"A": "x\0"}, {"": "x"}, {"A": 5}, {5: "x"}, {"A": "\u20ac"}, "A: b"]
 )
 def test_headers_that_cannot_be_sent_are_refused_without_their_value(headers: Any) -> None:
     with pytest.raises(SettingsError, match="headers"):

@@ -51,9 +51,10 @@ def refuse_rows(cells: Iterable[Any]) -> None:
             f"data consists of frames (of type {type(example).__name__}): give one frame and a column name, as "
             f"{joiner_of(example)}(data), or verify one after another"
         )
+    cell = "row['email']" if isinstance(example, Mapping) else "row[0]"
     raise InputError(
         f"data consists of rows (of type {type(example).__name__}), not of cells: give pandas.DataFrame(data) and "
-        "a column name, or the cells, as [row[0] for row in data]"
+        f"a column name, or the cells, as [{cell} for row in data]"
     )
 
 

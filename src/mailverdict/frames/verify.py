@@ -535,7 +535,7 @@ def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOpt
     journal : ``"auto"``, path or None
         The file in which results and submitted jobs are kept, so that calling again resumes.
         ``"auto"``: a file in the user's data directory for a service and for local ``smtp``,
-        else none.
+        else none. ``regex`` costs nothing: its results are never kept.
     max_age : duration, default "30D"
         How long a result in the journal is used: seconds, ``"12h"``, ``"30D"`` or a timedelta.
     refresh : iterable of str

@@ -138,6 +138,13 @@ class LocalBackend:
     source = SOURCE_LOCAL
 
     def __init__(self, *, clock: Callable[[], datetime] = utc_now, **settings: Unpack[LocalOptions]) -> None:
+        for name in settings.keys() - LocalSettings.__dataclass_fields__.keys():
+            from difflib import get_close_matches  # noqa: PLC0415 - only a wrong name needs it
+
+            close = get_close_matches(name, LocalSettings.__dataclass_fields__, 1)
+            raise TypeError(
+                f"LocalBackend has no setting {name!r}" + (f" (did you mean {close[0]!r}?)" if close else "")
+            )
         self.settings = LocalSettings(**settings)  # type: ignore[arg-type]  # it converts durations and networks
         self.clock = clock
         self._domains: DomainStage | None = None

@@ -438,7 +438,7 @@ class LocalSettings:
             raise SettingsError(
                 f"helo_name={self.helo_name!r} is neither a host name nor an address literal like '[192.0.2.1]'"
             )
-        if not re.fullmatch(r"[\x21-\x7e]{0,254}", self.mail_from) or re.search(r"[<>]", self.mail_from):
+        if self.mail_from != "" and not re.fullmatch(r"(?=.{3,254}$)[!-;=?-~]+@[!-;=?A-~]+", str(self.mail_from)):
             raise SettingsError(f"mail_from={self.mail_from!r}: give a plain address in ASCII, or ''")
         object.__setattr__(self, "allow_networks", parse_networks(self.allow_networks, name="allow_networks"))
 

@@ -182,6 +182,10 @@ def parse_base_url(text: str, name: str = "base_url") -> str:
 
 def check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
     """The headers as a dict; a `SettingsError` for one that cannot be sent does not show its value."""
+    if headers is not None and not isinstance(headers, Mapping):
+        raise SettingsError(
+            f"headers is of type {type(headers).__name__}: give a mapping, as {{'Authorization': 'Bearer ...'}}"
+        )
     checked = dict(headers or {})
     for name, value in checked.items():
         if not isinstance(name, str) or not TOKEN.fullmatch(name):
