@@ -73,6 +73,19 @@ def exchange_of_many(name: str, rdtype: str) -> DomainRecords:
     return DomainRecords({"MX": (f"10 mx{crc32(name.encode())}.portal.example.",)})
 
 
+MISSING = DomainRecords(faults={"*": DnsFault.NXDOMAIN})
+
+
+def denied_at_times(name: str, rdtype: str) -> DomainRecords | None:
+    """As one of several resolvers behind an address would: some answers to MX questions and a few of both are denials."""
+    if not name.startswith("live"):
+        return None
+    number = int(name.removeprefix("live").removesuffix(".example"))
+    if number < 6 or number % 10 == 5:
+        return MISSING if rdtype == "MX" else None
+    return MISSING if number >= 20 and number % 10 == 0 else None
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What the caller of `verify` gets."""
@@ -156,6 +169,7 @@ CASES = [
     Case(
         "another exchange each time", search_page(TRUE, exchange_of_many), "cannot be distinguished", {}, settles=True
     ),
+    Case("NXDOMAIN at times", denied_at_times, "denied records of domains and then gave them", {}, settles=True),
     Case("NXDOMAIN begins", always(DnsFault.NXDOMAIN), "began", {"begins_after": 250}, settles=True),
     Case("an address for all begins", portal, "began", {"begins_after": 250}, settles=True),
     Case("a search page begins", search_page(TRUE), "192.0.2.80", {"begins_after": 250}, settles=True),
@@ -172,6 +186,23 @@ def test_a_resolver_that_answers_falsely_harms_no_row(case):
     if not case.settles:
         assert isinstance(found.error, mv.ResolverError)
         assert "resolver_check=False" in str(found.error)
+
+
+def test_a_few_domains_whose_servers_deny_the_mx_question_harm_no_other_denial():
+    odd = {"live7.example", "live123.example"}
+    found = verify(lambda name, rdtype: MISSING if name in odd and rdtype == "MX" else None)
+    assert found.warned == []
+    expected = {domain: "valid" if domain in GOOD else "invalid" for domain in DOMAINS}
+    assert found.verdicts() == {**expected, **dict.fromkeys(odd, "unknown")}
+
+
+def test_a_resolver_that_contradicts_itself_is_tested_again_before_the_next_run():
+    with serving(ZONES, denied_at_times) as server, backend_for(server) as backend:
+        with pytest.warns(UserWarning, match="denied records of domains and then gave them"):
+            mv.verify([f"ada@{domain}" for domain in LIVE], backend=backend)
+        server.lie = None
+        again = mv.verify(["ada@dead1.example", "ada@live20.example"], backend=backend)
+    assert list(again["verdict"]) == ["invalid", "valid"]
 
 
 def test_a_resolver_that_begins_to_give_exchanges_for_all_names_is_noticed():

@@ -24,6 +24,7 @@ from mailverdict.model.settings import LocalSettings, parse_resolver
 from mailverdict.sandbox.dns import DnsFault, DnsServer, DomainRecords
 from mailverdict.sandbox.zones import CASES, sandbox_zones
 from tests.doubles.clock import Clock
+from tests.doubles.lying_resolver import LyingServer
 
 pytestmark = pytest.mark.usefixtures("skipped_waits")
 
@@ -211,19 +212,32 @@ class TestNumberOfQuestions:
     @pytest.mark.parametrize(
         ("records", "asked"),
         [
-            (MX, ["MX"]),
-            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), ["MX", "A"]),
-            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), ["MX"]),
-            (DomainRecords({"A": ("127.0.0.5",)}), ["MX", "A"]),
-            (DomainRecords({"AAAA": ("::1",)}), ["MX", "A", "AAAA"]),
-            (DomainRecords({"TXT": ("hello",)}), ["MX", "A", "AAAA"]),
+            (MX, [1, 0, 0]),
+            (DomainRecords(faults={"*": DnsFault.NXDOMAIN}), [1, 1, 0]),
+            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), [1, 0, 0]),
+            (DomainRecords({"A": ("127.0.0.5",)}), [1, 1, 0]),
+            (DomainRecords({"AAAA": ("::1",)}), [1, 1, 1]),
+            (DomainRecords({"TXT": ("hello",)}), [2, 2, 1]),
         ],
     )
     def test_no_question_is_asked_that_cannot_change_the_outcome(self, records, asked):
         _, server = look_up({"ada.example": records}, "ada.example")
-        assert {rdtype: server.count("ada.example", rdtype) for rdtype in ("MX", "A", "AAAA")} == {
-            rdtype: int(rdtype in asked) for rdtype in ("MX", "A", "AAAA")
-        }
+        assert [server.count("ada.example", rdtype) for rdtype in ("MX", "A", "AAAA")] == asked
+
+    @pytest.mark.parametrize("rdtype", ["MX", "A"])
+    def test_a_domain_without_records_is_unknown_if_the_second_answer_has_some(self, rdtype):
+        nothing = DomainRecords({"TXT": ("hello",)})
+        found = DomainRecords({"MX": ("10 mx.example",)} if rdtype == "MX" else {"A": ("192.0.2.1",)})
+
+        async def main() -> list[DnsOutcome]:
+            async with LyingServer({"ada.example": nothing}, lambda *_: found, begins_after=3) as server:
+                resolver = Resolver(LocalSettings(resolver=server.endpoint, dns_timeout=1.0))
+                seen = [(await resolver.observe_domain("ada.example")).outcome for _ in range(2)]
+                await resolver.aclose()
+                return seen
+
+        after = DnsOutcome.MX if rdtype == "MX" else DnsOutcome.IMPLICIT_MX
+        assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED, after]
 
     def test_each_unique_domain_is_asked_once_however_often_it_comes(self):
         names = [f"d{n}.example" for n in range(300)]
@@ -335,17 +349,17 @@ class TestNumberOfQuestions:
 
 class TestCache:
     @pytest.mark.parametrize(
-        ("records", "fresh", "stale"),
+        ("records", "fresh", "stale", "questions"),
         [
-            (DomainRecords(MX.records, ttl=300), 299, 301),
-            (DomainRecords(MX.records, ttl=0), 29, 31),
-            (DomainRecords(MX.records, ttl=10_000_000), 86_399, 86_401),
-            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), 4, 6),
-            (DomainRecords({"TXT": ("x",)}, ttl=77), 76, 78),
+            (DomainRecords(MX.records, ttl=300), 299, 301, 1),
+            (DomainRecords(MX.records, ttl=0), 29, 31, 1),
+            (DomainRecords(MX.records, ttl=10_000_000), 86_399, 86_401, 1),
+            (DomainRecords(faults={"*": DnsFault.SERVFAIL}), 4, 6, 1),
+            (DomainRecords({"TXT": ("x",)}, ttl=77), 76, 78, 2),
         ],
         ids=["TTL", "at least 30 s", "at most a day", "failure", "nothing there: TTL of the SOA"],
     )
-    def test_answers_are_remembered_for_their_ttl(self, records, fresh, stale):
+    def test_answers_are_remembered_for_their_ttl(self, records, fresh, stale, questions):
         clock = Clock()
 
         async def action(resolver: Resolver, server: DnsServer) -> list[int]:
@@ -356,7 +370,7 @@ class TestCache:
                 counts.append(server.count("ada.example", "MX"))
             return counts
 
-        assert serve({"ada.example": records}, action, clock=clock) == [1, 1, 2]
+        assert serve({"ada.example": records}, action, clock=clock) == [questions, questions, 2 * questions]
 
     def test_least_recently_used_answer_goes_when_it_is_full(self):
         async def action(resolver: Resolver, server: DnsServer) -> list[int]:

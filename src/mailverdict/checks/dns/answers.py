@@ -16,7 +16,16 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 
 from ...model.evidence import MailExchange
 
-__all__ = ["AddressAnswer", "AnswerCache", "AnswerOutcome", "DnsAnswer", "IPAddress", "RecordType", "sort_exchanges"]
+__all__ = [
+    "DENIALS",
+    "AddressAnswer",
+    "AnswerCache",
+    "AnswerOutcome",
+    "DnsAnswer",
+    "IPAddress",
+    "RecordType",
+    "sort_exchanges",
+]
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -37,6 +46,9 @@ class AnswerOutcome(StrEnum):
     NODATA = "nodata"  # the name exists, with no record of the type (RFC 2308 section 2.2)
     NXDOMAIN = "nxdomain"  # the name does not exist
     UNDETERMINED = "undetermined"  # time-out, SERVFAIL, REFUSED, unreadable: nothing is known
+
+
+DENIALS = (AnswerOutcome.NXDOMAIN, AnswerOutcome.NODATA)
 
 
 class DnsAnswer(NamedTuple):

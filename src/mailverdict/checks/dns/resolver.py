@@ -22,7 +22,7 @@ from typing import Any
 
 from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
 from ...model.settings import LocalSettings, parse_resolver
-from .answers import AddressAnswer, AnswerCache, AnswerOutcome, DnsAnswer, IPAddress, RecordType
+from .answers import DENIALS, AddressAnswer, AnswerCache, AnswerOutcome, DnsAnswer, IPAddress, RecordType
 from .congestion import Query
 from .names import MAX_NAME, InvalidNameError, normal_name
 from .retry import DnsClient, Effort, LoopClient, set_answer, system_servers
@@ -94,7 +94,7 @@ class Resolver:
         if answer.outcome is AnswerOutcome.NODATA:
             return await self.observe_implicit(name)
         if answer.outcome is AnswerOutcome.NXDOMAIN:
-            return missing_evidence(name, await self._query(name, "A"))
+            return self.missing_evidence(name, await self._query(name, "A"))
         return mx_evidence(name, answer)
 
     async def observe_domains(self, domains: Sequence[str]) -> AsyncIterator[tuple[int, DomainEvidence]]:
@@ -197,8 +197,21 @@ class Resolver:
             look_up.waiters.append(waiter)
         return look_up
 
+    def missing_evidence(self, name: str, answer: DnsAnswer) -> DomainEvidence:
+        """Evidence about a domain that the MX question denies, from the answer to the question for its address.
+
+        Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
+        """
+        if self.watch is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
+            self.watch.note_second(name, answer)
+        if answer.outcome is AnswerOutcome.NXDOMAIN:
+            return mx_evidence(name, answer)
+        seen = answer.message or "the name exists"
+        return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
+
     async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
+        is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None  # by an earlier call
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
         for rdtype in ADDRESS_TYPES:
@@ -212,7 +225,27 @@ class Resolver:
                 denial = answer.message
         if failures:
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
+        if not is_confirmed and (change := await self._ask_again(name, effort)):
+            return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=change)
         return DomainEvidence(name, DnsOutcome.NODATA, message=denial)
+
+    async def _ask_again(self, name: str, effort: Effort | None) -> str:
+        """Ask a second time about a domain that has neither exchanges nor an address; what is different now."""
+        self._forget_answers(name)
+        exchange, address = await asyncio.gather(self._query(name, "MX", effort), self._query(name, "A", effort))
+        if exchange.outcome in DENIALS and address.outcome in DENIALS:
+            return ""
+        self._forget_answers(name)
+        found = [kind for kind, answer in (("MX", exchange), ("A", address)) if answer.outcome is AnswerOutcome.DATA]
+        if found and self.watch is not None:
+            self.watch.contradicted.add(name)
+        if found:
+            return f"{found[0]} look-up: no records, and then some"
+        return "; ".join(describe_failure("MX", exchange) + describe_failure("A", address))
+
+    def _forget_answers(self, name: str) -> None:
+        for rdtype in ("MX", "A"):
+            self._cache.discard((name, rdtype), lambda _: True)
 
 
 @dataclass(slots=True, eq=False)
@@ -323,7 +356,7 @@ class DomainStream:
         try:
             look_up = self._look_ups.pop(domain)
             if look_up.rdtype == "A":
-                self._found.append((domain, missing_evidence(look_up.name, answer)))
+                self._found.append((domain, self._resolver.missing_evidence(look_up.name, answer)))
             else:
                 self._observe(domain, look_up.name, answer)
             self._start()
@@ -338,7 +371,7 @@ class DomainStream:
             task.add_done_callback(partial(self._on_task_end, domain))
         elif answer.outcome is AnswerOutcome.NXDOMAIN:
             if (second := self._resolver.cached(name, "A")) is not None:
-                self._found.append((domain, missing_evidence(name, second)))
+                self._found.append((domain, self._resolver.missing_evidence(name, second)))
                 return
             self._look_ups[domain] = self._resolver.look_up(name, "A", self._effort, (self._on_answer, domain))
         else:
@@ -386,17 +419,6 @@ def mx_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
     if exchanges := tuple([each for each in answer.exchanges if each.host]):
         return DomainEvidence(name, DnsOutcome.MX, exchanges)
     return DomainEvidence(name, DnsOutcome.NULL_MX, message=NO_MAIL[DnsOutcome.NULL_MX])
-
-
-def missing_evidence(name: str, answer: DnsAnswer) -> DomainEvidence:
-    """Evidence about a domain that the MX question denies, from the answer to the question for its address.
-
-    Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
-    """
-    if answer.outcome is AnswerOutcome.NXDOMAIN:
-        return mx_evidence(name, answer)
-    seen = answer.message or "the name exists"
-    return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
 
 
 def join_addresses(host: str, four: DnsAnswer, six: DnsAnswer) -> AddressAnswer:

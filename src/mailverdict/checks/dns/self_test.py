@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ...errors import ResolverError, SettingsError
 from ...model.evidence import DnsOutcome, DomainEvidence
 from ..lists.files import find_lists, read_entries, user_lists_folder
-from .answers import AnswerCache, AnswerOutcome, DnsAnswer, RecordType
+from .answers import DENIALS, AnswerCache, AnswerOutcome, DnsAnswer, RecordType
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -40,10 +40,12 @@ MAX_WAITING = 20_000  # answers that wait to be confirmed, before a question is 
 FIRST_WAIT = 10.0  # seconds that they wait at first; then twice as long each time, so that the questions stay few
 RECENT = 3  # domains that were seen to have MX records, kept to ask about them again in a run of many domains
 MANY = 100  # domains with MX records
+# Denials contradicted by the domain's address, after which no denial is used: so many, and this share of all domains.
+# Name servers that deny only the MX question are far rarer.
+CONTRADICTIONS, CONTRADICTED_SHARE = 3, 0.01
 ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays unconfirmed
 
 ADDRESSES = ("A", "AAAA")
-DENIALS = (AnswerOutcome.NXDOMAIN, AnswerOutcome.NODATA)
 NEGATIVE = (DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
 FALSIFIABLE = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.IMPLICIT_MX)  # what a resolver that answers falsely may give
 
@@ -91,6 +93,8 @@ class AnswerWatch:
         self.not_proof: frozenset[str] = frozenset()  # domains that also a closed network may let through
         self._recent: deque[str] = deque(maxlen=RECENT)  # the last domains that had MX records, the latest first
         self.proofs = 0  # answers with MX records
+        self.domains = 0  # answers to MX questions
+        self.contradicted: set[str] = set()  # domains about which one answer is a denial and another one is not
         self._answers = 0
         self._unconfirmed: dict[str, int] = {}  # the number of each answer, in ascending order
         self._lock = threading.Lock()  # event loops of two threads may share the resolver
@@ -98,6 +102,21 @@ class AnswerWatch:
     def begin(self) -> int:
         """The number of the last answer before a question."""
         return self._answers
+
+    def note_second(self, name: str, answer: DnsAnswer) -> None:
+        """Note the answer about the address of a domain that the MX question denies."""
+        if answer.outcome is not AnswerOutcome.NXDOMAIN:
+            self.contradicted.add(name)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether the contradicted denials are many for the number of domains."""
+        return bool(self.contradicted) and len(self.contradicted) >= CONTRADICTED_SHARE * self.domains
+
+    @property
+    def is_inconsistent(self) -> bool:
+        """Whether that is no accident: one of several resolvers behind the address answers falsely."""
+        return len(self.contradicted) >= CONTRADICTIONS and self.is_suspect
 
     def note(self, name: str, rdtype: RecordType, answer: DnsAnswer, began: int) -> DnsAnswer:
         """Note an answer; one that consists of false addresses is replaced by NXDOMAIN."""
@@ -109,6 +128,7 @@ class AnswerWatch:
             answer = answer._replace(outcome=AnswerOutcome.NXDOMAIN, texts=(), message=message)
         with self._lock:
             self._answers += 1
+            self.domains += rdtype == "MX"
             if self._unconfirmed:
                 self._unconfirmed.pop(name, None)
             if not has_exchange(answer):
@@ -193,6 +213,7 @@ class ResolverTest:
         self._false_exchanges: frozenset[str] = frozenset()  # for names that do not exist, by `exchange_form`
         self._are_exchanges_ambiguous = False  # those differ from name to name
         self._began_late = False  # they were found when rows of the run had been settled
+        self._is_inconsistent = False  # it denied records of domains and then gave them
         self._later_tests = 0
         self._edition = 0  # raised when the resolver begins to give addresses for names that do not exist
         self._first = self._make_cache()
@@ -217,6 +238,12 @@ class ResolverTest:
             found.append(
                 f"{self.shown} gives no MX records for {names}, which is false: its other answers of this kind are not "
                 "used, and such rows are 'unknown'; use another resolver, as LocalBackend(resolver='9.9.9.9')"
+            )
+        if self._is_inconsistent:
+            found.append(
+                f"{self.shown} denied records of domains and then gave them, as if one of several resolvers behind it "
+                "answered falsely: denials are not used, and such rows are 'unknown'; use another resolver, as "
+                "LocalBackend(resolver='9.9.9.9')"
             )
         if self.watch.false_addresses:
             shown = ", ".join(sorted(self.watch.false_addresses)[:4])
@@ -334,7 +361,7 @@ class ResolverTest:
                         yield order[at], evidence  # most domains: nothing to examine
                     else:
                         self._check_known(evidence)
-                        if self._waits(evidence) or (known_left and evidence.outcome in FALSIFIABLE):
+                        if self._is_held(evidence) or (known_left and evidence.outcome in FALSIFIABLE):
                             waiting[order[at]] = evidence, self._edition
                             due = min(due, self.clock() + wait)
                         else:
@@ -344,7 +371,7 @@ class ResolverTest:
                     if len(waiting) >= MAX_WAITING or self.clock() >= due:
                         await self._confirm(waiting)
                         wait *= 2
-                    elif self._waits(waiting[next(iter(waiting))][0]):
+                    elif self._is_held(waiting[next(iter(waiting))][0]):
                         continue
                     for position in self._settled(waiting):
                         yield position, self._review(*waiting.pop(position))
@@ -370,11 +397,17 @@ class ResolverTest:
 
     def _settled(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> list[int]:
         """The positions at the front of `waiting` that wait no longer: answers are confirmed in their order."""
-        return list(itertools.takewhile(lambda position: not self._waits(waiting[position][0]), waiting))
+        return list(itertools.takewhile(lambda position: not self._is_held(waiting[position][0]), waiting))
 
     def _waits(self, evidence: DomainEvidence) -> bool:
         """Whether the evidence must be confirmed before it is used."""
         return self.watch.is_open(evidence) and not (self._denied and evidence.outcome in NEGATIVE)
+
+    def _is_held(self, evidence: DomainEvidence) -> bool:
+        """Whether the evidence waits for a test, or for more domains if a denial was contradicted."""
+        return self._waits(evidence) or (
+            evidence.outcome in NEGATIVE and self.watch.is_suspect and not self.watch.is_inconsistent
+        )
 
     def _check_known(self, evidence: DomainEvidence) -> None:
         """Note a known domain without MX records."""
@@ -393,6 +426,8 @@ class ResolverTest:
             return f"{self.shown} gives no MX records for {evidence.domain}, which is known to have some"
         if evidence.outcome in NEGATIVE and self._denied:
             return f"{self.shown} denies {next(iter(self._denied))}, which exists, so its other denials are not used"
+        if evidence.outcome in NEGATIVE and self._contradicts_itself():
+            return f"{self.shown} denies records and then gives them, so its denials are not used"
         if self.watch.is_open(evidence):
             return f"{self.shown} gave an answer ({evidence.message or evidence.outcome}), and then could not be tested"
         if evidence.outcome is DnsOutcome.IMPLICIT_MX and (self._is_ambiguous or edition != self._edition):
@@ -405,6 +440,13 @@ class ResolverTest:
             if self._false_exchanges.issuperset(exchange_form(evidence.domain, e.host) for e in evidence.exchanges):
                 return f"{self.shown} gives the same exchange for names that do not exist"
         return ""
+
+    def _contradicts_itself(self) -> bool:
+        """Whether the resolver denies records and then gives them; if so, the next run begins with a new test."""
+        if self.watch.is_inconsistent and not self._is_inconsistent:
+            self._is_inconsistent = True
+            self._first = self._make_cache()
+        return self._is_inconsistent
 
     async def _confirm(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> None:
         """Ask questions that confirm these answers; ResolverError if the resolver has begun to answer falsely."""
@@ -474,8 +516,9 @@ class ResolverTest:
     def _forget_findings(self) -> None:
         """Begin as for a resolver that was never tested."""
         self._denied, self._false_exchanges = {}, frozenset()
-        self._is_ambiguous = self._are_exchanges_ambiguous = self._began_late = False
+        self._is_ambiguous = self._are_exchanges_ambiguous = self._began_late = self._is_inconsistent = False
         self.watch.false_addresses = frozenset()
+        self.watch.domains, self.watch.contradicted = 0, set()
         self.resolver.forget()
 
     def _make_cache(self) -> AnswerCache[str, ProbeResult]:
