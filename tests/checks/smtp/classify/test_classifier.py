@@ -44,7 +44,7 @@ def reply_of(row: dict[str, str]) -> Reply:
 
 ROWS = [
     row
-    for name in ("", "_more", "_wild", "_blind", "_languages", "_census", "_servers", "_threads", "_edges")
+    for name in ("", "_more", "_wild", "_blind", "_languages", "_census", "_servers", "_threads", "_edges", "_world")
     for row in read_rows(f"smtp_replies{name}.csv")
 ]
 TRAPS = [*read_rows("smtp_replies_traps.csv")]

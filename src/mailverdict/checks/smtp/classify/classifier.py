@@ -243,7 +243,9 @@ REFUSED_MESSAGE = (
     r"|(?:we |i )?(?:cannot|can't|could not|will not|won't) accept (?:it|(?:your|this|the) (?:message|e-?mail|mail)))\b"
     r"(?!,? (?:from|by|due|because|as|for|since|if|unless|to|without|with|on|in|at|via|over|outside)\b)"
 )
-OWN_PLACE = r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host)\b(?!'s)"
+OWN_PLACE = (
+    r" (?:at|on|in|by|of|to) (?:this|our) (?:mail ?|e-?mail )?(?:site|system|server|machine|host|gateway)\b(?!'s)"
+)
 THIS_SERVER = fold_letters(
     r"(?: (?:na|w|v|u|n[ae]) (?:tomto|tejto|tym|tem|ovom|n[aá][sš]\w+) (?:\S+ )?serv?er\w*"
     r"| (?:на|у|в) (?:этом|данном|нашем|цьому|нашому|този|нашия|овом) (?:\S+ )?(?:сервер|сървър)\w*"
@@ -305,6 +307,9 @@ MISLEADING_CLAUSES = tuple(
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
+        (" due to ", rf"^(?:xaddrx:? )?{LOCKED} {INACTIVITY}", "is disabled due to inactivity"),
+        # "User <abuse> unknown": the name of the user is not a word of the reply.
+        (" <", r"\b(user|account|mailbox|recipient):? <[\w.+-]{1,64}>", r"\1"),
         *((part, CLOSED_ACCOUNT, r"\1\2 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
     )
 )

@@ -271,7 +271,7 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     too (?:many messages|much (?:e-?)?mail) (?:on|in) (?:the |this |his |her |their )?(?:server|mail ?box)
     \b{STORAGE}\b[^.;]{{0,30}} maximum number of messages  \btoo much mail data\b
     \boverfull\b  no more (?:space|room)\b  at (?:its |their |his |the )?(?:quota|limit|capacity)\b
-    \b(?:storage|quota|capacity|mail ?box)(?: limit)? (?:has been |was |is )?reached
+    \b(?:storage|quota|capacity|mail ?box)(?: size)?(?: limit)? (?:has been |was |is )?reached
     reached (?:its |the |his |their )?(?:storage|mailbox|maximum) (?:limit|size|capacity)
     (?:exceed\w* (?:the |its )?)?\b{STORAGE} capacity(?: (?:is |has been )?exceeded)?
     out of (?:storage|space|(?:disk )?quota|disk space|mailbox space)  \b{STORAGE} is stuffed  \b(?:alias|e-?mail) full

@@ -47,6 +47,7 @@ __all__ = [
     "SERVER_FAILURE_WORDS",
     "SEVERAL_RECIPIENTS_WORDS",
     "TEMPORARY_WORDS",
+    "UNWANTED_MESSAGE_WORDS",
 ]
 
 # --- advice ---------------------------------------------------------------------------------------------------------
@@ -87,8 +88,10 @@ SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
     insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
-    (?:could|can) ?not (?:be )?(?:connect|contact|complet|verif|check|load|open|access|sav|stor|resolv)\w*
-    unexpected error  domain problem  space shortage
+    (?:could|can)(?: ?not|n't|'t) (?:be )?(?:connect|contact|complet|verif|check|creat|load|open|access|sav)\w*
+    (?:could|can)(?: ?not|n't|'t) (?:be )?(?:stor|resolv)\w*
+    unexpected error  domain problem  space shortage  try (?:another|a different) (?:mail ?)?server
+    delai (?:d'expiration|d'attente) depasse
 """)
 """Something on the server does not work."""
 
@@ -301,6 +304,7 @@ ALLOWED_LIST = mark_words(r"""
     白名单  白名單  ホワイトリスト  화이트리스트
 """)
 CLIENT_OR_SENDER_WORDS = phrases(rf"""
+    fully[- ]qualified (?:domain|host)
     \b{YOUR} (?!{RECIPIENT}){ANY_MAILBOX}\b  \b(?!{RECIPIENT}){ANY_MAILBOX} {YOURS}\b
     {UNSPACED_YOUR} ?{UNSPACED_MAILBOX}
     \bhesab[iı]n[iı]z  \btiliasi\b  حسابك  {SENDING}
@@ -319,12 +323,12 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \bmessage contains  \be2110\b  verification in progress
     \bhelo\b  \behlo\b  \barguments?\b  \bparameters?\b  \bspf\b  \bdkim\b  \bdmarc\b  spoof  forge(?:d|ry)?\b
     \brelay  relais  \bgateway  \bconnecting  \bremote (?!(?:mail )?(?:server|host) (?:returned|said|after))
-    \bhost \(?xipx
-    \bips?\b  \bipv[46]\b  \bclient\b  \brdns\b  \bptr\b  host ?name  \baddr\w*:? \(?xipx(?!\W*$)
+    \bhost \(? ?xipx
+    \bips?\b  \bipv[46]\b  \bclient\b  \brdns\b  \bptr\b  host ?name  \baddr\w*:? \(? ?xipx(?!\W*$)
     \b(?:server|host|machine|network|system)'?s? (?:address|name|ip)\b
     polic(?:y|ies)  politi(?:que|ca)  richtlinie  prefer  complian  certificate  \btls\b  protected by  security
     (?:black|block|white|deny|allow|reject|gr[ae]y)[- ]?list  \brbl  dnsbl  reputation
-    spam  indesirable  no deseado  indesiderat  unerwu?e?nscht  unsolicited  \bjunk\b  \bbulk\b  virus  malware  phish
+    spam  indesirable  no deseado  indesiderat  unerwu?e?nscht  unsolicited  \bjunk  \bbulk\b  virus  malware  phish
     abus  suspicious  suspect  quarantin  content
     \bblock(?:ed|ing|s)?\b  \bbanned\b  \bdenied\b  \brefused by  refuses  prohibit  forbidden  restrict  external
     internal  unauthori[sz]ed  not (?:authori[sz]ed|allowed|permitted)  permission
@@ -377,11 +381,11 @@ DNS_LIST_NAMES = phrases(r"""
 DOMAIN_LISTED_WORDS = phrases(rf"""
     {SENDER}[ -](?:address|domain|hostname)\b[^;]{{0,60}}\b(?:listed|blocked using|{BLACKLIST_WORDS})
     \bdomain\b[^.;]{{0,40}}(?:\blisted\b|{BLACKLIST_WORDS})  {BLACKLIST_WORDS}[^.;]{{0,20}}\bdomain\b
-    \bsender (?:xaddrx )?(?:is |was )?{BLACKLIST_WORDS}
+    \bsender (?:xaddrx )?(?:is |was )?{BLACKLIST_WORDS}  \byour e-?mail address[^.;]{{0,20}} {BLACKLIST_WORDS}
 """)
 REVERSE_DNS_WORDS = phrases(rf"""
     reverse[- ]?(?:dns|look-?up|resol\w+|host\w*|name|mapping|record|ip|zone|client|address)  \brdns\b  \bptrs?\b
-    fc-?rdns  forward[- ]?confirm  cannot find your  ip name look  hostname look
+    fc-?rdns  forward[- ]?confirm  cannot find your  ip name (?:look|possibly forged)  hostname look
     (?:your|client|sending|remote|connecting) (?:\w+ ){{0,2}}[^.;]{{0,40}}\b(?:not|n't|unable to) resolve
     (?:dns|host ?name) (?:entry |record |found )?(?:for|of) (?:your|client|xipx)
     no (?:valid )?(?:dns|host ?name) (?:entry|record|found)
@@ -401,9 +405,12 @@ RATE_WORDS = phrases(rf"""
     \b{TOO_MANY}\b[^.;]{{0,40}}\b(?:{FOREIGN_UNKNOWN}|tentativ|intentos)  {UNSPACED_TOO_MANY}
     recipients? exceed\w*  unusual (?:rate|volume|amount)  too many {UNWANTED}\b  sent to too many
     too much mail(?! data| on)  ratelimit
-    frequency limit  throttl  too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|\bday|your|xipx|this (?:ip|host))
+    too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|second|\bday|your|xipx|this (?:ip|host))
+    frequency limit  throttl
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
+    \byou (?:have |are )?sen[dt](?:ing)? too (?:many|much|fast)  \b(?:connect|send|try)ing too (?:fast|often|frequently)
+    too many (?:failed )?auth\w* (?:attempts|errors|failures)  \bpenalty\b
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb|ihu)\b
     \bib(?:[01]\d\d|504|607)[a-z]?\b
 """)
@@ -413,8 +420,8 @@ CLIENT_REFUSED_WORDS = phrases(rf"""
     {CLIENT}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,60}}{CLIENT}  messages? from \(?xipx
     (?:block(?:ed|ing)|banned|denied|black-?listed|not allowed|refused)[^.;]{{0,30}} xipx
     xipx[^.;]{{0,20}} (?:blocked|banned|denied|refused|(?:is )?not (?:allowed|permitted|welcome|accepted))
-    \bip[ -]based  \b(?:bad|invalid) ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )
-    found on (?:a|an|our|one of)
+    \bip[ -]based  \b(?:bad|black|invalid) ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )
+    found on (?:a|an|our|one of)  \byou(?: a|')re (?:banned|black-?listed|blocked)(?! by)  \((?:con|dyn|rtr):[a-z]\w\)
     \bip\b[^.;。]{{0,40}}(?:禁止|封禁|屏蔽)
 """)
 COUNTRY = r"\b(?:country|countries|geo-?\w*|region)\b"
@@ -422,7 +429,7 @@ COUNTRY_REFUSED_WORDS = phrases(
     rf"{COUNTRY}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,40}}{COUNTRY}  not accept[^.;]{{0,40}}{COUNTRY}"
 )
 ACCESS_REFUSED_WORDS = phrases(r"""
-    not accepting (?:connections|mail from (?:you|your|this(?! sender)))  your access
+    not accept(?:ing)? (?:connections|mail from (?:you|your|this(?! sender)))  your access
     access (?:from|for) (?:you|your|this)
     connections? (?:will not be |not |is not |are not )?(?:accepted|rejected|denied|blocked|refused)
     no smtp (?:service|access)  spam source  open prox  compromised  botnet  infected  zombie  tor exit
@@ -459,3 +466,9 @@ SENDER_WORDS = phrases(r"""
     dns mx or a/aaaa
 """)
 """Any word for the sender; the last one is GMX's text for a sender's domain without records."""
+UNWANTED_MESSAGE_WORDS = phrases(r"""
+    rejected by (?:the |this )?(?:recipient|user)s?  \b(?:user|recipient)s? (?:reject|refuse)s? (?:the|this|your)\b
+    \bunwanted\b  \bcompl(?:y|ies)\b  \bonly (?:registered|authori[sz]ed|known) (?:users|senders|people)
+    \bhtml\b  \burls?\b  \bdt:spm\b
+""")
+"""The message is refused for what it is or holds."""

@@ -55,6 +55,7 @@ from .other_words import (
     SERVER_FAILURE_WORDS,
     SEVERAL_RECIPIENTS_WORDS,
     TEMPORARY_WORDS,
+    UNWANTED_MESSAGE_WORDS,
 )
 from .patterns import (
     ReplyText,
@@ -210,7 +211,8 @@ RULES: tuple[Rule, ...] = (
     # Before everything about a mailbox: these texts also name the recipient's address.
     Rule("null_mx", Reason.NO_MX_RECORD, code="556",
          sample="rcpt 556 5.1.10 Recipient address has null MX", seen="RFC 7505 4.2"),
-    Rule("null_mx_words", Reason.NO_MX_RECORD, code=PERMANENT, phases="rcpt", text=r"null ?mx", unless=r"sender|from",
+    Rule("null_mx_words", Reason.NO_MX_RECORD, code=PERMANENT, phases="rcpt",
+         text=r"null ?mx|indicated no smtp service", unless=r"sender|from",
          sample="rcpt 550 5.1.10 <x@example.org>: Recipient address rejected: Domain does not accept mail (nullMX)",
          seen="Postfix"),
     Rule("host_takes_no_mail", Reason.NO_MX_RECORD, code="521",
@@ -319,7 +321,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again.",
          seen="Google, where hosted domains share one exchange"),
     Rule("too_many_recipients", Reason.INCONCLUSIVE, phases="mail rcpt", action=Action.FEWER_RECIPIENTS,
-         text=r"too many (?:rcpts?|recipients)|recipients? (?:limit|count)|max\w* (?:number of )?recipients"
+         text=r"too many (?:rcpts?|recipients)|(?:rcpts?|recipients?) (?:limit|count)|max\w* (?:number of )?recipients"
               r"|multiple recipients|one recipient (?:at|per)",
          unless=OVER_TIME_WORDS,
          sample="rcpt 452 4.5.3 Error: too many recipients",
@@ -499,7 +501,7 @@ RULES: tuple[Rule, ...] = (
     # `client_link` stands last: a link that holds the client's IP address counts less than a clear text about the
     # mailbox, and more than the codes of section 14, which some servers send with every refusal.
     Rule("domain_trouble", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt", text=DOMAIN_UNKNOWN_WORDS,
-         unless=CLIENT_OR_SENDER_WORDS,
+         unless=CLIENT_OR_SENDER_WORDS, statement=True,
          sample="rcpt 550 5.1.2 <x@nodns.example>: Recipient address rejected: Domain not found",
          seen="the server cannot resolve the domain: nothing is known of the mailbox"),
     Rule("mailbox_either", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt", text=MAILBOX_EITHER_WORDS,
@@ -515,7 +517,7 @@ RULES: tuple[Rule, ...] = (
     Rule("mailbox_unknown", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt", text=MAILBOX_UNKNOWN_WORDS,
          unless=(*OTHER_CAUSE_WORDS, LOOKUP_FAILURE_WORDS),
          sample="rcpt 550 Mailbox not found.", seen="all servers, in several languages"),
-    Rule("client_link", Reason.PROTECTED, unmasked=r"[?&]ip=|\bip ?= ?\d", unless=r"prefer",
+    Rule("client_link", Reason.PROTECTED, unmasked=r"[?&]ip=|\bip ?= ?\d", unless=r"prefer|\bdt:spm",
          sample="rcpt 554 Rejected. See https://postmaster.example.net/error?ip=192.0.2.7",
          seen="GMX, T-Online, Proofpoint: the link explains what the client's IP address did"),
 
@@ -539,7 +541,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).",
          seen="Outlook.com, GMX, IONOS for unknown users, in the wording of RFC 5321 4.2.3"),
     Rule("permanent_system_code", Reason.INCONCLUSIVE, code=PERMANENT, enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
-         phases="rcpt",
+         phases="rcpt", unless=r"spam\b|\bpolicy\b(?! reasons)|politica",
          sample="rcpt 524 5.2.4 Mailing list expansion problem: <x@example.org>",
          seen="RFC 3463 x.2.4, x.3 mail system, x.4 network, x.5 protocol"),
     Rule("qq_flood", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt", text=r"unavailable or access denied",
@@ -600,7 +602,7 @@ RULES: tuple[Rule, ...] = (
     Rule("permanent_trouble", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
          text=r"\b(?:internal|system|software) (?:\w+ )?(?:error|failure|problem)"
               r"|\b(?:ldap|directory|database|look-?up)\b[^.;]{0,12} (?:error|fail\w*|(?:is )?unavailable)"
-              r"|\btoo many hops|\bhop count|\b(?:mail|routing) loop",
+              r"|\bcan(?: ?not|'t) (?:create|open)|\btoo many hops|\bhop count|\b(?:mail|routing) loop",
          sample="rcpt 550 5.7.1 Internal error while looking up the recipient",
          seen="local rules: a failure of the server establishes nothing about the sender, whatever the code"),
     Rule("message_size", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
@@ -613,7 +615,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 501 Syntax error in parameters or arguments",
          seen="RFC 5321 4.2.2: about the command; Yahoo and GMX use it for much else"),
     Rule("policy_words", Reason.SENDER_BLOCKED, code=PERMANENT, phases="rcpt",
-         text=(CLIENT_OR_SENDER_WORDS, r"rejected by (?:the |this )?(?:recipient|user)s?"),
+         text=(CLIENT_OR_SENDER_WORDS, UNWANTED_MESSAGE_WORDS),
          sample="rcpt 550 Mail is rejected by recipients", seen="QQ and many local rules"),
     Rule("permanent", Reason.INCONCLUSIVE, code=PERMANENT,
          sample="rcpt 550 Rejected", seen="a refusal without a cause; the reply to a random address may show it"),
