@@ -42,11 +42,20 @@ def reply_of(row: dict[str, str]) -> Reply:
     return Reply(int(row["code"]), row["enhanced"] or None, row["text"])
 
 
-ROWS = [
-    row
-    for name in ("", "_more", "_wild", "_blind", "_languages", "_census", "_servers", "_threads", "_edges", "_world")
-    for row in read_rows(f"smtp_replies{name}.csv")
-]
+REPLY_TABLES = (
+    "",
+    "_more",
+    "_wild",
+    "_blind",
+    "_languages",
+    "_census",
+    "_servers",
+    "_threads",
+    "_edges",
+    "_world",
+    "_tools",
+)
+ROWS = [row for name in REPLY_TABLES for row in read_rows(f"smtp_replies{name}.csv")]
 TRAPS = [*read_rows("smtp_replies_traps.csv")]
 RCPT_ROWS = [row for row in ROWS if PHASES[row["phase"]] == "rcpt"]
 LANGUAGES = load_languages()

@@ -117,8 +117,9 @@ def find_quoted(text: ReplyText) -> Reason | None:
     if not quotations:
         return None
     match = quotations[-1]  # the innermost
-    outer = compile_pattern(ANOTHER_CAUSE, find_letters(text.masked)).search(text.masked)
-    if outer is not None and outer.start() < match.start():
+    outer = text.masked[: match.end()]
+    found = compile_pattern(ANOTHER_CAUSE, find_letters(outer)).search(outer)
+    if found is not None and found.start() < match.start():
         return None
     inner = text.masked[match.end() :]
     return find_rule("rcpt", int(match[1] or 550), match[2] or "", ReplyText(inner, inner)).reason
@@ -306,6 +307,8 @@ MISLEADING_CLAUSES = tuple(
         ),
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
+        ("[internal]", r"\[internal\]", ""),  # SparkPost: its own reply
+        ("hard bounce", r"\(?\bhard bounced?\)?", ""),
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
         (" due to ", rf"^(?:xaddrx:? )?{LOCKED} {INACTIVITY}", "is disabled due to inactivity"),
         # "User <abuse> unknown": the name of the user is not a word of the reply.

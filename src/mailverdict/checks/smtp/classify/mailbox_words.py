@@ -38,8 +38,10 @@ OTHER_NOUN = phrases(r"""
     message  may  might  verification  directory  quota  home  mail system  provider  smtp  pop3?  imap  access  group
     agent  family  store  class  type  process
     empfang  path  folder  phone  device  tag  index  replica  backend  node
-    licen[cs]e  subscription  plan  manager  expan\w+  ticket  project
+    licen[cs]e  subscription  plan  manager  expan\w+  ticket  project  fax  ftp  sms  sql  ldap
 """)
+# "No such own-host mailbox": words before the noun, but no other noun and nothing that begins another phrase.
+ADJECTIVES = rf"(?:(?!(?:{OTHER_NOUN}|in|on|of|for|to|or|and|at|by|with)\b)[\w-]+ ){{0,2}}?"
 # A thing of the user: "Каталог пользователя не найден", "recipient's calendar not found".
 THING_OF_USER = mark_words(r"""
     calendar  profile  certificate  key  format(?!ted\b)\w*  syntax\w*
@@ -122,7 +124,7 @@ OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database
 NOT_COMPOUND = (
     r"(?! (?:agent|client|count|credential|domain|error|exchanger|family|field|folder|format|group|header|host|list"
     r"|manager|network|number|space|range|block|password|polic(?:y|ie)|problem|provider|response|route|script|server"
-    r"|session|state|status|store|syntax|tag|type)s?\b)"
+    r"|session|state|status|store|syntax|system|tag|type)s?\b)"
 )
 OTHER_USE = (
     rf"{NOT_COMPOUND}(?! names? or password| format| characters?| literal| family| type| agent| manager"
@@ -146,7 +148,7 @@ CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|not able to|fa
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}{NOT_OF_DOMAIN}
-    \b[ns]o such (?:one|name|id|e-?mail|{MAILBOX})\b{NOT_COMPOUND}
+    \b[ns]o such (?:one|name|id|e-?mail|{ADJECTIVES}{MAILBOX})\b{NOT_COMPOUND}
     \be-?mail (?:is |was )?{EMAIL_UNKNOWN}\b
     \b(?:not|isn't) (?:a|an|any|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
@@ -175,6 +177,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     ^(?:former|ex-?) ?(?:employee|student)\b
     \bno redirect entry for this address  ^xaddrx not used\b
     \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
+    ^(?!{OTHER_NOUN})[\w.-]+ (?:is )?not known here\b
     \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
     \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
     \b(?:no longer|does ?n[o']t) (?:work|live|sleep)s? (?:here|for us|with us)\b  \buser path no exist
@@ -263,7 +266,7 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     \b(?:{STORAGE}|xaddrx) (?:storage |size )+limit  mail file size exceeds
     \bstorage limit (?:of|for) (?:the |this |your )?{STORAGE}\b
     exceeds? the (?:remaining|free|available) (?:space|room) \w+ (?:the |this )?{STORAGE}\b
-    \b{STORAGE}\b(?: \w+)? exceeds (?:the |its )?allowed size  \b{OWNER} has exceeded$
+    \b{STORAGE}\b(?: \w+)? exceeds (?:the |its )?allowed (?:size|message count)  \b{OWNER} has exceeded$
     \b(?:exhausted|overdrawn|used up)\b[^.;]{{0,30}}\b{ROOM}\b
     \b{ROOM} (?:has (?:been )?|is |was )?(?:exhausted|used up|full)
     \b(?:storage|mail ?box|mail) ?space (?:is )?not enough  \bquota[^.;]{{0,20}}hard limit
@@ -294,7 +297,7 @@ FORWARDING = mark_words(r"""
 """)
 FORWARD_WORDS = (
     FORWARDING + r"|(?<!no )\bforward(?:ing|ed|s)? (?:address|target|to\b)"
-    r"|\balias (?:loop|target|expands|points|resolves)|\bnext hop\b"
+    r"|\balias (?:loop|target|expands|points|resolves)|\balias\b[^.;]{0,24} targets?\b|\bnext hop\b"
 )
 """The mailbox forwards to another address: what is unknown may be that one."""
 
@@ -329,7 +332,8 @@ REFUSAL_ONLY = (
     rf"|(?>{UNSPACED_MAILBOX}|{UNSPACED_REFUSED})\W*+)*+$"
 )
 POSTFIX_CLASS = r"(?:recipient )?address rejected: ?\w"  # before any text: it names no subject
-RECIPIENT_REFUSED_WORDS = rf"\b(?!xaddrx|{POSTFIX_CLASS}){MAILBOX}\b|^{REFUSAL_ONLY}"
+BARE_UNKNOWN = rf"{FILLERS}(?:{UNKNOWN_PREDICATE}|{UNSPACED_UNKNOWN})\W*$"  # "no existe", without a subject
+RECIPIENT_REFUSED_WORDS = rf"\b(?!xaddrx|{POSTFIX_CLASS}){MAILBOX}\b|^{REFUSAL_ONLY}|^{BARE_UNKNOWN}"
 """Nothing but a refusal of the recipient: beside it an enhanced code for the mailbox is about the mailbox."""
 
 ADDRESS_REFUSED_WORDS = (

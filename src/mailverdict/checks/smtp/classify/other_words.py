@@ -88,6 +88,7 @@ SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
     insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
+    \b{SERVER_FAILURE} (?:in|during|of|with) [^.;]{{0,24}}\b{SERVER_PART}\b
     (?:could|can)(?: ?not|n't|'t) (?:be )?(?:connect|contact|complet|verif|check|creat|load|open|access|sav)\w*
     (?:could|can)(?: ?not|n't|'t) (?:be )?(?:stor|resolv)\w*
     unexpected error  domain problem  space shortage  try (?:another|a different) (?:mail ?)?server
@@ -131,7 +132,8 @@ TEMPORARY_WORDS = mark_words(r"""
 DOUBT_WORDS = mark_words(r"""
     ^if (?:the|this|that)\b  \b(?:say|tell|known?|disclose) (?:whether|if)\b
     (?<!it )\bseems?\b  \bapparently\b  \blooks\b  \bi think\b  \bmay be wrong\b  (?<!not )\bappears? to\b
-    \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  peut-[êe]tre  probablement  quiz[áa]s  tal vez
+    \bpossibly\b  \bprobably\b  \bperhaps\b  \bmaybe\b  \beither\b[^.;]* or\b
+    peut-[êe]tre  probablement  quiz[áa]s  tal vez
     posiblemente
     probablemente  \bforse\b  probabilmente  talvez  provavelmente  vielleicht  m(?:oe|ö)glicherweise  wahrscheinlich
     \bmisschien  \bmogelijk  \bwaarschijnlijk  \bkanskje  \bkanske  \bm[åa]ske\b  \bm[öo]jligen  \bmuligvis  \bmuligens
@@ -231,7 +233,8 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     \b(?:domain|host|list|argument|parameter)\b
     \b{join_column("domain")}\b  {join_column("domain", spaced=False)}  {RETRY_WORDS}  {SERVER_FAILURE_WORDS}
     \bverif  uberpruf  {UNKNOWN} (?:error|command|reason)  \bencrypt  \boffline\b  \bdatabase\b  disk ?space
-    (?:maximum|exceeds) allowed  any more mail  unable to (?:process|validate)  space available  too large
+    unable to (?:process|validate|parse|normali[sz]e|decode|rewrite)  (?:system|server) is not configured
+    (?:maximum|exceeds) allowed  any more mail  space available  too large
     (?:not|n't) want  \bno permi  \bdeny\b
     refus\w+ (?:your|this|the)  \bloop\b  \bexpansion  not attempted  too big  \berror in  unable to check
     (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
@@ -432,7 +435,8 @@ ACCESS_REFUSED_WORDS = phrases(r"""
     not accept(?:ing)? (?:connections|mail from (?:you|your|this(?! sender)))  your access
     access (?:from|for) (?:you|your|this)
     connections? (?:will not be |not |is not |are not )?(?:accepted|rejected|denied|blocked|refused)
-    no smtp (?:service|access)  spam source  open prox  compromised  botnet  infected  zombie  tor exit
+    no smtp (?:service|access)  spam source
+    (?:open|unsecured|insecure) prox  compromised  botnet  infected  zombie  tor exit
 """)
 SPAM = r"(?:unsolicited|spam\w*|abus\w+)"
 ABUSE_WORDS = phrases(rf"""

@@ -151,6 +151,8 @@ TRANSIENT = "4.."
 PERMANENT = "5.."
 # Not 500 and 502-504, which are about the command (RFC 5321 4.2.2), nor 530-538, about authentication (RFC 4954).
 MAILBOX_CODES = r"5(?!0[0234]|3[0-8])\d\d"
+# Exim says so of a recipient only, and quotes the next server; of a sender it says "Called: ... Response: ...".
+RECIPIENT_CALLOUT = r"^callout verification failed: 5\d\d(?!.*\b(?:sender|sent):? )"
 BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|suspicious"
 # "Too many recipients" that the client asked about over time, not in this transaction.
 OVER_TIME_WORDS = (
@@ -287,7 +289,7 @@ RULES: tuple[Rule, ...] = (
               r"|\bverif\w+[^.;]{0,40}\bsender"
               r"|call-?out|call-?back|sender address rejected: un|postmaster verif"
               r"|(?<!address )\bverification failed (?:for|while checking) xaddrx|\bcalled: .{0,80}\bsent: ",
-         unless=r"recipient (?:verif\w+ )?(?:call-?out|verif)",
+         unless=rf"recipient (?:verif\w+ )?(?:call-?out|verif)|{RECIPIENT_CALLOUT}",
          sample="rcpt 550 Verification failed for <v@example.com> No Such User Here Sender verify failed",
          seen="Exim and Postfix verify the sender: this 'no such user' is the sender's address"),
     Rule("verification_in_progress", Reason.GREYLISTED, code=TRANSIENT, phases="rcpt", retry_after=20.0,
@@ -303,7 +305,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.1.1 host mx.example.org[198.51.100.9] said: 552 5.2.2 <x@example.org>: over quota",
          seen="as the rule above"),
     Rule("nested_trouble", Reason.INCONCLUSIVE, phases="rcpt",
-         text=r"un(?:deliverable|verified) address: \S|(?:\bsaid|\bhost \S+ xipx) ?: 5\d\d",
+         text=rf"un(?:deliverable|verified) address: \S|(?:\bsaid|\bhost \S+ xipx) ?: 5\d\d|{RECIPIENT_CALLOUT}",
          sample="rcpt 450 4.1.1 <x@example.org>: unverified address: connect to mx[192.0.2.1]:25: refused",
          seen="Postfix address verification that could not reach the next server, or that was refused there"),
 
@@ -321,7 +323,8 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 451 4.3.0 Multiple destination domains per transaction is unsupported. Please try again.",
          seen="Google, where hosted domains share one exchange"),
     Rule("too_many_recipients", Reason.INCONCLUSIVE, phases="mail rcpt", action=Action.FEWER_RECIPIENTS,
-         text=r"too many (?:rcpts?|recipients)|(?:rcpts?|recipients?) (?:limit|count)|max\w* (?:number of )?recipients"
+         text=r"too many (?:rcpts?|recipients)|(?:rcpt|recipient)s? (?:limit|count|list exceeds)"
+              r"|max\w* (?:number of )?(?:rcpt|recipient)s|limit of \d+ recipients"
               r"|multiple recipients|one recipient (?:at|per)",
          unless=OVER_TIME_WORDS,
          sample="rcpt 452 4.5.3 Error: too many recipients",
@@ -336,9 +339,13 @@ RULES: tuple[Rule, ...] = (
     # 8. Greylisting by name, and client or sender in the form of Postfix (`<x>: CLASS rejected:`).
     # Before the client rules: links to greylisting pages hold names of DNS lists. `Recipient address rejected` is not
     # here, since its text decides.
-    Rule("greylist", Reason.GREYLISTED, code=TRANSIENT, text=r"gr[ea]y-? ?list|\[gl\d\d\]",
+    Rule("greylist", Reason.GREYLISTED, code=TRANSIENT, text=r"gr[ea]y-? ?list|\[gl\d\d\]|not (?:been )?seen before",
          sample="rcpt 450 4.2.0 <x@example.com>: Recipient address rejected: Greylisted, see http://postgrey.example",
          seen="Postgrey, milter-greylist, sqlgrey, Yahoo's [GL01]"),
+    Rule("postfix_configuration", Reason.INCONCLUSIVE, enhanced=r"[45]\.3\.5",
+         text=r"rejected: server configuration (?:error|problem)",
+         sample="rcpt 451 4.3.5 <v@example.com>: Sender address rejected: Server configuration problem",
+         seen="Postfix: a table that it cannot read, whatever the class"),
     Rule("postfix_client", Reason.PROTECTED, text=r"client (?:host|address) rejected",
          sample="rcpt 554 5.7.1 <unknown[192.0.2.7]>: Client host rejected: Access denied",
          seen="Postfix, smtpd_client_restrictions"),
@@ -411,7 +418,7 @@ RULES: tuple[Rule, ...] = (
     # After section 9, whose rules name the cause more precisely. Before the mailbox rules: "relay access denied" or
     # "sender unknown" beside a word for a mailbox says nothing about the mailbox.
     Rule("bad_sequence", Reason.INCONCLUSIVE, code="503",
-         text=r"\bneed|first|sequence|preced|already|nested|not yet|command", unless=r"auth|log ?in|relay",
+         text=r"\bneed|first|sequence|preced|already|nested|not yet|command|provide", unless=r"auth|log ?in|relay",
          sample="rcpt 503 5.5.1 Error: need MAIL command",
          seen="RFC 5321 4.2.2: state of the session, for example after a refused MAIL"),
     Rule("relaying", Reason.SENDER_BLOCKED, phases="mail rcpt", text=RELAY_WORDS,
@@ -427,7 +434,7 @@ RULES: tuple[Rule, ...] = (
          unless=r"(?:temporary|server|internal|backend) authentication (?:failure|error|problem)",
          sample="rcpt 530 5.7.57 SMTP; Client was not authenticated to send anonymous mail during MAIL FROM",
          seen="submission servers and internal exchanges"),
-    Rule("sender_code", Reason.SENDER_BLOCKED, enhanced=r"[45]\.1\.[78]|[45]\.7\.28",
+    Rule("sender_code", Reason.SENDER_BLOCKED, enhanced=r"[45]\.1\.[78]|[45]\.7\.28", phases="ehlo mail rcpt",
          sample="mail 553 5.1.8 <v@nodomain.example>... Domain does not exist",
          seen="RFC 3463 x.1.7, x.1.8 sender's address; RFC 7372 x.7.28 mail flood of a domain"),
     Rule("sender", Reason.SENDER_BLOCKED, text=SENDER_WORDS, unless=rf"gr[ea]y|temporary|{RETRY_WORDS}",
@@ -448,8 +455,8 @@ RULES: tuple[Rule, ...] = (
          seen="local rules: the advice after the reason may contain a word for the sender"),
 
     Rule("over_quota_552", Reason.MAILBOX_FULL, code="552", phases="rcpt",
-         text=r"(?:not|n't) (?:have )?enough disk ?space|^(?:user'?s? )?disk quota\b|not able to receive any more"
-              r"|larger than the space available"
+         text=r"(?:not|n't) (?:have )?enough disk ?space|^(?:user'?s? )?disk quota\b|mailbox disk quota"
+              r"|not able to receive any more|larger than the space available"
               r"|over the maximum allowed|exceeds allowed message count",
          sample="rcpt 552 over the maximum allowed number of messages",
          seen="local rules; 552 is storage allocation (RFC 5321 4.2.3), beside other codes such words mean the server"),
@@ -541,7 +548,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 5.5.0 Requested action not taken: mailbox unavailable (S2017062302).",
          seen="Outlook.com, GMX, IONOS for unknown users, in the wording of RFC 5321 4.2.3"),
     Rule("permanent_system_code", Reason.INCONCLUSIVE, code=PERMANENT, enhanced=r"5\.(?:2\.[34]|[345]\.\d+)",
-         phases="rcpt", unless=r"spam\b|\bpolicy\b(?! reasons)|politica",
+         phases="rcpt", unless=r"spam\b|\bpolicy\b(?! reasons)|politica|mailpolicy",
          sample="rcpt 524 5.2.4 Mailing list expansion problem: <x@example.org>",
          seen="RFC 3463 x.2.4, x.3 mail system, x.4 network, x.5 protocol"),
     Rule("qq_flood", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt", text=r"unavailable or access denied",
