@@ -202,10 +202,10 @@ class Resolver:
 
         Some servers answer NXDOMAIN to every type but A, and one of several resolvers behind an address may be broken.
         """
-        if self.watch is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
-            self.watch.note_second(name, answer)
         if answer.outcome is AnswerOutcome.NXDOMAIN:
             return mx_evidence(name, answer)
+        if self.watch is not None and answer.outcome is not AnswerOutcome.UNDETERMINED:
+            self.watch.note_contradiction(name)
         seen = answer.message or "the name exists"
         return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=f"MX look-up: NXDOMAIN; A look-up: {seen}")
 
@@ -238,7 +238,7 @@ class Resolver:
         self._forget_answers(name)
         found = [kind for kind, answer in (("MX", exchange), ("A", address)) if answer.outcome is AnswerOutcome.DATA]
         if found and self.watch is not None:
-            self.watch.contradicted.add(name)
+            self.watch.note_contradiction(name)
         if found:
             return f"{found[0]} look-up: no records, and then some"
         return "; ".join(describe_failure("MX", exchange) + describe_failure("A", address))

@@ -43,6 +43,7 @@ MANY = 100  # domains with MX records
 # Denials contradicted by the domain's address, after which no denial is used: so many, and this share of all domains.
 # Name servers that deny only the MX question are far rarer.
 CONTRADICTIONS, CONTRADICTED_SHARE = 3, 0.01
+COUNTED = 2000  # domains, after which the older half is left out: a resolver may begin to answer falsely late
 ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays unconfirmed
 
 ADDRESSES = ("A", "AAAA")
@@ -94,7 +95,7 @@ class AnswerWatch:
         self._recent: deque[str] = deque(maxlen=RECENT)  # the last domains that had MX records, the latest first
         self.proofs = 0  # answers with MX records
         self.domains = 0  # answers to MX questions
-        self.contradicted: set[str] = set()  # domains about which one answer is a denial and another one is not
+        self.contradicted: dict[str, None] = {}  # domains about which one answer is a denial and another one is not
         self._answers = 0
         self._unconfirmed: dict[str, int] = {}  # the number of each answer, in ascending order
         self._lock = threading.Lock()  # event loops of two threads may share the resolver
@@ -103,10 +104,17 @@ class AnswerWatch:
         """The number of the last answer before a question."""
         return self._answers
 
-    def note_second(self, name: str, answer: DnsAnswer) -> None:
-        """Note the answer about the address of a domain that the MX question denies."""
-        if answer.outcome is not AnswerOutcome.NXDOMAIN:
-            self.contradicted.add(name)
+    def note_contradiction(self, name: str) -> None:
+        """Note a domain about which one answer is a denial and another one is not."""
+        with self._lock:
+            self.contradicted[name] = None
+
+    def _count_domain(self) -> None:
+        self.domains += 1
+        if self.domains > COUNTED:
+            self.domains //= 2
+            for name in list(self.contradicted)[: len(self.contradicted) // 2]:
+                del self.contradicted[name]
 
     @property
     def is_suspect(self) -> bool:
@@ -128,7 +136,8 @@ class AnswerWatch:
             answer = answer._replace(outcome=AnswerOutcome.NXDOMAIN, texts=(), message=message)
         with self._lock:
             self._answers += 1
-            self.domains += rdtype == "MX"
+            if rdtype == "MX":
+                self._count_domain()
             if self._unconfirmed:
                 self._unconfirmed.pop(name, None)
             if not has_exchange(answer):
@@ -518,7 +527,7 @@ class ResolverTest:
         self._denied, self._false_exchanges = {}, frozenset()
         self._is_ambiguous = self._are_exchanges_ambiguous = self._began_late = self._is_inconsistent = False
         self.watch.false_addresses = frozenset()
-        self.watch.domains, self.watch.contradicted = 0, set()
+        self.watch.domains, self.watch.contradicted = 0, {}
         self.resolver.forget()
 
     def _make_cache(self) -> AnswerCache[str, ProbeResult]:
