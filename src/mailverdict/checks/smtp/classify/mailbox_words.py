@@ -212,7 +212,7 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
     \b{MAILBOX} does(?: not|n't) receive (?:any )?(?:e-?)?mail$
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
     \b(?:cancell?ed|dead|dormant|obsolete|abandoned|terminated) {QUALIFIERS}{MAILBOX}\b
-    due to (?:extended )?inactivity
+    ^(?:xaddrx:? )?(?:is )?(?:disabled|deactivated|suspended|deleted|removed|expired) due to (?:extended )?inactivity
 """)
 """The mailbox existed and was closed."""
 

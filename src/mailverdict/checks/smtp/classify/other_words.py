@@ -356,6 +356,7 @@ FOREIGN_CONNECTIONS = mark_words(r"""
 CAPACITY_WORDS = phrases(rf"""
     too many (?:\w+ ){{0,3}}(?:connections?|sessions?|errors?|processes|commands|transactions)
     too many (?:\w+ ){{0,3}}messages (?:in|per|this|on)(?! (?:the |this |his )?(?:server|mail ?box))
+    too many (?:\w+ ){{0,2}}(?:in|on|per|during) (?:this |one |a |the )?(?:session|connection)\b
     (?:connection|session)s?[- ](?:rate |count )?limit  connection rate
     (?:max\w*|number of)[^.;]{{0,30}}(?:connections|sessions)
     concurrent (?:\w+ )?(?:connections|sessions)  max\w* messages? per (?:connection|session)  slow(?:ing)? down
@@ -413,7 +414,7 @@ RATE_WORDS = phrases(rf"""
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
     \byou (?:have |are )?sen[dt](?:ing)? too (?:many|much|fast)  \b(?:connect|send|try)ing too (?:fast|often|frequently)
-    too many (?:failed )?auth\w* (?:attempts|errors|failures)  \bpenalty\b
+    too (?:many|much) (?:fail\w* )?auth\w*  \bpenalty\b
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb|ihu)\b
     \bib(?:[01]\d\d|504|607)[a-z]?\b
 """)
@@ -471,8 +472,8 @@ SENDER_WORDS = phrases(r"""
 """)
 """Any word for the sender; the last one is GMX's text for a sender's domain without records."""
 UNWANTED_MESSAGE_WORDS = phrases(r"""
-    rejected by (?:the |this )?(?:recipient|user)s?  \b(?:user|recipient)s? (?:reject|refuse)s? (?:the|this|your)\b
-    \bunwanted\b  \bcompl(?:y|ies)\b  \bonly (?:registered|authori[sz]ed|known) (?:users|senders|people)
-    \bhtml\b  \burls?\b  \bdt:spm\b
+    rejected by (?:the |this )?(?:recipient|user)s?  \b(?:user|recipient)s? re(?:ject|fuse)\w* (?:the|this|your)\b
+    \bonly (?:registered|authori[sz]ed|known) (?:users|senders|people)  \bunwanted\b  \bnot welcome\b
+    \bcompl(?:y|ies)\b  \bhtml\b  \burls?\b  \bdt:spm\b
 """)
 """The message is refused for what it is or holds."""

@@ -211,7 +211,7 @@ RULES: tuple[Rule, ...] = (
 
     # 2. The domain has no mail service (RFC 7504, RFC 7505).
     # Before everything about a mailbox: these texts also name the recipient's address.
-    Rule("null_mx", Reason.NO_MX_RECORD, code="556",
+    Rule("null_mx", Reason.NO_MX_RECORD, code="556", unless=r"\b(?:ips?|rcpts)\b",
          sample="rcpt 556 5.1.10 Recipient address has null MX", seen="RFC 7505 4.2"),
     Rule("null_mx_words", Reason.NO_MX_RECORD, code=PERMANENT, phases="rcpt",
          text=r"null ?mx|indicated no smtp service", unless=r"sender|from",
