@@ -308,7 +308,7 @@ MISLEADING_CLAUSES = tuple(
         ("accept", REFUSED_MESSAGE, ""),
         ("bounced", REFUSED_MESSAGE, ""),
         ("[internal]", r"\[internal\]", ""),  # SparkPost: its own reply
-        ("hard bounce", r"\(?\bhard bounced?\)?", ""),
+        ("hard bounce", r"\(hard bounce\)|^hard bounce:", ""),  # a label of the reply, unlike "has hard bounced"
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
         (" due to ", rf"^(?:xaddrx:? )?{LOCKED} {INACTIVITY}", "is disabled due to inactivity"),
         # "User <abuse> unknown": the name of the user is not a word of the reply.

@@ -239,6 +239,7 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     refus\w+ (?:your|this|the)  \bloop\b  \bexpansion  not attempted  too big  \berror in  unable to check
     (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
     \bsize\b  (?:cannot|can't|could not|unable to) (?:determine|confirm)  by another process  several matches
+    recipient (?:mail )?system\b
     not unique  \bambiguous  \bno (?:valid )?route  (?:media|mailer|system|network|configuration|output) error
     \btransport\b
     create (?:user )?output  regular file  \bon hold\b  \bdelayed\b  \bauto-?reply  refuses? to  \blicen[cs]e
@@ -414,7 +415,7 @@ RATE_WORDS = phrases(rf"""
     \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
     \byou (?:have |are )?sen[dt](?:ing)? too (?:many|much|fast)  \b(?:connect|send|try)ing too (?:fast|often|frequently)
-    too (?:many|much) (?:fail\w* )?auth\w*  \bpenalty\b
+    too (?:many|much) (?:fail\w* )?auth\w*  too many (?:failures|attempts)  \bpenalty\b
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb|ihu)\b
     \bib(?:[01]\d\d|504|607)[a-z]?\b
 """)
