@@ -258,7 +258,8 @@ THIS_SERVER = fold_letters(
 )
 # "If the user does not exist, contact the administrator": nothing is said of this user.
 CONDITION = fold_letters(
-    r"(^|[.;:!?,)>-] ?)(?:(?:if (?:the|this|that|an?|such|no)|falls|wenn|sollte|als (?:de|het)|indien|hvis|dersom"
+    r"(^[\"'(]?|[.;:!?,)>-] ?|\bx(?:addr|host)x )"
+    r"(?:(?:if (?:the|this|that|an?|such|no)|falls|wenn|sollte|als (?:de|het)|indien|hvis|dersom"
     r"|s[ie] (?:l'|il|lo|l[ae]|el|els|[oa]|ce|cett?e|este|esta|esse|questo|aquest\w*|(?:usuari|destinat|utilis)\w*)"
     r"|caso [oa]|om (?:den|anv[äa]nd\w*|mottag\w*|adress\w*|konto\w*)|jos|kui|jei(?:gu)?|je[śs]li|je[żz]eli|pokud"
     r"|ja (?:lietot|adres|sa[ņn]em|pastk)\w*|ak (?:po|pr|adr|sch)\w*|ako|[čc]e (?:uporab|prejem|naslov|predal)\w*"

@@ -82,9 +82,10 @@ NEXT_NOUN = phrases(rf"""
     response  data  character  format  reverse  protocol  server  network  certificate  request  sequence  message
     content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in  top-level
     tld  smtp  mailer  code  status
+    agent  state\b  space  token  klient\b  клиент\b  клієнт\b  in (?:the )?\w+:? header
     address literal  attachment  structure  mailing list  mime  count
 """)
-END_OF_PHRASE = rf"\b(?!['\"]? (?:{MAILBOX} )?{NEXT_NOUN})"
+END_OF_PHRASE = rf"\b(?!['\"]? (?:(?:{MAILBOX}|mail|route) )?{NEXT_NOUN})"
 
 
 def say_of_mailbox(predicate: str) -> str:

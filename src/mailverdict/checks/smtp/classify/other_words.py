@@ -337,7 +337,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \bblock(?:ed|ing|s)?\b  \bbanned\b  \bdenied\b  \brefused by  refuses  prohibit  forbidden  restrict  external
     internal  unauthori[sz]ed  not (?:authori[sz]ed|allowed|permitted)  permission
     only accept  not (?:currently )?accept
-    authenticat  \bauth\b  credential  password
+    authenti(?:cat|fi|se)  autentic  \bauth\b  credential  password
     too (?:many|much)  \brate\b  \blimit  throttl  frequen  volume
     \byour (?!message|letter|mail\b(?! ?server)|{DELIVERY}|recipient|intended|envelope recipient)
     \b{join_column("others")}\b  {join_column("others", spaced=False)}  adresse ip

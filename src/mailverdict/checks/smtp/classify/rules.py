@@ -153,6 +153,12 @@ PERMANENT = "5.."
 MAILBOX_CODES = r"5(?!0[0234]|3[0-8])\d\d"
 # Exim says so of a recipient only, and quotes the next server; of a sender it says "Called: ... Response: ...".
 RECIPIENT_CALLOUT = r"^callout verification failed: 5\d\d(?!.*\b(?:sender|sent):? )"
+SENDER_CALLOUT = (
+    r"(?:\bsender|call-?out|call-?back|return[- ]path|reverse[- ]path|mail from)\b[^;]{0,80}\bverif"
+    r"|\bverif\w+[^.;]{0,40}\bsender"
+    r"|call-?out|call-?back|sender address rejected: un|postmaster verif"
+    r"|(?<!address )\bverification failed (?:for|while checking) xaddrx|\bcalled: .{0,80}\bsent: "
+)
 BLOCKING_WORDS = r"reputation|black|block|spam|abus|unsolicited|banned|unusual|suspicious"
 # "Too many recipients" that the client asked about over time, not in this transaction.
 OVER_TIME_WORDS = (
@@ -178,6 +184,7 @@ NOT_UNKNOWN_WORDS = (
     RELAY_WORDS,
     CERTIFIED_MAIL_WORDS,
     LOOKUP_FAILURE_WORDS,
+    SENDER_CALLOUT,
     RATE_WORDS,
     r"un(?:deliverable|verified) address: \S|\blog ?in\b|^: ",
 )
@@ -285,10 +292,7 @@ RULES: tuple[Rule, ...] = (
     # Before the mailbox rules, because "no such user" may be about the sender's address, and before the rules by code,
     # because the inner code counts.
     Rule("sender_callout", Reason.SENDER_BLOCKED,
-         text=r"(?:\bsender|call-?out|call-?back|return[- ]path|reverse[- ]path|mail from)\b[^;]{0,80}\bverif"
-              r"|\bverif\w+[^.;]{0,40}\bsender"
-              r"|call-?out|call-?back|sender address rejected: un|postmaster verif"
-              r"|(?<!address )\bverification failed (?:for|while checking) xaddrx|\bcalled: .{0,80}\bsent: ",
+         text=SENDER_CALLOUT,
          unless=rf"recipient (?:verif\w+ )?(?:call-?out|verif)|{RECIPIENT_CALLOUT}",
          sample="rcpt 550 Verification failed for <v@example.com> No Such User Here Sender verify failed",
          seen="Exim and Postfix verify the sender: this 'no such user' is the sender's address"),
