@@ -178,7 +178,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     ^(?:former|ex-?) ?(?:employee|student)\b
     \bno redirect entry for this address  ^xaddrx not used\b
     \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
-    ^(?!{OTHER_NOUN})[\w.-]+ (?:is )?not known here\b
+    ^(?!{OTHER_NOUN}|x(?:host|ip)x|you\b)[\w-]+ (?:is )?not known here\b
     \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
     \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
     \b(?:no longer|does ?n[o']t) (?:work|live|sleep)s? (?:here|for us|with us)\b  \buser path no exist
