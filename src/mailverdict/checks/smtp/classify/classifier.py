@@ -313,6 +313,7 @@ MISLEADING_CLAUSES = tuple(
         ("message was", r"message was not accepted -- ", ""),  # Mail.ru: the start of every refusal
         (" due to ", rf"^(?:xaddrx:? )?{LOCKED} {INACTIVITY}", "is disabled due to inactivity"),
         # "User <abuse> unknown": the name of the user is not a word of the reply.
+        ("rcpt to", r"\brcpt to ?: ?(?=xaddrx)", ""),  # the command, repeated
         (" <", r"\b(user|account|mailbox|recipient):? <[\w.+-]{1,64}>", r"\1"),
         *((part, CLOSED_ACCOUNT, r"\1\2 is disabled") for part in ("lock", "bloqu", "bloccat", "gesperrt")),
     )

@@ -155,7 +155,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
     \bnot (?:a )?member of (?:this |the |our )?domain  \bnot have an? final e-?mail delivery point
     (?<!\b\d )(?<!\b\d\d )\b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
-    \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}{MAILBOX}\b
+    \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}(?!xaddrx){MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}\b{NOT_OF_DOMAIN}
     \b(?:does|do)(?: not|n't) have {MAILBOX}$  \b{MAILBOX} without (?:an? )?{MAILBOX}$
     \b(?:recipient|user)(?:-user)? must exist\b
@@ -211,8 +211,8 @@ MAILBOX_CLOSED_WORDS = phrases(rf"""
     \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
     \b{MAILBOX} (?:never|hasn't|has not) (?:logged|entered)(?! in yet)
     \b{MAILBOX} does(?: not|n't) receive (?:any )?(?:e-?)?mail$
-    \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}{MAILBOX}\b
-    \b(?:cancell?ed|dead|dormant|obsolete|abandoned|terminated) {QUALIFIERS}{MAILBOX}\b
+    \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}(?!xaddrx){MAILBOX}\b
+    \b(?:cancell?ed|dead|dormant|obsolete|abandoned|terminated) {QUALIFIERS}(?!xaddrx){MAILBOX}\b
     ^(?:xaddrx:? )?(?:is )?(?:disabled|deactivated|suspended|deleted|removed|expired) due to (?:extended )?inactivity
 """)
 """The mailbox existed and was closed."""
