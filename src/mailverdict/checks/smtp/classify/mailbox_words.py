@@ -154,7 +154,8 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:not|isn't) (?:a|an|any|one of our|our|my) {QUALIFIERS}{MAILBOX}\b(?! for | to | of (?:this|the) list)
     \bnot (?:an? )?{MAILBOX} (?:here|(?:of|at|on) (?:this|the|our)\b(?! (?:mailing )?list))
     \bnot (?:a )?member of (?:this |the |our )?domain  \bnot have an? final e-?mail delivery point
-    (?<!\b\d )(?<!\b\d\d )\b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?{MAILBOX}\b{OTHER_USE}
+    (?<!\b\d )(?<!\b\d\d )\b{INVALID}(?: or \w+)?[- ]{QUALIFIERS}(?:destination )?(?!xaddrx){MAILBOX}\b{OTHER_USE}
+    (?:^|: |[.,] )(?:sorry,? )?{INVALID} xaddrx
     \bunavailable (?:mail )?(?:user|account|recipient|mailbox)\b  \bnot found {QUALIFIERS}(?!xaddrx){MAILBOX}\b
     \b(?:does|do)(?: not|n't) have (?:a|an|any)(?: \S+){{0,3}}? {MAILBOX}\b{NOT_OF_DOMAIN}
     \b(?:does|do)(?: not|n't) have {MAILBOX}$  \b{MAILBOX} without (?:an? )?{MAILBOX}$
