@@ -239,6 +239,41 @@ class TestNumberOfQuestions:
         after = DnsOutcome.MX if rdtype == "MX" else DnsOutcome.IMPLICIT_MX
         assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED, after]
 
+    def test_a_second_answer_is_needed_again_after_a_contradiction(self):
+        nothing, found = DomainRecords({"TXT": ("hello",)}), DomainRecords({"MX": ("10 mx.example",)})
+
+        def second_has_records(name: str, rdtype: str) -> DomainRecords:
+            return found if server.count(name, "MX") % 2 == 0 and rdtype == "MX" else nothing
+
+        server = LyingServer({"ada.example": nothing}, second_has_records)
+
+        async def main() -> list[DnsOutcome]:
+            async with server:
+                resolver = Resolver(LocalSettings(resolver=server.endpoint, dns_timeout=1.0))
+                seen = [(await resolver.observe_domain("ada.example")).outcome for _ in range(3)]
+                await resolver.aclose()
+                return seen
+
+        assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED] * 3
+
+    def test_a_second_answer_is_needed_after_a_failure(self):
+        nothing, found = DomainRecords({"TXT": ("hello",)}), DomainRecords({"MX": ("10 mx.example",)})
+        failing, clock = DomainRecords({"TXT": ("hello",)}, faults={"A": DnsFault.SERVFAIL}), Clock()
+        records = {"MX": nothing, "A": failing, "AAAA": nothing}
+
+        async def main() -> list[DnsOutcome]:
+            async with LyingServer({"ada.example": nothing}, lambda name, rdtype: records[rdtype]) as server:
+                settings = LocalSettings(resolver=server.endpoint, dns_timeout=1.0, dns_attempts=1)
+                resolver = Resolver(settings, clock=clock)
+                first = await resolver.observe_domain("ada.example")
+                records.update(MX=found, A=nothing)  # the first answer about MX is still in the cache
+                clock.now += 6
+                second = await resolver.observe_domain("ada.example")
+                await resolver.aclose()
+                return [first.outcome, second.outcome]
+
+        assert asyncio.run(main()) == [DnsOutcome.UNDETERMINED, DnsOutcome.UNDETERMINED]
+
     def test_each_unique_domain_is_asked_once_however_often_it_comes(self):
         names = [f"d{n}.example" for n in range(300)]
         domains = [*names, *(name.upper() for name in names), *(f"{name}." for name in reversed(names))]

@@ -211,7 +211,7 @@ class Resolver:
 
     async def observe_implicit(self, name: str, effort: Effort | None = None) -> DomainEvidence:
         """Look for the address that makes a domain without MX records its own exchange (implicit MX)."""
-        is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None  # by an earlier call
+        is_confirmed = self.cached(name, ADDRESS_TYPES[-1]) is not None  # kept only if a second look-up agreed
         failures: list[str] = []
         denial = NO_MAIL[DnsOutcome.NODATA]
         for rdtype in ADDRESS_TYPES:
@@ -224,6 +224,7 @@ class Resolver:
             if answer.outcome is AnswerOutcome.NXDOMAIN and answer.message:
                 denial = answer.message
         if failures:
+            self._forget_answers(name, ADDRESS_TYPES[-1])
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message="; ".join(failures))
         if not is_confirmed and (change := await self._ask_again(name, effort)):
             return DomainEvidence(name, DnsOutcome.UNDETERMINED, message=change)
@@ -231,11 +232,11 @@ class Resolver:
 
     async def _ask_again(self, name: str, effort: Effort | None) -> str:
         """Ask a second time about a domain that has neither exchanges nor an address; what is different now."""
-        self._forget_answers(name)
+        self._forget_answers(name, "MX", "A")
         exchange, address = await asyncio.gather(self._query(name, "MX", effort), self._query(name, "A", effort))
         if exchange.outcome in DENIALS and address.outcome in DENIALS:
             return ""
-        self._forget_answers(name)
+        self._forget_answers(name, "MX", *ADDRESS_TYPES)
         found = [kind for kind, answer in (("MX", exchange), ("A", address)) if answer.outcome is AnswerOutcome.DATA]
         if found and self.watch is not None:
             self.watch.note_contradiction(name)
@@ -243,8 +244,8 @@ class Resolver:
             return f"{found[0]} look-up: no records, and then some"
         return "; ".join(describe_failure("MX", exchange) + describe_failure("A", address))
 
-    def _forget_answers(self, name: str) -> None:
-        for rdtype in ("MX", "A"):
+    def _forget_answers(self, name: str, *rdtypes: RecordType) -> None:
+        for rdtype in rdtypes:
             self._cache.discard((name, rdtype), lambda _: True)
 
 
