@@ -140,11 +140,12 @@ class TestManyMailboxesAtOneServer:
     def test_all_verdicts_are_right(self, busy: Busy) -> None:
         assert wrong_rows(busy.frame) == []
 
-    def test_every_address_is_asked_about_once_and_the_random_one(self, busy: Busy) -> None:
+    def test_addresses_are_asked_about_once_but_for_those_that_confirm_refusals(self, busy: Busy) -> None:
         given, refused = (
             sum(getattr(each, of).get("rcpt", 0) for each in busy.sessions) for of in ("given", "refused")
         )
-        assert given - refused == 100
+        # After three refusals in a row an accepted address is asked again; replies that get lost are asked for again, too.
+        assert given - refused in (100, 101, 102)
         assert Counter(REJECTED.findall(busy.log)) == Counter(f"nosuch{n}" for n in range(60))
         assert refused - 60 in (
             1,
