@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from contextlib import aclosing
 from typing import Any
 
@@ -45,6 +46,12 @@ def test_polls_are_few_at_once_and_spread() -> None:
     first = sorted(job.polled_at[0] - job.made_at for job in service.jobs.values())
     assert first[0] >= 2.0
     assert first[-1] - first[0] > 1.5
+
+
+def test_polls_of_nearly_the_same_time_are_sent_together() -> None:
+    _, service = verify_scripted(addresses(100), duration=lambda _: 20.0, parallel=100)
+    times = Counter(round(at, 3) for job in service.jobs.values() for at in job.polled_at)
+    assert times.total() / len(times) > 2
 
 
 @pytest.mark.parametrize("seconds", [0.5, 3.0, 29.0, 65.0, 200.0])

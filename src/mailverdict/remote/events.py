@@ -54,6 +54,8 @@ MIN_PAUSE = 0.02  # seconds between looks at the pace
 LONG_PAUSE = 0.5  # the same, if only addresses at their last chance are left
 MAX_SLEEP = 60.0  # seconds between looks at the pace while there is nothing to poll
 REFUSALS = {str(reason): reason for reason in (Reason.RATE_LIMITED, Reason.THROTTLED)}
+TICK = 0.05  # seconds between the times of polls; several at once need less processor time than each alone
+SOON = 1.0  # seconds; a poll that is due sooner is sent exactly then
 MIN_WAITING = 1.0  # seconds; there is no event for a shorter wait
 
 
@@ -164,7 +166,8 @@ class EventStream:
         for place, job in enumerate(jobs if sent is None else reversed(jobs)):
             self.job_count += 1
             follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
-            heapq.heappush(self.queue, PolledJob(next(follower), self.job_count, job, follower, sent))
+            due = common_time(next(follower), now)
+            heapq.heappush(self.queue, PolledJob(due, self.job_count, job, follower, sent))
 
     async def submit(self) -> AsyncGenerator[Event, None]:
         """Submit one batch; each event is yielded and processed before the next step."""
@@ -279,7 +282,7 @@ class EventStream:
         if isinstance(result, RateLimited) and result.retry_after:
             self.paused_until = max(self.paused_until, now + result.retry_after)
         try:
-            polled.due = polled.follower.send(TimedPollResult(result, now))
+            polled.due = common_time(polled.follower.send(TimedPollResult(result, now)), now)
         except StopIteration as over:
             ending: Ending = over.value
             if polled.sent is not None and not polled.has_passed:
@@ -352,6 +355,11 @@ class EventStream:
             task.cancel()
         await asyncio.gather(*self.polls, return_exceptions=True)
         self.polls.clear()
+
+
+def common_time(due: float, now: float) -> float:
+    """The time of a poll: later by less than `TICK`, unless it is due soon."""
+    return math.ceil(due / TICK) * TICK if due - now >= SOON else due
 
 
 def is_alike(one: KnownPace, other: KnownPace) -> bool:
