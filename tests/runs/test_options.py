@@ -88,6 +88,11 @@ def test_a_url_is_a_service_with_a_journal():
     assert options.owns_backend
 
 
+def test_a_url_that_cannot_work_is_named_as_the_caller_gave_it():
+    with pytest.raises(SettingsError, match=r"^backend=.ftp://verify\.example"):
+        checked(backend="ftp://verify.example")
+
+
 def test_the_callers_own_backend_stays_the_callers():
     backend = ScriptedBackend()
     options = checked(backend=backend)

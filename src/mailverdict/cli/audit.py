@@ -50,7 +50,7 @@ def audit(
     if sandbox and (backend or resolver):
         raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
     if backend:
-        mv.RemoteBackend(backend)
+        chosen_service(backend)
     find_policy(policy or "balanced")
     if file is None and column is not None:
         raise SettingsError("--column needs a file")

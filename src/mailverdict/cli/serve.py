@@ -58,9 +58,7 @@ def serve(
         ssl_keyfile=ssl_keyfile,
         **host_settings,
     )
-    scheme = "https" if settings.ssl_certfile else "http"
-    limit = f"{settings.daily_limit:,} addresses per client and day"
-    print_status(f"verification service on {scheme}://{host}:{port}, {limit}")
+    print_status(f"quota: {settings.daily_limit:,} addresses per client and day")
     if not is_sandbox:
         run(settings, host, port)
         return

@@ -168,7 +168,7 @@ def parse_base_url(text: str, name: str = "base_url") -> str:
     except (httpx.InvalidURL, ValueError) as exc:
         raise SettingsError(f"{name}={shown!r} is not a URL: {exc}; {example}") from exc
     if url.userinfo:
-        instead = "set MAILVERDICT_KEY" if name.startswith("-") else "give them as headers={'Authorization': ...}"
+        instead = "set MAILVERDICT_KEY" if name.startswith("-") else "give them as headers of a RemoteBackend"
         raise SettingsError(f"{name} holds credentials; {instead} instead")
     scheme, host, port = url.scheme.lower(), url.raw_host.decode("ascii"), url.port
     if scheme not in DEFAULT_PORTS or not HOST.fullmatch(host) or not (port is None or 0 < port < 65536):

@@ -49,8 +49,9 @@ def pick_backend(backend: Any) -> Backend:
         return LocalBackend()
     if isinstance(backend, str):
         from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx, which few calls need
+        from ..remote.client import parse_base_url  # noqa: PLC0415 - as above
 
-        return RemoteBackend(backend)
+        return RemoteBackend(parse_base_url(backend, "backend"))
     if isinstance(backend, type) or not hasattr(backend, "verify"):
         raise SettingsError(f"backend={backend!r}: give None, the URL of a service, or a backend object")
     picked: Backend = backend
