@@ -3,6 +3,8 @@
 import asyncio
 from pathlib import Path
 
+import pytest
+
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.clock import NOON, Clock
 from tests.doubles.service import asynchronous, serving
@@ -71,6 +73,34 @@ async def test_quota_starts_anew_at_midnight_utc(tmp_path: Path) -> None:
         assert (await world.check()).status_code == 429
         clock.now += 1
         assert await world.used() == 0
+        assert (await world.check()).status_code == 200
+
+
+class MidnightClock(Clock):
+    """After `set`, shortly before midnight for the first reader, and after midnight for all others."""
+
+    is_before = False
+
+    def set(self) -> None:
+        self.now, self.is_before = NOON // DAY * DAY + DAY + 0.1, True
+
+    def __call__(self) -> float:
+        before, self.is_before = self.is_before, False
+        return self.now - 0.2 if before else self.now
+
+
+@pytest.mark.embedded
+@asynchronous
+async def test_reply_that_leaves_after_midnight_announces_the_day_that_was_asked_about(tmp_path: Path) -> None:
+    clock = MidnightClock()
+    async with serving(tmp_path, clock=clock, daily_limit=2) as world:
+        for job_id in await world.submitted("a@example.org", "b@example.org"):
+            await world.ended(job_id)
+        for request in (world.submit(["c@example.org"]), world.check(), world.get("/api/quota")):
+            clock.set()
+            reply = await request
+            assert reply.headers["ratelimit"].startswith('"daily";r=0;t=1'), reply.headers["ratelimit"]
+            assert reply.headers.get("retry-after", "1") == "1", "the next day begins in a second, not in 24 hours"
         assert (await world.check()).status_code == 200
 
 

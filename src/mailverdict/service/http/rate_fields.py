@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from ..limiter import RateLimiter
-from ..settings import DAY, Clock, ServiceSettings
+from ..settings import DAY, ServiceSettings
 
 __all__ = ["RateFields", "retry_after"]
 
@@ -23,41 +23,38 @@ class RateFields:
     The policy ``daily`` is the quota. The policy ``burst`` is the token bucket of bulk jobs: `limiter` has
     its tokens, and `backlog` is the number of a client's jobs that wait for some of them. Its ``r`` is how
     many addresses would be verified without a wait, and ``t`` the seconds until the bucket is full.
+
+    `now` is the moment for which the quota was read or debited. A reply that leaves after the day's end would else
+    announce the old day's quota for the whole new one.
     """
 
-    def __init__(
-        self, settings: ServiceSettings, limiter: RateLimiter, backlog: Callable[[str], int], clock: Clock
-    ) -> None:
+    def __init__(self, settings: ServiceSettings, limiter: RateLimiter, backlog: Callable[[str], int]) -> None:
         self.settings = settings
         self.limiter = limiter
         self.backlog = backlog
-        self.clock = clock
         policies = [f'"daily";q={whole(settings.daily_limit)};w={DAY};{UNIT}']
         if limiter.rate:
             window = whole_seconds(limiter.burst / limiter.rate)
             policies.append(f'"burst";q={whole(limiter.burst)};w={window};{UNIT}')
         self.policy = ", ".join(policies)
 
-    def headers(self, client: str, remaining: int | None) -> dict[str, str]:
-        """Both fields; `remaining` is the client's quota of today, None if it was not read."""
-        limits = [] if remaining is None else [self.daily(remaining)]
+    def headers(self, client: str, remaining: int | None, now: float) -> dict[str, str]:
+        """Both fields; `remaining` is the client's quota of the day, None if it was not read."""
+        limits = [] if remaining is None else [self.daily(remaining, now)]
         if self.limiter.rate:
             tokens = self.limiter.tokens(client) - self.backlog(client)
             seconds = whole_seconds((self.limiter.burst - tokens) / self.limiter.rate)
             limits.append(f'"burst";r={whole(max(tokens, 0))};t={seconds}')
         return {"ratelimit-policy": self.policy, **({"ratelimit": ", ".join(limits)} if limits else {})}
 
-    def quota_exceeded(self, remaining: int, requested: int) -> dict[str, str]:
+    def quota_exceeded(self, remaining: int, requested: int, now: float) -> dict[str, str]:
         """The fields of a refusal: the same request is granted on the next day, unless it exceeds the quota."""
-        wait = retry_after(self.seconds_of_day_left) if requested <= self.settings.daily_limit else {}
-        return {"ratelimit-policy": self.policy, "ratelimit": self.daily(remaining), **wait}
+        left = self.settings.seconds_of_day_left(now)
+        wait = retry_after(left) if requested <= self.settings.daily_limit else {}
+        return {"ratelimit-policy": self.policy, "ratelimit": self.daily(remaining, now), **wait}
 
-    def daily(self, remaining: int) -> str:
-        return f'"daily";r={whole(remaining)};t={whole_seconds(self.seconds_of_day_left)}'
-
-    @property
-    def seconds_of_day_left(self) -> float:
-        return self.settings.seconds_of_day_left(self.clock())
+    def daily(self, remaining: int, now: float) -> str:
+        return f'"daily";r={whole(remaining)};t={whole_seconds(self.settings.seconds_of_day_left(now))}'
 
 
 def whole(value: float) -> int:

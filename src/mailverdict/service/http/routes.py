@@ -53,7 +53,6 @@ class Endpoints:
             settings,
             state.pace if can_wait else state.limiter,
             lambda client: state.worker.waiting_of(client) if can_wait else 0,
-            state.clock,
         )
         self.body_seconds = settings.seconds("body_timeout")
 
@@ -110,7 +109,8 @@ class Endpoints:
     async def verified(self, trace: RequestTrace, check: CheckRequest) -> Verification:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         if self.settings.check_costs_quota:
-            self.require_granted(await self.state.submitter.debit(trace.client, 1), 1)
+            now = self.state.clock()
+            self.require_granted(await self.state.submitter.debit(trace.client, 1, now), 1, now)
         try:
             outcome = await self.state.checks.check(check.email, check.validation_type)
         except asyncio.CancelledError:  # the server is being stopped, and waits no longer for its last requests
@@ -127,13 +127,13 @@ class Endpoints:
         failure = outcome.failure or EngineFailure.ERROR
         raise standard_error(failure, FAILURE_MESSAGE[failure])
 
-    def require_granted(self, result: DebitResult, requested: int) -> None:
-        """Raise the error reply if the quota does not cover the request."""
+    def require_granted(self, result: DebitResult, requested: int, now: float) -> None:
+        """Raise the error reply if the quota of the day of `now` does not cover the request."""
         if not result.granted:
             raise standard_error(
                 "QUOTA_EXCEEDED",
                 "the daily quota does not cover the request",
-                headers=self.rate_fields.quota_exceeded(result.remaining, requested),
+                headers=self.rate_fields.quota_exceeded(result.remaining, requested, now),
                 limit=self.settings.daily_limit,
                 remaining=result.remaining,
                 requested=requested,
@@ -147,7 +147,7 @@ class Endpoints:
         used: int = await self.state.reads.run(QuotaUsed(trace.client, self.settings.day_of(now)))
         limit = self.settings.daily_limit
         quota = Quota(limit, used, max(limit - used, 0))
-        return JsonReply(dump_quota(quota), headers=self.rate_fields.headers(trace.client, quota.remaining))
+        return JsonReply(dump_quota(quota), headers=self.rate_fields.headers(trace.client, quota.remaining, now))
 
     async def bulk_check_email(self, request: Request) -> Response:
         """``POST /api/bulk-check-email``."""
@@ -158,11 +158,12 @@ class Endpoints:
         key = idempotency_key(request)
         job_ids = keyed_job_ids(trace.client, key, len(bulk.emails)) if key else new_job_ids(len(bulk.emails))
         jobs = await self.new_jobs(trace.client, bulk, job_ids)
+        now = self.state.clock()
         if key and await self.is_repeated(trace.client, jobs):
             remaining = None
         else:
             try:
-                remaining = await self.submit(trace.client, jobs) if jobs else None
+                remaining = await self.submit(trace.client, jobs, now) if jobs else None
             except IntegrityError:  # the same submission was written a moment ago
                 if not (key and await self.is_repeated(trace.client, jobs)):
                     raise
@@ -174,7 +175,7 @@ class Endpoints:
             else dump_entry(email, JobStatus.ERROR, MALFORMED, job_id)
             for email, job_id in zip(bulk.emails, job_ids, strict=True)
         ]
-        headers = self.rate_fields.headers(trace.client, remaining)
+        headers = self.rate_fields.headers(trace.client, remaining, now)
         return success_reply({"results": results}, trace.request_id, 202, headers)
 
     async def is_repeated(self, client: str, jobs: tuple[NewJob, ...]) -> bool:
@@ -192,15 +193,15 @@ class Endpoints:
             raise short_error("IDEMPOTENCY_KEY_REUSED", message)
         return bool(jobs) and all(same)
 
-    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> int:
+    async def submit(self, client: str, jobs: tuple[NewJob, ...], now: float) -> int:
         """Submit jobs, or raise the error reply; return the quota that remains."""
         try:
-            result = await self.state.submitter.submit(client, jobs)
+            result = await self.state.submitter.submit(client, jobs, now)
         except QueueFull:
             message = f"the queue has no room for {len(jobs)} more addresses of this client; they cost no quota"
             seconds = self.settings.saturation_backoff[0]
             raise short_error("QUEUE_FULL", message, headers=retry_after(seconds)) from None
-        self.require_granted(result, len(jobs))
+        self.require_granted(result, len(jobs), now)
         return result.remaining
 
     async def new_jobs(self, client: str, bulk: BulkRequest, job_ids: list[str]) -> tuple[NewJob, ...]:

@@ -55,14 +55,13 @@ class JobSubmitter:
         self.on_finished = on_finished
         self.arriving = 0  # jobs that are being written
 
-    async def debit(self, client: str, cost: int, jobs: tuple[NewJob, ...] = ()) -> DebitResult:
-        """Debit the client's quota of today and write `jobs`: all of it or nothing."""
-        now = self.clock()
+    async def debit(self, client: str, cost: int, now: float, jobs: tuple[NewJob, ...] = ()) -> DebitResult:
+        """Debit the client's quota of the day of `now` and write `jobs`: all of it or nothing."""
         debit = Debit(client, self.settings.day_of(now), cost, self.settings.daily_limit, now, jobs)
         result: DebitResult = await self.writes.run(debit)
         return result
 
-    async def submit(self, client: str, jobs: tuple[NewJob, ...]) -> DebitResult:
+    async def submit(self, client: str, jobs: tuple[NewJob, ...], now: float) -> DebitResult:
         """Debit one unit for each job, write the jobs and start on them; `QueueFull` if they cannot wait."""
         states = [each.status for each in jobs]
         queued = states.count(JobStatus.QUEUED)
@@ -71,7 +70,7 @@ class JobSubmitter:
             raise QueueFull
         self.arriving += queued
         try:
-            result = await self.debit(client, len(jobs), jobs)
+            result = await self.debit(client, len(jobs), now, jobs)
         finally:
             self.arriving -= queued
         if result.granted:
