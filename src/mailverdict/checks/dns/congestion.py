@@ -24,42 +24,50 @@ from .wire import Question
 
 __all__ = ["Query", "QueryScheduler", "Repeat", "ServerWindow", "Transmission"]
 
-INITIAL_WINDOW = 20  # queries; home routers queue at least as many
+# Windows. All sizes are in queries.
+INITIAL_WINDOW = 20  # home routers queue at least as many
 SMALLEST_WINDOW = 2
+BUSY = 10  # in flight; with as many, REFUSED may mean that there were too many
+# Growth. A step is the number of windows by which a window grows in a round trip.
+DOUBLING = 1.0  # the step at first, until the window reaches a plateau
+PLATEAU = 1.25  # times the answers; a doubled window that brings fewer has reached one
+FLAT_ROUNDS = 2  # rounds at a plateau that end doubling where loss is random: a single one may be chance
+RANDOM_LOSS = 0.02  # share of queries; with more lost at random, `FLAT_ROUNDS` are needed
+STEP = 1 / 32  # the step after a loss or a plateau
+ROUNDS_PER_PERIOD = 8  # round trips; the step is doubled after a period in which a larger window answered more
+SMALLEST_STEP = 1 / 128  # the step after two periods in which it did not
+MUCH_LOSS = 0.1  # share of queries; with more lost at random, an overflow is recognised late
+CAREFUL_STEP = 1 / 4  # the longest step then; while a queue delays answers it is `STEP`
+# A window does not grow while answers take `DELAYED` times as long as the first ones, and `LONG_DELAY` of the longest
+# time-out.
+DELAYED, LONG_DELAY = 2.0, 0.25
+# Loss. Queries sent one after the other form a cohort and are judged together.
+COHORT = 32  # queries at least; as many as the window if that is larger
+DECREASE = 0.7  # what a smaller window is of the queries in flight, as in CUBIC (RFC 9438 section 4.6)
+HARD_DECREASE = 0.4  # the same if most queries of a cohort were lost
+TOLERATED = 0.02  # share of queries by which the loss may always exceed the random loss
+CHANCE = 2.5  # standard deviations by which the loss of one cohort may exceed it
+CLEARLY_LESS = 0.15  # share of queries; a smaller window that loses so much less is kept, even if it answers less
+RESTORED = 1.2  # times the queries that were in flight when the loss began: the largest window after a test
+MEMORY = 512  # earlier queries that the random loss is estimated from, beside those of the last cohort
+QUEUED = 4  # queries waiting at the resolver; with more, loss is probably due to congestion
+SLOW_SHARE = 1 / 64  # weight of a cohort in the random loss while so many wait
+MOST_RANDOM_LOSS = 0.3  # share of queries; more is never taken for random
+TESTED_EVERY = 16  # cohorts; what is taken for random loss is tested again after so many
+TESTED_LOSS = 0.05  # share of queries; less is not tested again
+# Time.
 INITIAL_TIMEOUT = 1.0  # seconds before the first measurement (RFC 6298 section 2.1)
 SHORTEST_TIMEOUT = 0.1  # seconds: pauses of an event loop are shorter
-BACK_OFF = 1.5  # each further query about the same question is awaited longer by this factor,
-BACK_OFFS = 6  # up to this one
-JITTER = 0.25  # a repeated query is delayed by up to this part of the time-out
-COHORT = 32  # queries, or a window of them, that are judged together
-DECREASE = 0.7  # as CUBIC (RFC 9438 section 4.6)
-HARD_DECREASE = 0.4  # if most queries of a cohort were lost
-MEMORY = 512  # earlier queries that the random loss is estimated from, beside those of the last cohort
-QUEUED = 4  # queries that wait at the resolver; with more, loss is probably due to congestion,
-SLOW_SHARE = 1 / 64  # and a cohort counts no more than this for the random loss
-MOST_RANDOM_LOSS = 0.3  # more is never taken for random
-TESTED_EVERY = 16  # cohorts; what is taken for random loss is tested again after so many
-DOUBLING = 1.0  # windows that a window grows by in a round trip at first,
-STEP = 1 / 32  # after a loss or when a larger window gives no more answers; doubled after
-ROUNDS_PER_PERIOD = 8  # round trips in which a larger window answered more
-CAREFUL_STEP = 1 / 4
-MUCH_LOSS = 0.1
-SMALLEST_STEP = 1 / 128  # while it does not
-FLAT_ROUNDS = 2  # in a row: with random loss a single one may be chance
-SOME_LOSS = 0.02
-PLATEAU = 1.25  # a doubled window that answers less than this times as much is large enough
-RESTORED = 1.2  # times the queries that were in flight when the loss began
-CLEARLY_LESS = 0.15  # lost: then the smaller window is right
-DELAYED = 2.0  # times the first round-trip time, and
-LONG_DELAY = 0.25  # of the longest time-out: the queue is long enough
+BACK_OFF = 1.5  # times the time-out of the query before, for each repeated query about a question
+BACK_OFFS = 6  # different time-outs; further queries have the longest of them
+JITTER = 0.25  # share of the time-out by which a repeated query is delayed at most
 PACING_GAIN = 1.3  # a window is spread over the round-trip time divided by this
-DOUBLING_GAIN = 2.0  # while the window doubles
+DOUBLING_GAIN = 2.0  # the same while the window doubles
 PACING_BURST = 8  # queries sent at once
 PACING_PAUSE = 0.002  # seconds; timers of event loops are not more precise
+# Silence.
 SILENT_AFTER = 5  # questions in a row without an answer: other resolvers are preferred
-DEAD_AFTER = 10  # questions in a row, and
-DEAD_TIMEOUTS = 10  # this many time-outs without any answer: waiting questions fail without being sent
-BUSY = 10  # queries in flight from which REFUSED may mean too many
+DEAD_AFTER, DEAD_TIMEOUTS = 10, 10  # questions in a row, and time-outs: waiting questions fail without being sent
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +75,7 @@ class Query:
     """A question in progress. The caller reads it; only the scheduler changes it."""
 
     question: Question
-    owner: Any = None  # of the caller
+    owner: Any = None  # what the caller finds with the query; `LoopClient`: the function to call with the answer
     edns: bool = True
     is_new: bool = True  # not asked before
     attempts: int = 3  # transmissions at most
@@ -185,28 +193,35 @@ class ServerWindow:
     """How many queries may be in flight to one server. All times are seconds of the caller's clock."""
 
     def __init__(self, limit: int, longest_timeout: float) -> None:
-        self.limit = limit
+        self.limit, self.longest_timeout = limit, longest_timeout
         self.size = float(min(INITIAL_WINDOW, limit))
-        self.step = DOUBLING  # windows that it grows by in a round trip
-        self._rounds = self._round_answers = self._period_answers = self._flat_rounds = 0
-        self._round_started = self._period_started = self._round_rate = 0.0
-        self._period = self.size, 0.0  # window and answers a second of the last period
         self.in_flight = 0
         self.round_trip = RoundTrip(longest_timeout)
-        self.random_loss = self.recent_loss = 0.0
+        self.next_send = 0.0  # when the pace allows the next query
+        # Growth.
+        self.step = DOUBLING
+        self._full_at = -math.inf  # when there was last no room: answers to later queries do not make the window grow
+        self._begin_growth(0.0)
+        # Loss.
+        self.random_loss = self.recent_loss = 0.0  # shares of queries
         self._learned = 0  # queries that the random loss was estimated from
-        self.next_send = 0.0
-        self.cohort = Cohort(0, 0.0)
-        self._full_at = -math.inf
-        self._ignored_below = 0  # cohorts before the last change of the window
-        self._before: tuple[Cohort, float, float] | None = None  # that led to a test, with window and threshold
-        self._test = -1
-        self._tested_at = 0
+        self.cohort = Cohort(0, 0.0)  # that queries are added to
+        self._ignored_below = 0  # number of the first cohort after the last change of the window
+        self._test = -1  # number of the cohort that shows whether a smaller window is right; negative: there is no test
+        self._before: tuple[Cohort, float, float] | None = None  # what led to the test: cohort, window, step
+        self._tested_at = 0  # number of the cohort of the last test
+        # Silence.
         self.answers = 0
-        self.unanswered = 0  # first queries in a row without an answer
+        self.unanswered = 0  # questions in a row whose first query had no answer
         self.silent_since: float | None = None
-        self.last_loss = 0.0
-        self.longest = longest_timeout
+        self.last_loss = 0.0  # when a query was last lost
+
+    def _begin_growth(self, now: float) -> None:
+        """Forget the answers of earlier rounds and periods, which had another window."""
+        self._rounds = self._round_answers = self._period_answers = self._flat_rounds = 0
+        self._round_started = self._period_started = now
+        self._round_rate = 0.0  # answers a second of the best round so far
+        self._period = self.size, 0.0  # window, and answers a second, of the last period
 
     # --- sending ------------------------------------------------------------------------------------
 
@@ -326,7 +341,7 @@ class ServerWindow:
                 self._round_rate, self._flat_rounds = rate, 0
             else:
                 self._flat_rounds += 1
-            if self._flat_rounds >= (FLAT_ROUNDS if self.random_loss > SOME_LOSS else 1):
+            if self._flat_rounds >= (FLAT_ROUNDS if self.random_loss > RANDOM_LOSS else 1):
                 self._slow_down(now)
         self._period_answers += self._round_answers
         self._round_answers, self._round_started = 0, now
@@ -335,6 +350,7 @@ class ServerWindow:
             self._end_period(now)
 
     def _end_period(self, now: float) -> None:
+        """Double the step if the answers a second grew at least half as much as the window; else make it smaller."""
         size, rate = self._period
         self._period = self.size, self._period_answers / max(now - self._period_started, 1e-6)
         if self._period[1] >= rate * (1 + self.size / size) / 2:
@@ -345,17 +361,7 @@ class ServerWindow:
 
     def _slow_down(self, now: float) -> None:
         self.step = STEP
-        self._begin_round(now)
-
-    def _begin_round(self, now: float) -> None:
-        self._rounds = 0
-        self._round_answers = 0
-        self._period_answers = 0
-        self._round_started = now
-        self._period_started = now
-        self._round_rate = 0.0
-        self._flat_rounds = 0
-        self._period = self.size, 0.0
+        self._begin_growth(now)
 
     # --- judging a cohort ---------------------------------------------------------------------------
 
@@ -373,17 +379,17 @@ class ServerWindow:
             self._learn_random_loss(cohort)
         if excess and not cohort.answered and cohort.is_complete:
             self.round_trip.back_off()
-        is_due = self.random_loss > 0.05 and cohort.number - self._tested_at > TESTED_EVERY
-        if excess or (is_due and cohort.is_complete and cohort.loss > 0.05):
+        is_due = self.random_loss > TESTED_LOSS and cohort.number - self._tested_at > TESTED_EVERY
+        if excess or (is_due and cohort.is_complete and cohort.loss > TESTED_LOSS):
             self._decrease(cohort, now)
 
     def _has_excess_loss(self, cohort: Cohort) -> bool:
-        """Whether more was lost than at random; by chance a cohort loses somewhat more than the mean."""
-        expected = max(self.random_loss, 0.02)
-        chance = math.sqrt(expected * (1 - expected) * (1 / cohort.sent + 1 / max(self._learned, COHORT)))
-        return cohort.loss > self.random_loss + max(0.02, 2.5 * chance) or self.recent_loss > self.random_loss + max(
-            0.02, chance
-        )
+        """Whether this cohort, or the last ones together, lost clearly more than is lost at random."""
+        expected = max(self.random_loss, TOLERATED)
+        deviation = math.sqrt(expected * (1 - expected) * (1 / cohort.sent + 1 / max(self._learned, COHORT)))
+        if cohort.loss > self.random_loss + max(TOLERATED, CHANCE * deviation):
+            return True
+        return self.recent_loss > self.random_loss + max(TOLERATED, deviation)
 
     def _learn_random_loss(self, cohort: Cohort) -> None:
         """Update the estimate from a cohort whose loss is taken for random; slowly upwards while a queue grows."""
@@ -419,7 +425,7 @@ class ServerWindow:
         self._test, self._before = -1, None
         self.recent_loss = self.random_loss
         self._ignored_below = self.cohort.number
-        self._begin_round(now)
+        self._begin_growth(now)
         if not cohort.answered:
             self.round_trip.back_off()
         chance = math.sqrt(before.loss * (1 - before.loss) / cohort.sent)
@@ -446,7 +452,7 @@ class ServerWindow:
         return (
             self.unanswered >= DEAD_AFTER
             and self.silent_since is not None
-            and self.last_loss - self.silent_since >= DEAD_TIMEOUTS * self.longest
+            and self.last_loss - self.silent_since >= DEAD_TIMEOUTS * self.longest_timeout
         )
 
 
