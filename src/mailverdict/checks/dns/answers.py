@@ -17,6 +17,7 @@ from typing import Generic, Literal, NamedTuple, TypeVar
 from ...model.evidence import MailExchange
 
 __all__ = [
+    "ADDRESS_TYPES",
     "DENIALS",
     "AddressAnswer",
     "AnswerCache",
@@ -31,6 +32,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 RecordType = Literal["A", "AAAA", "MX", "PTR", "TXT"]
+ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 # RFC 5321 section 5.1 lets a sender limit how many exchanges it tries; the largest mail operators

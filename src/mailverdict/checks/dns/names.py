@@ -6,7 +6,7 @@ import re
 
 import idna
 
-__all__ = ["InvalidNameError", "normal_name"]
+__all__ = ["MAX_LABEL", "MAX_NAME", "InvalidNameError", "normal_name"]
 
 MAX_NAME = 253  # characters without the final dot; RFC 1035 section 2.3.4 allows 255 octets on the wire
 MAX_LABEL = 63  # RFC 1035 section 2.3.4

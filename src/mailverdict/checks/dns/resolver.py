@@ -22,7 +22,16 @@ from typing import Any
 
 from ...model.evidence import NO_MAIL, DnsOutcome, DomainEvidence, MailExchange
 from ...model.settings import LocalSettings, parse_resolver
-from .answers import DENIALS, AddressAnswer, AnswerCache, AnswerOutcome, DnsAnswer, IPAddress, RecordType
+from .answers import (
+    ADDRESS_TYPES,
+    DENIALS,
+    AddressAnswer,
+    AnswerCache,
+    AnswerOutcome,
+    DnsAnswer,
+    IPAddress,
+    RecordType,
+)
 from .congestion import Query
 from .names import MAX_NAME, InvalidNameError, normal_name
 from .retry import DnsClient, Effort, LoopClient, set_answer, system_servers
@@ -38,7 +47,6 @@ LONGEST_TTL = 86_400.0  # a day, the usual limit of caching resolvers
 FAILURE_TTL = 5.0  # RFC 2308 section 7 allows up to five minutes, but most failures pass when there are fewer questions
 MAX_ALIASES = 7  # followed by another question; usually the resolver follows them itself
 
-ADDRESS_TYPES: tuple[RecordType, ...] = ("A", "AAAA")
 NO_HOST = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the unspecified addresses, which no host has
 Waiter = tuple[Callable[[Any, DnsAnswer], None], Any]  # a function, and its argument before the answer
 
@@ -101,8 +109,8 @@ class Resolver:
         """Observe many domains, each once, with at most `dns_concurrency` at a time.
 
         Yields each position in `domains` once, with its evidence, in the order of the answers. Domains that remain
-        undetermined are asked about again after the others, when the pace that the resolver stands is known. Millions
-        are fine: there are only as many tasks as look-ups in flight.
+        undetermined are asked about again after the others, when it is known how many queries the resolver can take.
+        There are only as many tasks as look-ups in flight, however many domains there are.
         """
         asked, repeated = group_positions(domains)
         for effort in (Effort.brief(self._settings), Effort.last(self._settings)):
@@ -241,7 +249,7 @@ class Resolver:
         if found and self.watch is not None:
             self.watch.note_contradiction(name)
         if found:
-            return f"{found[0]} look-up: no records, and then some"
+            return f"{found[0]} look-up: no records, but some when asked again"
         return "; ".join(describe_failure("MX", exchange) + describe_failure("A", address))
 
     def _forget_answers(self, name: str, *rdtypes: RecordType) -> None:
@@ -260,7 +268,7 @@ class LookUp:
     cache: AnswerCache[tuple[str, RecordType], DnsAnswer]
     watch: AnswerWatch | None
     client: LoopClient
-    began: int = 0  # number of the last answer before the question
+    asked_after: int = 0  # number of the last answer that `watch` had noted before the question
     query: Query | None = None
     aliases: int = 0  # followed
     ttl: float = math.inf  # the shortest of their answers
@@ -268,7 +276,7 @@ class LookUp:
     def start(self) -> None:
         """Ask the question."""
         if self.watch is not None:
-            self.began = self.watch.begin()
+            self.asked_after = self.watch.last_answer()
         self.client.in_progress[self.name, self.rdtype] = self
         self._ask(self.name)
 
@@ -287,7 +295,7 @@ class LookUp:
         elif self.aliases:
             answer = answer._replace(ttl=min(self.ttl, answer.ttl))
         if self.watch is not None:
-            answer = self.watch.note(self.name, self.rdtype, answer, self.began)
+            answer = self.watch.note(self.name, self.rdtype, answer, self.asked_after)
         key = self.name, self.rdtype
         del self.client.in_progress[key]
         self.cache.store(key, answer)

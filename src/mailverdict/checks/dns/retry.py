@@ -52,17 +52,17 @@ class Effort(NamedTuple):
 
     @classmethod
     def full(cls, settings: LocalSettings) -> Effort:
-        """What one question is worth."""
+        """For a single question: wait for late answers, too."""
         return cls(settings.dns_attempts, settings.dns_attempts * settings.dns_timeout)
 
     @classmethod
     def brief(cls, settings: LocalSettings) -> Effort:
-        """For many questions, of which the unanswered are asked again at the end."""
+        """For many questions: wait for no late answer, since the unanswered ones are asked again at the end."""
         return cls(settings.dns_attempts, 0.0)
 
     @classmethod
     def last(cls, settings: LocalSettings) -> Effort:
-        """At the end. With one query in five lost, six queries in a row are lost once in 15,000 times."""
+        """For the unanswered ones. With one query in five lost, six in a row are lost once in 15,000 times."""
         return cls(settings.dns_attempts + 3, settings.dns_attempts * settings.dns_timeout, is_new=False)
 
 
@@ -196,7 +196,7 @@ class LoopClient:
         self._set_timer()
 
     def _set_timer(self) -> None:
-        """Keep one timer; one that rings too early costs less than setting it again for each answer."""
+        """Keep one timer; one that is due too early costs less than a new one for each answer."""
         due = self._scheduler.wake_at(self._loop.time())
         if self._timer is not None:
             if self._timer_due <= due:
@@ -309,7 +309,7 @@ class LoopClient:
         on_answer, query.owner = query.owner, None
         if self._failures:
             self._failures.pop(query, None)
-        query.transmissions.clear()  # they refer to the query: without the cycle it is freed at once
+        query.transmissions.clear()  # they refer to the query: without the cycle its memory is freed at once
         if on_answer is not None:
             on_answer(answer)
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ...errors import ResolverError, SettingsError
 from ...model.evidence import DnsOutcome, DomainEvidence
 from ..lists.files import find_lists, read_entries, user_lists_folder
-from .answers import DENIALS, AnswerCache, AnswerOutcome, DnsAnswer, RecordType
+from .answers import ADDRESS_TYPES, DENIALS, AnswerCache, AnswerOutcome, DnsAnswer, RecordType
 
 if TYPE_CHECKING:
     from .resolver import Resolver
@@ -46,9 +46,10 @@ CONTRADICTIONS, CONTRADICTED_SHARE = 3, 0.01
 COUNTED = 2000  # domains, after which the older half is left out: a resolver may begin to answer falsely late
 ROUNDS = 3  # tests in a row that do not confirm an answer, after which it stays unconfirmed
 
-ADDRESSES = ("A", "AAAA")
+USE_ANOTHER = "use another resolver, as LocalBackend(resolver='9.9.9.9')"
 NEGATIVE = (DnsOutcome.NXDOMAIN, DnsOutcome.NODATA)
 FALSIFIABLE = (*NEGATIVE, DnsOutcome.NULL_MX, DnsOutcome.IMPLICIT_MX)  # what a resolver that answers falsely may give
+WaitingEvidence = tuple[DomainEvidence, int]  # with the edition of the resolver's answers that it is from
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +101,8 @@ class AnswerWatch:
         self._unconfirmed: dict[str, int] = {}  # the number of each answer, in ascending order
         self._lock = threading.Lock()  # event loops of two threads may share the resolver
 
-    def begin(self) -> int:
-        """The number of the last answer before a question."""
+    def last_answer(self) -> int:
+        """The number of the last answer that was noted; a question that is sent now is asked after it."""
         return self._answers
 
     def note_contradiction(self, name: str) -> None:
@@ -126,9 +127,9 @@ class AnswerWatch:
         """Whether that is no accident: one of several resolvers behind the address answers falsely."""
         return len(self.contradicted) >= CONTRADICTIONS and self.is_suspect
 
-    def note(self, name: str, rdtype: RecordType, answer: DnsAnswer, began: int) -> DnsAnswer:
+    def note(self, name: str, rdtype: RecordType, answer: DnsAnswer, asked_after: int) -> DnsAnswer:
         """Note an answer; one that consists of false addresses is replaced by NXDOMAIN."""
-        if answer.outcome is AnswerOutcome.UNDETERMINED or (rdtype != "MX" and rdtype not in ADDRESSES):
+        if answer.outcome is AnswerOutcome.UNDETERMINED or (rdtype != "MX" and rdtype not in ADDRESS_TYPES):
             return answer
         if answer.texts and self.false_addresses.issuperset(answer.texts):
             shown = ", ".join(answer.texts[:2])
@@ -146,26 +147,26 @@ class AnswerWatch:
                 self._recent.appendleft(name)
                 self.proofs += 1
                 if self._unconfirmed:
-                    self._confirm(began)
+                    self._confirm(asked_after)
         return answer
 
     def recent(self) -> list[str]:
         """Domains that had MX records a moment ago; none in a small run, where asking again would cost too much."""
         return list(self._recent) if self.proofs >= MANY else []
 
-    def confirm(self, began: int) -> None:
+    def confirm(self, asked_after: int) -> None:
         """Confirm the answers up to this number."""
         with self._lock:
-            self._confirm(began)
+            self._confirm(asked_after)
 
-    def _confirm(self, began: int) -> None:
+    def _confirm(self, asked_after: int) -> None:
         while self._unconfirmed:
             name, number = next(iter(self._unconfirmed.items()))
-            if number > began:
+            if number > asked_after:
                 return
             del self._unconfirmed[name]
 
-    def is_open(self, evidence: DomainEvidence) -> bool:
+    def is_unconfirmed(self, evidence: DomainEvidence) -> bool:
         """Whether the evidence rests on an answer that is not confirmed."""
         return evidence.domain in self._unconfirmed and evidence.outcome in FALSIFIABLE
 
@@ -224,7 +225,9 @@ class ResolverTest:
         self._began_late = False  # they were found when rows of the run had been settled
         self._is_inconsistent = False  # it denied records of domains and then gave them
         self._later_tests = 0
-        self._edition = 0  # raised when the resolver begins to give addresses for names that do not exist
+        self._edition = (
+            0  # of the resolver's answers: raised when it begins to give addresses for names that do not exist
+        )
         self._first = self._make_cache()
         self._later: AnswerCache[str, ProbeResult] = AnswerCache(lambda _: 0.0, size=1, clock=clock)
 
@@ -246,13 +249,12 @@ class ResolverTest:
             names = ", ".join(list(self._denied)[:5])
             found.append(
                 f"{self.shown} gives no MX records for {names}, which is false: its other answers of this kind are not "
-                "used, and such rows are 'unknown'; use another resolver, as LocalBackend(resolver='9.9.9.9')"
+                f"used, and such rows are 'unknown'; {USE_ANOTHER}"
             )
         if self._is_inconsistent:
             found.append(
                 f"{self.shown} denied records of domains and then gave them, as if one of several resolvers behind it "
-                "answered falsely: denials are not used, and such rows are 'unknown'; use another resolver, as "
-                "LocalBackend(resolver='9.9.9.9')"
+                f"answered falsely: denials are not used, and such rows are 'unknown'; {USE_ANOTHER}"
             )
         if self.watch.false_addresses:
             shown = ", ".join(sorted(self.watch.false_addresses)[:4])
@@ -260,14 +262,12 @@ class ResolverTest:
         if self._began_late:
             found.append(
                 f"{self.shown} began during a run to give exchanges for names that do not exist: domains of that run "
-                "that have exchanges may not exist; verify again with another resolver, as "
-                "LocalBackend(resolver='9.9.9.9')"
+                f"that have exchanges may not exist; {USE_ANOTHER}, and verify again"
             )
         elif self._is_ambiguous or self._false_exchanges:
             found.append(
                 f"{self.shown} answers for names that do not exist, and such answers cannot be distinguished from "
-                "true ones: rows that depend on them are 'unknown'; use another resolver, as "
-                "LocalBackend(resolver='9.9.9.9')"
+                f"true ones: rows that depend on them are 'unknown'; {USE_ANOTHER}"
             )
         return found
 
@@ -346,7 +346,7 @@ class ResolverTest:
         edition = self._edition
         evidence = await self.resolver.observe_domain(domain)
         self._check_known(evidence)
-        if self._waits(evidence):
+        if self._needs_confirmation(evidence):
             await self._confirm({0: (evidence, edition)})
         return self._review(evidence, edition)
 
@@ -360,7 +360,7 @@ class ResolverTest:
         await self.require()
         order, first = self._known_first(domains)
         known_left, tests, proofs = first, self._later_tests, self.watch.proofs
-        waiting: dict[int, tuple[DomainEvidence, int]] = {}  # by position; with the edition in which it was answered
+        waiting: dict[int, WaitingEvidence] = {}  # by position
         wait, due, found = FIRST_WAIT, math.inf, DnsOutcome.MX
         try:
             async with aclosing(self.resolver.observe_domains([domains[i] for i in order])) as stream:  # type: ignore[type-var]
@@ -399,22 +399,22 @@ class ResolverTest:
         front = [i for i, domain in enumerate(domains) if domain in known]
         return front + [i for i, domain in enumerate(domains) if domain not in known], len(front)
 
-    def _drop(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> None:
+    def _drop(self, waiting: Mapping[int, WaitingEvidence]) -> None:
         """Do not leave answers in the cache that the run ended without confirming."""
         if waiting:
             self.resolver.forget()
 
-    def _settled(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> list[int]:
+    def _settled(self, waiting: Mapping[int, WaitingEvidence]) -> list[int]:
         """The positions at the front of `waiting` that wait no longer: answers are confirmed in their order."""
         return list(itertools.takewhile(lambda position: not self._is_held(waiting[position][0]), waiting))
 
-    def _waits(self, evidence: DomainEvidence) -> bool:
+    def _needs_confirmation(self, evidence: DomainEvidence) -> bool:
         """Whether the evidence must be confirmed before it is used."""
-        return self.watch.is_open(evidence) and not (self._denied and evidence.outcome in NEGATIVE)
+        return self.watch.is_unconfirmed(evidence) and not (self._denied and evidence.outcome in NEGATIVE)
 
     def _is_held(self, evidence: DomainEvidence) -> bool:
         """Whether the evidence waits for a test, or for more domains if a denial was contradicted."""
-        return self._waits(evidence) or (
+        return self._needs_confirmation(evidence) or (
             evidence.outcome in NEGATIVE and self.watch.is_suspect and not self.watch.is_inconsistent
         )
 
@@ -437,7 +437,7 @@ class ResolverTest:
             return f"{self.shown} denies {next(iter(self._denied))}, which exists, so its other denials are not used"
         if evidence.outcome in NEGATIVE and self._contradicts_itself():
             return f"{self.shown} denies records and then gives them, so its denials are not used"
-        if self.watch.is_open(evidence):
+        if self.watch.is_unconfirmed(evidence):
             return f"{self.shown} gave an answer ({evidence.message or evidence.outcome}), and then could not be tested"
         if evidence.outcome is DnsOutcome.IMPLICIT_MX and (self._is_ambiguous or edition != self._edition):
             return (
@@ -457,26 +457,26 @@ class ResolverTest:
             self._first = self._make_cache()
         return self._is_inconsistent
 
-    async def _confirm(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> None:
+    async def _confirm(self, waiting: Mapping[int, WaitingEvidence]) -> None:
         """Ask questions that confirm these answers; ResolverError if the resolver has begun to answer falsely."""
         for _ in range(ROUNDS):
-            if not self._any_waits(waiting):
+            if not self._any_needs_confirmation(waiting):
                 return
             result = await self._later.get("", self._run_again)
             if result.error:
                 self.resolver.forget()
                 self._first = self._make_cache()
                 raise ResolverError(result.error)
-        if self._any_waits(waiting):
+        if self._any_needs_confirmation(waiting):
             self.resolver.forget()
 
-    def _any_waits(self, waiting: Mapping[int, tuple[DomainEvidence, int]]) -> bool:
-        return any(self._waits(evidence) for evidence, _ in waiting.values())
+    def _any_needs_confirmation(self, waiting: Mapping[int, WaitingEvidence]) -> bool:
+        return any(self._needs_confirmation(evidence) for evidence, _ in waiting.values())
 
     async def _run_again(self) -> ProbeResult:
         """Ask about a known domain, one that had MX records a moment ago, and a name that does not exist."""
         self._later_tests += 1
-        began = self.watch.begin()
+        asked_after = self.watch.last_answer()
         known, recent = next(self._rotation), self.watch.recent()
         name = self._random_name(self._randomness.choice(self.probes.unused))
         *answers, address = await asyncio.gather(
@@ -498,7 +498,7 @@ class ResolverTest:
             await self._examine_wildcard((name, self._random_name(self.probes.unused[0])))
             self._edition += 1
             self.resolver.forget()
-        self.watch.confirm(began)
+        self.watch.confirm(asked_after)
         return ProbeResult()
 
     async def _test_at_end(self, *, is_needed: bool) -> None:

@@ -28,7 +28,7 @@ import dns.rrset
 
 from ...model.evidence import MailExchange
 from .answers import MAX_TEXTS, AnswerOutcome, DnsAnswer, RecordType, sort_exchanges
-from .names import InvalidNameError, normal_name
+from .names import MAX_LABEL, MAX_NAME, InvalidNameError, normal_name
 
 __all__ = [
     "EDNS_REFUSALS",
@@ -56,9 +56,7 @@ CLASS_IN = 1
 MAX_TTL = 0x7FFFFFFF  # RFC 2181 section 8
 QUESTION_TAIL = 4  # octets: type and class
 QUESTION = b"\xc0\x0c"  # pointer to the name in the question, the usual owner of records
-MAX_LABEL = 63
 MAX_POINTERS = 4  # in one name; servers write one or two
-MAX_NAME = 253
 LABEL = re.compile(rb"[A-Za-z0-9_-]*")
 
 
