@@ -79,7 +79,7 @@ test-lower:
 	else echo "SKIPPED: the lowest declared releases need Python 3.11 or 3.12"; fi
 
 run-lower: $(LOWER_STAMP)
-	$(LOWER)/bin/python -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning \
+	$(LOWER)/bin/python -m pytest -q -p no:cacheprovider -W ignore::DeprecationWarning $(PARALLEL) \
 		--ignore-glob='*_browser.py' --ignore=tests/cli/test_audit.py \
 		--ignore=tests/service/http/test_openapi.py --ignore=tests/service/http/test_page.py \
 		tests/frames tests/reports tests/cli tests/service tests/test_samples.py tests/test_dask.py
@@ -88,7 +88,7 @@ $(LOWER_STAMP): pyproject.toml constraints.txt tools/lower_bounds.py
 	$(PYTHON) -m venv $(LOWER)
 	$(PYTHON) -m tools.lower_bounds >$(LOWER)/constraints.txt
 	$(LOWER)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWER)/constraints.txt \
-		--editable '.[cli,excel,polars,dask,service,postgres]' pytest pytest-timeout hypothesis numpydoc
+		--editable '.[cli,excel,polars,dask,service,postgres]' pytest pytest-timeout pytest-xdist hypothesis numpydoc
 	touch $@
 
 # The pages about Ray, which is too large for the test extra, and about Dagster, whose releases need others than those in
