@@ -31,6 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from ...contract.envelope import JobStatus
+from ..shared.commit import commit
 from ..shared.schema import prepare
 from .schema import add_quota, connect, create_file, create_tables, insert_jobs, job, lock_file, parse_url, quota
 
@@ -280,12 +281,18 @@ class Store:
 
     def commit_together(self, operations: Sequence[Operation]) -> list[DebitResult | int | None]:
         """Execute operations in one transaction."""
-        with self.writer.begin() as connection:
-            debits = [each for each in operations if isinstance(each, Debit)]
-            results = iter(self.debit(connection, debits))
-            return [
-                next(results) if isinstance(each, Debit) else WRITE[type(each)](connection, each) for each in operations
+        debits = [each for each in operations if isinstance(each, Debit)]
+        with self.writer.connect() as connection:
+            decided = self.debit(connection, debits)
+            rest = iter(decided)
+            results = [
+                next(rest) if isinstance(each, Debit) else WRITE[type(each)](connection, each) for each in operations
             ]
+            added = (
+                new.job_id for each, result in zip(debits, decided, strict=True) if result.granted for new in each.jobs
+            )
+            commit(connection, next(added, None) if self.is_shared else None)
+        return results
 
     def commit_debits(self, driver: sqlite3.Connection, debits: Sequence[Debit]) -> list[DebitResult | Exception]:
         """Debit quota where no jobs are written, as for single checks: one statement, which is one transaction.
