@@ -38,7 +38,7 @@ DELIMITERS = ",;\t|"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose mark is the beginning of this one
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose byte order mark is the beginning of this one
     (codecs.BOM_UTF32_BE, "utf-32-be"),
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
@@ -57,7 +57,7 @@ OTHER_KINDS = {
 }
 # Exports that programs name .xls or .csv although they are HTML.
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
-WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a mark
+WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
 STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
 # Code pages that are guessed. Western first: where nothing speaks for another one, it is what Excel saves.
 LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
@@ -84,8 +84,8 @@ class Encoding:
 
     name: str
     is_guessed: bool = False
-    wide: str | None = None  # the file's own encoding where it is read from a copy in UTF-8
-    mark: bytes = b""
+    original: str | None = None  # the file's own encoding if a copy of it in UTF-8 is read
+    bom: bytes = b""  # the byte order mark of the file itself
     tail: bytes = b""  # bytes at the end that are less than a character
 
 
@@ -116,51 +116,75 @@ def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
 def open_lines(path: Path, name: str, encoding: Encoding, given: Dialect) -> DelimitedFile:
     """Open a file in which bytes below 128 are ASCII."""
     scan = scan_bytes(path)
-    is_open = given.encoding is None and encoding.wide is None and encoding.name == "utf-8"
-    if is_open and scan.first_damaged is not None:
-        guessed = guess_encoding(sample_lines(path, scan.first_damaged))
-        encoding = replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
-        if needs_copy(encoding.name, given.delimiter):
-            raise InputError(f"{name} seems to be {encoding.name}; give --encoding {encoding.name} and its --delimiter")
-    mark = len(encoding.mark) if encoding.wide is None else 0
-    head = read_head(path, name, encoding.name, mark, given)
-    lead, header, delimiter, has_header = head.lead, head.rows, head.delimiter, head.has_header
-    first = [decode_cell(unquote(cell), encoding.name) for cell in header.row(0)]
-    if has_header and any("\0" in each for each in first):
-        raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
-    if has_header and not any(first):
-        raise InputError(f"{name} has no header line")
-    line = header.data[header.line_starts[0] : header.ends[header.last_cells[0]]]
-    line_end = header.line_end(0)
-    columns = first if has_header else [f"column_{i}" for i in range(1, len(first) + 1)]
-    start = mark + len(lead)
-    found = FileFormat(
-        encoding=encoding.wide or encoding.name,
-        has_bom=bool(encoding.mark),
-        delimiter=delimiter.decode(),
-        has_header=has_header,
-        text_encoding=encoding.name,
-        lead=encoding.mark + lead if encoding.wide is None else lead,
-        wide_mark=encoding.mark if encoding.wide else b"",
-        wide=encoding.wide,
-        tail=encoding.tail,
-        header=line if has_header else delimiter.join(each.encode() for each in columns),
-        header_end=line_end if has_header else (re.match(rb"\r?\n|\r|", line_end) or [b""])[0] or b"\n",
+    if given.encoding is None and encoding.original is None and encoding.name == "utf-8" and not scan.is_utf8:
+        encoding = guess_damaged(path, name, encoding, given, scan)
+    start = len(encoding.bom) if encoding.original is None else 0
+    head = read_head(path, name, encoding.name, start, given)
+    columns = column_names(head, name, encoding.name)
+    opened = DelimitedFile(
+        path,
+        name,
+        columns,
+        format_of(encoding, head, columns),
+        data_start=start + head.size,
+        is_strict=given.is_strict,
     )
-    data_start = start + int(header.line_starts[1]) if has_header else start
-    opened = DelimitedFile(path, name, columns, found, data_start=data_start, is_strict=given.is_strict)
-    opened.first_line = 1 + count_lines(lead) + (count_lines(line + line_end) if has_header else 0)
+    opened.first_line = 1 + head.lines
     if scan.has_escaped_quotes:
         opened.check_escapes()
     if scan.quotes % 2 == 1:  # quick to count; a lone quote within a cell is not an error
         opened.check_quotes()
     if head.title_lines:
         opened.remarks.append(
-            f"the header is line {opened.first_line - count_lines(line + line_end)}; the lines before it are a title, "
-            "which is not part of the table (--header: line 1 is the header)"
+            f"the header is line {1 + count_lines(head.lead)}; the lines before it are a title, which is not part of "
+            "the table (--header: line 1 is the header)"
         )
     opened.remark_on(encoding, given, scan)
     return opened
+
+
+def guess_damaged(path: Path, name: str, encoding: Encoding, given: Dialect, scan: ByteScan) -> Encoding:
+    """The encoding of a file that is not UTF-8 throughout, although nothing else is known of it."""
+    assert scan.first_damaged is not None
+    guessed = guess_encoding(sample_lines(path, scan.first_damaged))
+    if needs_copy(guessed, given.delimiter):
+        raise InputError(f"{name} seems to be {guessed}; give --encoding {guessed} and its --delimiter")
+    return replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
+
+
+def column_names(head: Head, name: str, encoding: str) -> list[str]:
+    """The names in the header, or numbered ones if there is none."""
+    cells = [decode_cell(unquote(cell), encoding) for cell in head.rows.row(0)]
+    if not head.has_header:
+        return [f"column_{i}" for i in range(1, len(cells) + 1)]
+    if any("\0" in each for each in cells):
+        raise InputError(f"{name} contains NUL characters in its first line: it is not a text table")
+    if not any(cells):
+        raise InputError(f"{name} has no header line")
+    return cells
+
+
+def format_of(encoding: Encoding, head: Head, columns: Sequence[str]) -> FileFormat:
+    """What a writer needs to know to write a file like this one."""
+    is_copy = encoding.original is not None
+    if head.has_header:
+        header, header_end = head.line, head.line_end
+    else:
+        header = head.delimiter.join(each.encode() for each in columns)
+        header_end = (re.match(rb"\r?\n|\r|", head.line_end) or [b""])[0] or b"\n"
+    return FileFormat(
+        encoding=encoding.original or encoding.name,
+        has_bom=bool(encoding.bom),
+        delimiter=head.delimiter.decode(),
+        has_header=head.has_header,
+        text_encoding=encoding.name,
+        original_encoding=encoding.original,
+        original_bom=encoding.bom if is_copy else b"",
+        lead=head.lead if is_copy else encoding.bom + head.lead,
+        header=header,
+        header_end=header_end,
+        tail=encoding.tail,
+    )
 
 
 def check_is_text(path: Path, name: str) -> None:
@@ -188,15 +212,15 @@ def find_encoding(path: Path, given: str | None) -> Encoding:
     """The encoding that is given or that the first bytes show; UTF-8 otherwise."""
     with path.open("rb") as file:
         sample = file.read(SAMPLE)
-    mark, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
-    mark = (re.match(rb"(?:" + re.escape(mark) + rb")*", sample) or [b""])[0]  # twice after some conversions
+    bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
+    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[0]  # twice after some conversions
     if given is not None:
         name = codecs.lookup(check_encoding(given)).name
         if marked is not None and name.replace("-sig", "") in (marked, marked[:6]):
-            return Encoding(marked, mark=mark)
+            return Encoding(marked, bom=bom)
         return Encoding(WITH_ORDER.get(name, name))
     if marked is not None:
-        return Encoding(marked, mark=mark)
+        return Encoding(marked, bom=bom)
     even, odd = sample[0::2].count(0), sample[1::2].count(0)
     if max(even, odd) > len(sample) // 5 and min(even, odd) * 20 < max(even, odd):
         guessed = "utf-16-le" if odd > even else "utf-16-be"
@@ -222,8 +246,8 @@ def needs_copy(encoding: str, delimiter: str | None) -> bool:
         return True
     if not is_like_ascii:
         return True
-    mark = DELIMITER_NAMES.get(delimiter or "", delimiter or "")
-    return encoding.startswith(WITH_LOW_BYTES) and mark >= "0"
+    sign = DELIMITER_NAMES.get(delimiter or "", delimiter or "")
+    return encoding.startswith(WITH_LOW_BYTES) and sign >= "0"
 
 
 def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
@@ -231,7 +255,7 @@ def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, P
     errors = errors_of(encoding.name)
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     unit = 4 if encoding.name.startswith("utf-32") else 2 if encoding.name.startswith("utf-16") else 1
-    size = path.stat().st_size - len(encoding.mark)
+    size = path.stat().st_size - len(encoding.bom)
     tail = size % unit
     is_text = False
     with (
@@ -239,7 +263,7 @@ def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, P
         path.open("rb") as file,
     ):
         try:
-            file.seek(len(encoding.mark))
+            file.seek(len(encoding.bom))
             left = size - tail
             while left:
                 block = file.read(min(BLOCK, left))
@@ -259,7 +283,7 @@ def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, P
     if not is_text:
         Path(copy.name).unlink()
         raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
-    return replace(encoding, name="utf-8", wide=encoding.name, tail=rest), Path(copy.name)
+    return replace(encoding, name="utf-8", original=encoding.name, tail=rest), Path(copy.name)
 
 
 def errors_of(encoding: str) -> str:
@@ -419,6 +443,26 @@ class Head:
     delimiter: bytes
     has_header: bool
 
+    @property
+    def line(self) -> bytes:
+        """The first row without its line end."""
+        return self.rows.data[self.rows.line_starts[0] : self.rows.ends[self.rows.last_cells[0]]]
+
+    @property
+    def line_end(self) -> bytes:
+        """The line end of the first row, and the blank lines after it."""
+        return self.rows.line_end(0)
+
+    @property
+    def size(self) -> int:
+        """The bytes before the first row of data."""
+        return len(self.lead) + (int(self.rows.line_starts[1]) if self.has_header else 0)
+
+    @property
+    def lines(self) -> int:
+        """The lines before the first row of data."""
+        return count_lines(self.lead) + (count_lines(self.line + self.line_end) if self.has_header else 0)
+
 
 def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) -> Head:
     """Find the first row: after blank lines, a line such as ``sep=;``, and a title."""
@@ -557,7 +601,7 @@ class DelimitedFile(TableFile):
                 data = rest + block
                 used = int(split_rows(data, self.delimiter, is_last=False).line_starts[-1])
                 if not used and len(data) > BLOCK:
-                    return  # told when it is read
+                    return  # reading the rows raises the error
                 rest = data[used:]
                 line += count_lines(data, used)
         used = int(split_rows(rest, self.delimiter, is_last=True).line_starts[-1])
@@ -569,8 +613,8 @@ class DelimitedFile(TableFile):
 
         Read as CSV, the quote would end its cell, and the cells after it would move to other columns.
         """
-        mark = re.escape(self.delimiter)
-        escaped = re.compile(rb"(?:\A|(?<=[\r\n" + mark + rb']))"(?:[^"\\]|\\[^"])*+\\"[^"\r\n' + mark + rb"]")
+        sign = re.escape(self.delimiter)
+        escaped = re.compile(rb"(?:\A|(?<=[\r\n" + sign + rb']))"(?:[^"\\]|\\[^"])*+\\"[^"\r\n' + sign + rb"]")
         with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             if match := escaped.search(data):
                 line = 1 + count_lines(data[: match.end()])
@@ -636,7 +680,7 @@ class DelimitedFile(TableFile):
                 else "no header line: the column is column_1"
             )
         is_clean = scan.is_ascii or (self.format.text_encoding == "utf-8" and scan.is_utf8)
-        if encoding.wide is None and not is_clean:
+        if encoding.original is None and not is_clean:
             self.remark_on_bytes(given)
         if encoding.tail:
             self.remarks.append(f"{count_of(len(encoding.tail), 'byte')} at the end: less than a character, kept")

@@ -156,8 +156,8 @@ Found = tuple[Places, Places, Mask]  # ends of cells, widths of what follows the
 
 def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
     """Find the cells by column arithmetic; None where quotes are irregular."""
-    mark, has_quotes, has_returns = delimiter[0], b'"' in data, b"\r" in data
-    wanted = [mark, LF, *([CR] if has_returns else ()), *([QUOTE] if has_quotes else ())]
+    delimiter_octet, has_quotes, has_returns = delimiter[0], b'"' in data, b"\r" in data
+    wanted = [delimiter_octet, LF, *([CR] if has_returns else ()), *([QUOTE] if has_quotes else ())]
     at = find_octets(data, wanted)
     kinds = np.frombuffer(data, np.uint8).take(at)
     is_open = False
@@ -178,7 +178,7 @@ def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
         at, kinds, widths = at[kept], kinds[kept], widths[kept]
         if not is_last and len(at) and at[-1] == len(data) - 1 and kinds[-1] == CR:
             at, kinds, widths = at[:-1], kinds[:-1], widths[:-1]  # its line feed may be in the next block
-    is_row_end = kinds != mark
+    is_row_end = kinds != delimiter_octet
     if is_last and len(data) and not is_open:
         end = int(at[-1] + widths[-1]) if len(at) else 0
         if end < len(data) or not is_row_end[-1]:
@@ -213,7 +213,7 @@ def are_quotes_regular(at: Places, quotes: Index, size: int) -> bool:
 
 
 def is_outside(quotes: Index, size: int) -> Mask:
-    """Which of `size` marks are neither quotes nor between an opening and a closing one."""
+    """Which of `size` quotes, delimiters and line ends are neither quotes nor between an opening and a closing one."""
     outside = np.ones(size, np.bool_)
     outside[quotes] = False
     if len(quotes) % 2:

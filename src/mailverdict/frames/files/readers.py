@@ -79,7 +79,7 @@ ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or
     r"(?i)^\s*\S+@\S+\.\S+(?:\s+(?:[/|&;,]\s*|and\s+|or\s+)?\S+@\S+\.\S+)*\s*$|<\S+@\S+>"
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
-ADDRESS_MARK = r"(?i)@|[\[({]\s*at\s*[\])}]"  # is in each text that is ADDRESS_LIKE
+AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is ADDRESS_LIKE has one
 LONGEST_CELL = 1 << 16  # characters of a cell, which may hold many addresses
 PIPE_WAIT = 10  # seconds
 EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
@@ -458,7 +458,7 @@ def address_shares(columns: Mapping[Any, Any]) -> dict[Any, float]:
 def count_addresses(values: Any) -> tuple[float, float]:
     """Shares of addresses: among the filled cells, and among all."""
     kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
-    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_mark(values):
+    if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_at_sign(values):
         return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
     texts = read_values(values, for_repair=True, longest=LONGEST_CELL).stripped
     if not len(texts):
@@ -467,8 +467,8 @@ def count_addresses(values: Any) -> tuple[float, float]:
     return found / len(texts), found / len(values)
 
 
-def has_mark(texts: pa.Array | pa.ChunkedArray) -> bool:
-    return bool(pc.any(pc.match_substring_regex(texts, ADDRESS_MARK)).as_py())
+def has_at_sign(texts: pa.Array | pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.match_substring_regex(texts, AT_SIGN)).as_py())
 
 
 def guess_column(columns: Mapping[Any, Any]) -> Any:

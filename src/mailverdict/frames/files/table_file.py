@@ -33,8 +33,8 @@ class FileFormat:
     delimiter: str = ","  # CSV
     has_header: bool = True
     text_encoding: str | None = None  # CSV: of the bytes that are read, which may be a copy in UTF-8
-    wide: str | None = None  # CSV: the encoding to write where the bytes that were read are a copy in UTF-8
-    wide_mark: bytes = b""  # CSV: its byte order mark
+    original_encoding: str | None = None  # CSV: of the file, if the bytes that are read are a copy in UTF-8
+    original_bom: bytes = b""  # CSV: the byte order mark of the file then
     lead: bytes = b""  # CSV: what is before the header
     header: bytes = b""  # CSV: the header line, and
     header_end: bytes = b"\n"  # its line end, with the blank lines after it

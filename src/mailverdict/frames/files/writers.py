@@ -224,7 +224,7 @@ class CsvTableWriter:
         if not self.has_header:
             added = quote(pa.array(names[own:], pa.large_string()), self.delimiter)
             header = [like.header, *self.encode(Cells(added.cast(pa.large_binary())), like).texts.to_pylist()]
-            self.put(like.wide_mark, None)
+            self.put(like.original_bom, None)
             self.put(like.lead + self.delimiter.encode().join(header) + like.header_end, like)
             self.has_header = self.is_copying = True
         changed = [at for at in range(own) if self.is_changed(piece, at)]
@@ -291,9 +291,9 @@ class CsvTableWriter:
 
     def put(self, data: Any, like: FileFormat | None) -> None:
         """Write bytes; a copy in UTF-8 goes back to the encoding that it was made from."""
-        if like is not None and like.wide is not None:
-            errors = errors_of(like.wide)
-            data = bytes(data).decode("utf-8", errors).encode(like.wide, errors)
+        if like is not None and like.original_encoding is not None:
+            errors = errors_of(like.original_encoding)
+            data = bytes(data).decode("utf-8", errors).encode(like.original_encoding, errors)
         self.file.write(data)
 
     def joined_cells(self, names: Sequence[str], columns: Sequence[pa.Array]) -> list[Cells]:
