@@ -131,16 +131,6 @@ def test_rows_are_those_of_pythons_csv_module(text, part):
         assert [list(map(bytes.decode, row)) for row in zip(*columns, strict=True)] == wanted
 
 
-@given(text=st.text(st.sampled_from("aé€😀")), damage=st.binary(max_size=2), block=st.integers(1, 9))
-def test_utf8_is_recognized_across_blocks(tmp_path_factory, text, damage, block):
-    path = tmp_path_factory.mktemp("scan") / "x.csv"
-    data = text.encode() + damage + text.encode()
-    path.write_bytes(data)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(delimited, "BLOCK", block)
-        assert delimited.scan_bytes(path).is_utf8 == delimited.decodes(data, "utf-8")
-
-
 @pytest.mark.parametrize("block", [40, 64, 1_000])
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_blocks_of_any_size_give_the_same_file(tmp_path, monkeypatch, block, end):

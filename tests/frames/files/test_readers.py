@@ -22,7 +22,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.errors import ColumnError, InputError
-from mailverdict.frames.files.delimited import BLOCK, SAMPLE, guess_delimiter, parse_delimiter
+from mailverdict.frames.files.delimited import BLOCK, guess_delimiter, parse_delimiter
+from mailverdict.frames.files.encodings import SAMPLE
 from mailverdict.frames.files.readers import SAMPLE_ROWS, ReadOptions, address_shares, guess_column, open_table
 from mailverdict.frames.files.writers import create_table
 

@@ -1,19 +1,17 @@
-"""CSV and TSV files: find out encoding, delimiter and header, then read the rows without changing their bytes.
+"""CSV and TSV files: find out delimiter and header, then read the rows without changing their bytes.
 
 `open_delimited` does the first part. `DelimitedFile` splits the file into rows (`lines`), aligns those that have too
 many or too few cells, and decodes the cells that are needed as text. With `with_lines` each piece also carries its rows
-as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a UTF-8 copy.
+as they are in the file, which the CSV writer copies. Files in UTF-16 and the like are read from a copy in UTF-8, which
+`encodings` makes.
 """
 
 from __future__ import annotations
 
-import codecs
 import mmap
 import re
-import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +20,32 @@ import pyarrow as pa
 
 from ...errors import InputError
 from ...model.words import count_of, first_of
+from .encodings import (
+    SAMPLE,
+    ByteScan,
+    Encoding,
+    copy_as_utf8,
+    decode_cell,
+    decodes,
+    find_encoding,
+    guess_encoding,
+    needs_copy,
+    sample_lines,
+    scan_bytes,
+)
 from .header import HEAD_ROWS, find_start, is_plain_address
 from .json_lines import is_json
-from .lines import LF, QUOTE, Rows, align, split_rows, unquote
+from .lines import LF, Rows, align, split_rows, unquote
 from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
-__all__ = ["DelimitedFile", "Dialect", "errors_of", "open_delimited"]
+__all__ = ["DelimitedFile", "Dialect", "open_delimited"]
 
 BLOCK = 8 << 20  # bytes split at once: bounds memory, and the length of a row
-SAMPLE = 64 << 10  # bytes from which the encoding is found out
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
 HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
 MAX_LISTED_LINES = 5
 DELIMITERS = ",;\t|"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
-BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),  # before UTF-16, whose byte order mark is the beginning of this one
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
 OTHER_KINDS = {
     b"PK\x03\x04": "a workbook or a zip file",
     b"PAR1": "a Parquet file",
@@ -57,14 +60,6 @@ OTHER_KINDS = {
 }
 # Exports that programs name .xls or .csv although they are HTML.
 MARKUP = re.compile(rb"(?:\xef\xbb\xbf)?\s*<(?:!doctype\s+html|html|head|meta|table|\?xml)[\s>]", re.IGNORECASE)
-WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
-STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
-# Code pages that are guessed. Western first: where nothing speaks for another one, it is what Excel saves.
-LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
-OTHERS = ["cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1253", "cp1255", "cp1256", "cp874"]
-DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII
-WITH_LOW_BYTES = ("shift_jis", "cp932", "gb", "big5", "cp949", "cp950", "johab")  # as second bytes of characters
-CLEARLY_BETTER = 0.1  # less chaos than with the first Latin code page
 
 
 @dataclass(frozen=True)
@@ -77,16 +72,10 @@ class Dialect:
     has_header: bool | None = None
     is_strict: bool = False  # refuse rows of a wrong length and bytes that are not in the encoding
 
-
-@dataclass(frozen=True)
-class Encoding:
-    """How the bytes of a file are read."""
-
-    name: str
-    is_guessed: bool = False
-    original: str | None = None  # the file's own encoding if a copy of it in UTF-8 is read
-    bom: bytes = b""  # the byte order mark of the file itself
-    tail: bytes = b""  # bytes at the end that are less than a character
+    @property
+    def delimiter_sign(self) -> str:
+        """The delimiter that is given, also by its name; empty if none is."""
+        return DELIMITER_NAMES.get(self.delimiter or "", self.delimiter or "")
 
 
 def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
@@ -94,7 +83,7 @@ def open_delimited(path: Path, name: str, given: Dialect) -> DelimitedFile:
     stamp = stamp_of(path)
     check_is_text(path, name)
     encoding = find_encoding(path, given.encoding)
-    if needs_copy(encoding.name, given.delimiter):
+    if needs_copy(encoding.name, given.delimiter_sign):
         encoding, copy = copy_as_utf8(path, name, encoding)
     else:
         copy = None
@@ -147,7 +136,7 @@ def guess_damaged(path: Path, name: str, encoding: Encoding, given: Dialect, sca
     """The encoding of a file that is not UTF-8 throughout, although nothing else is known of it."""
     assert scan.first_damaged is not None
     guessed = guess_encoding(sample_lines(path, scan.first_damaged))
-    if needs_copy(guessed, given.delimiter):
+    if needs_copy(guessed, given.delimiter_sign):
         raise InputError(f"{name} seems to be {guessed}; give --encoding {guessed} and its --delimiter")
     return replace(encoding, name=guessed, is_guessed=guessed != "utf-8")
 
@@ -203,197 +192,6 @@ def check_is_text(path: Path, name: str) -> None:
         )
     if is_json(path):
         raise InputError(f"{name} is not a text table but JSON; name it with the ending .jsonl")
-
-
-# --- encodings -------------------------------------------------------------------------------------
-
-
-def find_encoding(path: Path, given: str | None) -> Encoding:
-    """The encoding that is given or that the first bytes show; UTF-8 otherwise."""
-    with path.open("rb") as file:
-        sample = file.read(SAMPLE)
-    bom, marked = next(((m, e) for m, e in BYTE_ORDER_MARKS if sample.startswith(m)), (b"", None))
-    bom = (re.match(rb"(?:" + re.escape(bom) + rb")*", sample) or [b""])[0]  # twice after some conversions
-    if given is not None:
-        name = codecs.lookup(check_encoding(given)).name
-        if marked is not None and name.replace("-sig", "") in (marked, marked[:6]):
-            return Encoding(marked, bom=bom)
-        return Encoding(WITH_ORDER.get(name, name))
-    if marked is not None:
-        return Encoding(marked, bom=bom)
-    even, odd = sample[0::2].count(0), sample[1::2].count(0)
-    if max(even, odd) > len(sample) // 5 and min(even, odd) * 20 < max(even, odd):
-        guessed = "utf-16-le" if odd > even else "utf-16-be"
-        if re.search("[ -~]", sample.decode(guessed, "replace")):
-            return Encoding(guessed, is_guessed=True)
-    return Encoding("utf-8")
-
-
-def check_encoding(name: str) -> str:
-    """Return the name of a text encoding; codecs such as base64 are refused."""
-    try:
-        "x".encode(name)
-    except LookupError:
-        raise InputError(f"encoding {name!r} is not known; try utf-8, utf-16, cp1252 or latin-1") from None
-    return name
-
-
-def needs_copy(encoding: str, delimiter: str | None) -> bool:
-    """Whether a delimiter, quote or line end may be anything but its ASCII byte."""
-    try:
-        is_like_ascii = STRUCTURE.decode(encoding) == STRUCTURE.decode("ascii")
-    except (UnicodeDecodeError, LookupError):
-        return True
-    if not is_like_ascii:
-        return True
-    sign = DELIMITER_NAMES.get(delimiter or "", delimiter or "")
-    return encoding.startswith(WITH_LOW_BYTES) and sign >= "0"
-
-
-def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
-    """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
-    errors = errors_of(encoding.name)
-    decoder = codecs.getincrementaldecoder(encoding.name)(errors)
-    unit = 4 if encoding.name.startswith("utf-32") else 2 if encoding.name.startswith("utf-16") else 1
-    size = path.stat().st_size - len(encoding.bom)
-    tail = size % unit
-    is_text = False
-    with (
-        tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy,
-        path.open("rb") as file,
-    ):
-        try:
-            file.seek(len(encoding.bom))
-            left = size - tail
-            while left:
-                block = file.read(min(BLOCK, left))
-                left -= len(block)
-                if not block:
-                    break
-                text = decoder.decode(block, final=not left)
-                is_text = is_text or re.search("[ -~]", text) is not None
-                copy.write(text.encode("utf-8", errors))
-            rest = file.read()
-        except UnicodeError as exc:
-            Path(copy.name).unlink()
-            raise InputError(f"{name} is not {encoding.name}: {exc}; give another --encoding") from exc
-        except BaseException:
-            Path(copy.name).unlink()
-            raise
-    if not is_text:
-        Path(copy.name).unlink()
-        raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
-    return replace(encoding, name="utf-8", original=encoding.name, tail=rest), Path(copy.name)
-
-
-def errors_of(encoding: str) -> str:
-    """The error handler with which each byte sequence is decoded and encoded back to the same one."""
-    return "surrogatepass" if encoding.startswith(("utf-16", "utf-32")) else "surrogateescape"
-
-
-@dataclass
-class ByteScan:
-    """What one pass over the bytes of a file finds."""
-
-    quotes: int = 0
-    has_escaped_quotes: bool = False  # a backslash before a quote, which may mean nothing
-    is_ascii: bool = True
-    first_damaged: int | None = None  # the first block that is not UTF-8
-
-    @property
-    def is_utf8(self) -> bool:
-        return self.first_damaged is None
-
-
-def scan_bytes(path: Path) -> ByteScan:
-    found = ByteScan()
-    rest = b""  # the beginning of a character whose end is in the next block
-    number = 0
-    with path.open("rb") as file:
-        for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
-            found.quotes += int(np.count_nonzero(np.frombuffer(block, np.uint8) == QUOTE))
-            found.has_escaped_quotes |= b"\\" in block and b'\\"' in block
-            if block.isascii() and not rest:
-                continue
-            found.is_ascii = False
-            if found.is_utf8:
-                data = rest + block
-                match = re.search(rb"[\xc0-\xff][\x80-\xbf]{0,2}\Z", data[-3:])
-                rest = match[0] if match else b""
-                found.first_damaged = None if is_utf8(data[: len(data) - len(rest)]) else number
-    if found.is_utf8 and not is_utf8(rest):
-        found.first_damaged = number
-    return found
-
-
-def is_utf8(data: bytes) -> bool:
-    """Whether bytes are valid UTF-8; Arrow finds it thirty times as fast as `bytes.decode`."""
-    text = pa.LargeStringArray.from_buffers(1, pa.py_buffer(np.array([0, len(data)], np.int64)), pa.py_buffer(data))
-    try:
-        text.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
-def sample_lines(path: Path, first_damaged: int) -> bytes:
-    """Lines with bytes beyond ASCII: the first ones of the file, and of the first block that is not UTF-8."""
-    sample, room = b"", SAMPLE
-    with path.open("rb") as file:
-        for number, block in enumerate(iter(partial(file.read, BLOCK), b"")):
-            if number == first_damaged:
-                room = len(sample) + SAMPLE
-            if block.isascii() or len(sample) >= room:
-                continue
-            for line in re.split(rb"[\r\n]+", block):
-                if not line.isascii():
-                    sample += line[:SAMPLE] + b"\n"
-                    if len(sample) >= room:
-                        break
-    return sample
-
-
-def guess_encoding(sample: bytes) -> str:
-    """The encoding of lines that are not all UTF-8."""
-    text = sample.decode("utf-8", "surrogateescape")
-    escaped = len(re.findall("[\udc80-\udcff]", text))
-    if len(re.findall("[^\x00-\x7f\udc80-\udcff]", text)) > 4 * escaped:
-        return "utf-8"  # with a few damaged characters
-    from charset_normalizer import from_bytes  # noqa: PLC0415 - few files need it
-
-    words = b"".join(re.findall(rb"[A-Za-z\x80-\xff]*[\x80-\xff][A-Za-z\x80-\xff]*", sample))
-    is_latin = len(re.findall(rb"[A-Za-z]", words)) > 0.4 * len(words)  # accents among ASCII letters
-    runs = re.findall(rb"[\x80-\xff]+", sample)
-    is_double = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
-    likely = LATIN if is_latin else DOUBLE_BYTES if is_double else OTHERS
-    plain = re.sub(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]", b" ", sample)
-    matches = {match.encoding: match for match in from_bytes(plain, cp_isolation=likely)}
-    if not matches:
-        return "cp1252" if is_latin or not decodes(sample, "cp1251") else "cp1251"
-    best: str = next(iter(matches))
-    first = matches.get("cp1252")
-    is_same = decodes(sample, "cp1252") and sample.decode("cp1252") == sample.decode(best, "replace")
-    if is_same or (is_latin and first is not None and matches[best].chaos > first.chaos - CLEARLY_BETTER):
-        return "cp1252"
-    return best
-
-
-def decodes(data: bytes, encoding: str) -> bool:
-    try:
-        data.decode(encoding)
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def decode_cell(cell: bytes, encoding: str) -> str:
-    """The text of a cell; bytes that are not in the encoding are read as Western, which knows every byte."""
-    for each in (encoding, "cp1252"):
-        try:
-            return cell.decode(each)
-        except UnicodeDecodeError:
-            continue
-    return cell.decode("latin-1")
 
 
 # --- the first row ---------------------------------------------------------------------------------

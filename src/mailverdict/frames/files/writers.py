@@ -31,7 +31,7 @@ from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from ..text_column import replace_texts
 from .columnar import ArrowTableWriter
 from .compression import COMPRESSIONS, pack
-from .delimited import errors_of
+from .encodings import errors_of
 from .json_lines import JsonLinesWriter, check_members, dump, json_value, text_of
 from .lines import Index, binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
 from .readers import KINDS, STDIN
