@@ -14,9 +14,9 @@ import pyarrow.parquet
 
 from ...errors import InputError
 from ...model.words import count_of, first_of
-from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
+from .table_file import CELL_MARK, PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
-__all__ = ["PARQUET_ENDINGS", "ArrowFile", "ArrowTableWriter", "ParquetFile", "ParquetFolder"]
+__all__ = ["PARQUET_ENDINGS", "ArrowFile", "ArrowTableWriter", "ParquetFile", "ParquetFolder", "ParquetTableWriter"]
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 SHOWN = 3  # names in a message
@@ -156,6 +156,28 @@ class ArrowFile(TypedFile):
             for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
                 for start in range(0, len(batch), PIECE_ROWS):
                     yield self.filled(batch.slice(start, PIECE_ROWS), needed)
+
+
+class ParquetTableWriter:
+    """Arrow's own types; verdict and status are dictionary-encoded."""
+
+    remarks: Sequence[str] = ()
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.writer: Any = None
+
+    def write(self, piece: pa.Table) -> None:
+        """Append a row group; the first piece decides the schema."""
+        if self.writer is None:
+            fields = [f.remove_metadata() if f.metadata == CELL_MARK else f for f in piece.schema]
+            schema = pa.schema(fields, piece.schema.metadata)
+            self.writer = pyarrow.parquet.ParquetWriter(self.path, schema)
+        self.writer.write_table(piece.cast(self.writer.schema))
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
 
 
 class ArrowTableWriter:

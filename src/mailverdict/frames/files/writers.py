@@ -21,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet
 
 from ...atomic_write import atomic_write, is_device
 from ...checks.syntax.kernels import to_bools
@@ -29,7 +28,7 @@ from ...errors import InputError
 from ...model.paths import user_path
 from ..columns import ADDRESS_NAMES, MESSAGE_NAMES, label_of
 from ..text_column import replace_texts
-from .columnar import ArrowTableWriter
+from .columnar import ArrowTableWriter, ParquetTableWriter
 from .compression import COMPRESSIONS, pack
 from .encodings import errors_of
 from .json_lines import JsonLinesWriter, check_members, dump, json_value, text_of
@@ -422,7 +421,7 @@ def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
     >>> quote(pa.array(["ada", "a,b", '5" pipe'], pa.large_string()), ",").to_pylist()
     ['ada', '"a,b"', '"5"" pipe"']
     """
-    data, offsets = np.frombuffer(bytes_of(texts), np.uint8), offsets_of(texts)
+    data, offsets = np.frombuffer(bytes_of(texts), np.uint8), large_offsets_of(texts)
     is_special = data == ord('"')
     for special in (delimiter, "\r", "\n"):
         is_special |= data == ord(special)
@@ -436,13 +435,13 @@ def quote(texts: pa.LargeStringArray, delimiter: str) -> pa.LargeStringArray:
 
 def begins_formula(texts: pa.LargeStringArray) -> Any:
     """For each text, whether its first byte begins a formula; for an empty text, the first byte of the next one."""
-    data, offsets = np.frombuffer(bytes_of(texts), np.uint8), offsets_of(texts)
+    data, offsets = np.frombuffer(bytes_of(texts), np.uint8), large_offsets_of(texts)
     starts = offsets[:-1] - offsets[0]
     return FORMULA_BYTES[data[starts[starts < len(data)]]]
 
 
-def offsets_of(texts: pa.LargeStringArray) -> Any:
-    """The offset of each text in the buffer, and the end of the last one."""
+def large_offsets_of(texts: pa.LargeStringArray) -> Any:
+    """The offset of each text in the buffer, which takes 64 bits, and the end of the last one."""
     if not len(texts):
         return np.zeros(1, np.int64)
     return np.frombuffer(texts.buffers()[1], np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -450,7 +449,7 @@ def offsets_of(texts: pa.LargeStringArray) -> Any:
 
 def bytes_of(texts: pa.LargeStringArray) -> memoryview:
     """The bytes of all texts, one after the other, without a copy."""
-    offsets = offsets_of(texts)
+    offsets = large_offsets_of(texts)
     return memoryview(texts.buffers()[2] or b"")[offsets[0] : offsets[-1]]
 
 
@@ -461,29 +460,7 @@ def join(*parts: Any, between: str = "") -> Any:
     return pc.binary_join_element_wise(*whole, null_handling="replace")
 
 
-# --- Parquet ---------------------------------------------------------------------------------------
-
-
-class ParquetTableWriter:
-    """Arrow's own types; verdict and status are dictionary-encoded."""
-
-    remarks: Sequence[str] = ()
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.writer: Any = None
-
-    def write(self, piece: pa.Table) -> None:
-        """Append a row group; the first piece decides the schema."""
-        if self.writer is None:
-            fields = [f.remove_metadata() if f.metadata == CELL_MARK else f for f in piece.schema]
-            schema = pa.schema(fields, piece.schema.metadata)
-            self.writer = pyarrow.parquet.ParquetWriter(self.path, schema)
-        self.writer.write_table(piece.cast(self.writer.schema))
-
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
+# --- types that a text file does not have ------------------------------------------------------------
 
 
 def to_plain(column: Any) -> Any:
