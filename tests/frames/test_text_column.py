@@ -105,7 +105,7 @@ def texts_by_row(intake):
     return dict(zip(rows, intake.texts.to_pylist(), strict=True))
 
 
-def foreign_by_row(intake):
+def nontext_by_row(intake):
     """Row and what it holds, for rows that hold no text."""
     return dict(zip(intake.nontext_rows.tolist(), intake.nontext_types.to_pylist(), strict=True))
 
@@ -114,7 +114,7 @@ def foreign_by_row(intake):
 def test_every_text_dtype_reads_the_same(dtype):
     intake = read_values(pd.Series(CELLS, dtype=dtype, index=[9, 9, 1, 0, 5]))
     assert texts_by_row(intake) == AS_READ
-    assert (foreign_by_row(intake), intake.size) == ({}, 5)
+    assert (nontext_by_row(intake), intake.size) == ({}, 5)
 
 
 @pytest.mark.parametrize(
@@ -145,19 +145,19 @@ def test_cells_that_are_not_text_are_named_or_missing(cell, kind):
     column.iat[1] = cell
     intake = read_values(column)
     assert texts_by_row(intake) == {0: ADDRESS, 2: "b@example.org"}
-    assert foreign_by_row(intake) == ({} if kind is None else {1: kind})
+    assert nontext_by_row(intake) == ({} if kind is None else {1: kind})
 
 
 def test_all_odd_cells_at_once_keep_their_rows():
     cells = [cell for cell, _ in ODD_CELLS]
-    assert foreign_by_row(read_values(cells)) == {i: kind for i, (_, kind) in enumerate(ODD_CELLS) if kind}
+    assert nontext_by_row(read_values(cells)) == {i: kind for i, (_, kind) in enumerate(ODD_CELLS) if kind}
 
 
 @pytest.mark.parametrize(("values", "kind", "missing"), TYPED_COLUMNS, ids=lambda v: str(getattr(v, "dtype", v))[:30])
-def test_typed_columns_are_foreign_where_they_hold_something(values, kind, missing):
+def test_typed_columns_have_no_text_where_they_hold_something(values, kind, missing):
     intake = read_values(values)
     assert len(intake.texts) == 0
-    assert foreign_by_row(intake) == {row: kind for row in range(len(values)) if row not in missing}
+    assert nontext_by_row(intake) == {row: kind for row in range(len(values)) if row not in missing}
 
 
 OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
@@ -183,13 +183,13 @@ OCTETS = [None if cell is None else cell.encode() for cell in CELLS]
 )
 def test_octets_in_utf8_are_text(values):
     assert texts_by_row(read_values(values)) == AS_READ
-    assert foreign_by_row(read_values(values)) == {}
+    assert nontext_by_row(read_values(values)) == {}
 
 
 @pytest.mark.parametrize("kind", [pa.binary(), pa.large_binary(), pa.binary_view(), pa.binary(2)], ids=str)
 def test_octets_of_another_encoding_make_one_cell_invalid(kind):
     intake = read_values(pa.array([b"\xff\xfe", b"ok", None], kind))
-    assert (texts_by_row(intake), foreign_by_row(intake)) == ({1: "ok"}, {0: NOT_UTF8})
+    assert (texts_by_row(intake), nontext_by_row(intake)) == ({1: "ok"}, {0: NOT_UTF8})
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_column_without_text_has_a_notice(values, said):
 def test_categories_of_several_kinds_are_distinguished():
     column = pd.Series(["a@example.org", (1,), 3, None], dtype="category")
     assert texts_by_row(read_values(column)) == {0: "a@example.org"}
-    assert foreign_by_row(read_values(column)) == {1: "a tuple", 2: "a number"}
+    assert nontext_by_row(read_values(column)) == {1: "a tuple", 2: "a number"}
 
 
 def test_octets_that_are_not_utf8_make_one_cell_invalid():
@@ -222,7 +222,7 @@ def test_octets_that_are_not_utf8_make_one_cell_invalid():
     for values in (trusted, pd.Series(trusted, dtype=pd.ArrowDtype(pa.string()))):
         intake = read_values(values)
         assert texts_by_row(intake) == {1: ADDRESS}
-        assert foreign_by_row(intake) == {0: NOT_UTF8}
+        assert nontext_by_row(intake) == {0: NOT_UTF8}
 
 
 @pytest.mark.parametrize("dtype", ["object", "string[pyarrow]"])
@@ -245,11 +245,11 @@ def test_blanks_are_kept_where_they_are_wanted():
 
 
 @given(st.lists(st.one_of(st.none(), st.text(max_size=8), st.integers(), st.binary(max_size=3), st.floats())))
-def test_every_row_is_text_foreign_or_missing_and_only_one_of_them(cells):
+def test_every_row_is_text_something_else_or_missing_and_only_one_of_them(cells):
     intake = read_values(cells)
-    texts, foreign = texts_by_row(intake), foreign_by_row(intake)
+    texts, nontext = texts_by_row(intake), nontext_by_row(intake)
     assert intake.size == len(cells)
-    assert not texts.keys() & foreign.keys()
+    assert not texts.keys() & nontext.keys()
     for row, cell in enumerate(cells):
         if isinstance(cell, bytes):
             cell = cell.decode(errors="surrogateescape")  # noqa: PLW2901 - octets that are not UTF-8 become surrogates
@@ -258,7 +258,7 @@ def test_every_row_is_text_foreign_or_missing_and_only_one_of_them(cells):
             assert texts.get(row, "") == ("" if text in MISSING_TEXTS.to_pylist() else text)
         else:
             assert row not in texts
-            assert (row in foreign) == (cell is not None and cell == cell)
+            assert (row in nontext) == (cell is not None and cell == cell)
 
 
 class TestMissingTexts:

@@ -603,9 +603,9 @@ def is_polars(data: Any, name: str) -> bool:
 def read_stream(data: Any) -> Any:
     """Data with the Arrow PyCapsule interface as a reader, table or array of pyarrow; any other data as it is.
 
-    Raises the error that names the way for the frames of `FOREIGN`.
+    Raises an error for the frames of `OTHER_FRAMES`, which says what to call instead.
     """
-    refuse_foreign(data)
+    refuse_other_frames(data)
     kind = type(data)
     known: tuple[type, ...] = (pd.DataFrame, pd.Series, pd.Index, pa.Table, pa.Array, pa.ChunkedArray)
     if isinstance(data, known) or is_polars(data, "DataFrame") or is_polars(data, "Series"):
@@ -621,21 +621,21 @@ def read_stream(data: Any) -> Any:
         return pa.chunked_array(data) if is_stream else pa.array(data)
 
 
-def refuse_foreign(data: Any) -> None:
-    """Raise an error that names the way for frames that are on other machines, or not computed yet."""
+def refuse_other_frames(data: Any) -> None:
+    """Raise an error that says what to call for frames that are on other machines, not computed, or cannot be read."""
     modules = {each.__module__.partition(".")[0] for each in type(data).__mro__}
     has_stream = hasattr(type(data), "__arrow_c_stream__") or hasattr(type(data), "__arrow_c_array__")
-    for module, is_remote, what, way in FOREIGN:
+    for module, is_remote, what, way in OTHER_FRAMES:
         if module in modules and not isinstance(data, pd.DataFrame | pd.Series) and (is_remote or not has_stream):
             raise SettingsError(f"data is {what} of type {type(data).__name__}: {way}")
     if is_polars(data, "LazyFrame"):
         raise SettingsError("data is a lazy Polars frame: call .collect() first")
 
 
-# The package of a class; whether its rows are on other machines or not computed, so that they are not read even where
-# it has the Arrow PyCapsule interface; what it is; and what to call instead. The others have the interface in newer
-# releases, and are read by it.
-FOREIGN = (
+# The package of a class; whether its rows are on other machines or not computed, so that they are never read here;
+# what it is; and what to call instead. Where the second is False, only old releases are refused: newer ones have the
+# Arrow PyCapsule interface and are read.
+OTHER_FRAMES = (
     ("dask", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
     ("dask_expr", True, "a Dask collection", "call mailverdict.dask.verify or .plan, or give data.compute()"),
     (

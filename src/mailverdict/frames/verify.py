@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from ..checks.syntax.column import SyntaxColumn, observe_column, observe_pieces
 from ..errors import ColumnError, SettingsError
 from ..local.backend import LocalBackend
-from ..local.batch import foreign_rows
+from ..local.batch import rows_of_nontext
 from ..model.address import identities
 from ..model.table import one_array
 from ..model.words import ValidationType, Verdict
@@ -211,7 +211,7 @@ class ResultBuilder:
             np.arange(len(unique), dtype=np.int32) if self.codes is None else self.codes
         )
         if len(cells.nontext_rows):
-            nontext = foreign_rows(cells.nontext_types, self.validation_type, datetime.now(UTC)).select(fields)
+            nontext = rows_of_nontext(cells.nontext_types, self.validation_type, datetime.now(UTC)).select(fields)
             order[cells.nontext_rows] = len(unique) + np.arange(len(nontext), dtype=np.int32)
             unique = pa.concat_tables([unique, nontext])
         return take_rows(unique, order)
@@ -649,21 +649,17 @@ def warn_user(*messages: str) -> None:
 
 def describe_repairable(run: Run[Any]) -> list[str]:
     """Notices about malformed rows in which an address can be read, for each column unless it was repaired."""
-    finish: Any = run._finish
-    parts = zip(finish.columns, finish.builders, strict=True) if isinstance(finish, SeveralBuilder) else [("", finish)]
+    build: Any = run._build
+    parts = zip(build.columns, build.builders, strict=True) if isinstance(build, SeveralBuilder) else [("", build)]
     notices = []
     for column, builder in parts:
         if not isinstance(builder, ResultBuilder) or builder.repaired is not None:
             continue
-        count, is_exact = builder.count_repairable(settled_table(run))
+        count, is_exact = builder.count_repairable(run._settled_table())
         if count:
             notice = f"{repairable_rows(count, is_exact=is_exact)}: {REPAIR_HINT}"
             notices.append(f"{column}: {notice}" if column else notice)
     return notices
-
-
-def settled_table(run: Run[Any]) -> pa.Table:
-    return run._execution.results.table(run._execution.settings.validation_type)
 
 
 REPAIR_HINT = "verify with clean=True; if a cell holds several addresses, use mailverdict.explode first"

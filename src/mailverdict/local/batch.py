@@ -28,7 +28,7 @@ from ..model.table import JUDGED_COLUMNS, SCHEMA, SOURCE_LOCAL, complete_table, 
 from ..model.words import Status, ValidationType
 from ..verdicts import Decision, settle
 
-__all__ = ["Codes", "ObservedBatch", "Positions", "foreign_rows", "observe_batch"]
+__all__ = ["Codes", "ObservedBatch", "Positions", "observe_batch", "rows_of_nontext"]
 
 Positions = npt.NDArray[np.int64]
 LARGE = 100_000  # rows from which several threads are faster than one
@@ -199,7 +199,7 @@ def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list
     return [settle(validation_type, Evidence(fault)) for fault in faults]
 
 
-def foreign_rows(kinds: pa.DictionaryArray, validation_type: ValidationType, checked_at: datetime) -> pa.Table:
+def rows_of_nontext(kinds: pa.DictionaryArray, validation_type: ValidationType, checked_at: datetime) -> pa.Table:
     """Rows for cells that are not text; `kinds` says what each one is. They are never sent."""
     faults = pa.array([f"the cell holds {kind}, not text" for kind in kinds.dictionary.to_pylist()], pa.string())
     decisions = malformed(faults, validation_type)

@@ -30,7 +30,7 @@ class Run(Generic[T]):
     ----------
     execution : Execution
         The run over the unique addresses.
-    finish : callable
+    build : callable
         Makes the caller's kind of result out of the table of unique addresses.
 
     Examples
@@ -43,9 +43,9 @@ class Run(Generic[T]):
     'done'
     """
 
-    def __init__(self, execution: Execution, finish: Callable[[pa.Table], T]) -> None:
+    def __init__(self, execution: Execution, build: Callable[[pa.Table], T]) -> None:
         self._execution = execution
-        self._finish = finish
+        self._build = build
         self._future: concurrent.futures.Future[None] | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_cancelled = False
@@ -128,7 +128,7 @@ class Run(Generic[T]):
         same kind as the input of `start`
             One row out per row in.
         """
-        return self._finish(self._execution.results.table(self._execution.settings.validation_type))
+        return self._build(self._settled_table())
 
     def result(self, timeout: float | None = None) -> T:
         """Wait for the end and return the whole result.
@@ -209,8 +209,12 @@ class Run(Generic[T]):
 
     def _replace_result(self, make: Callable[[], T]) -> None:
         """Make the result by `make` from now on; the rows that the run has kept are dropped."""
-        self._finish = lambda unique: make()
+        self._build = lambda unique: make()
         self._execution.drop_rows()
+
+    def _settled_table(self) -> pa.Table:
+        """The fields that results are made from, of all addresses; those that are not settled are pending."""
+        return self._execution.results.table(self._execution.settings.validation_type)
 
     def _interrupt(self) -> None:
         """Cancel and wait until sockets are closed."""

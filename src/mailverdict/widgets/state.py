@@ -133,8 +133,7 @@ class AuditState(InputState):
                 self.rates[self.depth] = per_second
             self.busy["decide"] = "Putting the result together…"
             self.changed("decide")
-            answers = run._execution.results.table(card[2])
-            rows = AuditedRows.of_run(run._finish, answers, is_merged=is_merged)  # type: ignore[arg-type]
+            rows = AuditedRows.of_run(run._build, run._settled_table(), is_merged=is_merged)  # type: ignore[arg-type]
             run._replace_result(rows.to_frame)
             listing = Listing(rows, self.policy)
             is_complete = run.progress.state == "done"

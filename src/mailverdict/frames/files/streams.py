@@ -26,7 +26,7 @@ from ...runs.run import Run
 from ..columns import choose_columns
 from ..kinds import kind_of_data
 from ..options import split_options
-from ..verify import ResultBuilder, prepare, repairable_rows, settled_table, shown_columns
+from ..verify import ResultBuilder, prepare, repairable_rows, shown_columns
 
 __all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
 
@@ -216,8 +216,8 @@ class PieceStream:
             self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         self.is_unanswered |= bool(run._execution.unanswered)
-        if self.all_counted and isinstance(run._finish, ResultBuilder):  # otherwise as slow as the verification
-            count, is_exact = run._finish.count_repairable(settled_table(run))
+        if self.all_counted and isinstance(run._build, ResultBuilder):  # otherwise as slow as the verification
+            count, is_exact = run._build.count_repairable(run._settled_table())
             self.repairable, self.all_counted = self.repairable + count, self.all_counted and is_exact
         self.causes += run._execution.causes
         self.errors += run._execution.errors
