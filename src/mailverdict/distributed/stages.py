@@ -28,6 +28,7 @@ from ..frames.verify import (
     AddressColumns,
     Columns,
     FrameReading,
+    Origin,
     each_column,
     kinds_of_data,
     name_results,
@@ -218,16 +219,8 @@ def observe(part: Any, job: StageJob) -> pa.Table:
 
 def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> FrameReading:
     """Read the verified columns of a partition, and name its result columns, with `extra` ones."""
-    return read_frame(
-        part,
-        job.column,
-        job.frame_options,
-        validation_type=job.validation_type,
-        source=job.source,
-        lists=job.lists_version,
-        is_free=job.is_free,
-        extra=extra,
-    )
+    origin = Origin(job.validation_type, job.source, lists=job.lists_version)
+    return read_frame(part, job.column, job.frame_options, origin, is_free=job.is_free, extra=extra)
 
 
 def attach(part: Any, job: StageJob, answers: pa.Table | None, extra: Sequence[Column] = ()) -> Any:

@@ -55,6 +55,7 @@ __all__ = [
     "AddressColumns",
     "Columns",
     "FrameReading",
+    "Origin",
     "ResultBuilder",
     "averify",
     "each_column",
@@ -140,6 +141,26 @@ def read_addresses(columns: Sequence[Any], *, clean: bool, keep_syntax: bool = F
 
 
 @dataclass(frozen=True)
+class Origin:
+    """What made the answers: it is noted beside the result columns."""
+
+    validation_type: ValidationType
+    source: str
+    lists: str | None = None  # the version of the lists of this machine, if its backend was used
+    answered_by: str = ""  # the label of the backend, if it has one
+
+    def note(self) -> dict[str, Any]:
+        """What is noted, as JSON."""
+        return {
+            "validation_type": str(self.validation_type),
+            "source": self.source,
+            "version": package_version(),
+            "lists": self.lists,
+            **({"answered_by": self.answered_by} if self.answered_by else {}),
+        }
+
+
+@dataclass(frozen=True)
 class ResultBuilder:
     """Turns a table of unique addresses into the caller's kind of result; a run calls it with what is settled."""
 
@@ -148,11 +169,8 @@ class ResultBuilder:
     columns: Sequence[Column]
     cells: TextColumn
     codes: npt.NDArray[np.int32] | None  # for each text the row of its address; None: the same order
-    validation_type: ValidationType
-    source: str
+    origin: Origin
     repaired: pa.Table | None = None  # clean, suggestion and change of each text, with clean=True
-    lists: str | None = None  # the version of the lists of this machine, if its backend was used
-    answered_by: str = ""  # the label of the backend, if it has one
     emptied: Mapping[Any, Column] = field(default_factory=dict)  # columns about an earlier verdict, by label
 
     def __call__(self, unique: pa.Table) -> Any:
@@ -166,17 +184,7 @@ class ResultBuilder:
             nothing = nothing.dictionary_encode() if column.kind in CATEGORIES else nothing
             rows = rows.append_column(column.field, nothing)
         names, columns = [*self.names, *self.emptied], [*shown, *self.emptied.values()]
-        return self.data.attach(rows, names, columns, self.note())
-
-    def note(self) -> dict[str, Any]:
-        """What is noted about the result columns."""
-        return {
-            "validation_type": str(self.validation_type),
-            "source": self.source,
-            "version": package_version(),
-            "lists": self.lists,
-            **({"answered_by": self.answered_by} if self.answered_by else {}),
-        }
+        return self.data.attach(rows, names, columns, self.origin.note())
 
     def with_repairs(self, rows: pa.Table) -> pa.Table:
         """Add what was repaired, and suggestions for the cells that could not be repaired."""
@@ -204,14 +212,15 @@ class ResultBuilder:
         if cells.rows is None and self.codes is None:
             return unique
         if self.codes is not None and self.codes.max(initial=-1) == len(unique):  # rows that were not to be verified
-            pending = pending_rows(pa.nulls(1, pa.string()), self.validation_type)
+            pending = pending_rows(pa.nulls(1, pa.string()), self.origin.validation_type)
             unique = pa.concat_tables([unique, pending.select(fields)])
         order = np.full(cells.size, -1, np.int32)
         order[slice(None) if cells.rows is None else cells.rows] = (
             np.arange(len(unique), dtype=np.int32) if self.codes is None else self.codes
         )
         if len(cells.nontext_rows):
-            nontext = rows_of_nontext(cells.nontext_types, self.validation_type, datetime.now(UTC)).select(fields)
+            nontext = rows_of_nontext(cells.nontext_types, self.origin.validation_type, datetime.now(UTC))
+            nontext = nontext.select(fields)
             order[cells.nontext_rows] = len(unique) + np.arange(len(nontext), dtype=np.int32)
             unique = pa.concat_tables([unique, nontext])
         return take_rows(unique, order)
@@ -230,7 +239,7 @@ class ResultBuilder:
         if self.repaired is not None:
             is_invalid = pc.and_(is_invalid, self.repaired["clean"].combine_chunks().is_null())
         texts = self.cells.texts.filter(is_invalid)
-        return count_repairable(texts, are_refused=self.validation_type is ValidationType.REGEX)
+        return count_repairable(texts, are_refused=self.origin.validation_type is ValidationType.REGEX)
 
 
 @dataclass(frozen=True)
@@ -314,17 +323,13 @@ def prepare(
     options = replace(options, settings=replace(options.settings, answered_since=answered_since))
     progress = frame_options["progress"]
     check_progress(progress)
-    frame = read_frame(
-        data,
-        column,
-        frame_options,
-        validation_type=options.validation_type,
-        source=options.backend.source,
+    origin = Origin(
+        options.validation_type,
+        options.backend.source,
         lists=options.backend.lists_version() if isinstance(options.backend, LocalBackend) else None,
         answered_by=str(getattr(options.backend, "label", "")),
-        is_free=options.is_free,
-        read=read,
     )
+    frame = read_frame(data, column, frame_options, origin, is_free=options.is_free, read=read)
     read, builder = frame.read, frame.builder
     run: Run[Any] = Run(open_execution(frame.texts, options, builder.fields(), read.syntax), builder)
     show_progress(run, column, progress, is_free=options.is_free)
@@ -351,11 +356,8 @@ def read_frame(
     data: Any,
     column: Columns | None,
     frame_options: dict[str, Any],
+    origin: Origin,
     *,
-    validation_type: ValidationType,
-    source: str,
-    lists: str | None,
-    answered_by: str = "",
     is_free: bool,
     extra: Sequence[Column] = (),
     read: AddressColumns | None = None,
@@ -381,11 +383,8 @@ def read_frame(
             columns=own_columns,
             cells=cells,
             codes=codes_of_part(codes, part, is_whole=len(kinds) == 1),
-            validation_type=validation_type,
-            source=source,
+            origin=origin,
             repaired=read.repaired_in(part),
-            lists=lists,
-            answered_by=answered_by,
             emptied=derived_columns(kind, each, prefix, frame_options) if overwrite else {},
         )
         for kind, each, own_names, own_columns, cells, part in zip(
@@ -418,7 +417,7 @@ def name_results(
 def with_earlier(
     chosen: Sequence[Column], kind: DataKind, prefix: str | None, frame_options: dict[str, Any]
 ) -> tuple[Column, ...]:
-    """The chosen columns and those of an earlier call, which would no longer fit the verdict beside them."""
+    """The chosen columns, and those of an earlier call: left as they are, they would not fit the new verdict."""
     earlier = kind.earlier(prefix)
     names = [*(column.name for column in chosen), *earlier]
     return choose_columns(names, categories=frame_options["categories"]) if earlier else tuple(chosen)

@@ -16,7 +16,7 @@ from ..frames.columns import COLUMNS, REPAIR_COLUMNS
 from ..frames.files.restore import restore_frame
 from ..frames.kinds import PandasFrame
 from ..frames.verified import VerifiedColumn
-from ..frames.verify import ResultBuilder
+from ..frames.verify import Origin, ResultBuilder
 from ..model.words import ValidationType
 from ..reports.facts import checked_days, validation_types
 from ..reports.page import CHECKS, another_check, days_of_earlier
@@ -73,8 +73,7 @@ def open_run(journal: Path, run: RecordedRun) -> AuditedRows:
         columns=COLUMNS,
         cells=read.cells[0],
         codes=np.arange(len(texts), dtype=np.int32),
-        validation_type=ValidationType(parse_key(run.key)[0]),
-        source="journal",
+        origin=Origin(ValidationType(parse_key(run.key)[0]), source="journal"),
         repaired=read.repaired,
     )
     return AuditedRows.of_run(builder, answers)

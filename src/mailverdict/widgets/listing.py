@@ -67,7 +67,7 @@ class AuditedRows:
         table = builder.with_repairs(builder.rows(unique.select(fields), fields))
         data = builder.data
         assert isinstance(data, PandasFrame)
-        note = builder.note()
+        note = builder.origin.note()
         if is_merged:  # else a column of this name is of an earlier file, which may have had other rows
             note[DROPS_DUPLICATES] = True
         return cls(data.frame, data.column, compact(table.unify_dictionaries().combine_chunks()), note)
