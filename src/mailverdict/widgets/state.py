@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 import weakref
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -108,11 +109,19 @@ class AuditState(InputState):
             self.rate, self.progress = Rate(), self.run.progress
             self.say("check", "")
             self.spoken = "The check has started."
-            run, setting, is_merged = self.run, self.setting(), self.choices.merge
+            run, is_merged = self.run, self.choices.merge
             assert self.source is not None
             assert self.at is not None
-            card = (self.source.name, self.source.labels[self.at], self.depth, self.backend_label())
-        self.in_background("check", lambda: self.watch_run(run, setting, card, is_merged=is_merged))
+            card = Card(
+                name=self.source.name,
+                column=self.source.labels[self.at],
+                depth=self.depth,
+                backend=self.backend_label(),
+                when=datetime.now(UTC),
+                setting=self.setting(),
+                is_complete=False,
+            )
+        self.in_background("check", lambda: self.watch_run(run, card, is_merged=is_merged))
 
     resume = verify
 
@@ -123,8 +132,8 @@ class AuditState(InputState):
             self.run_state = "pausing"
             self.changed("check")
 
-    def watch_run(self, run: Run[Any], setting: Any, card: tuple[str, str, str, str], *, is_merged: bool) -> None:
-        """Show the progress of a run, then its result."""
+    def watch_run(self, run: Run[Any], card: Card, *, is_merged: bool) -> None:
+        """Show the progress of a run, then its result; `card` is as at the beginning of the run."""
         try:
             follow(run, self.show_progress, self.show_idle)
             self.show_progress(run.progress)
@@ -138,7 +147,7 @@ class AuditState(InputState):
             listing = Listing(rows, self.policy)
             is_complete = run.progress.state == "done"
             with self.lock:
-                self.show_listing(listing, Card(*card, datetime.now(UTC), setting, is_complete))
+                self.show_listing(listing, replace(card, when=datetime.now(UTC), is_complete=is_complete))
                 self.say_end(run)
         finally:
             with self.lock:
