@@ -39,7 +39,7 @@ __all__ = [
     "split",
 ]
 
-FLAGS = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
+FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown
 DROPS_DUPLICATES = "drops_duplicates"  # a note on a frame: rows whose mailbox is in an earlier row are dropped
@@ -129,7 +129,7 @@ class Policy:
 
     def _flag_actions(self) -> Iterator[tuple[str, str]]:
         """The flags that have an action of their own, the most serious first."""
-        for flag in FLAGS:
+        for flag in FLAGS_BY_SEVERITY:
             if (action := self._actions.get(f"flag:{flag}")) is not None:
                 yield flag, action
 
@@ -141,14 +141,14 @@ def freeze_selectors(selectors: Iterable[str], action: str) -> tuple[str, ...]:
         if not isinstance(selector, str) or not is_selector(selector):
             raise SettingsError(
                 f"{action}: {selector!r} is not a selector; give a verdict, 'verdict:reason', "
-                f"or 'flag:name' with one of {', '.join(FLAGS)}"
+                f"or 'flag:name' with one of {', '.join(FLAGS_BY_SEVERITY)}"
             )
     return frozen
 
 
 def is_selector(selector: str) -> bool:
     head, colon, tail = selector.partition(":")
-    return tail in FLAGS if head == "flag" else head in tuple(Verdict) and (bool(tail) or not colon)
+    return tail in FLAGS_BY_SEVERITY if head == "flag" else head in tuple(Verdict) and (bool(tail) or not colon)
 
 
 # From careful to permissive. Addresses for which this machine was refused (protected, sender_blocked) get no better
@@ -254,7 +254,7 @@ def decide(out: Any, column: Hashable, *, policy: Policy | str = "balanced", pre
 
 def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
     """A verified column with all that decides about an action."""
-    return VerifiedColumn(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS))
+    return VerifiedColumn(out, column, prefix, ("verdict", "details", "status", "suggestion", *FLAGS_BY_SEVERITY))
 
 
 def decide_rows(rows: VerifiedColumn, policy: Policy) -> tuple[pd.Series[Any], pd.Series[Any]]:

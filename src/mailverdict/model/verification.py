@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from ..errors import ContractError
 from .json_fields import optional_field, require_field, shorten
-from .words import REASON_MEANING, Reason, ValidationType, Verdict
+from .words import FLAGS, REASON_MEANING, Reason, ValidationType, Verdict
 
 __all__ = [
     "Fault",
@@ -48,7 +48,6 @@ class Fault:
     message: str
 
 
-FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 LONGEST_LINE = 300  # characters of a line of text; addresses and texts of servers are among them
 
 

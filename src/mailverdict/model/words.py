@@ -12,6 +12,7 @@ from typing import Literal
 __all__ = [
     "CAUSE_MEANING",
     "ERROR_MEANING",
+    "FLAGS",
     "REASON_LABELS",
     "REASON_MEANING",
     "REPAIR_LABELS",
@@ -121,6 +122,10 @@ class Reason(StrEnum):
     RATE_LIMITED = "rate_limited"
     CATCH_ALL = "catch_all"
     ROLE = "role"
+
+
+# The flags of an address, in the order in which they are shown: the first four from lists, the others from a session.
+FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 
 
 # The one text for each reason: in `error_message`, reports, `explain`, policies, the audit page and the documentation.

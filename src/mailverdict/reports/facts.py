@@ -29,6 +29,7 @@ from ..model.table import SOURCE_REMOTE
 from ..model.words import (
     CAUSE_MEANING,
     ERROR_MEANING,
+    FLAGS,
     REASON_MEANING,
     STATE_MEANING,
     Reason,
@@ -40,7 +41,6 @@ from ..model.words import (
 from ..runs.retry import ASK_AGAIN
 from .summary import (
     BUCKETS,
-    FLAGS,
     MEANING_OF_VALID,
     add_domain_counts,
     buckets,

@@ -17,7 +17,7 @@ from ..frames.kinds import ArrowData
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
-from ..model.words import REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
+from ..model.words import FLAGS, REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -272,7 +272,6 @@ MEANING_OF_VALID = {
     ValidationType.MX_BLACKLIST: "valid means that the domain can receive mail, and no mail server of it is on a list",
     ValidationType.SMTP: "valid means that the mailbox exists and no problem was found",
 }
-FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 LONGEST_BAR = 24  # characters
 TOP_REASONS = 6
 

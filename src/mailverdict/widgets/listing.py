@@ -22,16 +22,15 @@ from ..checks.syntax.column import observe_column
 from ..frames.columns import ACTIONS, BY_NAME, COLUMNS, REPAIR_COLUMNS, Column, label_of, to_arrow
 from ..frames.kinds import PandasFrame
 from ..frames.policy import DROPS_DUPLICATES, REMARK, Policy, advise_rows, cause_of, decide
-from ..frames.text_column import read_values
+from ..frames.text_column import read_values, spread_texts
 from ..frames.verified import VerifiedColumn
 from ..frames.verify import ResultBuilder
 from ..model.table import one_array
-from ..model.words import REASON_MEANING, Reason, Status, Verdict, reason_within
+from ..model.words import FLAGS, REASON_MEANING, Reason, Status, Verdict, reason_within
 from ..reports.page import reason_label
 from ..reports.summary import BUCKETS
 from ..runs.retry import ASK_AGAIN, ERROR_GOOD_FOR
-from .source import label_of as printable_label
-from .source import short_text
+from .source import printable_label, short_text
 from .tidy import narrow
 from .wording import REPAIR_LABELS
 
@@ -43,7 +42,6 @@ LONGEST_CELL = 160
 MOST_DOMAINS = 200
 MOST_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
-FLAGS = ("role", "disposable", "free", "spamtrap", "catch_all", "protected")
 Rows = npt.NDArray[np.signedinteger[Any]]
 Codes = npt.NDArray[np.signedinteger[Any]]  # of the smallest type that can hold them
 Flags = npt.NDArray[np.bool_]
@@ -197,7 +195,7 @@ class Listing:
             words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
             self.search(words)
 
-    def find_whys(self, said: list[str]) -> None:
+    def find_whys(self, said: Sequence[str]) -> None:
         """Why each row has its action, from what the policy said about each kind: its reason, or what decided else."""
         names = []
         for row, why in zip(self.examples.tolist(), said, strict=True):
@@ -544,7 +542,7 @@ def cell_texts(cells: pd.Series[Any], longest: int | None) -> pa.Array:
         if len(read.nontext_rows):
             texts = pa.array([cell_text(cell, longest or LONGEST_CELL) for cell in cells], pa.string())
         else:
-            texts = restore(read.texts, read.rows, read.size)
+            texts = spread_texts(read.texts, read.rows, read.size)
     else:
         try:
             values = pa.array(cells, from_pandas=True)
@@ -559,12 +557,3 @@ def cell_text(cell: Any, longest: int) -> str | None:
     if pd.api.types.is_scalar(cell) and pd.isna(cell):
         return None
     return short_text(str(cell), longest)
-
-
-def restore(texts: pa.StringArray, rows: Rows | None, size: int) -> pa.Array:
-    """Texts at the positions of their rows, null elsewhere."""
-    if rows is None:
-        return texts
-    order = np.full(size, -1)
-    order[rows] = np.arange(len(rows))
-    return texts.take(pa.array(order, mask=order < 0))

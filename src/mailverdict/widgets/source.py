@@ -22,7 +22,7 @@ __all__ = [
     "ENCODINGS",
     "Source",
     "encodable",
-    "label_of",
+    "printable_label",
     "read_file",
     "read_frame",
     "read_pasted",
@@ -76,7 +76,7 @@ class Source:
     def labels(self) -> list[str]:
         """The columns' names for a list to choose from: printable and unique."""
         labels: list[str] = []
-        for name in map(label_of, self.frame.columns):
+        for name in map(printable_label, self.frame.columns):
             earlier = labels.count(name)
             labels.append(name if not earlier else f"{name} ({earlier + 1})")
         return labels
@@ -104,7 +104,7 @@ class Source:
         return kept.strip(" ._")[:LONGEST_LABEL] or "emails"
 
 
-def label_of(name: Any) -> str:
+def printable_label(name: Any) -> str:
     """A column's name as one line of bounded length, with all levels of a multi-level label."""
     whole = " / ".join(map(str, name)) if isinstance(name, tuple) else str(name)
     return readable(whole) or "(no name)"
