@@ -172,7 +172,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
     ^(?:sorry,? )?no longer (?:employed|on staff|using this|(?:an?|our) {MAILBOX})\b
     ^(?:sorry,? )?no longer (?:available )?at this (?:address|company)\b
-    (?:not|n't) in (?:my|our|the) list of allowed recipients
+    (?:not|n't) in (?:my|our|the) list of allowed recipients  \brecipient not in route list\b
     (?:not|n't) (?:in|on) (?:my|our|the) (?:local list|list of (?:valid|known|local) {MAILBOX})
     \bno (?:entry|match)[^.;]{{0,24}} in (?:the |our )?(?:directory|address book)\b
     \bmailbox (?:is )?(?:missing|absent)$  \b(?:unknown|non-?existent) e-?mail$

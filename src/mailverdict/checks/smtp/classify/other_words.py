@@ -86,7 +86,8 @@ SERVER_FAILURE = phrases(r"""
 """)
 SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_PART}s?\b[^.;]{{0,24}}\b{SERVER_FAILURE}
-    insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing  timed? ?out  \bbusy\b
+    insufficient (?:system|disk|memory|resource|storage)\w*  (?:error|problem) in processing
+    \b{SERVER_FAILURE} (?:while )?writing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
     \b{SERVER_FAILURE} (?:in|during|of|with) [^.;]{{0,24}}\b{SERVER_PART}\b
     (?:could|can)(?: ?not|n't|'t) (?:be )?(?:connect|contact|complet|verif|check|creat|load|open|access|sav)\w*
@@ -412,7 +413,7 @@ RATE_WORDS = phrases(rf"""
     too much mail(?! data| on)  ratelimit
     too many {COUNTED}\b[^.;]{{0,40}}(?:from|hour|minute|second|\bday|your|xipx|this (?:ip|host))
     frequency limit  throttl
-    \brate\b[^.;]{{0,12}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
+    \brate\b[^.;]{{0,24}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
     \byou (?:have |are )?sen[dt](?:ing)? too (?:many|much|fast)  \b(?:connect|send|try)ing too (?:fast|often|frequently)
     too (?:many|much) (?:fail\w* )?auth\w*  too many (?:failures|attempts)  \bpenalty\b
@@ -422,9 +423,10 @@ RATE_WORDS = phrases(rf"""
 """Limits on what a client sends, in words and in the codes of Yahoo, Outlook.com, NetEase and GoDaddy."""
 
 CLIENT_REFUSED_WORDS = phrases(rf"""
-    {CLIENT}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,60}}{CLIENT}  messages? from \(?xipx
+    {CLIENT}[^.;]{{0,60}}{REFUSED}  {REFUSED}[^.;]{{0,60}}{CLIENT}  \b(?:messages?|e?-?mail) from \(?xipx
     (?:block(?:ed|ing)|banned|denied|black-?listed|not allowed|refused)[^.;]{{0,30}} xipx
     xipx[^.;]{{0,20}} (?:blocked|banned|denied|refused|(?:is )?not (?:allowed|permitted|welcome|accepted))
+    ^(?:sorry,? )?(?:your )?ips?(?: is\b| in\b|:? xipx)  (?:not|n't) (?:allowed|permitted) to connect\b
     \bip[ -]based  \b(?:bad|black|invalid) ip\b  \bip has exceeded\b  \bip\b[^.;]{{0,30}} not (?:in|on)(?= )
     found on (?:a|an|our|one of)  \byou(?: a|')re (?:banned|black-?listed|blocked)(?! by)  \((?:con|dyn|rtr):[a-z]\w\)
     \bip\b[^.;。]{{0,40}}(?:禁止|封禁|屏蔽)

@@ -613,7 +613,8 @@ RULES: tuple[Rule, ...] = (
     Rule("permanent_trouble", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
          text=r"\b(?:internal|system|software) (?:\w+ )?(?:error|failure|problem)"
               r"|\b(?:ldap|directory|database|look-?up)\b[^.;]{0,12} (?:error|fail\w*|(?:is )?unavailable)"
-              r"|\bcan(?: ?not|'t) (?:create|open)|\btoo many hops|\bhop count|\b(?:mail|routing) loop",
+              r"|\bcan(?: ?not|'t) (?:create|open)|\btoo many hops|\bhop count|\b(?:mail|routing) loop"
+              r"|\bloop (?:was |is )?detected",
          sample="rcpt 550 5.7.1 Internal error while looking up the recipient",
          seen="local rules: a failure of the server establishes nothing about the sender, whatever the code"),
     Rule("message_size", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
