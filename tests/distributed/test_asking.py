@@ -47,7 +47,7 @@ def job(world, tmp_path):
         "email",
         split_options("verify", {})[1],
         ValidationType.MX,
-        key="domain",
+        key_kind="domain",
         backend=pickle.dumps(world.make_backend()),
         scratch=Scratch.open(tmp_path),
         began_at=datetime.now(UTC),
@@ -148,7 +148,7 @@ class TestDomains:
 class TestMailboxes:
     @pytest.fixture
     def job(self, job):
-        return replace(job, key="address", validation_type=ValidationType.SMTP)
+        return replace(job, key_kind="address", validation_type=ValidationType.SMTP)
 
     def owned(self, job):
         observed = observe(PART, job)

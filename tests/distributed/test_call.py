@@ -63,7 +63,7 @@ class TestWhoAsks:
         ],
     )
     def test_it_follows_from_the_arguments(self, options, key, tmp_path):
-        assert call(options, scratch=tmp_path).job.key == key
+        assert call(options, scratch=tmp_path).job.key_kind == key
 
     def test_a_closed_backend_is_refused_at_once(self, tmp_path):
         backend = mv.LocalBackend()

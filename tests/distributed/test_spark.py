@@ -28,7 +28,7 @@ from mailverdict.distributed.spark import (
     read_batches,
     text_batches,
 )
-from mailverdict.distributed.stages import Key, StageJob
+from mailverdict.distributed.stages import KeyKind, StageJob
 from mailverdict.errors import BackendError, ColumnError, InputError, SettingsError
 from mailverdict.frames.columns import COLUMNS
 from mailverdict.frames.options import split_options
@@ -41,10 +41,10 @@ def batches(size=4):
     return pa.table({"row": range(len(EMAILS)), "email": EMAILS}).to_batches(size)
 
 
-def job(key: Key = "domain", kind="mx", **changes):
+def job(key: KeyKind = "domain", kind="mx", **changes):
     output = split_options("verify", {"columns": "all"})[1]
     given = {"backend": b"", "columns": COLUMNS, **changes}
-    return StageJob("email", output, ValidationType(kind), key=key, **given)
+    return StageJob("email", output, ValidationType(kind), key_kind=key, **given)
 
 
 def whole(parts):

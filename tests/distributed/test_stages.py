@@ -20,14 +20,14 @@ from mailverdict.distributed.stages import (
     Routing,
     StageJob,
     add_owners,
+    as_text_columns,
     attach,
     evidence_of,
     evidence_table,
+    from_text_columns,
     observe,
-    pack,
     settle_domains,
     shard_of,
-    unpack,
 )
 from mailverdict.frames.options import split_options
 from mailverdict.model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, MailExchange
@@ -50,7 +50,7 @@ SEEN = [
 def job(kind="mx", **changes):
     key = {"regex": "row", "smtp": "address"}.get(kind, "domain")
     output = split_options("verify", {name: changes.pop(name) for name in ("columns", "clean") if name in changes})[1]
-    made = StageJob("email", output, ValidationType(kind), key=key, backend=b"")
+    made = StageJob("email", output, ValidationType(kind), key_kind=key, backend=b"")
     return replace(made, **changes)
 
 
@@ -136,8 +136,8 @@ class TestEvidence:
 
     def test_it_survives_the_wire(self):
         answers = settle_domains(evidence_table(((e.domain, e, None) for e in SEEN), NOW), ValidationType.MX)
-        assert set(map(str, pack(answers).schema.types)) == {"string"}
-        assert unpack(pack(answers)).to_pylist() == answers.to_pylist()
+        assert set(map(str, as_text_columns(answers).schema.types)) == {"string"}
+        assert from_text_columns(as_text_columns(answers)).to_pylist() == answers.to_pylist()
 
 
 class TestOwners:

@@ -10,7 +10,7 @@ import json
 import pickle
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from datetime import timedelta
 from typing import Any
@@ -77,21 +77,21 @@ def backend_of(job: StageJob) -> LocalBackend:
 
 def ask_domains(observed: pa.Table, shard: int, job: StageJob) -> str:
     """Ask the DNS about the distinct domains of a shard; `observed` has the schema `OBSERVED`."""
-    assert job.scratch is not None
     keys = observed.filter(observed["domain"].is_valid())
     rows = keys.group_by("domain").aggregate([("rows", "sum")])
     domains = rows["domain"].combine_chunks()
-    job.scratch.note_keys(DOMAINS, shard, len(domains))
-    known = fresh(job.scratch.read(DOMAINS, shard, EVIDENCE), job, lambda rows: temporary_domains(rows, job))
+    job.required_scratch.note_keys(DOMAINS, shard, len(domains))
+    earlier = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
+    known = usable_answers(earlier, temporary_domains, job)
     left = domains.filter(pc.invert(pc.is_in(domains, value_set=known["domain"].combine_chunks())))
-    report: dict[str, Any] = {"keys": len(domains), "asked": len(left), "counts": sum_notes([])}
-    report["counts"] = sum_notes(observed["note"].drop_null().to_pylist())
+    counts = sum_notes(observed["note"].drop_null().to_pylist())
+    report: dict[str, Any] = {"keys": len(domains), "asked": len(left), "counts": counts}
     try:
         report["notices"] = run_sync(write_domains(left, shard, job)) if len(left) else []
     except MailVerdictError as exc:
         return dump_json({**report, "error": [type(exc).__name__, str(exc)]})
-    evidence = job.scratch.read(DOMAINS, shard, EVIDENCE)
-    job.scratch.compact(DOMAINS, shard, evidence)
+    evidence = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
+    job.required_scratch.compact(DOMAINS, shard, evidence)
     at = pc.index_in(domains, value_set=evidence["domain"].combine_chunks())
     if at.null_count:
         raise RuntimeError(f"{at.null_count:,} domains of shard {shard} have no evidence in the scratch folder")
@@ -108,32 +108,32 @@ def temporary_domains(known: pa.Table, job: StageJob) -> pa.BooleanArray:
 
 def domain_type(job: StageJob) -> ValidationType:
     """The type by which domains are judged before mailboxes are."""
-    return ValidationType.MX if job.key == "address" else job.validation_type
+    return ValidationType.MX if job.key_kind == "address" else job.validation_type
 
 
 async def write_domains(domains: pa.StringArray, shard: int, job: StageJob) -> list[str]:
     """Ask about the domains and write the evidence; returns the notices."""
-    assert job.scratch is not None
     backend, names = backend_of(job), domains.to_pylist()
     kind = domain_type(job)
     await backend.domains.require_resolver()
     groups = gather_groups(backend.domains.observe(names, kind))
-    async with PieceWriter(job.scratch, DOMAINS, shard) as writer, aclosing(groups):  # type: ignore[type-var]
+    async with PieceWriter(job.required_scratch, DOMAINS, shard) as writer, aclosing(groups):  # type: ignore[type-var]
         async for group in groups:
             seen = ((names[code], dns, blacklist) for code, dns, blacklist in group)
             await writer.add(evidence_table(seen, backend.clock()))
     return backend.domains.take_notices()
 
 
-def fresh(known: pa.Table, job: StageJob, are_temporary: Any) -> pa.Table:
-    """The rows that this call may use: those of this call, and earlier ones that are not too old or temporary."""
+def usable_answers(
+    known: pa.Table, are_temporary: Callable[[pa.Table, StageJob], pa.BooleanArray], job: StageJob
+) -> pa.Table:
+    """The rows that this call may use: its own, and earlier ones that are neither too old nor temporary."""
     oldest = job.began_at - timedelta(seconds=min(job.max_age, 1e9))
     checked = known["checked_at"]
-    own = pc.greater_equal(checked, pa.scalar(job.began_at, checked.type))
-    earlier = pc.and_(
-        pc.greater_equal(checked, pa.scalar(oldest, checked.type)), pc.invert(pc.fill_null(are_temporary(known), True))
-    )
-    return known.filter(pc.or_(own, earlier))
+    is_own = pc.greater_equal(checked, pa.scalar(job.began_at, checked.type))
+    is_recent = pc.greater_equal(checked, pa.scalar(oldest, checked.type))
+    is_final = pc.invert(pc.fill_null(are_temporary(known, job), True))
+    return known.filter(pc.or_(is_own, pc.and_(is_recent, is_final)))
 
 
 def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> 
     for result, reasons, error, count in zip(*answers.values(), rows, strict=True):
         causes[cause_of(Status.DONE, result or "", reasons or "", error or "")] += count
     found: dict[str, Any] = {"causes": causes}
-    if job.key == "address":
+    if job.key_kind == "address":
         owners: Counter[str] = Counter()
         shared: set[tuple[str, ...]] = set()
         for exchanges, count in zip(evidence["exchanges"].to_pylist(), rows, strict=True):
@@ -158,8 +158,7 @@ def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> 
 
 def read_domains(shards: Sequence[int], job: StageJob) -> pa.Table:
     """The answers about the domains of some shards."""
-    assert job.scratch is not None
-    evidence = (job.scratch.read(DOMAINS, shard, EVIDENCE) for shard in shards)
+    evidence = (job.required_scratch.read(DOMAINS, shard, EVIDENCE) for shard in shards)
     tables = [settle_domains(each, job.validation_type, job.lists_version) for each in evidence]
     return pa.concat_tables(tables).unify_dictionaries().combine_chunks()
 
@@ -184,22 +183,22 @@ class KnownDomains(DomainStage):
 
 def ask_mailboxes(owned: pa.Table, shard: int, job: StageJob) -> str:
     """Ask the exchanges of a shard about its distinct addresses; `owned` is what `add_owners` returns."""
-    assert job.scratch is not None
     keys = owned.filter(owned["address"].is_valid())
     first = keys.group_by("address", use_threads=False).aggregate(
         [(name, "first") for name in ("domain", "outcome", "exchanges", "message")]
     )
     addresses = first["address"].combine_chunks()
-    job.scratch.note_keys(MAILBOXES, shard, len(addresses))
-    known = fresh(job.scratch.read(MAILBOXES, shard, ROWS), job, lambda rows: temporary_rows(rows, job))
+    job.required_scratch.note_keys(MAILBOXES, shard, len(addresses))
+    earlier = job.required_scratch.read(MAILBOXES, shard, ROWS)
+    known = usable_answers(earlier, temporary_rows, job)
     left = first.filter(pc.invert(pc.is_in(addresses, value_set=known["email"].combine_chunks())))
     report: dict[str, Any] = {"keys": len(addresses), "asked": len(left)}
     try:
         report["notices"] = run_sync(write_mailboxes(left, shard, job)) if len(left) else []
     except MailVerdictError as exc:
         return dump_json({**report, "error": [type(exc).__name__, str(exc)]})
-    rows = job.scratch.read(MAILBOXES, shard, ROWS)
-    job.scratch.compact(MAILBOXES, shard, rows)
+    rows = job.required_scratch.read(MAILBOXES, shard, ROWS)
+    job.required_scratch.compact(MAILBOXES, shard, rows)
     at = pc.index_in(addresses, value_set=rows["email"].combine_chunks())
     if at.null_count:
         raise RuntimeError(f"{at.null_count:,} addresses of shard {shard} have no row in the scratch folder")
@@ -214,7 +213,6 @@ def temporary_rows(rows: pa.Table, job: StageJob) -> pa.BooleanArray:
 
 async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[str]:
     """Ask about the addresses and write the rows; returns the notices."""
-    assert job.scratch is not None
     backend = backend_of(job)
     columns = {name: table[f"{name}_first"].to_pylist() for name in ("domain", "outcome", "exchanges", "message")}
     unknown = {"outcome": str(DnsOutcome.UNDETERMINED), "exchanges": "", "message": "", "sources": None}
@@ -227,7 +225,7 @@ async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[st
     observed = await backend.observe_batch(addresses)
     stage = MailboxStage(backend.settings, KnownDomains(backend.domains, known), is_part=True)
     events, notices = stage.settle(observed, backend.clock), []
-    async with PieceWriter(job.scratch, MAILBOXES, shard) as writer, aclosing(events):
+    async with PieceWriter(job.required_scratch, MAILBOXES, shard) as writer, aclosing(events):
         async for event in events:
             if isinstance(event, Settled):
                 await writer.add(event.rows.select(ROWS.names))
@@ -238,8 +236,7 @@ async def write_mailboxes(table: pa.Table, shard: int, job: StageJob) -> list[st
 
 def read_mailboxes(shards: Sequence[int], job: StageJob) -> pa.Table:
     """The rows of the addresses of some shards."""
-    assert job.scratch is not None
-    tables = [job.scratch.read(MAILBOXES, shard, ROWS) for shard in shards]
+    tables = [job.required_scratch.read(MAILBOXES, shard, ROWS) for shard in shards]
     rows = pa.concat_tables(tables).unify_dictionaries().combine_chunks()
     return rows.append_column("key", rows["email"])
 

@@ -41,7 +41,7 @@ from ..runs.progress import Listener, Progress, ProgressBar, wants_bar
 from ..runs.run import Run
 from .asking import DOMAINS, MAILBOXES, merge_reports
 from .scratch import Scratch
-from .stages import Key, Routing, StageJob, read_part
+from .stages import KeyKind, Routing, StageJob, read_part
 
 __all__ = ["Call", "Engine", "ask_workers", "error_of", "open_call", "plan_texts", "verify_texts"]
 
@@ -90,19 +90,19 @@ def open_call(
     check_progress(frame_options["progress"])
     checked = Options.check(**run_options)
     backend, settings = checked.backend, checked.settings
-    key: Key
+    key_kind: KeyKind
     if checked.is_free and isinstance(backend, LocalBackend) and settings.limit is None:
-        key = "row"
+        key_kind = "row"
     elif is_asked_here(checked, run_options["journal"]):
-        key = "text"
+        key_kind = "text"
     else:
-        key = "address" if checked.validation_type is ValidationType.SMTP else "domain"
+        key_kind = "address" if checked.validation_type is ValidationType.SMTP else "domain"
     job = StageJob(
         column=column,
         frame_options={name: value for name, value in frame_options.items() if name != "progress"},
         validation_type=checked.validation_type,
-        key=key,
-        backend=pickle.dumps(backend) if key in ("address", "domain") else b"",
+        key_kind=key_kind,
+        backend=pickle.dumps(backend) if key_kind in ("address", "domain") else b"",
         source=backend.source,
         lists=backend.settings.lists if isinstance(backend, LocalBackend) else Lists(),
         lists_version=backend.lists_version() if isinstance(backend, LocalBackend) else None,
@@ -115,7 +115,7 @@ def open_call(
     job = replace(job, columns=tuple(dict.fromkeys(shown)))
     if scratch is not None and not isinstance(scratch, str | PathLike):
         raise SettingsError(f"scratch={scratch!r:.80}: give the path or URL of a folder, or None")
-    if key in ("address", "domain") and not is_plan:
+    if key_kind in ("address", "domain") and not is_plan:
         assert isinstance(backend, LocalBackend)
         backend._require_open()
         job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
@@ -140,19 +140,18 @@ def open_scratch(scratch: str | PathLike[str] | None, *, is_local: bool, backend
             )
         scratch = tempfile.mkdtemp(prefix="mailverdict-")
         atexit.register(shutil.rmtree, scratch, ignore_errors=True)
-    kind = "smtp" if job.key == "address" else str(job.validation_type)
+    kind = "smtp" if job.key_kind == "address" else str(job.validation_type)
     digest = sha256(backend.journal_key(kind).encode()).hexdigest()[:12]
     return Scratch.open(scratch).below(f"{kind}-{digest}")
 
 
 def decide_shards(job: StageJob) -> int:
     """How many tasks ask the DNS; a folder of an earlier call has its number."""
-    assert job.scratch is not None
-    known = job.scratch.read_json("shards.json")
+    known = job.required_scratch.read_json("shards.json")
     if known is not None:
         return int(known)
     shards = min(MOST_DOMAIN_TASKS, DOMAIN_TASKS_PER_SLOT * job.slots)
-    job.scratch.write_json("shards.json", shards)
+    job.required_scratch.write_json("shards.json", shards)
     return shards
 
 
@@ -172,7 +171,7 @@ def ask_workers(call: Call, engine: Engine) -> StageJob:
         show.end_stage(DOMAINS, found)
         causes, unit, notices = found["causes"], "rows", found["notices"]
         counts = found["counts"]
-        if job.key == "address":
+        if job.key_kind == "address":
             job = replace(job, routing=decide_routing(job, found))
             with show.watch(job, MAILBOXES):
                 found = merge_reports(engine.ask_mailboxes(job))
@@ -221,8 +220,7 @@ def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
     tasks as run at once, as long as their memory allows. Each owner, from the largest, goes to the task with the
     fewest rows; so large owners start first. What an earlier call on the folder decided stays.
     """
-    assert job.scratch is not None
-    known = job.scratch.read_json("routing.json") or {"owners": {}}
+    known = job.required_scratch.read_json("routing.json") or {"owners": {}}
     owners = known["owners"] = join_organisations(known["owners"], found["shared"])
     if "shards" not in known:
         sizes: Counter[str] = Counter()
@@ -238,7 +236,7 @@ def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
             placed[name] = at
         others = sorted(at for rows, at in load if rows * shards <= whole)  # at least one has not more than the mean
         known |= {"shards": shards, "placed": placed, "others": others}
-    job.scratch.write_json("routing.json", known)
+    job.required_scratch.write_json("routing.json", known)
     return Routing(known["shards"], owners, known["placed"], known["others"])
 
 
@@ -290,8 +288,7 @@ class StageProgress:
     @contextmanager
     def watch(self, job: StageJob, stage: str) -> Iterator[None]:
         """Look at the scratch folder once in a while until the stage is over."""
-        assert job.scratch is not None
-        scratch, over = job.scratch, threading.Event()
+        scratch, over = job.required_scratch, threading.Event()
         unit = "domains" if stage == DOMAINS else "addresses"
         self.emit(unit=unit, total=0, settled=0, message=f"stage {stage}")
 

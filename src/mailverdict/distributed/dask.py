@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from os import PathLike
 from typing import Any, Unpack
@@ -34,7 +33,18 @@ from ..runs.execution import unique_addresses
 from ..runs.plan import Plan
 from .asking import DOMAINS, ask_domains, ask_mailboxes, read_domains, read_mailboxes
 from .call import Call, ask_workers, open_call, plan_texts, verify_texts
-from .stages import EVIDENCE, StageJob, add_owners, attach, needed_labels, observe, pack, read_texts, sum_notes, unpack
+from .stages import (
+    EVIDENCE,
+    StageJob,
+    add_owners,
+    as_text_columns,
+    attach,
+    from_text_columns,
+    needed_labels,
+    observe,
+    read_texts,
+    sum_notes,
+)
 
 try:
     from dask import config
@@ -138,9 +148,9 @@ def verify(
     """
     call, meta = open_frame("verify", data, column, scratch, options)
     job = call.job
-    if job.key == "row":
+    if job.key_kind == "row":
         return data.map_partitions(attach_part, job, None, meta=meta)
-    if job.key == "text":
+    if job.key_kind == "text":
         answers = verify_texts(call, distinct_texts(data, job, is_refused_kept=True))
         return data.map_partitions(attach_part, job, delayed(answers), meta=meta)
     tasks = DaskTasks(data)
@@ -188,11 +198,11 @@ def plan(
     (4, 2, 2)
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
-    job = replace_key(call.job)
+    job = call.job.for_counting()
     pairs = observed_pairs(data, job)
     counted = shuffled(pairs, job.shards).map_partitions(count_keys, meta=COUNTED_META).compute()
     counts = sum_notes(counted["note"].dropna().tolist())
-    texts = distinct_texts(data, job, is_refused_kept=False) if call.job.key == "text" else None
+    texts = distinct_texts(data, job, is_refused_kept=False) if call.job.key_kind == "text" else None
     return plan_texts(call, counts, texts, int(counted["addresses"].sum()), int(counted["domains"].sum()))
 
 
@@ -250,11 +260,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def replace_key(job: StageJob) -> StageJob:
-    """The job for counting addresses, with shards of its own."""
-    return replace(job, key="address", shards=max(1, 4 * job.slots))
-
-
 # --- shuffles -------------------------------------------------------------------------------------------------------
 
 
@@ -294,10 +299,11 @@ def to_frame(table: pa.Table) -> pd.DataFrame:
 
 def observed_pairs(data: Any, job: StageJob) -> Any:
     """What each partition has to ask, with the shard that asks and the number of the partition."""
-    return cells(data, job).map_partitions(observe_part, job=job, to=targets(job.shards).tolist(), meta=PAIRS_META)
+    to = targets(job.shards).tolist()
+    return needed_columns(data, job).map_partitions(observe_part, job=job, to=to, meta=PAIRS_META)
 
 
-def cells(data: Any, job: StageJob) -> Any:
+def needed_columns(data: Any, job: StageJob) -> Any:
     """The columns that are read before anything is asked: a file of columns is not read whole."""
     is_frame = job.column is not None and isinstance(data, DataFrame)
     return data[needed_labels(data.columns, job)] if is_frame else data
@@ -331,7 +337,7 @@ class DaskTasks:
 
     def ask_domains(self, job: StageJob) -> list[str]:
         """Ask the DNS; where nothing else is asked, write the answers of each partition."""
-        if job.key == "domain":
+        if job.key_kind == "domain":
             return self._ask_and_answer(self.by_shard(job), ask_domains, job)
         reports = self.by_shard(job).map_partitions(ask_part, ask=ask_domains, job=job, meta=REPORT_META)
         return texts_of(reports.compute())
@@ -380,8 +386,9 @@ def answer_part(pairs: pd.DataFrame, *, ask: Ask, job: StageJob, to: list[int]) 
         return reports.reindex(columns=[TO, PART, "report", "key", *job.answer_fields()])
     table = to_arrow(pairs.loc[pairs["domain"].notna(), [PART, "shard", "address", "domain"]])
     shards = pc.unique(table["shard"]).to_pylist() or [0]
-    is_address = job.key == "address"
-    answers = pack((read_mailboxes if is_address else read_domains)(shards, job).select(["key", *job.answer_fields()]))
+    is_address = job.key_kind == "address"
+    found = (read_mailboxes if is_address else read_domains)(shards, job)
+    answers = as_text_columns(found.select(["key", *job.answer_fields()]))
     keys = table["address" if is_address else "domain"].combine_chunks()
     at = pc.index_in(keys, value_set=answers["key"].combine_chunks())
     frame = to_frame(answers.take(at.drop_null()))
@@ -398,10 +405,9 @@ def write_part(answers: pd.DataFrame, *, job: StageJob, folder: str, partition_i
     number = partition_info["number"]
     if not (answers[PART] == number).all():
         raise RuntimeError("Dask brought answers to another partition than theirs; report this with Dask's version")
-    assert job.scratch is not None
     is_report = answers["report"].notna()
     kept = answers.loc[~is_report, ["key", *job.answer_fields()]]
-    job.scratch.write_table(f"{folder}/{number}.parquet", to_arrow(kept))
+    job.required_scratch.write_table(f"{folder}/{number}.parquet", to_arrow(kept))
     return answers.loc[is_report, ["report"]]
 
 
@@ -412,17 +418,15 @@ def number_part(number: int) -> pd.DataFrame:
 
 def attach_kept(part: Any, number: pd.DataFrame, *, job: StageJob, folder: str) -> Any:
     """A partition with its result columns, from the file of its answers."""
-    assert job.scratch is not None
-    answers = job.scratch.read_table(f"{folder}/{number[PART].iloc[0]}.parquet")
-    return attach(without_notes(part), job, unpack(answers))
+    answers = job.required_scratch.read_table(f"{folder}/{number[PART].iloc[0]}.parquet")
+    return attach(without_notes(part), job, from_text_columns(answers))
 
 
 def own_part(pairs: pd.DataFrame, *, job: StageJob, to: list[int]) -> pd.DataFrame:
     """Add the evidence about the domains of a partition, and the shards of the owners of their exchanges."""
-    assert job.scratch is not None
     table = to_arrow(pairs.loc[pairs["domain"].notna()])
     shards = pc.unique(table["shard"]).to_pylist()
-    evidence = [job.scratch.read(DOMAINS, shard, EVIDENCE) for shard in shards]
+    evidence = [job.required_scratch.read(DOMAINS, shard, EVIDENCE) for shard in shards]
     owned = add_owners(table, pa.concat_tables(evidence) if evidence else EVIDENCE.empty_table(), job.routing)
     frame = to_frame(owned)[list(OWNED_META.columns)]
     frame[TO] = np.array(to, np.int64)[owned["shard"].to_numpy()]
@@ -447,7 +451,7 @@ def count_keys(pairs: pd.DataFrame) -> pd.DataFrame:
 def distinct_texts(data: Any, job: StageJob, *, is_refused_kept: bool) -> pa.StringArray:
     """Read the columns partition by partition and keep each text once, all of them or the well-formed ones."""
     meta = pd.Series([], dtype=TEXT, name="address")
-    read = cells(data, job)
+    read = needed_columns(data, job)
     texts = read.map_partitions(texts_of_part, job=job, is_refused_kept=is_refused_kept, meta=meta).compute()
     return unique_addresses(read_values(texts).texts)[0]
 

@@ -10,7 +10,6 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import Any, Unpack
@@ -113,10 +112,10 @@ def verify(
     """
     call, schema = open_frame("verify", data, column, scratch, options)
     job = call.job
-    if job.key == "row":
+    if job.key_kind == "row":
         return data.mapInArrow(partial(attach_batches, job=job), schema)
     tasks = SparkTasks(data)
-    if job.key == "text":
+    if job.key_kind == "text":
         rows = verify_texts(call, tasks.texts(job, is_refused_kept=True))
         answers = tasks.local_answers(final_columns(rows, job), job)
     else:
@@ -161,12 +160,12 @@ def plan(
     mailverdict.errors.InputError: list is not a Spark frame; use mailverdict.plan for frames in memory
     """
     call, _ = open_frame("plan", data, column, None, options, is_plan=True)
-    job = replace(call.job, key="address", shards=4 * call.job.slots)
+    job = call.job.for_counting()
     tasks = SparkTasks(data)
     with own_errors():
         counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, note string").collect()
     counts = sum_notes(row["note"] for row in counted)
-    texts = tasks.texts(job, is_refused_kept=False) if call.job.key == "text" else None
+    texts = tasks.texts(job, is_refused_kept=False) if call.job.key_kind == "text" else None
     addresses, domains = (sum(row[name] for row in counted) for name in ("addresses", "domains"))
     return plan_texts(call, counts, texts, addresses, domains)
 
@@ -288,7 +287,7 @@ def gather(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(waiting)
 
 
-def plain(table: pa.Table) -> pa.Table:
+def without_dictionaries(table: pa.Table) -> pa.Table:
     """The table without dictionaries, which Spark does not read."""
     for at, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
@@ -301,7 +300,7 @@ def attach_batches(
 ) -> Iterator[pa.RecordBatch]:
     """Rows with what follows from their cells; the result columns come last."""
     for table in gather(batches):
-        out = plain(attach(table, job, None, extra))
+        out = without_dictionaries(attach(table, job, None, extra))
         names = [name for name, _ in named_columns(table[:0], job, extra)]
         kept = [name for name in out.column_names if name not in set(names)]
         yield from out.select([*kept, *names]).to_batches(BATCH_ROWS)
@@ -334,21 +333,19 @@ def ask_batches(
 
 def own_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob, to: list[int]) -> Iterator[pa.RecordBatch]:
     """Add the evidence about the domains, and the shards of the owners of their exchanges."""
-    assert job.scratch is not None
     for shard, table in by_shard(batches):
         pairs = table.filter(table["domain"].is_valid())
-        owned = add_owners(pairs, job.scratch.read(DOMAINS, shard, EVIDENCE), job.routing)
+        owned = add_owners(pairs, job.required_scratch.read(DOMAINS, shard, EVIDENCE), job.routing)
         places = pa.array(to, pa.int64()).take(owned["shard"])
         yield from owned.add_column(0, TO, places).to_batches(BATCH_ROWS)
 
 
 def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterator[pa.RecordBatch]:
     """The answers of some shards from the scratch folder."""
-    assert job.scratch is not None
-    job.scratch.require()
+    job.required_scratch.require()
     for batch in batches:
         for shard in batch.column(0).to_pylist():
-            rows = (read_mailboxes if job.key == "address" else read_domains)([shard], job)
+            rows = (read_mailboxes if job.key_kind == "address" else read_domains)([shard], job)
             yield from final_columns(rows, job).to_batches(BATCH_ROWS)
 
 
@@ -376,7 +373,7 @@ def text_batches(
 
 def answer_columns(job: StageJob) -> list[Column]:
     """The result columns that answers bring."""
-    if job.key != "domain":
+    if job.key_kind != "domain":
         return list(job.columns)
     return [each for each in job.columns if each.field in ANSWERED or each.name == "status"]
 
@@ -389,7 +386,7 @@ def final_columns(rows: pa.Table, job: StageJob) -> pa.Table:
             made[each.name] = to_arrow(rows, each)
         else:  # an answer about a domain is final
             made[each.name] = pa.repeat(pa.scalar(str(Status.DONE)), len(rows))
-    return plain(pa.table(made))
+    return without_dictionaries(pa.table(made))
 
 
 # --- the engine -----------------------------------------------------------------------------------------------------
@@ -401,7 +398,7 @@ class SparkTasks:
     def __init__(self, data: Any) -> None:
         self.data, self.session = data, data.sparkSession
 
-    def cells(self, job: StageJob) -> Any:
+    def needed_columns(self, job: StageJob) -> Any:
         """The columns that are read before anything is asked."""
         return self.data.select(*(functions().col(quoted(name)) for name in needed_labels(self.data.columns, job)))
 
@@ -420,7 +417,7 @@ class SparkTasks:
         """What has to be asked, in the partitions of the domains."""
         stage = partial(observe_batches, job=job, to=self.targets(job.shards))
         fields = [TO, *OBSERVED.names]
-        return self.cells(job).mapInArrow(stage, schema_of(fields)).repartition(job.shards, TO)
+        return self.needed_columns(job).mapInArrow(stage, schema_of(fields)).repartition(job.shards, TO)
 
     def by_owner(self, job: StageJob) -> Any:
         """The same with the evidence about the domains, in the partitions of the owners of their exchanges."""
@@ -445,12 +442,12 @@ class SparkTasks:
         """The distinct texts in this process, all of them or the well-formed ones."""
         stage = partial(text_batches, job=job, is_refused_kept=is_refused_kept)
         with own_errors():
-            found = self.cells(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
+            found = self.needed_columns(job).mapInArrow(stage, "text string").distinct().toLocalIterator()
             return pa.array(sorted(row["text"] for row in found), pa.string())
 
     def answers(self, job: StageJob) -> Any:
         """The answers as a frame, lazily: read from the scratch folder."""
-        shards = job.routing.shards if job.key == "address" else job.shards
+        shards = job.routing.shards if job.key_kind == "address" else job.shards
         schema = self.answer_schema(job)
         return self.session.range(0, shards, numPartitions=shards).mapInArrow(partial(read_batches, job=job), schema)
 

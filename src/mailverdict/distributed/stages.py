@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -52,16 +52,16 @@ __all__ = [
     "Routing",
     "StageJob",
     "add_owners",
+    "as_text_columns",
     "attach",
     "evidence_of",
     "evidence_table",
+    "from_text_columns",
     "needed_labels",
     "observe",
-    "pack",
     "read_texts",
     "settle_domains",
     "shard_of",
-    "unpack",
 ]
 
 # What a partition has to ask: a row per distinct domain or address; the last row has its counts, as JSON.
@@ -91,6 +91,7 @@ EVIDENCE = pa.schema(
 ANSWERED = ("result", "reasons", "error", "errors", "checks", "metadata", "checked_at", "source")
 ANSWERS = pa.schema([("key", pa.string()), *(SCHEMA.field(name) for name in ANSWERED)])
 EPOCH = datetime.fromtimestamp(0, UTC)
+COUNTING_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
 HASHED_AT_ONCE = 50_000  # texts; bounds the memory
 OK = SyntaxEvidence(ok=True)
 Shards = npt.NDArray[np.int64]
@@ -112,9 +113,9 @@ class Routing:
         return np.array([self.placed.get(name, at) for name, at in zip(names, hashed.tolist(), strict=True)], np.int64)
 
 
-# What an answer belongs to: a row, which each partition verifies where it is; a text, about which the calling process
-# asks; an address or a domain, about which tasks ask.
-Key = Literal["row", "text", "address", "domain"]
+# What the key of an answer is: a row, which each partition verifies where it is; a text, about which the calling
+# process asks; an address or a domain, about which tasks ask.
+KeyKind = Literal["row", "text", "address", "domain"]
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class StageJob:
     column: Columns | None
     frame_options: dict[str, Any]  # columns, prefix, clean and others
     validation_type: ValidationType
-    key: Key
+    key_kind: KeyKind
     backend: bytes  # the pickled backend; empty if only the calling process asks
     source: str = SOURCE_LOCAL
     lists: Lists = field(default_factory=Lists)
@@ -141,12 +142,22 @@ class StageJob:
     @property
     def is_free(self) -> bool:
         """Whether each partition is verified where it is."""
-        return self.key == "row"
+        return self.key_kind == "row"
 
     @property
     def is_cleaned(self) -> bool:
         """Whether cells are repaired first."""
         return bool(self.frame_options["clean"])
+
+    @property
+    def required_scratch(self) -> Scratch:
+        """The scratch folder of a call whose tasks ask."""
+        assert self.scratch is not None
+        return self.scratch
+
+    def for_counting(self) -> StageJob:
+        """The job by which a plan counts distinct addresses and domains, with shards of its own."""
+        return replace(self, key_kind="address", shards=COUNTING_TASKS_PER_SLOT * self.slots)
 
     def fields(self) -> list[str]:
         """The fields of the table of results that the result columns are made from."""
@@ -154,7 +165,7 @@ class StageJob:
 
     def answer_fields(self) -> list[str]:
         """Those of them that answers bring."""
-        return [name for name in self.fields() if self.key != "domain" or name in ANSWERED]
+        return [name for name in self.fields() if self.key_kind != "domain" or name in ANSWERED]
 
 
 # --- the rows of a partition ----------------------------------------------------------------------------------------
@@ -183,7 +194,7 @@ def observe(part: Any, job: StageJob) -> pa.Table:
     read = read_texts(part, job)
     syntax = observe_column(read.texts, threads=1)
     codes = syntax.domain_codes.filter(syntax.ok)
-    if job.key == "address":
+    if job.key_kind == "address":
         addresses, at = unique_addresses(read.texts.filter(syntax.ok))
         first = np.zeros(len(addresses), np.int64)
         first[at[::-1]] = np.arange(len(at))[::-1]
@@ -242,15 +253,15 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     if job.is_free:
         return batch.regex_rows(datetime.now(UTC))
     answers = ANSWERS.empty_table() if answers is None else answers
-    if job.key == "domain":
+    if job.key_kind == "domain":
         keys = syntax.domains.take(syntax.domain_codes)
     else:
-        keys = texts if job.key == "text" else pc.if_else(syntax.ok, texts, pa.scalar(None, pa.string()))
+        keys = texts if job.key_kind == "text" else pc.if_else(syntax.ok, texts, pa.scalar(None, pa.string()))
     found = pc.index_in(keys, value_set=answers["key"].combine_chunks(), skip_nulls=True)
     taken = {name: answers[name].combine_chunks().take(found) for name in answers.column_names if name in SCHEMA.names}
     is_open = found.is_null()
     status = taken["status"].cast(pa.string()) if "status" in taken else pa.scalar(str(Status.DONE))
-    flags = {name: make() for name, make in batch.flag_columns(None).items()} if job.key == "domain" else {}
+    flags = {name: make() for name, make in batch.flag_columns(None).items()} if job.key_kind == "domain" else {}
     columns = {
         "normalized": syntax.normalized,
         **flags,
@@ -261,7 +272,7 @@ def settle_texts(texts: pa.StringArray, job: StageJob, answers: pa.Table | None)
     }
     rows = complete_table(columns, len(texts))
     positions, malformed = batch.malformed_rows(job.validation_type, datetime.now(UTC))
-    if job.key == "text" or not len(positions):
+    if job.key_kind == "text" or not len(positions):
         return rows
     malformed = malformed.set_column(0, SCHEMA.field("email"), pa.nulls(len(positions), pa.string()))
     order = np.arange(len(texts))
@@ -360,8 +371,8 @@ def add_owners(observed: pa.Table, evidence: pa.Table, routing: Routing) -> pa.T
 # --- on the wire ----------------------------------------------------------------------------------------------------
 
 
-def pack(table: pa.Table) -> pa.Table:
-    """The same with text in every column: types that each engine, in each version, carries unchanged."""
+def as_text_columns(table: pa.Table) -> pa.Table:
+    """The table with every column as text: a type that each engine, in each version, carries unchanged."""
     arrays = [
         each.cast(pa.int64()).cast(pa.string()) if pa.types.is_timestamp(each.type) else each.cast(pa.string())
         for each in table.columns
@@ -369,8 +380,8 @@ def pack(table: pa.Table) -> pa.Table:
     return pa.table(arrays, names=table.column_names)
 
 
-def unpack(table: pa.Table) -> pa.Table:
-    """The table that was packed: fields of the schema of results get their types again."""
+def from_text_columns(table: pa.Table) -> pa.Table:
+    """The table that `as_text_columns` was called with: fields of the schema of results get their types again."""
     arrays, fields = [], []
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = SCHEMA.field(name).type if name in SCHEMA.names else pa.string()
