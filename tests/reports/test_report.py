@@ -16,7 +16,8 @@ from mailverdict.errors import InputError
 from mailverdict.frames.policy import find_policy, read_decided
 from mailverdict.model.words import REASON_LABELS, Reason
 from mailverdict.reports.facts import RETRY_WHEN, FactsCounter, gather_facts, meaning_of
-from mailverdict.reports.page import digest, sentence
+from mailverdict.reports.page import digest
+from mailverdict.reports.wording import capitalize
 from mailverdict.reports.workbook import write_workbook
 from mailverdict.runs.retry import ASK_AGAIN
 from mailverdict.sandbox import World
@@ -240,7 +241,7 @@ def test_flags_have_the_words_of_the_page_and_no_meaning_repeats_its_label():
         in mv.report(made, "email").to_html()
     )
     for reason, label in REASON_LABELS.items():
-        assert sentence(meaning_of(reason)) != label, reason
+        assert capitalize(meaning_of(reason)) != label, reason
 
 
 def test_who_answered_is_said_in_plain_words():

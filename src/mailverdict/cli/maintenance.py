@@ -53,7 +53,7 @@ def runs(
 
 def render_entry(entry: Any) -> str:
     """One line for one key of a journal."""
-    from ..reports.page import CHECKS  # noqa: PLC0415 - only this command needs it
+    from ..reports.wording import CHECKS  # noqa: PLC0415 - only this command needs it
     from ..runs.journal.recall import parse_key  # noqa: PLC0415 - brings SQLite
 
     validation_type, service = parse_key(entry.key)

@@ -11,107 +11,40 @@ import hashlib
 import html
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from importlib.resources import files
 
 from ..frames.policy import ACTION_MEANING
 from ..frames.repair import ACCEPTED
-from ..model.words import REASON_LABELS, REPAIR_LABELS, SOURCE_MEANING, ValidationType, Verdict, count_of, percent
+from ..model.words import SOURCE_MEANING, ValidationType, Verdict, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
 from .facts import ReportFacts, TrendFacts
+from .wording import (
+    CHECKS,
+    another_check,
+    capitalize,
+    days_of,
+    days_of_earlier,
+    how_to_verify_again,
+    made_checks,
+    outcome_label,
+    reason_label,
+    repair_label,
+    title_of,
+)
 
-__all__ = [
-    "CHECKS",
-    "another_check",
-    "checks_of",
-    "days_of",
-    "days_of_earlier",
-    "how_to_verify_again",
-    "made_checks",
-    "outcome_label",
-    "reason_label",
-    "render_page",
-    "render_section",
-    "repair_label",
-    "sentence",
-    "title_of",
-]
+__all__ = ["render_page", "render_section"]
 
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
 PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css
-CHECKS = {
-    ValidationType.REGEX: "Format only",
-    ValidationType.MX: "Domain can receive mail",
-    ValidationType.MX_BLACKLIST: "Domain can receive mail and is not on a blacklist",
-    ValidationType.SMTP: "Mailbox exists",
-}
-REASONLESS = "No problem found"  # the reason of a valid address
 Cell = str  # HTML
 
 
-# --- words and figures --------------------------------------------------------------------------------------------
+# --- elements -------------------------------------------------------------------------------------------------------
 
 
 def text(value: object) -> str:
     return html.escape(str(value))
-
-
-def reason_label(reason: str) -> str:
-    """A reason, error code or state in words; one that only a service knows loses its underscores.
-
-    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
-    ('Domain receives no mail', 'No address', 'Policy block')
-    """
-    known = REASON_LABELS.get(reason) or LABELS.get(reason)
-    return known or sentence(reason.replace("_", " "))
-
-
-def repair_label(name: str) -> str:
-    return REPAIR_LABELS.get(name) or sentence(name.replace("_", " "))
-
-
-def sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def days_of(days: tuple[date, date] | None) -> str:
-    """A day, or the first and the last."""
-    if days is None:
-        return ""
-    return f"{days[0]}" if days[0] == days[1] else f"{days[0]} to {days[1]}"
-
-
-def days_of_earlier(days: tuple[date, date] | None) -> str:
-    """The days of an earlier audit, whose file may not have them."""
-    return days_of(days) or "day not recorded"
-
-
-def another_check(then: Iterable[str], now: Iterable[str]) -> str:
-    """A sentence if an earlier audit made another check; empty if it made the same, or one of them is not known.
-
-    >>> another_check(["regex"], ["smtp"])
-    'The check was “Format only” then and is “Mailbox exists” now, so verdicts can differ for that reason alone.'
-    """
-    old, new = checks_of(then), checks_of(now)
-    if not old or not new or old == new:
-        return ""
-    return f"The check was “{old}” then and is “{new}” now, so verdicts can differ for that reason alone."
-
-
-def checks_of(kinds: Iterable[str]) -> str:
-    """The checks that were made, in words."""
-    made = set(kinds)
-    return ", ".join(label for kind, label in CHECKS.items() if kind in made)
-
-
-def made_checks(facts: ReportFacts) -> str:
-    """The checks that were made, and by what if that has a name; empty if there was none."""
-    checks = checks_of(facts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
-    return ", by ".join(filter(None, (checks, facts.answered_by)))
-
-
-# --- elements -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -249,10 +182,6 @@ def sections(facts: ReportFacts, *, is_static: bool) -> str:
     return "".join(parts)
 
 
-def title_of(facts: ReportFacts) -> str:
-    return f"E-mail audit of {facts.name or facts.column}"
-
-
 def head(facts: ReportFacts) -> str:
     """The list, the share that can be mailed, and a picture of all rows."""
     checks = made_checks(facts)
@@ -341,7 +270,7 @@ def reasons(facts: ReportFacts) -> str:
     rows = (
         (
             *(text(reason_label(reason)), badge(bucket, MARKS[MARK_OF[bucket]].label), number(count)),
-            *(share_cell(count, facts.rows), meter(bucket, count, most), text(sentence(meaning))),
+            *(share_cell(count, facts.rows), meter(bucket, count, most), text(capitalize(meaning))),
         )
         for bucket, reason, meaning, count in facts.reasons
     )
@@ -374,16 +303,6 @@ def verify_again(facts: ReportFacts) -> str:
     if facts.command:
         how += f'<br><code class="mv-command">{text(facts.command)}</code>'
     return f'<section><h2>Verify again</h2>{shown}<p class="mv-soft mv-how">{how}</p></section>'
-
-
-def how_to_verify_again(facts: ReportFacts) -> str:
-    """What a second run asks, for the sentence before the command."""
-    rows = f"the {count_of(facts.buckets[Verdict.UNKNOWN], 'row')} without a clear answer"
-    if facts.is_kept:
-        return (
-            f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"
-        )
-    return f"This check keeps no answers. Verify the list again for {rows}:"
 
 
 def side_by_side(*parts: str) -> str:
@@ -517,10 +436,6 @@ def outcomes(facts: ReportFacts) -> str:
         parts.append(f"<p>{wrong} a verdict that was wrong{first}:</p>")
         parts.append(table("Wrong verdicts", columns, listed, printed=PRINTED))
     return f"<section>{''.join(parts)}</section>"
-
-
-def outcome_label(by: str, value: str) -> str:
-    return f"{sentence(by)}: {REASONLESS if value == 'none' else reason_label(value)}"
 
 
 def domains(facts: ReportFacts, most: int) -> str:

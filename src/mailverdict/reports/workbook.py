@@ -16,8 +16,9 @@ from ..frames.policy import ACTION_MEANING
 from ..model.words import Verdict
 from ..theme import LABELS, MARK_OF, MARKS
 from .facts import ReportFacts, share
-from .page import (
+from .wording import (
     another_check,
+    capitalize,
     checks_of,
     days_of,
     days_of_earlier,
@@ -26,7 +27,6 @@ from .page import (
     outcome_label,
     reason_label,
     repair_label,
-    sentence,
     title_of,
 )
 
@@ -122,7 +122,13 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
             "Why not the others",
             ("Reason", "What it means", "Verdict", "Rows", ALL_ROWS),
             [
-                (reason_label(reason), sentence(meaning), MARKS[MARK_OF[bucket]].label, count, share(count, facts.rows))
+                (
+                    reason_label(reason),
+                    capitalize(meaning),
+                    MARKS[MARK_OF[bucket]].label,
+                    count,
+                    share(count, facts.rows),
+                )
                 for bucket, reason, meaning, count in facts.reasons
             ],
         ),
@@ -157,7 +163,7 @@ def sections(facts: ReportFacts) -> Iterator[Section]:
         *compared(facts),
         Section(
             "Largest domains",
-            ("Domain", *(LABELS.get(name, sentence(name)) for name in facts.domains.columns)),
+            ("Domain", *(LABELS.get(name, capitalize(name)) for name in facts.domains.columns)),
             domain_rows(facts),
         ),
     ):

@@ -19,8 +19,8 @@ from ..frames.verified import VerifiedColumn
 from ..frames.verify import Origin, ResultBuilder
 from ..model.words import ValidationType
 from ..reports.facts import checked_days, validation_types
-from ..reports.page import CHECKS, another_check, days_of_earlier
 from ..reports.summary import diff
+from ..reports.wording import CHECKS, another_check, days_of_earlier
 from ..runs.journal.journal import Journal
 from ..runs.journal.recall import RecordedRun, parse_key
 from .listing import AuditedRows

@@ -11,8 +11,8 @@ from ..frames.files.readers import COMPRESSIONS
 from ..frames.files.readers import KINDS as FILE_KINDS
 from ..frames.policy import ACTION_MEANING
 from ..model.words import ValidationType
-from ..reports.page import CHECKS, reason_label
 from ..reports.summary import BUCKETS
+from ..reports.wording import CHECKS, reason_label
 from ..theme import LABELS
 from .checking import describe_plan, describe_progress, next_day
 from .earlier import describe_run

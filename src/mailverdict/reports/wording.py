@@ -1,0 +1,106 @@
+"""The words of a report, the same on its page, in its workbook, on the audit page and on the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import date
+
+from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict, count_of
+from ..theme import LABELS
+from .facts import ReportFacts
+
+__all__ = [
+    "CHECKS",
+    "another_check",
+    "capitalize",
+    "checks_of",
+    "days_of",
+    "days_of_earlier",
+    "how_to_verify_again",
+    "made_checks",
+    "outcome_label",
+    "reason_label",
+    "repair_label",
+    "title_of",
+]
+
+CHECKS = {
+    ValidationType.REGEX: "Format only",
+    ValidationType.MX: "Domain can receive mail",
+    ValidationType.MX_BLACKLIST: "Domain can receive mail and is not on a blacklist",
+    ValidationType.SMTP: "Mailbox exists",
+}
+REASONLESS = "No problem found"  # the reason of a valid address
+
+
+def title_of(facts: ReportFacts) -> str:
+    return f"E-mail audit of {facts.name or facts.column}"
+
+
+def reason_label(reason: str) -> str:
+    """A reason, error code or state in words; one that only a service knows loses its underscores.
+
+    >>> reason_label("no_mx_record"), reason_label("missing"), reason_label("policy_block")
+    ('Domain receives no mail', 'No address', 'Policy block')
+    """
+    known = REASON_LABELS.get(reason) or LABELS.get(reason)
+    return known or capitalize(reason.replace("_", " "))
+
+
+def repair_label(name: str) -> str:
+    return REPAIR_LABELS.get(name) or capitalize(name.replace("_", " "))
+
+
+def capitalize(words: str) -> str:
+    """The words with a capital letter at the beginning; all other letters stay."""
+    return words[:1].upper() + words[1:]
+
+
+def days_of(days: tuple[date, date] | None) -> str:
+    """A day, or the first and the last."""
+    if days is None:
+        return ""
+    return f"{days[0]}" if days[0] == days[1] else f"{days[0]} to {days[1]}"
+
+
+def days_of_earlier(days: tuple[date, date] | None) -> str:
+    """The days of an earlier audit, whose file may not have them."""
+    return days_of(days) or "day not recorded"
+
+
+def another_check(then: Iterable[str], now: Iterable[str]) -> str:
+    """A sentence if an earlier audit made another check; empty if it made the same, or one of them is not known.
+
+    >>> another_check(["regex"], ["smtp"])
+    'The check was “Format only” then and is “Mailbox exists” now, so verdicts can differ for that reason alone.'
+    """
+    old, new = checks_of(then), checks_of(now)
+    if not old or not new or old == new:
+        return ""
+    return f"The check was “{old}” then and is “{new}” now, so verdicts can differ for that reason alone."
+
+
+def checks_of(kinds: Iterable[str]) -> str:
+    """The checks that were made, in words."""
+    made = set(kinds)
+    return ", ".join(label for kind, label in CHECKS.items() if kind in made)
+
+
+def made_checks(facts: ReportFacts) -> str:
+    """The checks that were made, and by what if that has a name; empty if there was none."""
+    checks = checks_of(facts.validation_types) or ("not recorded" if facts.is_check_unknown else "")
+    return ", by ".join(filter(None, (checks, facts.answered_by)))
+
+
+def how_to_verify_again(facts: ReportFacts) -> str:
+    """What a second run asks, for the sentence before the command."""
+    rows = f"the {count_of(facts.buckets[Verdict.UNKNOWN], 'row')} without a clear answer"
+    if facts.is_kept:
+        return (
+            f"The journal keeps clear answers, by default for 30 days. Verify again, and only {rows} are asked about:"
+        )
+    return f"This check keeps no answers. Verify the list again for {rows}:"
+
+
+def outcome_label(by: str, value: str) -> str:
+    return f"{capitalize(by)}: {REASONLESS if value == 'none' else reason_label(value)}"
