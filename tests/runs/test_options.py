@@ -14,13 +14,13 @@ import mailverdict as mv
 from mailverdict.errors import SettingsError
 from mailverdict.frames.options import split_options
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.options import Options, default_journal, open_execution
+from mailverdict.runs.options import CheckedOptions, default_journal, open_execution
 from tests.doubles.scripted_backend import ScriptedBackend
 
 
 def checked(**given):
     """Options with the defaults of `verify` for those that are not given."""
-    return Options.check(**split_options("verify", given)[0])
+    return CheckedOptions.check(**split_options("verify", given)[0])
 
 
 def test_defaults():

@@ -35,7 +35,7 @@ from ..model.settings import Lists
 from ..model.words import ValidationType
 from ..runs.endings import MALFORMED, describe_ending
 from ..runs.execution import unique_addresses
-from ..runs.options import Options, open_execution
+from ..runs.options import CheckedOptions, open_execution
 from ..runs.plan import Plan, plan_run
 from ..runs.progress import Listener, Progress, ProgressBar, wants_bar
 from ..runs.run import Run
@@ -66,7 +66,7 @@ class Engine(Protocol):
 class Call:
     """The checked arguments of one call."""
 
-    options: Options
+    options: CheckedOptions
     job: StageJob
     progress: bool | str | Listener
 
@@ -88,7 +88,7 @@ def open_call(
     """
     run_options, frame_options = split_options(function, options)
     check_progress(frame_options["progress"])
-    checked = Options.check(**run_options)
+    checked = CheckedOptions.check(**run_options)
     backend, settings = checked.backend, checked.settings
     key_kind: KeyKind
     if checked.is_free and isinstance(backend, LocalBackend) and settings.limit is None:
@@ -123,7 +123,7 @@ def open_call(
     return Call(checked, job, frame_options["progress"])
 
 
-def is_asked_here(options: Options, journal: object) -> bool:
+def is_asked_here(options: CheckedOptions, journal: object) -> bool:
     """Whether the calling process alone asks: one quota, one limit and one journal are in one place."""
     is_local = isinstance(options.backend, LocalBackend)
     has_journal = journal not in ("auto", None) and not options.is_free

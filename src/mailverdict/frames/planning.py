@@ -20,7 +20,7 @@ from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..loop import run_sync
 from ..runs.execution import find_known, unique_addresses
-from ..runs.options import Options, pick_screen
+from ..runs.options import CheckedOptions, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
 from .options import VerifyOptions, check_flag, show_options, split_options
@@ -129,16 +129,16 @@ def plan(
 def plan_pieces(pieces: Iterable[Sequence[Any]], options: VerifyOptions) -> Plan:
     """The plan for a table that comes in pieces, each a list of the columns to verify; keeps a hash of each address."""
     arguments, of_frame = split_options("plan", options)
-    checked = Options.check(**arguments)
+    checked = CheckedOptions.check(**arguments)
     is_cleaned = check_flag("clean", of_frame["clean"])
     reads = (read_addresses(columns, clean=is_cleaned, keep_syntax=True) for columns in pieces)
     found = plan_addresses(reads, checked)
     if found.unique > found.known:
-        warn_of_resolver(Options.check(**arguments))
+        warn_of_resolver(CheckedOptions.check(**arguments))
     return found
 
 
-def plan_addresses(reads: Iterable[AddressColumns], options: Options) -> Plan:
+def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> Plan:
     """The plan for columns that were read, in one piece or several; closes a backend that was made from a URL."""
     seen = SeenAddresses()
     counts: Counter[str] = Counter(rows=0, missing=0, malformed=0, unique=0, known=0, in_flight=0, held=0)
@@ -193,13 +193,13 @@ def hash_texts(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
     return pd.util.hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
 
 
-def warn_of_resolver(options: Options) -> None:
+def warn_of_resolver(options: CheckedOptions) -> None:
     """Warn the caller of `plan` if the resolver that this machine would use cannot be trusted."""
     for notice in resolver_notices(options):
         warnings.warn(notice, UserWarning, stacklevel=4)
 
 
-def resolver_notices(options: Options) -> list[str]:
+def resolver_notices(options: CheckedOptions) -> list[str]:
     """Why the resolver that this machine would use cannot be trusted; empty if it can, or is not needed."""
 
     async def test(backend: LocalBackend, *, owned: bool) -> list[str]:
@@ -225,7 +225,7 @@ def resolver_notices(options: Options) -> list[str]:
     return []
 
 
-def look_up(unique: pa.StringArray, options: Options) -> tuple[int, int, int]:
+def look_up(unique: pa.StringArray, options: CheckedOptions) -> tuple[int, int, int]:
     """How many addresses are settled, in flight and held; a journal that does not exist is not created."""
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0

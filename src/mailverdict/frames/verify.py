@@ -29,7 +29,7 @@ from ..model.address import identities
 from ..model.table import one_array
 from ..model.words import ValidationType, Verdict
 from ..runs.execution import FREE_BATCH, unique_addresses
-from ..runs.options import Options, open_execution
+from ..runs.options import CheckedOptions, open_execution
 from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
 from ..runs.run import Run
 from .clean import count_repairable, repair_column, row_index
@@ -319,7 +319,7 @@ def prepare(
 
     `read` are the columns if they were read already. Answers since `answered_since` are as good as those of this run.
     """
-    options = Options.check(**run_options)
+    options = CheckedOptions.check(**run_options)
     options = replace(options, settings=replace(options.settings, answered_since=answered_since))
     progress = frame_options["progress"]
     check_progress(progress)

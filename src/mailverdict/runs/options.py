@@ -24,7 +24,7 @@ from .execution import Execution, RunSettings
 if TYPE_CHECKING:
     from ..local.screen import Screener
 
-__all__ = ["Options", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
+__all__ = ["CheckedOptions", "default_journal", "open_execution", "parse_validation_type", "pick_backend"]
 
 ON_QUOTA = ("stop", "raise", "wait")
 SCREENS = (None, "mx")
@@ -59,8 +59,8 @@ def pick_backend(backend: Any) -> Backend:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """The arguments that `verify` and its siblings share, checked."""
+class CheckedOptions:
+    """The arguments that `verify` and its siblings share, checked, with their backend."""
 
     backend: Backend
     journal: Path | None
@@ -81,7 +81,7 @@ class Options:
         on_quota: str,
         screen: LocalBackend | str | None,
         offline: bool,
-    ) -> Options:
+    ) -> CheckedOptions:
         """Check every argument; a `SettingsError` names the first that cannot work."""
         kind = parse_validation_type(validation_type)
         if on_quota not in ON_QUOTA:
@@ -148,7 +148,7 @@ def journal_path(journal: str | Path | None, backend: Backend, kind: ValidationT
 
 def open_execution(
     addresses: pa.StringArray,
-    options: Options,
+    options: CheckedOptions,
     fields: Sequence[str] = tuple(SCHEMA.names),
     syntax: SyntaxColumn | None = None,
 ) -> Execution:
@@ -175,7 +175,7 @@ def open_execution(
     )
 
 
-def pick_screen(options: Options) -> Screener | None:
+def pick_screen(options: CheckedOptions) -> Screener | None:
     """What is settled before a service is asked: malformed addresses always, domains without mail on request.
 
     `LocalBackend` settles malformed addresses itself, so it needs a screen only when offline.

@@ -53,7 +53,7 @@ from ..model.table import one_array
 from ..model.words import Status, Verdict
 from ..runs.execution import unique_addresses
 from ..runs.journal.recall import RecordedRun
-from ..runs.options import Options, parse_validation_type
+from ..runs.options import CheckedOptions, parse_validation_type
 from ..runs.plan import Plan
 from ..runs.progress import Progress
 from ..runs.run import Run
@@ -324,7 +324,7 @@ class SharedState:
 
     # --- who checks, and what it costs --------------------------------------------------------------------------------
 
-    def options(self) -> Options:
+    def options(self) -> CheckedOptions:
         """The checked arguments of a run; a journal for this session where pausing would lose what is checked."""
         settings = {**self.settings, "refresh": UNCLEAR if self.is_refreshing else ()}
         options = check_options(self.depth, settings)
@@ -474,7 +474,7 @@ def column_of(frame: pd.DataFrame, column: Hashable) -> pd.Series[Any]:
     return cells
 
 
-def check_options(validation_type: str, settings: dict[str, Any]) -> Options:
+def check_options(validation_type: str, settings: dict[str, Any]) -> CheckedOptions:
     """The checked arguments of `verify`, with its defaults for those that are not among the settings."""
     arguments = {"validation_type": validation_type, **settings}
-    return Options.check(**split_options("Audit", arguments)[0])
+    return CheckedOptions.check(**split_options("Audit", arguments)[0])
