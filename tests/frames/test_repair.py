@@ -19,10 +19,10 @@ from mailverdict.checks.syntax.address import is_well_formed, observe_syntax
 from mailverdict.frames.clean import read_plain, repair_column, repair_distinct
 from mailverdict.frames.guess import guess_plain
 from mailverdict.frames.repair import (
-    CODED,
     DECODERS,
     LATE_DECODERS,
     MAX_CELL,
+    NEEDS_DECODING,
     REPAIRS,
     SIGN_IN_ADDRESS,
     RepairedCell,
@@ -269,7 +269,7 @@ def test_the_check_of_a_part_agrees_with_the_syntax_check(text):
 @given(CELLS | st.text(string.printable))
 @example("_x000D_ada@firm.com")
 def test_a_printable_text_without_signs_of_a_code_has_nothing_to_decode(cell):
-    if cell.isascii() and cell.isprintable() and "_x00" not in cell and not CODED.search(cell):
+    if cell.isascii() and cell.isprintable() and "_x00" not in cell and not NEEDS_DECODING.search(cell):
         text = cell.strip()
         assert remove_invisible(cell) == text
         assert {decode(text) for _, decode in (*DECODERS, *LATE_DECODERS)} == {text}

@@ -124,20 +124,21 @@ def repair_cell(cell: str, *, suggests: bool = True) -> RepairedCell:
     """
     if len(cell) >= MAX_CELL:
         return RepairedCell(is_unclear="@" in cell)
-    is_coded = not (cell.isascii() and cell.isprintable()) or "_x00" in cell or CODED.search(cell) is not None
-    text = remove_invisible(cell) if is_coded else cell.strip()
+    is_plain = cell.isascii() and cell.isprintable() and "_x00" not in cell
+    needs_decoding = not is_plain or NEEDS_DECODING.search(cell) is not None
+    text = remove_invisible(cell) if needs_decoding else cell.strip()
     changes: dict[str, None] = {} if text == cell else {"blanks": None}
     if changes and is_well_formed(text) and is_whole(text):
-        return finish(text, changes)
-    for name, decode in DECODERS if is_coded else ():
+        return as_repaired(text, changes)
+    for name, decode in DECODERS if needs_decoding else ():
         decoded = decode(text)
         if decoded != text:
             text = decoded
             changes[name] = None
     if changes and is_well_formed(text) and is_whole(text):
-        return finish(text, changes)
+        return as_repaired(text, changes)
     found = read_text(text, changes)
-    for name, decode in LATE_DECODERS if is_coded else ():
+    for name, decode in LATE_DECODERS if needs_decoding else ():
         if not found.addresses and (decoded := decode(text)) != text:
             again = read_text(decoded, {**changes, name: None})
             found = again if again.addresses else found
@@ -160,8 +161,8 @@ def read_rewritten(text: str) -> str | None:
     return None
 
 
-def finish(written: str, changes: dict[str, None]) -> RepairedCell:
-    """One address in its canonical form."""
+def as_repaired(written: str, changes: dict[str, None]) -> RepairedCell:
+    """The cell of one address, in its canonical form."""
     address = identity(written)
     canonical = address if address.isascii() else canonical_form(address)
     if canonical != address:
@@ -173,15 +174,15 @@ def finish(written: str, changes: dict[str, None]) -> RepairedCell:
 
 # --- characters -----------------------------------------------------------------------------------------------------
 
-# Printable ASCII text without these characters and without _x00 needs no decoding.
-CODED = re.compile(r"[\\&<%=\[({]")
+# Text of printable ASCII needs decoding only if it has one of these characters, or _x00.
+NEEDS_DECODING = re.compile(r"[\\&<%=\[({]")
 # C1 controls are not here: they are what is left of letters that were decoded wrongly.
-REMOVED = re.compile(
+INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202d\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 CONTROL = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]|[\x00-\x08\x0e-\x1b\x7f]")  # also the colours of a terminal
-TWO_OCTETS = re.compile(r"(?:ÿþ)?(?:[^\0]\0)+|(?:þÿ)?(?:\0[^\0])+")  # UTF-16 that was read as one octet a character
+UTF_16 = re.compile(r"(?:ÿþ)?(?:[^\0]\0)+|(?:þÿ)?(?:\0[^\0])+")  # UTF-16 that was read as one octet a character
 # Line ends that a program wrote as text: as Excel does (_x000D_), or as \\n behind an address.
 ESCAPED_LINE = re.compile(r"_x00(?:0[9AaDd])_|(?<=[A-Za-z>\")])(?:\\[rnt])+(?=\s|\Z)")
 ESCAPED_BREAK = re.compile(r"(@[\w\-]{1,63}(?:\.[\w\-]{1,63}){0,5}\.[A-Za-z]{2,12})(?:\\[rnt])+")
@@ -195,8 +196,8 @@ CUT_TAG = re.compile(r"<a\s[^<>]{0,2000}$", re.IGNORECASE)
 HREF = re.compile(r"mailto:(?://)?([^\"'>\s?]{1,400})", re.IGNORECASE)
 # Browsers show nothing between the parts of an address that markup hides from programs.
 MARKED_AT = re.compile(r"(?<=\w)(?:<!--[^<>]{0,500}-->|<(b|i|em|strong|span|u)>)@(?:<!--[^<>]{0,500}-->|</\1>)(?=\w)")
-ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
-ESCAPE = re.compile(r"\\(?:u00|x)([2-7][0-9A-Fa-f])")
+PERCENT_CODE = re.compile(r"%[0-9A-Fa-f]{2}")
+HEX_ESCAPE = re.compile(r"\\(?:u00|x)([2-7][0-9A-Fa-f])")
 WRONGLY_DECODED = re.compile(
     "\u00e2\u20ac[\u0080-\u00bf\u2039\u0153\u2122\u02dc\u201c\u201d\u00a6]?|\u00ef\u00bb\u00bf|\u00c2(?=\\W|\\Z)"
 )
@@ -218,9 +219,9 @@ WRONG_START = re.compile(f"[{CONTROLS}]{{1,100}}(?!\\w)")  # touching a word, it
 
 def remove_invisible(text: str) -> str:
     """Remove blanks around the text and characters that nobody sees."""
-    if "\0" in text and TWO_OCTETS.fullmatch(text):
+    if "\0" in text and UTF_16.fullmatch(text):
         text = text.replace("\0", "")
-    text = text if text.isascii() else REMOVED.sub("", text)
+    text = text if text.isascii() else INVISIBLE.sub("", text)
     text = (text if text.isprintable() else CONTROL.sub(" ", text)).strip()
     if "\\" in text or "_x00" in text:
         text = ESCAPED_BREAK.sub(r"\1 ", ESCAPED_LINE.sub(" ", text)).strip()
@@ -270,7 +271,7 @@ def unify_at_sign(text: str) -> str:
 
 
 def decode_percent(text: str) -> str:
-    if not ENCODED.search(text):
+    if not PERCENT_CODE.search(text):
         return text
     try:
         return remove_invisible(unquote(text, errors="strict"))
@@ -279,7 +280,7 @@ def decode_percent(text: str) -> str:
 
 
 def decode_escapes(text: str) -> str:
-    return ESCAPE.sub(replace_octet, text) if "\\" in text else text
+    return HEX_ESCAPE.sub(replace_octet, text) if "\\" in text else text
 
 
 def decode_quoted_printable(text: str) -> str:
@@ -324,8 +325,8 @@ DOMAIN = re.compile(rf"{LABEL}(?:\.{LABEL})+")
 SIGN_IN_ADDRESS = re.compile(r"@(?<=[\w+\-]@)[^\W_][\w\-]*\.[^\W_]")
 QUOTED_LOCAL = re.compile(r'"@[^\W_][\w\-]*\.[^\W_]')  # RFC 5321 section 4.1.2 has it, `verify` does not accept it
 HANDLE = re.compile(r"@\w{1,50}(?=[\s,;)]|\Z)")
-BEFORE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # may touch an address in front of it
-AFTER = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # may touch it behind
+MAY_PRECEDE = frozenset('"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→►▪●◦')  # touching an address
+MAY_FOLLOW = frozenset("\"“”„«»‹›‘’‚()[]<>【】「」『』《》〈〉:;,、|\\–—•·→'/?!*}{=#")  # the same behind it
 # Quotes, dashes and bullets between two letters: perhaps typed for an apostrophe, a hyphen or a dot.
 QUOTES = dict.fromkeys('"“”„', '"“”„') | dict.fromkeys("‘’‚", "‘’‚'")
 TYPED_SIGNS = frozenset([*QUOTES, *"–—•·"])
@@ -340,7 +341,7 @@ TOP_LEVEL = re.compile(r"xn--[a-z0-9\-]+|[^\W\d_]*", re.IGNORECASE)  # RFC 3696 
 NEXT_WORD = re.compile("[a-z]{2}[A-Z]")  # comPhone
 PAIRS = {"'": "'", "{": "}", "*": "*", "**": "**", "|": "|", "`": "`", "/": "/"}
 OPEN_QUOTE = re.compile(r"[\s=({\[,]'\Z")  # of a value in a program
-AFTER_ADDRESS = frozenset("/|&'=*")  # separate two addresses
+BETWEEN_ADDRESSES = frozenset("/|&'=*")  # may be all that is between two addresses
 OTHER_SCRIPT = re.compile("[^\x00-\u024f\u1e00-\u1eff]")
 LATIN_LETTER = re.compile("[A-Za-z]")
 
@@ -408,21 +409,26 @@ def starts_here(text: str, start: int, earliest: int) -> bool:
         return True
     if before.isspace():
         return True
-    if before in BEFORE:
+    if before in MAY_PRECEDE:
         token = text[max(earliest, start - 300) : start].split()
         return not is_inside_word(text, start, earliest) and (not token or not is_in_link(token[-1]))
     if not before.isascii():
         # A bullet or a picture may be there, but not a wrongly decoded letter, nor an accent beside its letter.
         is_letter = before in CONTROLS or unicodedata.combining(before)
         return not is_letter and (start - 1 == earliest or text[start - 2].isspace())
-    extra = text[max(earliest, start - MAX_LOCAL) : start]
-    found = ATOM_END.search(extra)
+    return is_separate_atom(text, start, earliest)
+
+
+def is_separate_atom(text: str, start: int, earliest: int) -> bool:
+    """Whether the characters in front of an address do not belong to it, although a local part may have them."""
+    before = text[max(earliest, start - MAX_LOCAL) : start]
+    found = ATOM_END.search(before)
     atom = found[0] if found else ""
-    lead = extra[: len(extra) - len(atom)]
-    is_quoted = OPEN_QUOTE.search(extra) is not None and closes(text, start, "'")
+    lead = before[: len(before) - len(atom)]
+    is_quoted = OPEN_QUOTE.search(before) is not None and closes(text, start, "'")
     if is_quoted or (atom in PAIRS and closes(text, start, PAIRS[atom])):
         return True
-    if earliest and not lead and atom in AFTER_ADDRESS:
+    if earliest and not lead and atom in BETWEEN_ADDRESSES:
         return True
     if atom.endswith("=") and HEXADECIMAL.match(text, start):
         return False  # perhaps quoted-printable
@@ -491,7 +497,7 @@ def ends_here(text: str, start: int, end: int) -> bool:
     if after and after in "·•'\"’" and next_one.isalnum():  # perhaps a sign typed for a dot
         is_quoted = start > 0 and text[start - 1] == after
         return is_quoted or (after in "'’" and POSSESSIVE.match(text, end + 1) is not None)
-    if not after or after.isspace() or after in AFTER:
+    if not after or after.isspace() or after in MAY_FOLLOW:
         return True
     if after == ".":
         return not (next_one.isalnum() or next_one in ("_", "-"))
@@ -552,7 +558,7 @@ def read_text(text: str, changes: dict[str, None]) -> RepairedCell:
         return RepairedCell(suggestion=canonical_form(distinct[0]) if is_sole else None, is_unclear=True)
     if len(distinct) > 1:
         return RepairedCell(addresses=tuple(map(canonical_form, distinct)))
-    return finish(distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
+    return as_repaired(distinct[0], {**changes, **dict.fromkeys(changes_of(text, places))})
 
 
 def distinct_addresses(places: Sequence[Place]) -> list[str]:
