@@ -178,6 +178,15 @@ async def test_check_is_answered_after_the_database_was_away(tmp_path: Path, clu
 
 
 @asynchronous
+async def test_check_that_cost_its_unit_and_cannot_be_written_is_an_upstream_error(tmp_path: Path, url: str) -> None:
+    async with api(tmp_path, url) as world, work(tmp_path, url, AnsweringBackend()):
+        rows(url, "ALTER TABLE single_check RENAME COLUMN owner TO elsewhere")
+        reply = await world.check("ada@a.org", "smtp")
+        assert (reply.status_code, reply.json()["error"]["code"]) == (502, "UPSTREAM_ERROR")
+        assert await world.used() == 1
+
+
+@asynchronous
 async def test_check_of_a_routed_owner_is_answered_from_its_egress(tmp_path: Path, url: str) -> None:
     here, berlin, clock = AnsweringBackend(), AnsweringBackend(), Clock()
     changed = {"egress_routes": ("a.org=berlin",)}

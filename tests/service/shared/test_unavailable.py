@@ -15,6 +15,7 @@ import pytest
 from mailverdict.service import create_app
 from mailverdict.service.shared.app import create_worker_app
 from mailverdict.service.shared.worker import SharedWorker
+from tests.doubles.answering_backend import deferred
 from tests.doubles.clock import Clock
 from tests.doubles.service import RunningService, asynchronous, settings_for, until
 from tests.service.postgres import USER, Cluster
@@ -307,3 +308,32 @@ async def test_full_database_refuses_submissions_and_keeps_results_until_there_i
                 await pair.worker_health(503)
             await pair.goes_on(url)
     assert set(pair.backend.asked.values()) == {1}, "answers were kept and not asked for again"
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+@asynchronous
+async def test_saturated_jobs_are_postponed_although_the_database_or_its_tasks_are_away(
+    tmp_path: Path, cluster: Cluster, url: str, *, is_away: bool
+) -> None:
+    state = away(cluster) if is_away else without_tasks(url)
+    async with api_and_worker(tmp_path, url) as pair:
+        pair.backend.script = dict.fromkeys((f"n{n}" for n in range(60)), deferred)
+        async with in_thread(state):
+            pair.gate.set()
+            if is_away:
+                await pair.worker_health(503)  # it has something to write
+            else:
+                await until(lambda: rows(url, "SELECT count(*) FROM job WHERE attempt = 1") == [(len(EMAILS),)])
+        await pair.worker_health(200)
+        found = rows(url, "SELECT status, attempt, due IS NULL, message, count(*) FROM job GROUP BY 1, 2, 3, 4")
+        assert found == [("processing", 1, False, None, len(EMAILS))]
+
+
+@contextmanager
+def without_tasks(url: str) -> Iterator[None]:
+    """Procrastinate cannot defer tasks."""
+    rows(url, "ALTER TABLE procrastinate_jobs RENAME TO elsewhere")
+    try:
+        yield
+    finally:
+        rows(url, "ALTER TABLE elsewhere RENAME TO procrastinate_jobs")

@@ -169,6 +169,22 @@ async def test_result_is_written_once_whoever_comes_later(tmp_path: Path, url: s
 
 
 @asynchronous
+async def test_second_pass_whose_beginning_is_written_twice_is_begun_once(tmp_path: Path, url: str) -> None:
+    async with serving(tmp_path, AnsweringBackend(gate=asyncio.Event()), store=url) as world:
+        await world.submitted("ada@a.org", validation_type="smtp")
+        claimed = "SELECT seq FROM job WHERE status = 'processing'"
+        await until(lambda: rows(url, claimed))
+        [(seq,)] = rows(url, claimed)
+        store = SharedStore(world.state.settings)
+        try:
+            for _ in range(2):  # the answer to the first was lost
+                assert store.begin_second_pass([seq], 2000.5, 1000.0) == {seq}
+            assert store.begin_second_pass([seq], 3000.5, 2100.0) == set()
+        finally:
+            store.close()
+
+
+@asynchronous
 async def test_saturated_engine_postpones_and_the_job_is_tried_again(tmp_path: Path, url: str) -> None:
     clock = Clock()
     backend = AnsweringBackend({"busy": deferred})

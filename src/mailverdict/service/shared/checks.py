@@ -40,7 +40,10 @@ class CheckQueue:
         self.wakeup = asyncio.Event()
 
     async def check(self, email: str, validation_type: str) -> CheckOutcome:
-        """The outcome of one address; `SATURATED` if no worker has answered within `check_timeout`."""
+        """The outcome of one address; `SATURATED` if no worker has answered within `check_timeout`.
+
+        A check that cannot be written failed: it has cost its unit, so that it was not refused.
+        """
         if validation_type != ValidationType.SMTP:
             return await self.engine.check(email, validation_type)
         try:
@@ -50,6 +53,9 @@ class CheckQueue:
                     return await self.ask_worker(email, owner)
         except BackendError as exc:  # the resolver cannot be used
             return CheckOutcome(email, failure=failure_of(exc))
+        except STORE_UNAVAILABLE as exc:
+            LOG.error("a single check could not be passed to the workers: %s", exc)
+            return CheckOutcome(email, failure=EngineFailure.ERROR)
         except TimeoutError:
             LOG.error("no worker has answered a single check in time")
             return CheckOutcome(email, failure=EngineFailure.SATURATED)

@@ -147,8 +147,11 @@ GIVE_BACK_ABANDONED = text(f"""
     FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
 """)
 SECOND_PASS = text("""
-    INSERT INTO second_pass SELECT seq FROM unnest(CAST(:seqs AS bigint[])) AS seq ORDER BY seq
-    ON CONFLICT DO NOTHING RETURNING seq
+    WITH first AS (
+        INSERT INTO second_pass SELECT seq FROM unnest(CAST(:seqs AS bigint[])) AS seq ORDER BY seq
+        ON CONFLICT DO NOTHING RETURNING seq
+    )
+    SELECT seq FROM first UNION SELECT seq FROM job WHERE seq = ANY(CAST(:seqs AS bigint[])) AND due = :due
 """)
 OWNERS_WITHOUT_TASK = text("""
     SELECT DISTINCT owner FROM assignment WHERE owner IS NOT NULL AND NOT EXISTS (

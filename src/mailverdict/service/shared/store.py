@@ -281,9 +281,9 @@ class SharedStore:
             connection.execute(POSTPONE, {"seqs": sorted(seqs), "attempt": attempt, "due": due, "now": now})
 
     def begin_second_pass(self, seqs: Sequence[int], due: float, now: float) -> set[int]:
-        """Postpone those of some greylisted jobs that were asked only once; return them."""
+        """Postpone those of some greylisted jobs that were asked only once; return them, also when called again."""
         with self.engine.begin() as connection:
-            first = sorted(connection.scalars(SECOND_PASS, {"seqs": list(seqs)}))
+            first = sorted(connection.scalars(SECOND_PASS, {"seqs": list(seqs), "due": due}))
             connection.execute(POSTPONE, {"seqs": first, "attempt": None, "due": due, "now": now})
             return set(first)
 

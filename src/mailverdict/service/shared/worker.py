@@ -353,9 +353,11 @@ class SharedWorker(JobVerifier):
 
     async def write_postponed(self, jobs: Sequence[StoredJob], attempt: int, due: float) -> None:
         """Write that jobs are tried again, and schedule the look-up that will do it."""
-        await self.store.run(self.store.postpone, seqs_of(jobs), attempt, due, self.clock())
-        for validation_type in {each.validation_type for each in jobs}:
-            await self.tasks.defer_look_up(validation_type, seconds=due - self.clock())
+        now = self.clock()
+        await self.persist(self.store.postpone, seqs_of(jobs), attempt, due, now)
+        with suppress(self.tasks.unavailable):  # `recover` finds what is due
+            for validation_type in {each.validation_type for each in jobs}:
+                await self.tasks.defer_look_up(validation_type, seconds=due - now)
 
     def on_left(self, count: int) -> None:
         """Do nothing: the claim ends with the result."""
