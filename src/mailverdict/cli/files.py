@@ -27,7 +27,7 @@ from ..frames.files.readers import (
     explain_guess,
     open_table,
 )
-from ..frames.files.streams import exit_on_signal, heard_signals
+from ..frames.files.streams import exit_on_signal, handled_signals
 from ..frames.files.table_file import TableFile
 from ..frames.files.workbook import check_room
 from ..frames.files.writers import FormulaColumns, check_target, create_table
@@ -58,7 +58,7 @@ __all__ = [
 def open_source(file: str, options: ReadOptions = UNSPECIFIED) -> Iterator[TableFile]:
     """Open a table file; SIGTERM and SIGHUP leave by an exception, so that no temporary file is left behind."""
     keep_freed_memory()
-    numbers = [number for number in heard_signals() if number != signal.SIGINT]
+    numbers = [number for number in handled_signals() if number != signal.SIGINT]
     previous_handlers = {number: signal.signal(number, exit_on_signal) for number in numbers}
     try:
         with open_table(file, options) as source:

@@ -28,10 +28,10 @@ from ..kinds import kind_of_data
 from ..options import split_options
 from ..verify import ResultBuilder, prepare, repairable_rows, shown_columns
 
-__all__ = ["PieceStream", "Stopper", "exit_on_signal", "heard_signals"]
+__all__ = ["PieceStream", "Stopper", "exit_on_signal", "handled_signals"]
 
 
-REPEATED = 2.0  # seconds
+REPEAT_SECONDS = 2.0  # in which another signal is taken for a copy of the first
 
 
 class Stopper:
@@ -39,7 +39,7 @@ class Stopper:
 
     A second one raises `KeyboardInterrupt` or `SystemExit`. `on_stop` is called at the first, within its handler. A
     signal that is ignored, as SIGHUP is under ``nohup``, stays ignored. The command ``timeout`` sends SIGTERM to the
-    process and to its group: other signals than Ctrl-C count once within `REPEATED` seconds.
+    process and to its group: other signals than Ctrl-C count once within `REPEAT_SECONDS` seconds.
     """
 
     def __init__(self, on_stop: Callable[[], None] = lambda: None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -51,7 +51,7 @@ class Stopper:
 
     def __enter__(self) -> Stopper:
         # Possible in the main thread only.
-        self.previous_handlers = {number: signal.signal(number, self.on_signal) for number in heard_signals()}
+        self.previous_handlers = {number: signal.signal(number, self.on_signal) for number in handled_signals()}
         return self
 
     def __exit__(
@@ -63,7 +63,7 @@ class Stopper:
     def on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.is_requested and number == signal.SIGINT:
             signal.default_int_handler(number, frame)
-        if self.is_requested and self.clock() - self.requested_at < REPEATED:
+        if self.is_requested and self.clock() - self.requested_at < REPEAT_SECONDS:
             return
         if self.is_requested:
             exit_on_signal(number, frame)
@@ -85,7 +85,7 @@ class Stopper:
             run.cancel()
 
 
-def heard_signals() -> list[signal.Signals]:
+def handled_signals() -> list[signal.Signals]:
     """The signals that end a program, without those that this process was told to ignore."""
     known = (getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP"))  # Windows has no SIGHUP
     return [number for number in known if number is not None and signal.getsignal(number) is not signal.SIG_IGN]
@@ -192,28 +192,37 @@ class PieceStream:
     def verify_piece(self, piece: pa.Table) -> tuple[pa.Table, Progress]:
         """Verify one piece; after a stop or failure, add its result columns without asking the backend."""
         has_ended = self.stopper.is_requested or self.failure is not None
+        run = self.start_run(piece, has_ended=has_ended)
+        try:
+            out = run.result()
+        except (BackendError, JournalError) as exc:
+            self.failure, out = exc, exc.partial
+        if not has_ended:
+            self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
+            if self.limit_left is not None:
+                self.limit_left -= run._execution.newly_verified
+        self.note_end(run)
+        return out, run.progress
+
+    def start_run(self, piece: pa.Table, *, has_ended: bool) -> Run[Any]:
+        """Start the run of a piece; if the verification has ended, one that asks nothing."""
         changed = {"limit": self.limit_left}
         if has_ended:
             changed = {"limit": 0, "offline": True, "progress": False}
             if isinstance(self.failure, JournalError):
                 changed["journal"] = None
-        options = {**self.options, **changed}
-        arguments = split_options("start", options, progress=False)
+        arguments = split_options("start", {**self.options, **changed}, progress=False)
         run: Run[Any] = prepare(piece, self.column, *arguments, answered_since=self.began_at)
         run._start()
         if not has_ended:
             self.stopper.watch(run)
             if self.listener is not None:
                 run.subscribe(self.listener)
-        try:
-            out = run.result()
-        except (BackendError, JournalError) as exc:
-            self.failure, out = exc, exc.partial
-        if self.limit_left is not None and not has_ended:
-            self.limit_left -= run._execution.newly_verified
+        return run
+
+    def note_end(self, run: Run[Any]) -> None:
+        """Add what a run cost and left open, and its notices, to those of the runs before it."""
         self.count_cost(run)
-        if not has_ended:
-            self.is_resumable = run._execution.journal is not None and not self.has_temporary_journal
         self.is_short_of_quota |= bool(run._execution.short_of_quota)
         self.is_unanswered |= bool(run._execution.unanswered)
         if self.all_counted and isinstance(run._build, ResultBuilder):  # otherwise as slow as the verification
@@ -224,7 +233,6 @@ class PieceStream:
         summed = (delay_text(run.progress.waited, run.progress.failed_requests), describe_errors(run._execution.errors))
         known = (*self.notices, run.progress.problem, *summed)
         self.notices += [notice for notice in run.notices if notice not in known]
-        return out, run.progress
 
     def count_cost(self, run: Run[Any]) -> None:
         """Add up what was submitted to a service, settled in this run, and reused from the journal."""
