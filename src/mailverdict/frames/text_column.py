@@ -60,7 +60,9 @@ MISSING_TEXTS = pa.array(
 )
 LONGEST_MISSING = 8  # octets
 PIECE_ROWS = 131_072  # of one piece; as in the syntax check
-ROOM = 1.25  # times the octets that all pieces have if they are like the first; what is not used costs nothing
+# How much more memory is reserved for a column than its pieces need if they are like the first: times that. What is not
+# used of it costs nothing.
+ROOM = 1.25
 
 Rows = npt.NDArray[np.int64]
 
@@ -154,13 +156,17 @@ def read_piece(array: pa.StringArray, nontext: NonText, *, for_repair: bool, lon
     stripped = strip(array, longest)
     present = find_present(stripped)
     rows = None if present.all() else np.flatnonzero(present)
-    wanted = stripped
+    kept = stripped  # with the blanks around them only for a repair
     if for_repair and stripped is not array:
         is_short = pc.less(pc.binary_length(array), longest)
-        wanted = pc.if_else(is_short, array, stripped) if is_short.false_count else array
-    texts = wanted if rows is None else take_present(wanted, rows, present)
-    without = texts if wanted is stripped else stripped if rows is None else take_present(stripped, rows, present)
-    return TextColumn(texts, without, rows, nontext.rows, nontext.types, len(stripped))
+        kept = pc.if_else(is_short, array, stripped) if is_short.false_count else array
+
+    def without_missing(cells: pa.StringArray) -> pa.StringArray:
+        return cells if rows is None else take_present(cells, rows, present)
+
+    texts = without_missing(kept)
+    stripped_texts = texts if kept is stripped else without_missing(stripped)
+    return TextColumn(texts, stripped_texts, rows, nontext.rows, nontext.types, len(stripped))
 
 
 def empty_nulls(texts: pa.StringArray) -> pa.StringArray:

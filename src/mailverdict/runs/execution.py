@@ -157,9 +157,9 @@ class Execution:
     async def run_stages(self) -> None:
         """Run, then report whether everything is settled."""
         if self.backend.is_free(self.settings.validation_type):
-            await self.run_free()
+            await self.run_without_network()
         else:
-            await self.run_paid()
+            await self.run_with_network()
             self.results.count_asked_again()
             self.report_cause()
             if self.progress.waited >= LONG_WAIT:
@@ -169,7 +169,7 @@ class Execution:
         else:
             self.emit_progress(state="done", message=self.retry_hint())
 
-    async def run_free(self) -> None:
+    async def run_without_network(self) -> None:
         """Verify without journal and screening, in batches and in order."""
         self.newly_verified = self.within_limit(len(self.addresses))
         fields = frozenset((*self.results.fields, *COUNTED_FIELDS))
@@ -188,7 +188,7 @@ class Execution:
         """How many of `count` addresses may be verified newly."""
         return count if self.settings.limit is None else min(count, self.settings.limit)
 
-    async def run_paid(self) -> None:
+    async def run_with_network(self) -> None:
         """Use the journal and the screening first, then the backend."""
         self.reuse_known(self.addresses)
         await self.run_screen()

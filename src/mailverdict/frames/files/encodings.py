@@ -44,7 +44,7 @@ BYTE_ORDER_MARKS = (
 )
 WITH_ORDER = {"utf-16": "utf-16-le", "utf-32": "utf-32-le", "utf-8-sig": "utf-8"}  # of a file without a byte order mark
 STRUCTURE = bytes(range(0x20, 0x7F)).translate(None, b"\\~") + b"\t\r\n"  # Japanese code pages have a yen sign for \
-# Code pages that are guessed. Western first: where nothing speaks for another one, it is what Excel saves.
+# Code pages that are guessed. The Western one, which Excel saves, is first: it counts unless another one fits better.
 LATIN = ["cp1252", "cp1250", "cp1254", "cp1257", "mac_roman"]
 OTHERS = ["cp1251", "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949", "cp1253", "cp1255", "cp1256", "cp874"]
 DOUBLE_BYTES = ["gb18030", "cp949", "euc_jp"]  # those whose characters are two bytes beyond ASCII

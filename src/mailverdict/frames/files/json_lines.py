@@ -68,7 +68,7 @@ class JsonLinesFile(TableFile):
                     raise InputError(f"{self.name}, line {number}: {describe_fault(exc, line)}") from None
                 if not isinstance(row, dict):
                     found = f"not a JSON object, but {text.strip():.40}"
-                    raise InputError(f"{self.name}, line {number}: {found}{way_of(line)}")
+                    raise InputError(f"{self.name}, line {number}: {found}{conversion_hint(line)}")
                 yield number, row
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
@@ -121,14 +121,14 @@ DECODER = json.JSONDecoder(object_pairs_hook=unique_members, parse_float=parse_f
 def describe_fault(exc: Exception, line: bytes) -> str:
     if isinstance(exc, UnicodeDecodeError):
         return "a byte is not UTF-8"
-    return f"not valid JSON: {exc}{way_of(line)}" if isinstance(exc, json.JSONDecodeError) else str(exc)[:200]
+    return f"not valid JSON: {exc}{conversion_hint(line)}" if isinstance(exc, json.JSONDecodeError) else str(exc)[:200]
 
 
-def way_of(line: bytes) -> str:
+def conversion_hint(line: bytes) -> str:
     """How to make JSON lines of an array, or of an object over several lines; empty for any other line."""
     start = line.decode("utf-8-sig", "replace").strip()[:2]
-    program = "jq -c '.[]'" if start.startswith("[") else "jq -c ." if start == "{" else None
-    return "" if program is None else f"; each line must be an object: convert the file, as with {program}"
+    command = "jq -c '.[]'" if start.startswith("[") else "jq -c ." if start == "{" else None
+    return "" if command is None else f"; each line must be an object: convert the file, as with {command}"
 
 
 def kind_of(value: Any) -> str:
