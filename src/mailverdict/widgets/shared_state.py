@@ -279,38 +279,42 @@ class SharedState:
         column = source.frame.columns[at]
         check_column(column, list(source.frame.columns))
         renamed = find_new_names(source.frame, column)
-        frame = source.frame.rename(columns=renamed) if renamed else source.frame
-        tidy = self.find_base(frame, column, (self.list_number, at))
+        whole = source.frame.rename(columns=renamed) if renamed else source.frame
+        rows, tidy = whole, self.find_base(whole, column, (self.list_number, at))
         if choices.split and len(tidy.several_rows):
             if earlier is not None and earlier.choices[:2] == chosen[:2] and earlier.tidy is not tidy:
-                frame, tidy = earlier.rows, earlier.tidy
+                rows, tidy = earlier.rows, earlier.tidy
             else:
-                frame = explode(frame, column)
-                tidy = TidyColumn(column_of(frame, column))
-        rows = frame
+                rows = explode(whole, column)
+                tidy = TidyColumn(column_of(rows, column))
         read = tidy.addresses(choices)
         identities = tidy.identities(read)
         groups = group_rows(identities.identities)
         first = one_array(groups["duplicate_of"])
-        examples = duplicate_examples(first, column_of(frame, column))
-        is_removed = np.zeros(len(frame), np.bool_)
+        flags = None if self.suppression is None else self.suppression.listed.find(identities)
+        frame, is_removed = rows, np.zeros(len(rows), np.bool_)
         if choices.merge:
             is_removed |= first.is_valid().to_numpy(zero_copy_only=False)
             frame = attach(frame, column, groups, COPY_COLUMNS)
-        suppressed = 0
-        if self.suppression is not None:
-            flags = self.suppression.listed.find(identities)
-            suppressed = flags.true_count
-            if choices.suppress:
-                is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
-                frame = attach(frame, column, pa.table({"suppressed": flags}), SUPPRESS_COLUMNS)
-        skipped = int(np.count_nonzero(is_removed))
-        if skipped:
+        if choices.suppress and flags is not None:
+            is_removed |= flags.fill_null(False).to_numpy(zero_copy_only=False)
+            frame = attach(frame, column, pa.table({"suppressed": flags}), SUPPRESS_COLUMNS)
+        if is_removed.any():
             text_rows = tidy.cells.rows
-            is_wanted = ~(is_removed if text_rows is None else is_removed[text_rows])
-            read = replace(read, is_wanted=pa.array(is_wanted))
-        repeated = len(first) - first.null_count
-        return Prepared(chosen, rows, frame, column, tidy, read, repeated, examples, suppressed, skipped, renamed)
+            read = replace(read, is_wanted=pa.array(~(is_removed if text_rows is None else is_removed[text_rows])))
+        return Prepared(
+            choices=chosen,
+            rows=rows,
+            frame=frame,
+            column=column,
+            tidy=tidy,
+            read=read,
+            repeated=len(first) - first.null_count,
+            repeated_examples=duplicate_examples(first, column_of(rows, column)),
+            suppressed=0 if flags is None else flags.true_count,
+            skipped=int(np.count_nonzero(is_removed)),
+            renamed=renamed,
+        )
 
     def find_base(self, frame: pd.DataFrame, column: Hashable, key: tuple[int, int]) -> TidyColumn:
         """What was found in a column of the list, which is looked at once."""
