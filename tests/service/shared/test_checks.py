@@ -232,11 +232,15 @@ async def test_bucket_of_single_checks_refills_and_is_purged_when_full(tmp_path:
         granted, left = store.acquire("c", 20, 2.0, 100.0)
         assert granted
         assert 0 <= left < 20
-        rows(url, "UPDATE check_pace SET counted_at = counted_at + 1000")  # an UPDATE that came late
+        rows(url, "UPDATE check_pace SET counted_at = counted_at + 30")  # an UPDATE that came late
+        assert store.acquire("c", 90, 2.0, 100.0)[0] is False
+        rows(url, "UPDATE check_pace SET counted_at = counted_at - 30 + 3600")  # the clock was set back since
+        assert store.acquire("c", 101, 2.0, 100.0) == (False, 100.0)
+        assert store.acquire("c", 90, 2.0, 100.0) == (True, 10.0)
         assert store.acquire("c", 90, 2.0, 100.0)[0] is False
         store.purge(0.0, "2000-01-01")
         assert rows(url, "SELECT count(*) FROM check_pace") == [(1,)]
-        rows(url, "UPDATE check_pace SET counted_at = counted_at - 2000")
+        rows(url, "UPDATE check_pace SET counted_at = counted_at - 1000")
         store.purge(0.0, "2000-01-01")
         assert rows(url, "SELECT count(*) FROM check_pace") == [(0,)]
     finally:

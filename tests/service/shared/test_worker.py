@@ -329,6 +329,28 @@ def test_clocks_of_hosts_that_differ_agree_by_the_database(cluster: Cluster, url
         assert clock() == pytest.approx(database, abs=60)
 
 
+class SlowAnswer:
+    """A database whose answer comes a minute after the query, and whose clock is ahead."""
+
+    def __init__(self, clock: Clock, ahead: float) -> None:
+        self.clock, self.ahead = clock, ahead
+
+    def scalar(self, _: object) -> float:
+        self.clock.now += 60
+        return self.clock.now + self.ahead
+
+
+@pytest.mark.parametrize(("known", "ahead", "offset"), [(0, 0, 0), (3, 3, 3), (0, 300, 300), (0, -300, -240)])
+def test_answer_that_took_long_moves_a_clock_only_if_it_is_certainly_wrong(
+    known: float, ahead: float, offset: float
+) -> None:
+    local = Clock()
+    clock = DatabaseClock(local)
+    clock.offset = known
+    clock.measure(SlowAnswer(local, ahead))
+    assert clock.offset == offset
+
+
 @asynchronous
 async def test_hosts_whose_clocks_are_minutes_apart_agree_when_a_job_is_due(tmp_path: Path, url: str) -> None:
     backend = AnsweringBackend({"busy": deferred})

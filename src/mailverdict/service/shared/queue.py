@@ -21,6 +21,7 @@ __all__ = ["SharedQueue"]
 LOG = logging.getLogger(__name__)
 REFRESH_AFTER = 1.0  # seconds that a count of the queue is used
 REFRESH_SHARE = 10  # a count is used at least so many times as long as it took
+REFRESH_LIMIT = 30.0  # seconds that a count is used at most; one that took long may have waited for the database
 WAKE_DELAY = 1.0  # seconds until a task that could not be deferred is tried again
 
 
@@ -74,7 +75,7 @@ class SharedQueue:
             counted_at = self.pace.clock()
             tokens = await self.store.run(self.store.paces, self.clock())
             self.pace.buckets = {client: (left, counted_at) for client, left in tokens.items()}
-        self.fresh_until = began + max(REFRESH_AFTER, REFRESH_SHARE * (time.monotonic() - began))
+        self.fresh_until = began + seconds_fresh(time.monotonic() - began)
         self.on_counted(self.counted.ended)
 
     @property
@@ -136,3 +137,12 @@ class SharedQueue:
                     self.wakeup.set()
             if self.to_wake:
                 await asyncio.sleep(WAKE_DELAY)
+
+
+def seconds_fresh(took: float) -> float:
+    """How long a count that took so many seconds is used.
+
+    >>> [seconds_fresh(took) for took in (0.01, 0.5, 60.0)]
+    [1.0, 5.0, 30.0]
+    """
+    return min(max(REFRESH_AFTER, REFRESH_SHARE * took), REFRESH_LIMIT)

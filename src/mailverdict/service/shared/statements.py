@@ -220,21 +220,24 @@ HAS_CHECK_WORKER = text(f"""
             AND string_to_array(types, ',') @> ARRAY[CAST(:type AS text)]
     )
 """)
-# The tokens of a bucket at the present time. An UPDATE that waited for another one may be older than it.
-REFILLED = """least(
+# The tokens of a bucket at the present time. An UPDATE that waited for another one may be older than it. A bucket that
+# is newer by more than a minute was counted before the database's clock was set back. It is full, since it would not
+# refill until that time comes again.
+IS_AHEAD = "bucket.counted_at > {now} + 60"
+TOKENS = f"""CASE WHEN {IS_AHEAD} THEN CAST(:burst AS double precision) ELSE least(
     CAST(:burst AS double precision),
-    bucket.tokens + greatest(excluded.counted_at - bucket.counted_at, 0) * CAST(:rate AS double precision)
-)"""
+    bucket.tokens + greatest({{now}} - bucket.counted_at, 0) * CAST(:rate AS double precision)
+) END"""
+REFILLED = TOKENS.format(now="excluded.counted_at")
 ACQUIRE = text(f"""
     INSERT INTO check_pace AS bucket (client, tokens, counted_at)
     VALUES (:client, CAST(:burst AS double precision) - :cost, {DATABASE_NOW})
     ON CONFLICT (client) DO UPDATE SET
-        tokens = {REFILLED} - :cost, counted_at = greatest(bucket.counted_at, excluded.counted_at)
+        tokens = {REFILLED} - :cost,
+        counted_at = CASE WHEN {IS_AHEAD.format(now="excluded.counted_at")} THEN excluded.counted_at
+            ELSE greatest(bucket.counted_at, excluded.counted_at) END
     WHERE {REFILLED} >= :cost
     RETURNING tokens
 """)
-CHECK_TOKENS = text(f"""
-    SELECT least(:burst, tokens + greatest({DATABASE_NOW} - counted_at, 0) * :rate) FROM check_pace
-    WHERE client = :client
-""")
+CHECK_TOKENS = text(f"SELECT {TOKENS.format(now=DATABASE_NOW)} FROM check_pace AS bucket WHERE client = :client")
 PURGE_CHECK_PACE = text(f"DELETE FROM check_pace WHERE counted_at < {DATABASE_NOW} - :seconds")

@@ -142,7 +142,11 @@ class SharedDepth:
 
 
 class DatabaseClock:
-    """The database's time, so that hosts whose clocks differ agree: the local clock plus a measured offset."""
+    """The database's time, so that hosts whose clocks differ agree: the local clock plus a measured offset.
+
+    An answer shows only that the offset is in a range as wide as the query took. The offset changes if it is not in
+    that range, so that a query that waited for a minute, as for a frozen database, does not move it by half a minute.
+    """
 
     def __init__(self, local: Callable[[], float] = time.time) -> None:
         self.local = local
@@ -152,10 +156,10 @@ class DatabaseClock:
         return self.local() + self.offset
 
     def measure(self, connection: Connection) -> None:
-        """Compare with the database; the answer is taken for the middle of the query."""
+        """Compare with the database."""
         before = self.local()
         now = float(connection.scalar(text("SELECT extract(epoch FROM clock_timestamp())")) or before)
-        self.offset = now - (before + self.local()) / 2
+        self.offset = min(max(self.offset, now - self.local()), now - before)
 
 
 class SharedStore:
