@@ -34,6 +34,7 @@ __all__ = [
     "Submitted",
     "Submitting",
     "Waiting",
+    "is_same_day",
 ]
 
 
@@ -143,6 +144,18 @@ class Delayed:
 
     seconds: float  # during which one of them was waited for
     requests: Mapping[str, int]  # how many failed, by how: "refused with status 429", "without an answer"
+
+
+DAY = 86_400.0  # seconds
+CLOCKS_DIFFER = 60.0  # seconds by which a service's clock may be ahead of this machine's, or behind it
+
+
+def is_same_day(since: float, until: float) -> bool:
+    """Whether two readings of a quota are about one day, which usually ends at 00:00 UTC by the service's clock.
+
+    On another day `used` may be the same number by chance.
+    """
+    return (since - CLOCKS_DIFFER) // DAY == (until + CLOCKS_DIFFER) // DAY
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Submitting, step by step: no network, no clock."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -21,6 +21,7 @@ from mailverdict.remote.bulk import (
     request_quota,
     was_counted,
 )
+from tests.doubles.clock import NOON
 from tests.doubles.remote import addresses
 
 RESET = NoAnswer(TransportError("POST http://verify.test: the connection was cut"), was_sent=True)
@@ -39,9 +40,9 @@ def accepted(emails: Sequence[str]) -> SuccessEnvelope:
     return SuccessEnvelope({"results": queued(emails)}, {})
 
 
-def new_submission(emails: Sequence[str]) -> Submission:
+def new_submission(emails: Sequence[str], clock: Callable[[], float] = lambda: NOON) -> Submission:
     numbers = count(1)
-    return Submission(emails, "mx", clock=lambda: 50.0, new_token=lambda: f"t{next(numbers)}")
+    return Submission(emails, "mx", clock=clock, new_token=lambda: f"t{next(numbers)}")
 
 
 def drive(submission: Submission, answers: Sequence[ApiAnswer]) -> list[Any]:
@@ -72,7 +73,7 @@ def test_the_quota_is_asked_first_and_the_batch_announced_before_it_is_sent() ->
     assert kinds(taken) == ["GET", "QuotaSeen", "Submitting", "POST", "Submitted"]
     assert taken[2] == Submitting("t1", tuple(addresses(3)), used_before=0)
     first = addresses(1)[0]
-    assert taken[4].jobs[0] == Job(f"job of {first}", first, "mx", submitted_at=50.0)
+    assert taken[4].jobs[0] == Job(f"job of {first}", first, "mx", submitted_at=NOON)
     assert taken[4].token == "t1"
     assert not submission.has_work
 
@@ -214,6 +215,16 @@ def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(an
 def test_a_new_day_after_a_loss_leaves_it_uncertain() -> None:
     taken = drive(new_submission(addresses(5)), [quota(10), RESET, quota(0)])
     assert taken[-2].why == "uncertain"
+
+
+@pytest.mark.parametrize(("midnight_after", "is_uncertain"), [(GRACE, True), (61.0, True), (66.0, False)])
+def test_a_loss_at_midnight_is_uncertain_although_the_new_day_has_the_same_number(
+    midnight_after: float, *, is_uncertain: bool
+) -> None:
+    begin = NOON // 86_400 * 86_400 + 86_400 - midnight_after
+    times = iter([begin, *[begin + GRACE] * 3])
+    taken = drive(new_submission(addresses(5), lambda: next(times)), [quota(5), RESET, quota(5)])
+    assert any(isinstance(step, Deferred) and step.why == "uncertain" for step in taken) is is_uncertain
 
 
 def test_a_quota_that_cannot_be_read_after_a_loss_leaves_it_uncertain_and_ends_the_submitting() -> None:

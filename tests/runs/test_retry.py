@@ -107,18 +107,24 @@ def test_a_hold_doubles_up_to_a_month() -> None:
     assert hold_seconds(10**6) == 30 * HOLD
 
 
+NOON = 43_200.0
+
+
 @pytest.mark.parametrize(
-    ("used_before", "used", "now", "expected"),
+    ("used_before", "used", "later", "expected"),
     [
         (5, 5, 100.0, LostSubmission.NOT_COUNTED),
         (5, 5, 1.0, LostSubmission.TOO_EARLY),
         (5, 6, 100.0, LostSubmission.MAYBE_COUNTED),
         (5, 4, 100.0, LostSubmission.MAYBE_COUNTED),
         (None, 5, 100.0, LostSubmission.MAYBE_COUNTED),
-        (5, 5, 86_400.0, LostSubmission.MAYBE_COUNTED),
+        (5, 5, 86_400.0 - NOON, LostSubmission.MAYBE_COUNTED),
+        (5, 5, 86_400.0 - NOON - 5.0, LostSubmission.MAYBE_COUNTED),  # the service's clock may be ahead
+        (5, 5, 86_400.0 - NOON - 65.0, LostSubmission.NOT_COUNTED),
     ],
 )
 def test_classifying_a_lost_submission(
-    used_before: int | None, used: int, now: float, expected: LostSubmission
+    used_before: int | None, used: int, later: float, expected: LostSubmission
 ) -> None:
-    assert classify_lost_submission(sent_at=0.0, used_before=used_before, used=used, now=now) is expected
+    found = classify_lost_submission(sent_at=NOON, used_before=used_before, used=used, now=NOON + later)
+    assert found is expected

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
-from ..backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
+from ..backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, is_same_day
 from ..contract.envelope import BULK_LIMIT, BulkEntry, ErrorEnvelope, SuccessEnvelope, parse_entry
 from ..errors import BackendError, ContractError, RateLimited
 from ..model.json_fields import require_field
@@ -124,6 +124,7 @@ class Submission:
 
         `allowed` gives the size that the pace allows, after the quota was read; nothing is sent if it is 0.
         """
+        read_at = self.clock()
         try:
             quota = yield from request_quota()
         except RateLimited as exc:
@@ -137,7 +138,7 @@ class Submission:
         if size == 0:
             yield from self.defer_rest("quota", "the quota is used up")
         elif size := min(size, allowed()):
-            yield from self.submit(tuple(self.next_queue[:size]), quota)
+            yield from self.submit(tuple(self.next_queue[:size]), quota, read_at)
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
         """Send nothing more; refused addresses keep the answer that they have."""
@@ -149,8 +150,8 @@ class Submission:
         if kept:
             yield Noticed(f"{kept:,} addresses that the service's limiter refused are not submitted again: {words}")
 
-    def submit(self, emails: tuple[str, ...], before: Quota) -> Steps[None]:
-        """Announce the batch, send it, and read the answer."""
+    def submit(self, emails: tuple[str, ...], before: Quota, read_at: float) -> Steps[None]:
+        """Announce the batch, send it, and read the answer; the quota was `before` at `read_at`."""
         token = self.new_token()
         yield Submitting(token, emails, before.used)
         body = {"emails": list(emails), "validation_type": self.validation_type}
@@ -165,7 +166,7 @@ class Submission:
             yield Deferred((), "rejected", token=token)
             self.apply_refusal(answer, len(emails))
         else:
-            yield from self.resolve_lost_answer(emails, before, token, answer)
+            yield from self.resolve_lost_answer(emails, before, read_at, token, answer)
 
     def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Steps[None]:
         """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
@@ -184,7 +185,9 @@ class Submission:
                 f"{len(broken)} of {len(emails)} addresses were accepted without a usable job id; {STAYS_PENDING}"
             )
 
-    def resolve_lost_answer(self, emails: tuple[str, ...], before: Quota, token: str, answer: ApiAnswer) -> Steps[None]:
+    def resolve_lost_answer(
+        self, emails: tuple[str, ...], before: Quota, read_at: float, token: str, answer: ApiAnswer
+    ) -> Steps[None]:
         """Find out by the quota whether a submission without a usable answer was counted."""
         error = lost_error(answer)
         self.lost += 1
@@ -196,7 +199,7 @@ class Submission:
             self.error = exc
             yield from self.defer_uncertain(emails, token, f"{error}; and then the quota could not be read")
             return
-        if was_counted(before, after):
+        if was_counted(before, after) or not is_same_day(read_at, self.clock()):
             reading = f"{error}; the quota's used went from {before.used} to {after.used}"
             yield from self.defer_uncertain(emails, token, reading)
         else:
@@ -308,7 +311,7 @@ def batch_size(left: int, remaining: int, max_batch: int = BULK_LIMIT) -> int:
 def was_counted(before: Quota, after: Quota) -> bool:
     """Whether a submission whose answer was lost may have been paid for.
 
-    Only an unchanged `used` with an unchanged limit shows that it was not. A smaller `used` means
-    that a new day began in between.
+    Only an unchanged `used` with an unchanged limit, on the same day, shows that it was not. A smaller `used`
+    means that a new day began in between.
     """
     return (before.used, before.daily_limit) != (after.used, after.daily_limit)

@@ -14,6 +14,7 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..backend import is_same_day
 from ..model.table import one_array
 from ..model.words import Reason, Status, Verdict, count_of
 
@@ -120,14 +121,13 @@ class LostSubmission(Enum):
 def classify_lost_submission(*, sent_at: float, used_before: int | None, used: int, now: float) -> LostSubmission:
     """Compare the quota's `used` before a lost submission with `used` now.
 
-    Only an unchanged reading on the same day (a service's day usually ends at 00:00 UTC) shows that
-    it was not counted; on another day the number may be the same by chance.
+    Only an unchanged reading on the same day shows that it was not counted.
 
-    >>> classify_lost_submission(sent_at=0.0, used_before=40, used=40, now=60.0).name
+    >>> classify_lost_submission(sent_at=3600.0, used_before=40, used=40, now=3660.0).name
     'NOT_COUNTED'
-    >>> classify_lost_submission(sent_at=0.0, used_before=0, used=0, now=90_000.0).name
+    >>> classify_lost_submission(sent_at=3600.0, used_before=0, used=0, now=90_000.0).name
     'MAYBE_COUNTED'
     """
-    if used_before is None or used != used_before or now // DAY != sent_at // DAY:
+    if used_before is None or used != used_before or not is_same_day(sent_at, now):
         return LostSubmission.MAYBE_COUNTED
     return LostSubmission.NOT_COUNTED if now - sent_at >= GRACE else LostSubmission.TOO_EARLY
