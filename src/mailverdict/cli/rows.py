@@ -16,9 +16,10 @@ import typer
 import mailverdict as mv
 
 from ..frames.columns import did_you_mean, label_of, listed
+from ..frames.files.plain import to_plain
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
-from ..frames.files.writers import FormulaColumns, to_plain
+from ..frames.files.writers import FormulaColumns
 from .files import (
     Rewriting,
     TableOutput,

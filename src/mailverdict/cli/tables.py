@@ -20,11 +20,12 @@ import typer
 import mailverdict as mv
 
 from ..frames.columns import RESULT_NAMES, choose_columns, label_of
+from ..frames.files.plain import to_plain
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import LINE, TableFile
-from ..frames.files.writers import FormulaColumns, to_plain
+from ..frames.files.writers import FormulaColumns
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided

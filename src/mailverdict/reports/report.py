@@ -15,10 +15,10 @@ import pyarrow as pa
 from ..atomic_write import atomic_write, check_writable
 from ..errors import ColumnError, InputError, SettingsError
 from ..frames.columns import ACTIONS, label_of
+from ..frames.files.plain import to_plain
 from ..frames.files.readers import open_table
 from ..frames.files.restore import restore_frame
 from ..frames.files.workbook import import_xlsxwriter
-from ..frames.files.writers import to_plain
 from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn

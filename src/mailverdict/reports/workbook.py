@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..frames.columns import ACTIONS
+from ..frames.files.plain import to_plain
 from ..frames.files.workbook import XLSX_ROWS, PersonBook, TableSheet, put_chart, put_row
-from ..frames.files.writers import to_plain
 from ..frames.policy import ACTION_MEANING
 from ..model.words import Verdict
 from ..theme import LABELS, MARK_OF, MARKS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import math
 import re
@@ -10,13 +9,13 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
 
 from ...errors import InputError
+from .plain import dump, json_value
 from .table_file import PIECE_ROWS, FileFormat, TableFile
 
-__all__ = ["JsonLinesFile", "JsonLinesWriter", "check_members", "dump", "is_json", "json_value", "text_of"]
+__all__ = ["JsonLinesFile", "JsonLinesWriter", "check_members", "is_json"]
 
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column whose text is JSON
@@ -145,10 +144,6 @@ def field_of(name: str, kinds: set[str]) -> pa.Field:
     return pa.field(name, pa.string(), metadata=JSON_MARK if kinds == {"nested"} else None)
 
 
-def dump(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def is_json(path: Path) -> bool:
     """Whether a file begins as JSON of objects does, in lines of their own, in an array, or over several lines."""
     with path.open("rb") as file:
@@ -195,34 +190,3 @@ def cells_of(field: pa.Field, column: pa.ChunkedArray) -> Iterator[str]:
     if pa.types.is_string(column.type) or pa.types.is_boolean(column.type) or pa.types.is_integer(column.type):
         return map(dump, column.to_pylist())
     return (dump(json_value(cell)) for cell in column.to_pylist())
-
-
-def json_value(value: Any) -> Any:
-    """A value of Arrow as JSON has it: times are text as ISO 8601, and numbers that JSON does not have are null.
-
-    >>> json_value({"at": datetime.date(2026, 1, 2), "shares": [0.5, math.nan], "took": datetime.timedelta(seconds=90)})
-    {'at': '2026-01-02', 'shares': [0.5, None], 'took': 'P0DT0H1M30S'}
-    """
-    if isinstance(value, dict):
-        return {str(name): json_value(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):  # a pair of a map is a tuple
-        return [json_value(each) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    return value if value is None or isinstance(value, str | int) else text_of(value)
-
-
-def text_of(value: Any) -> str:
-    """A value that neither JSON nor a text file has: times as ISO 8601, octets as text or in hexadecimal.
-
-    >>> text_of(datetime.timedelta(days=1, seconds=5)), text_of(b"ada")
-    ('P1DT0H0M5S', 'ada')
-    """
-    if isinstance(value, bytes):
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return f"\\x{value.hex()}"  # as PostgreSQL
-    if isinstance(value, datetime.timedelta):
-        return str(pd.Timedelta(value).isoformat())
-    return str(value.isoformat() if hasattr(value, "isoformat") else value)

@@ -27,8 +27,8 @@ from ...model.words import count_of
 from ...theme import COLOURS, LABELS, colour
 from ..columns import ACTIONS
 from ..policy import ACTION_MEANING
+from .plain import to_plain
 from .table_file import FileFormat
-from .writers import to_plain
 
 __all__ = [
     "XLSX_ROWS",

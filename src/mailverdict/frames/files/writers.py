@@ -31,12 +31,14 @@ from ..text_column import replace_texts
 from .columnar import ArrowTableWriter, ParquetTableWriter
 from .compression import COMPRESSIONS, pack
 from .encodings import errors_of
-from .json_lines import JsonLinesWriter, check_members, dump, json_value, text_of
+from .json_lines import JsonLinesWriter, check_members
 from .lines import Index, binary_array, find_line_ends, join_cells, split_rows, strip_line_ends
+from .plain import to_plain
 from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
+from .workbook import XlsxTableWriter, check_room, open_other_sheets
 
-__all__ = ["FormulaColumns", "TableWriter", "create_table", "neutralize", "to_plain"]
+__all__ = ["FormulaColumns", "TableWriter", "create_table", "neutralize"]
 
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
@@ -107,12 +109,6 @@ def create_table(
             check_members(columns)
             writer = JsonLinesWriter(temporary)
         elif kind == "xlsx":
-            from .workbook import (  # noqa: PLC0415 - which imports this module
-                XlsxTableWriter,
-                check_room,
-                open_other_sheets,
-            )
-
             check_room(columns=len(columns))
             writer = XlsxTableWriter(temporary, like, open_other_sheets(target), by_action)
         else:
@@ -458,42 +454,3 @@ def join(*parts: Any, between: str = "") -> Any:
     kind = next(part.type for part in parts if not isinstance(part, str))
     whole = [pa.scalar(part, kind) if isinstance(part, str) else part for part in (*parts, between)]
     return pc.binary_join_element_wise(*whole, null_handling="replace")
-
-
-# --- types that a text file does not have ------------------------------------------------------------
-
-
-def to_plain(column: Any) -> Any:
-    """Every text type as string, and what a text file cannot contain as text; the rest unchanged.
-
-    >>> to_plain(pa.array([{"city": "Köln"}, None])).to_pylist()
-    ['{"city": "Köln"}', None]
-    """
-    kind = column.type
-    if isinstance(kind, pa.BaseExtensionType):
-        if kind.extension_name == "arrow.uuid":
-            return as_texts(column, str)
-        return to_plain(column.cast(kind.storage_type))
-    if pa.types.is_dictionary(kind):
-        return to_plain(column.cast(kind.value_type))
-    if pa.types.is_run_end_encoded(kind):
-        return to_plain(pc.run_end_decode(column))
-    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return column.cast(pa.string())
-    if pa.types.is_nested(kind) or pa.types.is_interval(kind):
-        return as_texts(column, lambda value: dump(json_value(value)))
-    return as_texts(column, text_of) if any(is_kind(kind) for is_kind in WITHOUT_TEXT) else column
-
-
-def as_texts(column: Any, convert: Callable[[Any], str]) -> Any:
-    texts = pa.array([None if value is None else convert(value) for value in column.to_pylist()], pa.string())
-    return pa.chunked_array([texts]) if isinstance(column, pa.ChunkedArray) else texts
-
-
-WITHOUT_TEXT = (
-    pa.types.is_binary,
-    pa.types.is_large_binary,
-    pa.types.is_binary_view,
-    pa.types.is_fixed_size_binary,
-    pa.types.is_duration,  # Arrow writes a number without its unit
-)
