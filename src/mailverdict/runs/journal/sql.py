@@ -27,6 +27,7 @@ HEADER_SIZE = 100  # octets: page size at 16, number of pages at 28, user_versio
 PRIVATE = 0o600  # the mode of the file
 BUSY_TIMEOUT = 30.0  # seconds to wait for another process's transaction
 DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)  # the low octet of an extended error code
+ANOTHER_PATH = "give another path for the journal"
 WAL_TRIES = 50
 WAL_PAUSE = 0.05  # seconds
 
@@ -172,8 +173,11 @@ def journal_errors(path: Path) -> Iterator[None]:
     except (sqlite3.Error, OSError) as exc:
         is_damaged = isinstance(exc, sqlite3.Error) and getattr(exc, "sqlite_errorcode", 0) & 0xFF in DAMAGE_CODES
         what = (exc.strerror if isinstance(exc, OSError) else None) or exc  # without the path again
-        message = f"journal {path} is damaged ({exc})" if is_damaged else f"journal {path}: {what}"
-        raise JournalError(message) from exc
+        raise JournalError(describe_damage(path, str(exc)) if is_damaged else f"journal {path}: {what}") from exc
+
+
+def describe_damage(path: Path, what: str) -> str:
+    return f"journal {path} is damaged ({what}): restore it from a copy, or {ANOTHER_PATH}"
 
 
 # The journals that this process has open, by device and inode. When a process closes any descriptor of a
@@ -239,18 +243,21 @@ def is_journal(path: Path) -> bool:
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         return False
     if not path.is_file():
-        raise JournalError(f"{path} is not a file; a journal is one")
+        raise JournalError(f"journal {path} is not a file: give the path of a file")
     with path.open("rb") as file:
         head = file.read(HEADER_SIZE)
     if len(head) < HEADER_SIZE or not head.startswith(MAGIC):
-        raise JournalError(f"{path} is not a journal of mailverdict; it was left as it is")
+        raise JournalError(f"{path} is not a journal of mailverdict; it was not changed: {ANOTHER_PATH}")
     version, application = (int.from_bytes(head[at : at + 4], "big") for at in (60, 68))
     if application != APPLICATION_ID:
-        raise JournalError(f"{path} is a SQLite file of another program; it was left as it is")
+        raise JournalError(f"{path} is a SQLite file of another program; it was not changed: {ANOTHER_PATH}")
     if version > VERSION:
-        raise JournalError(f"{path} was made by a later version of mailverdict (format {version}, known: {VERSION})")
+        raise JournalError(
+            f"journal {path} was made by a later version of mailverdict (format {version}, known: {VERSION}): "
+            f"update mailverdict, or {ANOTHER_PATH}"
+        )
     if is_truncated(path, head):
-        raise JournalError(f"journal {path} is damaged (its end is missing); it was left as it is")
+        raise JournalError(describe_damage(path, "its end is missing"))
     return True
 
 
