@@ -28,7 +28,7 @@ from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
 from ..frames.options import check_progress, split_options
-from ..frames.planning import ask_quota, look_up, warn_of_resolver
+from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
 from ..frames.verify import REPAIR_HINT, Columns, collect, repairable_rows, show_progress, warn_user
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
@@ -333,7 +333,7 @@ def plan_texts(call: Call, counts: Mapping[str, Any], texts: pa.StringArray | No
     if texts is not None:
         texts, _ = unique_addresses(texts)
         unique = len(texts)
-        known, in_flight, held = look_up(texts, options)
+        known, in_flight, held = count_in_journal(texts, options)
     if unique > known:
         warn_of_resolver(options)
     return plan_run(

@@ -36,7 +36,7 @@ from ..frames.verify import (
     read_frame,
 )
 from ..local.batch import constant, decision_columns, observe_batch
-from ..local.domains import domain_notes
+from ..local.domains import domain_metadata
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
 from ..model.settings import Lists
 from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json
@@ -341,7 +341,7 @@ def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: s
         note = (row["exchanges"], row["sources"])
         if note not in seen_notes:
             seen_notes[note] = len(notes)
-            notes.append(dump_json({**domain_notes(*evidence_of(row)), "lists": lists}))
+            notes.append(dump_json({**domain_metadata(*evidence_of(row)), "lists": lists}))
         note_codes[at] = seen_notes[note]
     metadata = pa.DictionaryArray.from_arrays(pa.array(note_codes), pa.array(notes, pa.string()))
     made = {**decision_columns(decisions, codes), "metadata": metadata, "source": constant(SOURCE_LOCAL, len(codes))}

@@ -148,7 +148,7 @@ def plan_addresses(reads: Iterable[AddressColumns], options: CheckedOptions) -> 
         accepted = read.texts.filter(is_asked)
         rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
         unique = seen.keep_new(unique_addresses(accepted)[0])
-        known, in_flight, held = look_up(unique, options)
+        known, in_flight, held = count_in_journal(unique, options)
         missing, malformed = rows - len(read.texts) - nontext, len(read.texts) - ok.true_count + nontext
         counts.update(rows=rows, missing=missing, malformed=malformed, unique=len(unique))
         counts.update(known=known, in_flight=in_flight, held=held)
@@ -225,7 +225,7 @@ def resolver_notices(options: CheckedOptions) -> list[str]:
     return []
 
 
-def look_up(unique: pa.StringArray, options: CheckedOptions) -> tuple[int, int, int]:
+def count_in_journal(unique: pa.StringArray, options: CheckedOptions) -> tuple[int, int, int]:
     """How many addresses are settled, in flight and held; a journal that does not exist is not created."""
     if options.journal is None or not options.journal.exists():
         return 0, 0, 0

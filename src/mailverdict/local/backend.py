@@ -243,7 +243,7 @@ class LocalBackend:
         if record is not None:
             record.evidence, record.decision = evidence, decision
         validated_at = iso_timestamp() if self.clock is utc_now else self.clock().isoformat()
-        metadata = {**evidence_notes(evidence), "lists": lists.version, "validated_at": validated_at}
+        metadata = {**evidence_metadata(evidence), "lists": lists.version, "validated_at": validated_at}
         if syntax.ok and syntax.normalized != email:
             metadata["normalized"] = syntax.normalized
         if syntax.ok and (meant := suggest_domain(syntax.ascii_domain)):
@@ -328,15 +328,15 @@ class LocalBackend:
             raise BackendError(f"{self!r} was closed; make a new one")
 
 
-def evidence_notes(evidence: Evidence) -> dict[str, Any]:
+def evidence_metadata(evidence: Evidence) -> dict[str, Any]:
     """What `metadata` says about the domain and the mailbox."""
     if evidence.dns is None:
         return {}
-    from .domains import domain_notes  # noqa: PLC0415
+    from .domains import domain_metadata  # noqa: PLC0415
 
-    notes = domain_notes(evidence.dns, evidence.blacklist)
+    metadata = domain_metadata(evidence.dns, evidence.blacklist)
     if evidence.mailbox is None:
-        return notes
-    from .smtp.results import mailbox_notes  # noqa: PLC0415
+        return metadata
+    from .smtp.results import mailbox_metadata  # noqa: PLC0415
 
-    return {**notes, **mailbox_notes(evidence.mailbox)}
+    return {**metadata, **mailbox_metadata(evidence.mailbox)}

@@ -20,7 +20,7 @@ from ..model.words import ValidationType
 from ..verdicts import settle
 from .batch import Codes, ObservedBatch, Positions
 
-__all__ = ["DomainRows", "DomainStage", "domain_notes", "gather_groups"]
+__all__ = ["DomainRows", "DomainStage", "domain_metadata", "gather_groups"]
 
 FLUSH_DOMAINS = 2000  # domains per event: few enough for a smooth progress bar, enough for columnar speed
 FLUSH_SECONDS = 0.2  # or after this time, so that the answers of a slow resolver appear
@@ -87,9 +87,9 @@ class DomainStage:
         decisions = [
             settle(validation_type, Evidence(SyntaxEvidence(ok=True), dns, blacklist)) for _, dns, blacklist in group
         ]
-        notes = [domain_notes(dns, blacklist) for _, dns, blacklist in group]
+        metadata = [domain_metadata(dns, blacklist) for _, dns, blacklist in group]
         positions, codes = rows.of([code for code, _, _ in group])
-        table = batch.rows(validation_type, positions, codes, decisions, now, metadata=notes)
+        table = batch.rows(validation_type, positions, codes, decisions, now, metadata=metadata)
         return Settled(table, positions=positions)
 
     async def observe(self, domains: Sequence[str], validation_type: ValidationType) -> AsyncIterator[Seen]:
@@ -136,12 +136,12 @@ class DomainStage:
         await self.resolver.aclose()
 
 
-def domain_notes(dns: DomainEvidence, blacklist: BlacklistEvidence | None) -> dict[str, Any]:
+def domain_metadata(dns: DomainEvidence, blacklist: BlacklistEvidence | None) -> dict[str, Any]:
     """The keys of `metadata` about a domain."""
-    notes: dict[str, Any] = {"mx_records": [exchange.host for exchange in dns.exchanges]} if dns.exchanges else {}
+    metadata: dict[str, Any] = {"mx_records": [exchange.host for exchange in dns.exchanges]} if dns.exchanges else {}
     if blacklist is not None:
-        notes["blacklist_sources"] = list(blacklist.sources)
-    return notes
+        metadata["blacklist_sources"] = list(blacklist.sources)
+    return metadata
 
 
 async def gather_groups(stream: AsyncIterator[Seen]) -> AsyncIterator[list[Seen]]:

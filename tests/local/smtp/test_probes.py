@@ -6,7 +6,7 @@ import pytest
 
 from mailverdict.checks.smtp.classify.classifier import classify_reply
 from mailverdict.checks.smtp.replies import Reply
-from mailverdict.local.smtp.probes import HostProbes, PendingAnswer, Probe, is_same_refusal, probe_address
+from mailverdict.local.smtp.probes import HostProbes, PendingAnswer, Probe, is_same_refusal, random_address
 from mailverdict.local.smtp.tracker import reply_evidence
 from mailverdict.model.words import Reason
 
@@ -102,4 +102,4 @@ def test_probes_are_plain_random_and_stay_the_same():
     assert probes.address_of(0, "x.example", rng) == first
     local, _, domain = first.partition("@")
     assert (len(local), local.isalnum(), local.isascii(), domain) == (16, True, True, "x.example")
-    assert len({probe_address("x.example", rng) for _ in range(1000)}) == 1000
+    assert len({random_address("x.example", rng) for _ in range(1000)}) == 1000

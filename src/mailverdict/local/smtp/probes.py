@@ -26,7 +26,7 @@ __all__ = [
     "HostProbes",
     "PendingAnswer",
     "Probe",
-    "probe_address",
+    "random_address",
     "with_catch_all",
     "without_result",
 ]
@@ -54,10 +54,10 @@ class PendingAnswer(NamedTuple):
     reply: Reply | None
 
 
-def probe_address(domain: str, rng: random.Random) -> str:
+def random_address(domain: str, rng: random.Random) -> str:
     """An address that does not exist: its local part is long and random.
 
-    >>> len(probe_address("example.org", random.Random(1)))
+    >>> len(random_address("example.org", random.Random(1)))
     28
     """
     return "".join(rng.choices(LETTERS, k=16)) + f"@{domain}"
@@ -80,7 +80,7 @@ class HostProbes:
     def address_of(self, code: int, domain: str, rng: random.Random) -> str:
         """The random address of a domain."""
         if code not in self.addresses:
-            self.addresses[code] = probe_address(domain, rng)
+            self.addresses[code] = random_address(domain, rng)
         return self.addresses[code]
 
     def add(self, code: int, answer: PendingAnswer) -> MailboxEvidence | None:

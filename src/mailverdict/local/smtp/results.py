@@ -13,9 +13,9 @@ from ...model.evidence import DomainEvidence, Evidence, Flags, MailboxEvidence, 
 from ...model.words import ValidationType
 from ...verdicts import Decision, settle
 from ..batch import ObservedBatch, Positions
-from ..domains import domain_notes
+from ..domains import domain_metadata
 
-__all__ = ["ResultBuffer", "find_aliases", "mailbox_notes"]
+__all__ = ["ResultBuffer", "find_aliases", "mailbox_metadata"]
 
 OK = SyntaxEvidence(ok=True)
 Item = tuple[int, MailboxEvidence | None]
@@ -45,7 +45,7 @@ class ResultBuffer:
         self.indices: list[int] = []  # per item, that of its decision
         self.index_of: dict[Hashable, int] = {}
         self.decisions: list[Decision] = []
-        self.notes: list[dict[str, Any]] = []
+        self.metadata: list[dict[str, Any]] = []
 
     def __len__(self) -> int:
         """Rows that can be made."""
@@ -66,7 +66,7 @@ class ResultBuffer:
         if index is None:
             index = self.index_of[key] = len(self.decisions)
             self.decisions.append(self.decide(domain, evidence, role=role))
-            self.notes.append(self.make_notes(domain, evidence))
+            self.metadata.append(self.make_metadata(domain, evidence))
         self.items.append((position, evidence))
         self.indices.append(index)
 
@@ -75,10 +75,10 @@ class ResultBuffer:
         positions = np.array([position for position, _ in self.items], np.int64)
         codes = np.array(self.indices, np.int32)
         flags = server_flags(self.items)
-        decisions, notes = self.decisions, self.notes
+        decisions, metadata = self.decisions, self.metadata
         self.clear()
         table = self.batch.rows(
-            ValidationType.SMTP, positions, codes, decisions, now, metadata=notes, extra_columns=flags
+            ValidationType.SMTP, positions, codes, decisions, now, metadata=metadata, extra_columns=flags
         )
         return positions, table
 
@@ -88,10 +88,10 @@ class ResultBuffer:
         flags = Flags(role, spamtrap, disposable, free)
         return settle(ValidationType.SMTP, Evidence(OK, self.domains[domain], mailbox=seen, flags=flags))
 
-    def make_notes(self, domain: int, seen: MailboxEvidence | None) -> dict[str, Any]:
+    def make_metadata(self, domain: int, seen: MailboxEvidence | None) -> dict[str, Any]:
         """The `metadata` of a row."""
-        notes = domain_notes(self.domains[domain], None)
-        return notes if seen is None else {**notes, **mailbox_notes(seen)}
+        metadata = domain_metadata(self.domains[domain], None)
+        return metadata if seen is None else {**metadata, **mailbox_metadata(seen)}
 
 
 def server_flags(items: list[Item]) -> dict[str, pa.Array]:
@@ -102,15 +102,15 @@ def server_flags(items: list[Item]) -> dict[str, pa.Array]:
     }
 
 
-def mailbox_notes(seen: MailboxEvidence) -> dict[str, Any]:
+def mailbox_metadata(seen: MailboxEvidence) -> dict[str, Any]:
     """The `metadata` of a mailbox: which server replied, what, and the rule that classified it."""
-    notes: dict[str, Any] = {"smtp_host": seen.host} if seen.host else {}
+    metadata: dict[str, Any] = {"smtp_host": seen.host} if seen.host else {}
     if seen.reason is not None:
-        notes["smtp_error"] = seen.reply
-    notes["rule"] = seen.classification.rule
+        metadata["smtp_error"] = seen.reply
+    metadata["rule"] = seen.classification.rule
     if seen.inferred:
-        notes["inferred"] = True
-    return notes
+        metadata["inferred"] = True
+    return metadata
 
 
 def find_aliases(batch: ObservedBatch, positions: Positions) -> tuple[Positions, dict[int, list[int]]]:
