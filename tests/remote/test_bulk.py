@@ -47,7 +47,10 @@ def new_submission(emails: Sequence[str], clock: Callable[[], float] = lambda: N
 
 def drive(submission: Submission, answers: Sequence[ApiAnswer]) -> list[Any]:
     """Drive one batch with scripted answers, all of which must be asked for; give the steps that were taken."""
-    steps = submission.next_batch()
+    return drive_steps(submission.next_batch(), answers)
+
+
+def drive_steps(steps: Any, answers: Sequence[ApiAnswer]) -> list[Any]:
     left, taken, answer = list(answers), [], None
     while True:
         try:
@@ -210,6 +213,29 @@ def test_a_lost_submission_that_was_not_counted_is_sent_once_more_and_no_more(an
     assert isinstance(submission.error, BackendError)
     assert not submission.has_work
     assert RESUBMISSIONS == 1
+
+
+def keys(taken: Sequence[Any]) -> list[str]:
+    return [step.key for step in taken if isinstance(step, ApiRequest) and step.body]
+
+
+def test_the_batch_that_was_not_counted_is_sent_again_as_a_whole_and_with_its_key() -> None:
+    emails = addresses(150)
+    submission = new_submission(emails)
+    first = drive(submission, [quota(10, 500), RESET, quota(10, 500)])
+    slower = [submission.next_batch(lambda: 30) for _ in range(2)]  # the pace allows fewer now
+    again = drive_steps(slower[0], [quota(10, 500), accepted(emails[:100])])
+    other = drive_steps(slower[1], [quota(110, 500), accepted(emails[100:130])])
+    assert posts(first) == posts(again) == [emails[:100]]
+    assert keys(first) == keys(again) == ["t1"]
+    assert (posts(other), keys(other)) == ([emails[100:130]], ["t3"])
+
+
+def test_another_batch_after_one_that_was_not_counted_has_another_key() -> None:
+    submission = new_submission(addresses(50))
+    assert keys(drive(submission, [quota(0), RESET, quota(0)])) == ["t1"]
+    taken = drive(submission, [quota(80), accepted(addresses(20))])  # others have used the quota
+    assert (posts(taken), keys(taken)) == ([addresses(50)[:20]], ["t2"])
 
 
 def test_a_new_day_after_a_loss_leaves_it_uncertain() -> None:

@@ -5,6 +5,7 @@ import gzip
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -334,6 +335,9 @@ def test_the_client_sends_json_and_the_headers_it_was_given() -> None:
     ask(handler, POST, headers={"Authorization": "Bearer x"})
     assert seen[0].headers["authorization"] == "Bearer x"
     assert seen[0].headers["content-type"] == "application/json"
+    assert "idempotency-key" not in seen[0].headers
+    ask(handler, replace(POST, key="k1"))
+    assert seen[1].headers["idempotency-key"] == "k1"
     assert str(seen[0].url) == f"{URL}/api/bulk-check-email"
 
 

@@ -37,6 +37,16 @@ async def test_repetitions_at_the_same_time_are_one_submission(tmp_path: Path) -
 
 
 @asynchronous
+async def test_repetition_is_not_refused_for_the_quota_that_the_first_one_took(tmp_path: Path) -> None:
+    async with serving(tmp_path, daily_limit=3) as world:
+        replies = await asyncio.gather(*(world.submit(EMAILS, **{"idempotency-key": KEY}) for _ in range(4)))
+        assert {reply.status_code for reply in replies} == {202}
+        assert len({str(reply.json()["data"]) for reply in replies}) == 1
+        assert await world.used() == 3
+        assert (await world.submit(EMAILS)).status_code == 429
+
+
+@asynchronous
 async def test_key_of_another_submission_is_refused(tmp_path: Path) -> None:
     async with serving(tmp_path) as world:
         await world.submit(EMAILS, **{"idempotency-key": KEY})

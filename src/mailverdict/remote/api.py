@@ -63,6 +63,7 @@ class ApiRequest:
     is_repeatable: bool = True  # False if a second request could be paid for
     is_enveloped: bool = True  # whether a success has an envelope
     repeats_limited: bool = True  # whether the request is repeated after 429; a paced submission is not
+    key: str | None = None  # Idempotency-Key: two requests with the same one are counted once, if the service knows it
 
 
 @dataclass(frozen=True, slots=True)

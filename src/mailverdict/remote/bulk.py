@@ -6,7 +6,8 @@ the steps out.
 A submission whose answer is lost (cut off, unreadable, a server error) is not simply repeated. The
 quota's `used` before and after shows whether it was counted. If not, the batch is sent
 `RESUBMISSIONS` more time; if it was, or if that is not certain, its addresses end as uncertain and
-are not sent again by this run.
+are not sent again by this run. The same batch is sent with the same Idempotency-Key, since a service
+whose database is slow may count the first one later.
 """
 
 from __future__ import annotations
@@ -80,6 +81,7 @@ class Submission:
         self.max_batch = BULK_LIMIT
         self.next_max_batch: int | None = None
         self.lost = 0  # submissions in a row whose answer was lost
+        self.uncounted: tuple[tuple[str, ...], str] | None = None  # the last of them and its key, if it was not counted
         self.is_paced = is_paced  # whether a submission that is answered with 429 is sent again by the pace
         self.has_ended = False  # whether the rest was deferred
         self.refused: list[str] = []
@@ -138,7 +140,14 @@ class Submission:
         if size == 0:
             yield from self.defer_rest("quota", "the quota is used up")
         elif size := min(size, allowed()):
-            yield from self.submit(tuple(self.next_queue[:size]), quota, read_at)
+            emails = tuple(self.next_queue[:size])
+            yield from self.submit(self.same_batch(emails, quota), quota, read_at)
+
+    def same_batch(self, emails: tuple[str, ...], quota: Quota) -> tuple[str, ...]:
+        """The batch that was not counted in place of the next one if both begin alike and the quota covers it."""
+        uncounted = self.uncounted[0] if self.uncounted else ()
+        is_next = uncounted == tuple(self.next_queue[: len(uncounted)]) and 0 < len(uncounted) <= quota.remaining
+        return uncounted if is_next else emails
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
         """Send nothing more; refused addresses keep the answer that they have."""
@@ -155,8 +164,9 @@ class Submission:
         token = self.new_token()
         yield Submitting(token, emails, before.used)
         body = {"emails": list(emails), "validation_type": self.validation_type}
+        key = self.uncounted[1] if self.uncounted and self.uncounted[0] == emails else token
         answer = yield ApiRequest(
-            "POST", "/api/bulk-check-email", body, is_repeatable=False, repeats_limited=not self.is_paced
+            "POST", "/api/bulk-check-email", body, is_repeatable=False, repeats_limited=not self.is_paced, key=key
         )
         assert answer is not None
         entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
@@ -166,12 +176,14 @@ class Submission:
             yield Deferred((), "rejected", token=token)
             self.apply_refusal(answer, len(emails))
         else:
+            self.uncounted = emails, key
             yield from self.resolve_lost_answer(emails, before, read_at, token, answer)
 
     def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Steps[None]:
         """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
         del self.next_queue[: len(emails)]
         self.lost = self.limited = 0
+        self.uncounted = None
         pairs = list(zip(emails, entries, strict=True))
         now = self.clock()
         jobs = tuple(Job(e.job_id, email, self.validation_type, now) for email, e in pairs if e and e.is_queued)

@@ -318,7 +318,8 @@ class Client:
     async def read_response(self, request: ApiRequest, where: str) -> HttpResponse:
         """Send the request and read at most a little more than `MAX_BODY` octets."""
         url = self.base_url + request.path
-        async with self.http.stream(request.method, url, json=request.body) as response:
+        headers = None if request.key is None else {"Idempotency-Key": request.key}
+        async with self.http.stream(request.method, url, json=request.body, headers=headers) as response:
             body = bytearray()
             async for piece in response.aiter_bytes():
                 body += piece

@@ -31,7 +31,7 @@ from .metrics import CONTENT_TYPE
 from .openapi import describe
 from .page import StatusPage
 from .rate_fields import RateFields, retry_after
-from .replies import QUEUED, REVISION_FORMATS, JsonReply, short_error, standard_error, success_reply
+from .replies import QUEUED, REVISION_FORMATS, JsonReply, RequestRefused, short_error, standard_error, success_reply
 
 __all__ = ["Endpoints"]
 
@@ -164,7 +164,7 @@ class Endpoints:
         else:
             try:
                 remaining = await self.submit(trace.client, jobs, now) if jobs else None
-            except IntegrityError:  # the same submission was written a moment ago
+            except (IntegrityError, RequestRefused):  # the same submission was written, or took the quota, a moment ago
                 if not (key and await self.is_repeated(trace.client, jobs)):
                     raise
                 remaining = None
