@@ -293,11 +293,23 @@ def test_a_server_that_begins_to_refuse_everybody_is_not_believed(deny_after):
     assert verdicts["invalid", False] >= deny_after // 2
 
 
-def test_a_server_that_refuses_everybody_from_the_beginning_is_named_in_a_warning():
+@pytest.mark.parametrize("count", [12, 200])
+def test_a_server_that_refuses_everybody_from_the_beginning_is_not_believed_and_named_in_a_warning(count):
     world = World(exchanges=[Exchange("mx.denying.example", "refuses everybody", mailboxes=frozenset())])
-    with world, pytest.warns(UserWarning, match=r"refused all as unknown: mx.denying.example \(12\)"):
-        out = mv.verify(people(12, "denying.example"), validation_type="smtp", backend=world.backend, progress=False)
-    assert list(out["verdict"]) == ["invalid"] * 12
+    emails = people(count, "denying.example")
+    with world, pytest.warns(UserWarning, match=rf"refused all as unknown: mx.denying.example \({count}\)"):
+        out = mv.verify(emails, validation_type="smtp", backend=world.backend, progress=False)
+    assert list(out["verdict"]) == ["unknown"] * count
+    assert out["error_message"].str.endswith("(the server accepted no address, not even postmaster)").all()
+
+
+@pytest.mark.parametrize(
+    ("boxes", "why"), [({"postmaster"}, "postmaster is accepted"), ({"known"}, "an address is accepted at last")]
+)
+def test_many_missing_mailboxes_at_a_server_that_accepts_somebody_are_invalid(boxes, why):
+    exchange = Exchange("mx.strict.example", "knows one mailbox", mailboxes=frozenset(boxes))
+    rows, _ = play([*people(40, "strict.example"), "known@strict.example"], exchanges=[exchange])
+    assert [row.result for row in rows[:40]] == ["invalid"] * 40, why
 
 
 def test_a_backup_that_accepts_everything_does_not_make_addresses_valid():

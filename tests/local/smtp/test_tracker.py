@@ -27,6 +27,7 @@ from mailverdict.local.smtp.scheduler import Assignment
 from mailverdict.local.smtp.tracker import (
     DOUBTED_AFTER,
     MOVES,
+    SUSPICIOUS,
     ActiveSession,
     RecipientState,
     RecipientTracker,
@@ -239,12 +240,86 @@ def test_a_few_missing_mailboxes_in_a_row_are_not_doubted(before):
     assert (bench.tracker.unsettled, bench.probes()) == (6 - 2 * before - 1, [])
 
 
-def test_many_missing_mailboxes_in_a_row_are_not_doubted_where_none_was_accepted():
+def test_missing_mailboxes_are_settled_where_none_was_accepted_and_nothing_else_waits():
     bench = Bench()
     active = bench.active()
     bench.ask(active, UNKNOWN, 6)
     bench.end(active)
     assert bench.settled() == dict.fromkeys(range(6), Reason.MAILBOX_NOT_FOUND)
+
+
+def bench_without_acceptance(refused=DOUBTED_AFTER, *, before=0):
+    """So many missing mailboxes at a server that accepted no address; their session is over."""
+    bench = Bench(catch_all_probe=False)
+    bench.tracker.probes["mx1"].missing_in_a_row = before
+    active = bench.active()
+    bench.ask(active, UNKNOWN, refused)
+    bench.end(active)
+    return bench
+
+
+def ask_postmaster(bench, reply):
+    active = bench.active()
+    (probe,) = bench.window(active, 1)
+    assert (probe.address, probe.is_probe) == ("postmaster@x.example", True)
+    bench.reply(active, probe, reply)
+    bench.end(active)
+
+
+def test_where_no_address_was_accepted_postmaster_is_asked():
+    bench = bench_without_acceptance()
+    assert (bench.settled(), bench.probes()) == ({}, [None])
+    ask_postmaster(bench, OK)
+    assert bench.settled() == dict.fromkeys(range(3), Reason.MAILBOX_NOT_FOUND)
+    assert bench.tracker.probes["mx1"].accepted == "postmaster@x.example"
+
+
+@pytest.mark.parametrize("reply", [UNKNOWN, BLOCKED, Reply(451, "4.3.0", "Temporary lookup failure")])
+@pytest.mark.parametrize(
+    ("before", "reason"), [(SUSPICIOUS - 4, Reason.MAILBOX_NOT_FOUND), (SUSPICIOUS - 3, Reason.INCONCLUSIVE)]
+)
+def test_where_postmaster_is_refused_many_missing_mailboxes_are_inconclusive(reply, before, reason):
+    bench = bench_without_acceptance(before=before)
+    ask_postmaster(bench, reply)
+    assert (bench.settled(), bench.hosts[0].closed) == ({}, None)
+    bench.tracker.settle_held()
+    assert bench.settled() == dict.fromkeys(range(3), reason)
+    is_told = "(the server accepted no address, not even postmaster)" in bench.last().reply
+    assert is_told is (reason is Reason.INCONCLUSIVE)
+
+
+def test_what_was_held_is_missing_once_an_address_is_accepted():
+    bench = bench_without_acceptance(before=SUSPICIOUS)
+    ask_postmaster(bench, UNKNOWN)
+    active = bench.active()
+    bench.ask(active, UNKNOWN)
+    bench.end(active)
+    assert (bench.settled(), bench.probes()) == ({}, [])
+    active = bench.active()
+    bench.ask(active, OK)
+    bench.end(active)
+    assert bench.settled() == {**dict.fromkeys(range(4), Reason.MAILBOX_NOT_FOUND), 4: None}
+
+
+def test_an_address_that_is_accepted_meanwhile_is_asked_instead_of_postmaster():
+    bench = bench_without_acceptance(2, before=SUSPICIOUS)
+    other, active = bench.active(), bench.active()
+    (probe,) = bench.window(other, 1)
+    bench.ask(active, OK)
+    bench.end(active)
+    bench.reply(other, probe, UNKNOWN)
+    assert (bench.settled(), bench.probes()) == ({2: None}, [None])
+    (again,) = bench.window(bench.active(), 1)
+    assert again.address == "ada2@x.example"
+
+
+def test_what_waits_for_postmaster_is_held_if_the_exchange_is_closed():
+    bench = bench_without_acceptance(before=SUSPICIOUS)
+    bench.hosts[0].close_without_address("none")
+    bench.tracker.requeue_or_fail(bench.exchanges)
+    assert bench.settled() == {}
+    bench.tracker.settle_held()
+    assert bench.settled() == dict.fromkeys(range(3), Reason.INCONCLUSIVE)
 
 
 def test_servers_that_accepted_nobody_are_named():
@@ -255,7 +330,7 @@ def test_servers_that_accepted_nobody_are_named():
     bench.tracker.probes["mx4"].accepted = "ada@x.example"
     (notice,) = bench.tracker.notices()
     assert notice.startswith(
-        "mail servers that accepted no address, and refused all as unknown: mx3 (1,200), mx1 (12); "
+        "mail servers that accepted no address, not even postmaster, and refused all as unknown: mx3 (1,200), mx1 (12); "
     )
     for n in range(9):
         bench.tracker.probes[f"more{n}"].missing_in_a_row = 10

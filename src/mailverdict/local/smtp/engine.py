@@ -135,6 +135,7 @@ class MailboxStage:
             await engine.run_until_change(max(SHORTEST_WAIT, due - engine.clock()))
             if look_ups.done():
                 look_ups.result()
+                engine.settle_held()
             if engine.clock() >= due or len(engine.results) >= FLUSH_ROWS:
                 yield
                 due = engine.clock() + FLUSH_SECONDS
@@ -286,6 +287,11 @@ class SmtpEngine:
     def is_done(self) -> bool:
         """Whether every address is settled and every session over."""
         return not (self.tasks or self.tracker.unsettled)
+
+    def settle_held(self) -> None:
+        """Settle missing mailboxes that wait for an address of their server to be accepted, if nothing else is left."""
+        if not self.tasks and self.tracker.unsettled == sum(map(len, self.tracker.held.values())):
+            self.tracker.settle_held()
 
     async def run_until_change(self, seconds: float) -> None:
         """Open what can be opened, and wait until something happens, at most `seconds`."""

@@ -3,6 +3,7 @@
 - A random address of a domain, once and only when it matters: a server that accepts it accepts every address.
 - An address that the server accepted before, when it has refused several in a row: a server that refuses it now
   refuses everybody, as after too many unknown recipients, and its refusals show nothing about the mailboxes.
+- `postmaster`, which every domain must accept (RFC 5321 section 4.5.1), in the same case where none was accepted.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from ...checks.smtp.classify.classification import OUT_OF_STEP
 from ...checks.smtp.classify.classifier import catch_all_of
 from ...checks.smtp.replies import Reply
 from ...model.evidence import Classification, MailboxEvidence
 from ...model.words import Reason
 
 __all__ = [
+    "NONE_ACCEPTED",
     "NOT_CONFIRMED",
     "REFUSES_ACCEPTED",
     "HostProbes",
@@ -34,6 +37,13 @@ __all__ = [
 TRIES = 2  # probes that get lost before what they ask is left undetermined
 REFUSES_ACCEPTED = Classification(Reason.INCONCLUSIVE, "refuses_accepted_address")
 NOT_CONFIRMED = Classification(Reason.INCONCLUSIVE, "refusal_not_confirmed")
+NONE_ACCEPTED = Classification(Reason.INCONCLUSIVE, "no_address_accepted")
+NOT_BELIEVED = {
+    REFUSES_ACCEPTED.rule: "the server then refused an address that it had accepted before",
+    NOT_CONFIRMED.rule: "an address that the server had accepted before could not be asked again",
+    NONE_ACCEPTED.rule: "the server accepted no address, not even postmaster",
+    OUT_OF_STEP.rule: "the server sent more replies than there were commands",
+}  # why the refusal shows nothing about the mailbox, for the message of the row
 SettledAnswers = list[tuple[int, MailboxEvidence]]  # positions of addresses, with their evidence
 LETTERS = string.ascii_lowercase + string.digits
 
@@ -42,7 +52,7 @@ class Probe(NamedTuple):
     """One question to a server."""
 
     host: str  # whose answers it explains
-    domain: int | None  # code of the domain whose random address is asked; None: the address that was accepted
+    domain: int | None  # code of the domain whose random address is asked; None: one that should be accepted
 
 
 class PendingAnswer(NamedTuple):
@@ -68,6 +78,7 @@ class HostProbes:
 
     def __init__(self) -> None:
         self.accepted = ""  # an address that it accepted, not a random one
+        self.postmaster = ""  # the address that is asked as long as none was accepted
         self.missing_in_a_row = 0  # mailboxes since then, over all sessions
         self.doubted: SettledAnswers = []  # missing mailboxes that wait for the reply to the accepted address
         self.addresses: dict[int, str] = {}  # kept, since greylisting needs the same address at the second attempt
@@ -134,21 +145,28 @@ class HostProbes:
         self.lost[probe] += 1
         return self.lost[probe] >= TRIES
 
-    # --- an address that was accepted before ---------------------------------------------------------
+    # --- an address that should be accepted ----------------------------------------------------------
 
-    def doubt(self, missing: SettledAnswers) -> bool:
-        """Keep missing mailboxes until the accepted address is asked again; whether it has yet to be asked."""
+    def doubt(self, missing: SettledAnswers, domain: str) -> bool:
+        """Keep missing mailboxes until an address that should be accepted is asked; whether it has yet to be asked."""
+        if not self.accepted:
+            self.postmaster = self.postmaster or f"postmaster@{domain}"
         is_first = not self.doubted
         self.doubted += missing
         return is_first
 
     def release_doubted(self, doubt: Classification | None) -> SettledAnswers:
-        """The mailboxes that waited: missing if there is no doubt, since the accepted address is still accepted."""
-        doubted, self.doubted = self.doubted, []
+        """The mailboxes that waited: missing if there is no doubt, since the address that was asked is accepted."""
+        doubted = self.take_doubted()
         if doubt is None:
             self.missing_in_a_row = 0
             return doubted
         return [(position, without_result(evidence, doubt)) for position, evidence in doubted]
+
+    def take_doubted(self) -> SettledAnswers:
+        """The mailboxes that waited, of which nothing is known yet."""
+        doubted, self.doubted = self.doubted, []
+        return doubted
 
 
 @lru_cache(maxsize=4096)
@@ -159,7 +177,8 @@ def with_catch_all(evidence: MailboxEvidence, *, catch_all: bool | None) -> Mail
 
 def without_result(evidence: MailboxEvidence, classification: Classification) -> MailboxEvidence:
     """The evidence of a refusal that shows nothing about the mailbox."""
-    return replace(evidence, classification=classification, rcpt_accepted=None, catch_all=None)
+    reply = f"{evidence.reply} ({NOT_BELIEVED[classification.rule]})"
+    return replace(evidence, classification=classification, rcpt_accepted=None, catch_all=None, reply=reply)
 
 
 def is_same_refusal(answer: PendingAnswer, reply: Reply | None, probe: str) -> bool:

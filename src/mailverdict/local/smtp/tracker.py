@@ -28,11 +28,13 @@ from ..batch import Positions
 from .greylisting import RetrySchedule
 from .politeness import CLIENT_REFUSED, UNCLEAR, ClosedExchange
 from .probes import (
+    NONE_ACCEPTED,
     NOT_CONFIRMED,
     REFUSES_ACCEPTED,
     HostProbes,
     PendingAnswer,
     Probe,
+    SettledAnswers,
     with_catch_all,
     without_result,
 )
@@ -46,7 +48,7 @@ DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody a
 DROPS = 2  # sessions that broke on one address before this counts as its answer
 FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
 SELDOM = 40  # recipients for each refusal, beyond which the end of a trial is not waited for
-SUSPICIOUS = 10  # missing mailboxes of a mail server that accepted no address in the same run
+SUSPICIOUS = 10  # missing mailboxes of a mail server that accepted no address in the same run, not even postmaster
 SHOWN_SERVERS = 5  # in a warning
 SHOWN = 400  # characters of a reply that are kept
 
@@ -115,6 +117,8 @@ class RecipientTracker:
         self.local_parts = syntax.local
         self.codes = results.domain_codes
         self.probes: defaultdict[str, HostProbes] = defaultdict(HostProbes)  # by name of the exchange
+        # Missing mailboxes of exchanges that have accepted no address, not even postmaster, by name of the exchange:
+        self.held: defaultdict[str, SettledAnswers] = defaultdict(list)
         assert isinstance(settings.retry_greylisted, float)
         self.retries = RetrySchedule(settings.retry_greylisted)
         # One byte per address; the memoryview reads single ones faster than numpy.
@@ -191,7 +195,9 @@ class RecipientTracker:
     def probe_address(self, probe: Probe) -> str:
         """The address that a probe asks about."""
         probes, code = self.probes[probe.host], probe.domain
-        return probes.accepted if code is None else probes.address_of(code, self.domains[code], self.rng)
+        if code is None:
+            return probes.accepted or probes.postmaster
+        return probes.address_of(code, self.domains[code], self.rng)
 
     def is_nothing_left(self, assignment: Assignment, request: WindowRequest, positions: Iterable[int]) -> bool:
         """Whether nothing waits beyond these addresses, and no answer about them can make a probe due.
@@ -255,11 +261,25 @@ class RecipientTracker:
         if probe.domain is not None:
             self.settle_all(probes.on_reply(probe.domain, classification, answer.reply))
             return
+        if answer.recipients[0].address == probes.postmaster:
+            self.on_postmaster_reply(exchanges, probe, classification)
+            return
         refuses = REFUSES_ACCEPTED if classification.reason is Reason.MAILBOX_NOT_FOUND else NOT_CONFIRMED
         self.settle_all(probes.release_doubted(None if classification.reason is None else refuses))
         if classification.reason is Reason.MAILBOX_NOT_FOUND:
             detail = f"also for an address that was accepted before: {answer.reply}"
             assignment.host.close(SessionEnd(REFUSES_ACCEPTED, "rcpt", detail, reached="mail"))
+
+    def on_postmaster_reply(self, exchanges: ExchangeSet, probe: Probe, classification: Classification) -> None:
+        """Settle what waits for postmaster, or hold it until an address is accepted."""
+        probes = self.probes[probe.host]
+        if classification.reason is None:
+            probes.accepted, probes.postmaster = probes.postmaster, ""
+            self.settle_all(probes.release_doubted(None))
+        elif probes.accepted:  # by another session in the meantime: it is asked instead
+            exchanges.add_probe(probe)
+        else:
+            self.held[probe.host] += probes.take_doubted()
 
     def on_address_reply(self, active: ActiveSession, answer: PendingAnswer) -> None:
         """Settle an address, or let it wait: for the session's end, the probe, a second attempt or another exchange."""
@@ -374,7 +394,7 @@ class RecipientTracker:
                 self.give_up(exchanges, end_evidence(active.assignment.host.name, end))
 
     def settle_missing(self, active: ActiveSession, end: SessionEnd) -> None:
-        """Settle the missing mailboxes of a session; if the server may refuse everybody, ask an accepted address."""
+        """Settle the missing mailboxes of a session; if its server may refuse everybody, ask one it should accept."""
         missing, since = active.missing, active.missing_before
         if end.is_out_of_step:
             self.settle_all((position, without_result(evidence, OUT_OF_STEP)) for position, evidence in missing)
@@ -383,15 +403,30 @@ class RecipientTracker:
         probes, doubted = self.probes[host], missing[since:]
         if active.accepted:
             probes.accepted, probes.missing_in_a_row = active.accepted, 0
+            self.settle_all(self.held.pop(host, []))
         probes.missing_in_a_row += len(doubted)
-        if not probes.accepted or probes.missing_in_a_row < DOUBTED_AFTER:
+        if probes.missing_in_a_row < DOUBTED_AFTER or not (probes.accepted or self.may_refuse_everybody(active)):
             self.settle_all(missing)
             return
         self.settle_all(missing[:since])
         for position, _ in doubted:
             self.move(position, S.AWAITING_PROBE)
-        if doubted and probes.doubt(doubted):
+        if host in self.held:
+            self.held[host] += doubted
+        elif doubted and probes.doubt(doubted, self.domains[self.codes[doubted[-1][0]]]):
             active.assignment.exchanges.add_probe(Probe(host, None))
+
+    def may_refuse_everybody(self, active: ActiveSession) -> bool:
+        """Whether a server that accepted no address refused many, or may yet do so."""
+        host = active.assignment.host.name
+        return active.queue.size > 0 or host in self.held or self.probes[host].missing_in_a_row >= SUSPICIOUS
+
+    def settle_held(self) -> None:
+        """Settle what was held: missing mailboxes, unless so many were refused that the server may refuse everybody."""
+        for host in list(self.held):
+            is_suspicious = self.probes[host].missing_in_a_row >= SUSPICIOUS
+            for position, evidence in self.held.pop(host):
+                self.settle(position, without_result(evidence, NONE_ACCEPTED) if is_suspicious else evidence)
 
     def answered_by_end(self, active: ActiveSession, end: SessionEnd, unasked: list[int]) -> int | None:
         """The address that the end of a session answers: the one being asked, or the first if the client is refused."""
@@ -459,7 +494,12 @@ class RecipientTracker:
     def give_up_probe(self, probe: Probe) -> None:
         """What a probe asks stays undetermined: whether a domain accepts every address, and doubted refusals."""
         probes, code = self.probes[probe.host], probe.domain
-        self.settle_all(probes.release_doubted(NOT_CONFIRMED) if code is None else probes.give_up(code))
+        if code is not None:
+            self.settle_all(probes.give_up(code))
+        elif probes.accepted:
+            self.settle_all(probes.release_doubted(NOT_CONFIRMED))
+        else:
+            self.held[probe.host] += probes.take_doubted()
 
     def notices(self) -> list[str]:
         """Warn of mail servers that accepted nobody: it cannot be told whether they refuse everybody."""
@@ -471,8 +511,8 @@ class RecipientTracker:
         if not shown:
             return []
         return [
-            f"mail servers that accepted no address, and refused all as unknown: {', '.join(shown)}; "
-            "if one of these addresses is known to be good, its server refuses this machine, and its verdicts are wrong"
+            "mail servers that accepted no address, not even postmaster, and refused all as unknown: "
+            f"{', '.join(shown)}; most of these addresses are unknown, since such a server may refuse this machine"
         ]
 
 
