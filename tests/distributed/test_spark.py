@@ -132,7 +132,7 @@ class TestBatches:
     def test_distinct_keys_are_counted(self):
         pairs = list(observe_batches(batches(), job=job("address", "smtp", shards=1), to=[0]))
         [row] = whole(count_batches(pairs)).to_pylist()
-        assert (row["addresses"], row["domains"], json.loads(row["note"])["malformed"]) == (3, 2, 1)
+        assert (row["addresses"], row["domains"], json.loads(row["counts"])["malformed"]) == (3, 2, 1)
 
 
 def test_names_are_read_literally():

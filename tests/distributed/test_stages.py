@@ -63,7 +63,7 @@ class TestWhatIsObserved:
             ("gmail.com", None, 3),
             ("gone.example", None, 1),
         ]
-        assert json.loads(rows[-1]["note"]) == {
+        assert json.loads(rows[-1]["counts"]) == {
             "rows": 8,
             "missing": 2,
             "malformed": 2,

@@ -38,7 +38,7 @@ from .stages import (
     is_temporary,
     organisations_of,
     settle_domains,
-    sum_notes,
+    sum_counts,
 )
 
 __all__ = [
@@ -84,7 +84,7 @@ def ask_domains(observed: pa.Table, shard: int, job: StageJob) -> str:
     earlier = job.required_scratch.read(DOMAINS, shard, EVIDENCE)
     known = usable_answers(earlier, temporary_domains, job)
     left = domains.filter(pc.invert(pc.is_in(domains, value_set=known["domain"].combine_chunks())))
-    counts = sum_notes(observed["note"].drop_null().to_pylist())
+    counts = sum_counts(observed["counts"].drop_null().to_pylist())
     report: dict[str, Any] = {"keys": len(domains), "asked": len(left), "counts": counts}
     try:
         report["notices"] = run_sync(write_domains(left, shard, job)) if len(left) else []
@@ -245,7 +245,7 @@ def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
     """The reports of all shards as one."""
     merged: dict[str, Any] = {"keys": 0, "asked": 0, "causes": Counter(), "notices": [], "errors": [], "shared": []}
     merged |= {"owners": Counter(), "shards": len(reports)}
-    notes = []
+    counts = []
     for text in reports:
         report = json.loads(text)
         merged["keys"] += report["keys"]
@@ -256,6 +256,6 @@ def merge_reports(reports: Sequence[str]) -> dict[str, Any]:
         merged["notices"] += [each for each in report.get("notices", []) if each not in merged["notices"]]
         merged["errors"] += [report["error"]] if "error" in report else []
         if "counts" in report:
-            notes.append(dump_json(report["counts"]))
-    merged["counts"] = sum_notes(notes)
+            counts.append(dump_json(report["counts"]))
+    merged["counts"] = sum_counts(counts)
     return merged

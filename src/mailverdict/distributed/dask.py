@@ -43,7 +43,7 @@ from .stages import (
     needed_labels,
     observe,
     read_texts,
-    sum_notes,
+    sum_counts,
 )
 
 try:
@@ -67,7 +67,7 @@ PAIRS_META = pd.DataFrame(
         "address": pd.Series([], dtype=TEXT),
         "domain": pd.Series([], dtype=TEXT),
         "rows": pd.Series([], dtype="int64"),
-        "note": pd.Series([], dtype=TEXT),
+        "counts": pd.Series([], dtype=TEXT),
     }
 )
 OWNED_META = PAIRS_META.assign(**{name: pd.Series([], dtype=TEXT) for name in ("outcome", "exchanges", "message")})
@@ -77,7 +77,7 @@ COUNTED_META = pd.DataFrame(
     {
         "addresses": pd.Series([], dtype="int64"),
         "domains": pd.Series([], dtype="int64"),
-        "note": pd.Series([], dtype=TEXT),
+        "counts": pd.Series([], dtype=TEXT),
     }
 )
 
@@ -201,7 +201,7 @@ def plan(
     job = call.job.for_counting()
     pairs = observed_pairs(data, job)
     counted = shuffled(pairs, job.shards).map_partitions(count_keys, meta=COUNTED_META).compute()
-    counts = sum_notes(counted["note"].dropna().tolist())
+    counts = sum_counts(counted["counts"].dropna().tolist())
     texts = distinct_texts(data, job, is_refused_kept=False) if call.job.key_kind == "text" else None
     return plan_texts(call, counts, texts, int(counted["addresses"].sum()), int(counted["domains"].sum()))
 
@@ -440,9 +440,9 @@ def attach_part(part: Any, job: StageJob, answers: pa.Table | None) -> Any:
 
 def count_keys(pairs: pd.DataFrame) -> pd.DataFrame:
     """How many distinct addresses and domains a partition of pairs has, and the counts of the caller's rows."""
-    notes = sum_notes(pairs["note"].dropna().tolist())
+    counts = sum_counts(pairs["counts"].dropna().tolist())
     counted = {"addresses": [pairs["address"].nunique()], "domains": [pairs["domain"].nunique()]}
-    return pd.DataFrame({**counted, "note": pd.Series([dump_json(notes)], dtype=TEXT)})
+    return pd.DataFrame({**counted, "counts": pd.Series([dump_json(counts)], dtype=TEXT)})
 
 
 # --- addresses in the calling process -------------------------------------------------------------------------------

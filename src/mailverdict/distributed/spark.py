@@ -39,7 +39,7 @@ from .stages import (
     observe,
     read_part,
     read_texts,
-    sum_notes,
+    sum_counts,
 )
 
 __all__ = ["plan", "verify"]
@@ -163,8 +163,8 @@ def plan(
     job = call.job.for_counting()
     tasks = SparkTasks(data)
     with own_errors():
-        counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, note string").collect()
-    counts = sum_notes(row["note"] for row in counted)
+        counted = tasks.by_shard(job).mapInArrow(count_batches, "addresses long, domains long, counts string").collect()
+    counts = sum_counts(row["counts"] for row in counted)
     texts = tasks.texts(job, is_refused_kept=False) if call.job.key_kind == "text" else None
     addresses, domains = (sum(row[name] for row in counted) for name in ("addresses", "domains"))
     return plan_texts(call, counts, texts, addresses, domains)
@@ -352,9 +352,9 @@ def read_batches(batches: Iterable[pa.RecordBatch], *, job: StageJob) -> Iterato
 def count_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """How many distinct addresses and domains a partition has, and the counts of the caller's rows."""
     for _, table in by_shard(batches):
-        notes = dump_json(sum_notes(table["note"].drop_null().to_pylist()))
-        counts = {name: [pc.count_distinct(table[key]).as_py()] for name, key in COUNTED}
-        yield pa.record_batch({**counts, "note": [notes]})
+        counted = {name: [pc.count_distinct(table[key]).as_py()] for name, key in COUNTED}
+        counts = sum_counts(table["counts"].drop_null().to_pylist())
+        yield pa.record_batch({**counted, "counts": [dump_json(counts)]})
 
 
 COUNTED = (("addresses", "address"), ("domains", "domain"))

@@ -35,14 +35,14 @@ from ..frames.verify import (
     read_addresses,
     read_frame,
 )
-from ..local.batch import constant, decision_columns, observe_batch
+from ..local.batch import Codes, constant, decision_columns, observe_batch
 from ..local.domains import domain_metadata
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence, Evidence, MailExchange, SyntaxEvidence
 from ..model.settings import Lists
 from ..model.table import SCHEMA, SOURCE_LOCAL, complete_table, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.execution import unique_addresses
-from ..verdicts import Decision, settle
+from ..verdicts import settle
 from .scratch import Scratch
 
 __all__ = [
@@ -71,7 +71,7 @@ OBSERVED = pa.schema(
         ("address", pa.string()),  # null where answers belong to a domain
         ("domain", pa.string()),  # lower case, in A-labels
         ("rows", pa.int64()),
-        ("note", pa.string()),
+        ("counts", pa.string()),
     ]
 )
 # What the DNS and the blacklists say about a domain.
@@ -207,7 +207,7 @@ def observe(part: Any, job: StageJob) -> pa.Table:
     refused = read.texts.filter(pc.invert(syntax.ok))
     repairable, is_exact = count_repairable(refused, are_refused=True) if not job.is_cleaned else (0, True)
     nontext = sum(len(each.nontext_rows) for each in read.cells)
-    note = {
+    counts_of_rows = {
         "rows": sum(each.size for each in read.cells),
         "missing": sum(each.size for each in read.cells) - len(read.texts) - nontext,
         "malformed": len(refused) + nontext,
@@ -222,7 +222,7 @@ def observe(part: Any, job: StageJob) -> pa.Table:
             pa.concat_arrays([addresses, pa.nulls(1, pa.string())]),
             pa.concat_arrays([domains, pa.nulls(1, pa.string())]),
             pa.array(np.append(counts, 0).astype(np.int64)),
-            pa.concat_arrays([pa.nulls(len(domains), pa.string()), pa.array([dump_json(note)])]),
+            pa.concat_arrays([pa.nulls(len(domains), pa.string()), pa.array([dump_json(counts_of_rows)])]),
         ],
         schema=OBSERVED,
     )
@@ -323,31 +323,33 @@ def settle_domains(evidence: pa.Table, validation_type: ValidationType, lists: s
 
     `lists` is the version of the lists that decide the flags beside the answers.
     """
-    judged = ("outcome", "message", "listed", "listing", "sources")
-    decisions: list[Decision] = []
-    notes: list[str] = []
-    codes, note_codes = np.zeros(len(evidence), np.int32), np.zeros(len(evidence), np.int32)
-    seen: dict[tuple[Any, ...], int] = {}
-    seen_notes: dict[tuple[Any, ...], int] = {}
     columns = {name: evidence[name].to_pylist() for name in evidence.column_names if name != "checked_at"}
-    for at, values in enumerate(zip(*columns.values(), strict=True)):
-        row = dict(zip(columns, values, strict=True))
-        key = tuple(row[name] for name in judged)
-        if key not in seen:
-            dns, blacklist = evidence_of(row)
-            seen[key] = len(decisions)
-            decisions.append(settle(validation_type, Evidence(OK, dns, blacklist)))
-        codes[at] = seen[key]
-        note = (row["exchanges"], row["sources"])
-        if note not in seen_notes:
-            seen_notes[note] = len(notes)
-            notes.append(dump_json({**domain_metadata(*evidence_of(row)), "lists": lists}))
-        note_codes[at] = seen_notes[note]
-    metadata = pa.DictionaryArray.from_arrays(pa.array(note_codes), pa.array(notes, pa.string()))
+
+    def seen_at(at: int) -> tuple[DomainEvidence, BlacklistEvidence | None]:
+        return evidence_of({name: values[at] for name, values in columns.items()})
+
+    judged, codes = distinct_rows(columns, ("outcome", "message", "listed", "listing", "sources"))
+    decisions = [settle(validation_type, Evidence(OK, *seen_at(at))) for at in judged]
+    described, metadata_codes = distinct_rows(columns, ("exchanges", "sources"))
+    texts = [dump_json({**domain_metadata(*seen_at(at)), "lists": lists}) for at in described]
+    metadata = pa.DictionaryArray.from_arrays(pa.array(metadata_codes), pa.array(texts, pa.string()))
     made = {**decision_columns(decisions, codes), "metadata": metadata, "source": constant(SOURCE_LOCAL, len(codes))}
     arrays = [evidence["domain"].combine_chunks()]
     arrays += [made[name] if name in made else evidence[name].combine_chunks() for name in ANSWERS.names[1:]]
     return pa.table(arrays, schema=ANSWERS)
+
+
+def distinct_rows(columns: Mapping[str, Sequence[Any]], names: Sequence[str]) -> tuple[list[int], Codes]:
+    """The first row of each combination of values in some columns, and for each row the number of its combination."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    first: list[int] = []
+    codes: Codes = np.zeros(len(columns[names[0]]), np.int32)
+    for at, key in enumerate(zip(*(columns[name] for name in names), strict=True)):
+        if key not in numbers:
+            numbers[key] = len(first)
+            first.append(at)
+        codes[at] = numbers[key]
+    return first, codes
 
 
 def organisations_of(exchanges: str) -> tuple[str, ...]:
@@ -429,12 +431,12 @@ def text_hashes(texts: pa.StringArray) -> npt.NDArray[np.uint64]:
 COUNTS = ("rows", "missing", "malformed", "texts", "repairable", "inexact", "partitions")
 
 
-def sum_notes(notes: Iterable[str]) -> dict[str, Any]:
-    """The counts of partitions, added up."""
+def sum_counts(texts: Iterable[str]) -> dict[str, Any]:
+    """The counts of partitions, given as JSON, added up."""
     total: dict[str, Any] = {**dict.fromkeys(COUNTS, 0), "notices": []}
-    for text in notes:
-        note = json.loads(text)
-        total["notices"] += [each for each in note.pop("notices") if each not in total["notices"]]
-        for name, count in {**note, "partitions": note.get("partitions", 1)}.items():
+    for text in texts:
+        counts = json.loads(text)
+        total["notices"] += [each for each in counts.pop("notices") if each not in total["notices"]]
+        for name, count in {"partitions": 1, **counts}.items():
             total[name] += count
     return total
