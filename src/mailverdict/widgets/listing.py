@@ -100,7 +100,7 @@ class Listing:
         self.words = ""
         self.is_found: Flags = np.ones(len(rows), np.bool_)  # rows that contain all words
         self.order: Rows | None = None
-        self.counted: dict[str, dict[str, int]] = {}  # by facet, as long as nothing else is chosen
+        self.counted: dict[str, dict[str, int]] = {}  # the rows by value, by facet; kept until something else is chosen
         self.sorted_by: tuple[str, bool] = ("", False)
         self.set_policy(policy)
 
@@ -190,22 +190,22 @@ class Listing:
         decided = self.decide(self.examples)
         by_kind = np.array([ACTIONS.index(word) for word in decided[label].astype(object)], np.int8)
         self.action = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int8)
-        self.find_whys(decided[label_of(self.column, None, "action_why")].astype(object).tolist())
+        self.find_causes(decided[label_of(self.column, None, "action_why")].astype(object).tolist())
         if self.words:  # they may be in other reasons now
             words, self.words, self.is_found = self.words, "", np.ones(len(self.rows), np.bool_)
             self.search(words)
 
-    def find_whys(self, said: Sequence[str]) -> None:
-        """Why each row has its action, from what the policy said about each kind: its reason, or what decided else."""
+    def find_causes(self, said: Sequence[str]) -> None:
+        """The cause of each row's action, from what the policy said: its reason, or what decided instead."""
         names = []
         for row, why in zip(self.examples.tolist(), said, strict=True):
             reason = self.reasons[self.reason[row]] if self.reason[row] >= 0 else ""
             cause = cause_of(why)
             is_cause = cause and (not reason or cause in ("suppressed", "duplicate"))
             names.append(cause if is_cause else reason_within(reason, BUCKETS[self.bucket[row]]))
-        self.whys = list(dict.fromkeys(filter(None, names)))
-        by_kind = np.array([self.whys.index(name) if name else -1 for name in names], np.int16)
-        self.why = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int16)
+        self.causes = list(dict.fromkeys(filter(None, names)))
+        by_kind = np.array([self.causes.index(name) if name else -1 for name in names], np.int16)
+        self.cause = by_kind[self.kind] if len(by_kind) else np.empty(0, np.int16)
 
     def decide(self, rows: Rows | None = None, columns: Sequence[Column] = CORE) -> pd.DataFrame:
         """Rows with result columns and with the action of each."""
@@ -253,7 +253,7 @@ class Listing:
     def search(self, text: str) -> None:
         """Find the rows that contain all words, in any case, in what is shown."""
         self.counted.clear()
-        # Whoever types on looks for a part of what was found before.
+        # With further letters or words, only rows that were found before can be found.
         is_longer = all(any(word in each for each in text.split()) for word in self.words.split())
         left = np.flatnonzero(self.is_found) if is_longer else np.arange(len(self.rows))
         self.words = text
@@ -266,9 +266,9 @@ class Listing:
         """Which of some rows contain a word."""
         whole = len(rows) == len(self.rows)
         found = np.zeros(len(rows), np.bool_)
-        names = [at for at, name in enumerate(self.whys) if word.casefold() in reason_label(name).casefold()]
+        names = [at for at, name in enumerate(self.causes) if word.casefold() in reason_label(name).casefold()]
         if names:
-            found |= np.isin(self.why[rows], names)
+            found |= np.isin(self.cause[rows], names)
         for texts in (self.rows.table["clean"], self.rows.table["suggestion"], *self.own_texts(rows, whole=whole)):
             part = texts if len(texts) == len(rows) else texts.take(pa.array(rows))
             matches = pc.match_substring(part, word, ignore_case=True).fill_null(False)
@@ -303,7 +303,7 @@ class Listing:
         return {
             "verdict": (self.bucket, BUCKETS),
             "action": (self.action, ACTIONS),
-            "reason": (self.why, self.whys),
+            "reason": (self.cause, self.causes),
             "domain": (self.domain, self.domains),
         }[facet]
 
@@ -353,9 +353,9 @@ class Listing:
         """All rows in the order of a column; rows without a value come last."""
         codes = {"verdict": self.bucket, "action": self.action}.get(key)
         if key == "reason":
-            labels = [reason_label(name) for name in self.whys]
+            labels = [reason_label(name) for name in self.causes]
             rank = np.array([*np.argsort(np.argsort(labels)), len(labels)])
-            codes = rank[self.why]
+            codes = rank[self.cause]
         if codes is not None:
             return np.argsort(codes, kind="stable")
         values = (
@@ -365,7 +365,7 @@ class Listing:
         return order
 
     def sortable(self, at: int) -> pa.Array:
-        """A column of the user, in an Arrow type that can be sorted."""
+        """A column of the user as an Arrow array that can be sorted."""
         cells = self.rows.frame.iloc[:, at]
         try:
             values = pa.array(cells, from_pandas=True)
@@ -428,7 +428,7 @@ class Listing:
         repeats = self.repeats(rows)
         shown = []
         for at, row in enumerate(rows.tolist()):
-            label = reason_label(self.whys[self.why[row]]) if self.why[row] >= 0 else ""
+            label = reason_label(self.causes[self.cause[row]]) if self.cause[row] >= 0 else ""
             texts = {key: values[at] or "" for key, values in cells.items()}
             shown.append(
                 {
@@ -446,8 +446,8 @@ class Listing:
 
     def repeats(self, rows: Rows) -> dict[int, str]:
         """By position, which row some rows repeat, if that is why they are removed."""
-        is_named = np.array([name == "duplicate" for name in self.whys] + [False], np.bool_)
-        found = rows[is_named[self.why[rows]]]
+        is_named = np.array([name == "duplicate" for name in self.causes] + [False], np.bool_)
+        found = rows[is_named[self.cause[rows]]]
         if not len(found):
             return {}
         # An index may have a label several times: of the rows with these labels, those with the same mailbox are meant.
