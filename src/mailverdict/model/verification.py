@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 
 from ..errors import ContractError
 from .json_fields import optional_field, require_field, shorten
-from .words import FLAGS, REASON_MEANING, Reason, ValidationType, Verdict
+from .words import FLAGS, REASON_MEANING, Reason, ValidationType, Verdict, escape_controls
 
 __all__ = [
     "Fault",
@@ -22,7 +22,6 @@ __all__ = [
     "is_earlier_payload",
     "parse_earlier_payload",
     "parse_payload",
-    "printable",
 ]
 
 
@@ -153,7 +152,7 @@ class Verification:
             lines.append(f"  did you mean {self.suggestion}?")
         if flags := self._flags():
             lines.append(f"  flags: {', '.join(flags)}")
-        return "\n".join(printable(line[:LONGEST_LINE]) for line in lines)
+        return "\n".join(escape_controls(line[:LONGEST_LINE]) for line in lines)
 
     def _repr_html_(self) -> str:
         """The same with a badge, for a notebook; every text is escaped."""
@@ -220,11 +219,6 @@ class Verification:
         'invalid'
         """
         return parse_payload(payload)
-
-
-def printable(text: str) -> str:
-    """One line without control characters, which could move a terminal's cursor or forge another line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 # --- writing ------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __all__ = [
     "Verdict",
     "VerdictWord",
     "count_of",
+    "escape_controls",
     "first_of",
     "percent",
     "printable_text",
@@ -293,3 +294,12 @@ def printable_text(text: str, limit: int = 500) -> str:
     'a?[2Jb'
     """
     return "".join(each if each.isprintable() else "?" for each in text[:limit])
+
+
+def escape_controls(text: str) -> str:
+    r"""Untrusted text on one line; control characters, which could move a terminal's cursor, are escaped.
+
+    >>> escape_controls("a\x1b[2Jb")
+    'a\\x1b[2Jb'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -15,8 +15,8 @@ from ..checks.smtp.transport.driver import Transcript
 from ..local.backend import CheckRecord, LocalBackend
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, DomainEvidence, Flags, MailboxEvidence, SyntaxEvidence
-from ..model.verification import Verification, printable
-from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord
+from ..model.verification import Verification
+from ..model.words import REASON_MEANING, Reason, ValidationType, ValidationTypeWord, escape_controls
 from ..runs.options import parse_validation_type
 from ..runs.single import check_address, open_backend, parse_email
 from ..theme import MARKS, badge, notebook
@@ -70,7 +70,7 @@ class Explanation:
         lines = [self.title]
         for step in self.steps:
             lines += [f"{step.title}: {step.outcome}", *(f"    {line}" for line in step.lines)]
-        return "\n".join(map(printable, lines))
+        return "\n".join(map(escape_controls, lines))
 
     def __repr__(self) -> str:
         """The same as `str`."""

@@ -26,7 +26,7 @@ from ..local.smtp.engine import find_helo_name, no_address_message
 from ..loop import run_sync
 from ..model.evidence import DnsOutcome, DomainEvidence, MailExchange
 from ..model.settings import Blacklist
-from ..model.verification import printable
+from ..model.words import escape_controls
 from ..runs.single import open_backend
 from ..theme import badge, notebook
 
@@ -91,7 +91,7 @@ class HostAudit:
         else:
             head = f"mail servers {'are likely to refuse' if False in others else 'should accept'} {host}"
         lines = [f"  {f.name:<8} {MARK[f.ok]}: {f.seen}" for f in self.findings]
-        return "\n".join(map(printable, [head, *lines]))
+        return "\n".join(map(escape_controls, [head, *lines]))
 
     def __repr__(self) -> str:
         """The same as `str`."""
