@@ -90,13 +90,7 @@ def open_call(
     check_progress(frame_options["progress"])
     checked = CheckedOptions.check(**run_options)
     backend, settings = checked.backend, checked.settings
-    key_kind: KeyKind
-    if checked.is_free and isinstance(backend, LocalBackend) and settings.limit is None:
-        key_kind = "row"
-    elif is_asked_here(checked, run_options["journal"]):
-        key_kind = "text"
-    else:
-        key_kind = "address" if checked.validation_type is ValidationType.SMTP else "domain"
+    key_kind = decide_key_kind(checked, run_options["journal"])
     job = StageJob(
         column=column,
         frame_options={name: value for name, value in frame_options.items() if name != "progress"},
@@ -121,6 +115,15 @@ def open_call(
         job = replace(job, scratch=open_scratch(scratch, is_local=is_local, backend=backend, job=job))
         job = replace(job, shards=decide_shards(job))
     return Call(checked, job, frame_options["progress"])
+
+
+def decide_key_kind(options: CheckedOptions, journal: object) -> KeyKind:
+    """What the keys of the answers are, which follows from who asks: each partition, the calling process, or tasks."""
+    if options.is_free and isinstance(options.backend, LocalBackend) and options.settings.limit is None:
+        return "row"
+    if is_asked_here(options, journal):
+        return "text"
+    return "address" if options.validation_type is ValidationType.SMTP else "domain"
 
 
 def is_asked_here(options: CheckedOptions, journal: object) -> bool:
@@ -216,9 +219,8 @@ def error_of(name: str, message: str) -> MailVerdictError:
 def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
     """Give every owner of exchanges one task; owners that share a domain are asked by the same one.
 
-    Asking mail servers is waiting, and one task waits for all its mail servers at once. So there are only as many
-    tasks as run at once, as long as their memory allows. Each owner, from the largest, goes to the task with the
-    fewest rows; so large owners start first. What an earlier call on the folder decided stays.
+    A task mostly waits for replies, and waits for all its mail servers at once. So there are only as many tasks as run
+    at once, as long as their memory allows. What an earlier call on the folder decided stays.
     """
     known = job.required_scratch.read_json("routing.json") or {"owners": {}}
     owners = known["owners"] = join_organisations(known["owners"], found["shared"])
@@ -227,17 +229,24 @@ def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
         for name, rows in found["owners"].items():
             sizes[owners.get(name, name)] += rows
         counts = found["counts"]
-        whole = max(sizes.total(), counts["texts"] - counts["malformed"])
-        shards = max(job.slots, min(MOST_MAILBOX_TASKS, -(-whole // ROWS_PER_MAILBOX_TASK)))
-        load, placed = [(0, at) for at in range(shards)], {}
-        for name, rows in sizes.most_common(MOST_PLACED):
-            least, at = heapq.heappop(load)
-            heapq.heappush(load, (least + rows, at))
-            placed[name] = at
-        others = sorted(at for rows, at in load if rows * shards <= whole)  # at least one has not more than the mean
-        known |= {"shards": shards, "placed": placed, "others": others}
+        known |= place_owners(sizes, max(sizes.total(), counts["texts"] - counts["malformed"]), job.slots)
     job.required_scratch.write_json("routing.json", known)
     return Routing(known["shards"], owners, known["placed"], known["others"])
+
+
+def place_owners(sizes: Counter[str], rows: int, slots: int) -> dict[str, Any]:
+    """The number of shards for so many rows, the shard of each large owner, and those among which others are hashed.
+
+    Each owner, from the largest, gets the shard that has the fewest rows so far; so large owners start first.
+    """
+    shards = max(slots, min(MOST_MAILBOX_TASKS, -(-rows // ROWS_PER_MAILBOX_TASK)))
+    load, placed = [(0, at) for at in range(shards)], {}
+    for name, size in sizes.most_common(MOST_PLACED):
+        least, at = heapq.heappop(load)
+        heapq.heappush(load, (least + size, at))
+        placed[name] = at
+    others = sorted(at for size, at in load if size * shards <= rows)  # at least one has not more than the mean
+    return {"shards": shards, "placed": placed, "others": others}
 
 
 def join_organisations(known: Mapping[str, str], shared: Sequence[Sequence[str]]) -> dict[str, str]:
