@@ -75,12 +75,7 @@ class ParquetFolder(TypedFile):
     """
 
     def __init__(self, path: Path, name: str) -> None:
-        for log, kind, way in TABLE_LOGS:
-            if any(path.glob(log)):
-                raise InputError(
-                    f"{name} is {kind}, whose folder also has the files of deleted rows: read it with {way}, and "
-                    "give mailverdict that frame or a Parquet file of it"
-                )
+        check_no_log(path, name)
         found = [each for each in sorted(path.rglob("*")) if each.is_file() and not is_hidden(each.relative_to(path))]
         files = [each for each in found if each.suffix.lower() in PARQUET_ENDINGS]
         if not files:
@@ -100,14 +95,8 @@ class ParquetFolder(TypedFile):
         self.dataset = factory.finish(schema)
         super().__init__(path, name, schema.remove_metadata())
         self.watch(path, stamp_of(path))
-        self.remarks.append(count_of(len(files), "Parquet file"))
-        counts = Counter(column for each in schemas for column in each.names)
-        if partial := [column for column in schema.names if 0 < counts[column] < len(files)]:
-            shown = first_of(list(map(repr, partial)), SHOWN)
-            self.remarks.append(f"not every file has {shown}: in the rows of the others it is empty")
-        if others := [repr(str(each.relative_to(path))) for each in found if each not in files]:
-            count = count_of(len(others), "other file in the folder is", "other files in the folder are")
-            self.remarks.append(f"{count} not read: {first_of(others, SHOWN)}")
+        others = [str(each.relative_to(path)) for each in found if each not in files]
+        self.remarks += folder_remarks(schema.names, schemas, others)
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         needed = self.needed(only)
@@ -116,6 +105,28 @@ class ParquetFolder(TypedFile):
         ).to_batches()
         for batch in scanned:
             yield self.filled(batch, needed)
+
+
+def check_no_log(path: Path, name: str) -> None:
+    """Raise `InputError` for the folder of a table of which only some files count."""
+    for log, kind, way in TABLE_LOGS:
+        if any(path.glob(log)):
+            raise InputError(
+                f"{name} is {kind}, whose folder also has the files of deleted rows: read it with {way}, and "
+                "give mailverdict that frame or a Parquet file of it"
+            )
+
+
+def folder_remarks(columns: Sequence[str], schemas: Sequence[pa.Schema], others: Sequence[str]) -> Iterator[str]:
+    """What a user should know about a folder: how many files, columns that some do not have, other files."""
+    yield count_of(len(schemas), "Parquet file")
+    counts = Counter(column for each in schemas for column in each.names)
+    if partial := [column for column in columns if 0 < counts[column] < len(schemas)]:
+        shown = first_of(list(map(repr, partial)), SHOWN)
+        yield f"not every file has {shown}: in the rows of the others it is empty"
+    if others:
+        count = count_of(len(others), "other file in the folder is", "other files in the folder are")
+        yield f"{count} not read: {first_of(list(map(repr, others)), SHOWN)}"
 
 
 def read_schema(path: Path, name: str) -> pa.Schema:

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 import pyarrow as pa
@@ -106,38 +107,35 @@ def needs_copy(encoding: str, delimiter: str) -> bool:
 
 def copy_as_utf8(path: Path, name: str, encoding: Encoding) -> tuple[Encoding, Path]:
     """Copy a file to a temporary one in UTF-8 that gives the same bytes when it is encoded again."""
+    with tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy:
+        try:
+            tail = write_as_utf8(path, name, encoding, copy)
+        except BaseException:
+            Path(copy.name).unlink()
+            raise
+    return replace(encoding, name="utf-8", original=encoding.name, tail=tail), Path(copy.name)
+
+
+def write_as_utf8(path: Path, name: str, encoding: Encoding, copy: IO[bytes]) -> bytes:
+    """Write the characters of a file in UTF-8; returns the bytes at its end that are less than a character."""
     errors = errors_of(encoding.name)
     decoder = codecs.getincrementaldecoder(encoding.name)(errors)
     unit = 4 if encoding.name.startswith("utf-32") else 2 if encoding.name.startswith("utf-16") else 1
     size = path.stat().st_size - len(encoding.bom)
-    tail = size % unit
-    is_text = False
-    with (
-        tempfile.NamedTemporaryFile(prefix="mailverdict-", suffix=".csv", delete=False) as copy,
-        path.open("rb") as file,
-    ):
+    left, is_text = size - size % unit, False
+    with path.open("rb") as file:
+        file.seek(len(encoding.bom))
         try:
-            file.seek(len(encoding.bom))
-            left = size - tail
-            while left:
-                block = file.read(min(BLOCK, left))
+            while left and (block := file.read(min(BLOCK, left))):
                 left -= len(block)
-                if not block:
-                    break
                 text = decoder.decode(block, final=not left)
                 is_text = is_text or re.search("[ -~]", text) is not None
                 copy.write(text.encode("utf-8", errors))
-            rest = file.read()
         except UnicodeError as exc:
-            Path(copy.name).unlink()
             raise InputError(f"{name} is not {encoding.name}: {exc}; give another --encoding") from exc
-        except BaseException:
-            Path(copy.name).unlink()
-            raise
-    if not is_text:
-        Path(copy.name).unlink()
-        raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
-    return replace(encoding, name="utf-8", original=encoding.name, tail=rest), Path(copy.name)
+        if not is_text:
+            raise InputError(f"{name}: nothing in it is readable as {encoding.name}; give another --encoding")
+        return file.read()
 
 
 def errors_of(encoding: str) -> str:

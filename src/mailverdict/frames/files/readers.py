@@ -301,22 +301,27 @@ def open_sheet(path: Path, name: str, given: ReadOptions) -> WorkbookSheet:
     found = FileFormat(sheet=sheet, sheets=names, title=title, formulas=count_formulas_without_value(path, sheet))
     opened = WorkbookSheet(path, name, pa.table([typed_column(cells) for cells in columns], names=labels), found)
     opened.watch(path, stamp)
-    if found.formulas:
-        opened.remarks.append(
-            f"{count_of(found.formulas, 'formula')} without a saved value, as programs write them: read as empty "
-            "cells; open the workbook in a spreadsheet program and save it, so that it has the values"
-        )
-    if title:
-        opened.remarks.append(
-            f"the header is row {start + 1}; the rows before it are a title, which is not part of the table "
-            "(--header: row 1 is the header)"
-        )
-    if len(names) > 1 and given.sheet is None:
-        others = ", ".join(repr(each) for each in names if each != sheet)
-        opened.remarks.append(f"only sheet {sheet!r} is read, and not {others}; give another with --sheet")
+    opened.remarks += sheet_remarks(found, start, is_chosen=given.sheet is not None)
     if not has_header:
         opened.remarks.append(f"no header line: the columns are column_1 to column_{width}")
     return opened
+
+
+def sheet_remarks(found: FileFormat, header_row: int, *, is_chosen: bool) -> Iterator[str]:
+    """What a user should know about a sheet that was read; `header_row` counts from 0."""
+    if found.formulas:
+        yield (
+            f"{count_of(found.formulas, 'formula')} without a saved value, as programs write them: read as empty "
+            "cells; open the workbook in a spreadsheet program and save it, so that it has the values"
+        )
+    if found.title:
+        yield (
+            f"the header is row {header_row + 1}; the rows before it are a title, which is not part of the table "
+            "(--header: row 1 is the header)"
+        )
+    if len(found.sheets) > 1 and not is_chosen:
+        others = ", ".join(repr(each) for each in found.sheets if each != found.sheet)
+        yield f"only sheet {found.sheet!r} is read, and not {others}; give another with --sheet"
 
 
 def read_sheet(path: Path, name: str, sheet: str | None) -> tuple[str, list[str], list[list[Any]]]:
