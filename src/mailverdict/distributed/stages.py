@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from ..checks.lists.flags import load_lists
 from ..checks.smtp.providers import organisation
-from ..checks.syntax.column import observe_column
+from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import octets_of, offsets_of
 from ..frames.clean import count_repairable
 from ..frames.columns import Column
@@ -193,39 +193,51 @@ def observe(part: Any, job: StageJob) -> pa.Table:
     """What has to be asked about the rows of a partition, in the schema `OBSERVED`."""
     read = read_texts(part, job)
     syntax = observe_column(read.texts, threads=1)
-    codes = syntax.domain_codes.filter(syntax.ok)
-    if job.key_kind == "address":
-        addresses, at = unique_addresses(read.texts.filter(syntax.ok))
-        first = np.zeros(len(addresses), np.int64)
-        first[at[::-1]] = np.arange(len(at))[::-1]
-        domains, counts = syntax.domains.take(codes.take(pa.array(first))), np.bincount(at, minlength=len(addresses))
-    else:
-        domains, counts = syntax.domains, np.bincount(codes.to_numpy(), minlength=len(syntax.domains))
-        addresses = pa.nulls(len(domains), pa.string())
+    addresses, domains, rows = distinct_keys(read.texts, syntax, job)
     found = domains.dictionary_encode()
     shards = shard_of(found.dictionary, job.shards)[found.indices.to_numpy()]
+    counts = dump_json(count_rows(read, syntax, job))
+    return pa.table(
+        [
+            pa.array(np.append(shards, 0)),
+            pa.concat_arrays([addresses, pa.nulls(1, pa.string())]),
+            pa.concat_arrays([domains, pa.nulls(1, pa.string())]),
+            pa.array(np.append(rows, 0).astype(np.int64)),
+            pa.concat_arrays([pa.nulls(len(domains), pa.string()), pa.array([counts])]),
+        ],
+        schema=OBSERVED,
+    )
+
+
+def distinct_keys(
+    texts: pa.StringArray, syntax: SyntaxColumn, job: StageJob
+) -> tuple[pa.StringArray, pa.StringArray, npt.NDArray[np.int64]]:
+    """The distinct addresses, or null where answers belong to domains; the domain of each; and its number of rows."""
+    codes = syntax.domain_codes.filter(syntax.ok)
+    if job.key_kind != "address":
+        size = len(syntax.domains)
+        return pa.nulls(size, pa.string()), syntax.domains, np.bincount(codes.to_numpy(), minlength=size)
+    addresses, at = unique_addresses(texts.filter(syntax.ok))
+    first = np.zeros(len(addresses), np.int64)
+    first[at[::-1]] = np.arange(len(at))[::-1]
+    domains = syntax.domains.take(codes.take(pa.array(first)))
+    return addresses, domains, np.bincount(at, minlength=len(addresses))
+
+
+def count_rows(read: AddressColumns, syntax: SyntaxColumn, job: StageJob) -> dict[str, Any]:
+    """How many rows a partition has, of which kinds, and what to warn of."""
     refused = read.texts.filter(pc.invert(syntax.ok))
     repairable, is_exact = count_repairable(refused, are_refused=True) if not job.is_cleaned else (0, True)
-    nontext = sum(len(each.nontext_rows) for each in read.cells)
-    counts_of_rows = {
-        "rows": sum(each.size for each in read.cells),
-        "missing": sum(each.size for each in read.cells) - len(read.texts) - nontext,
+    rows, nontext = sum(each.size for each in read.cells), sum(len(each.nontext_rows) for each in read.cells)
+    return {
+        "rows": rows,
+        "missing": rows - len(read.texts) - nontext,
         "malformed": len(refused) + nontext,
         "texts": len(read.texts),
         "repairable": repairable,
         "inexact": int(not is_exact),
         "notices": read.notices(job.column),
     }
-    return pa.table(
-        [
-            pa.array(np.append(shards, 0)),
-            pa.concat_arrays([addresses, pa.nulls(1, pa.string())]),
-            pa.concat_arrays([domains, pa.nulls(1, pa.string())]),
-            pa.array(np.append(counts, 0).astype(np.int64)),
-            pa.concat_arrays([pa.nulls(len(domains), pa.string()), pa.array([dump_json(counts_of_rows)])]),
-        ],
-        schema=OBSERVED,
-    )
 
 
 def read_part(part: Any, job: StageJob, extra: Sequence[Column] = ()) -> FrameReading:
