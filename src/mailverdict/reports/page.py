@@ -17,7 +17,7 @@ from ..frames.policy import ACTION_MEANING
 from ..frames.repair import ACCEPTED
 from ..model.words import SOURCE_MEANING, ValidationType, Verdict, count_of, percent
 from ..theme import LABELS, MARK_OF, MARKS, badge, scoped, stylesheet, symbol
-from .facts import ReportFacts, TrendFacts
+from .facts import OutcomeFacts, ReportFacts, TrendFacts
 from .wording import (
     CHECKS,
     another_check,
@@ -420,22 +420,25 @@ def outcomes(facts: ReportFacts) -> str:
         f"Distinct addresses. {found.matched:,} of them have a report; reports on {found.unmatched:,} other addresses "
         "are not counted. Blocked mails were refused because of the sender and say nothing about the address."
     )
-    parts = [
-        f"<h2>Was the verdict right?</h2>{table('Outcomes', columns, rows, printed=PRINTED_MORE)}",
-        f'<p class="mv-soft">{note}</p>',
+    shown = table("Outcomes", columns, rows, printed=PRINTED_MORE)
+    said = f'<p class="mv-soft">{note}</p>'
+    return f"<section><h2>Was the verdict right?</h2>{shown}{said}{wrong_verdicts(found)}</section>"
+
+
+def wrong_verdicts(found: OutcomeFacts) -> str:
+    """The rows whose verdict was wrong, each with what the mail server said."""
+    if not found.contradicted:
+        return ""
+    wrong = count_of(found.contradicted_rows, "row has", "rows have")
+    first = "" if found.contradicted_rows == len(found.contradicted) else f"; the first {len(found.contradicted)}"
+    columns = [
+        TableHead("Address", "data"),
+        TableHead("Verdict and outcome"),
+        TableHead("The mail server's message", "data"),
     ]
-    if found.contradicted:
-        wrong = count_of(found.contradicted_rows, "row has", "rows have")
-        first = "" if found.contradicted_rows == len(found.contradicted) else f"; the first {len(found.contradicted)}"
-        columns = [
-            TableHead("Address", "data"),
-            TableHead("Verdict and outcome"),
-            TableHead("The mail server's message", "data"),
-        ]
-        listed = [tuple(text(each) for each in row) for row in found.contradicted]
-        parts.append(f"<p>{wrong} a verdict that was wrong{first}:</p>")
-        parts.append(table("Wrong verdicts", columns, listed, printed=PRINTED))
-    return f"<section>{''.join(parts)}</section>"
+    listed = [tuple(text(each) for each in row) for row in found.contradicted]
+    shown = table("Wrong verdicts", columns, listed, printed=PRINTED)
+    return f"<p>{wrong} a verdict that was wrong{first}:</p>{shown}"
 
 
 def domains(facts: ReportFacts, most: int) -> str:

@@ -32,6 +32,7 @@ __all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_ru
 
 MOST_RUNS = 20
 MOST_SHOWN = 50  # addresses that changed
+MOST_MOVES = 20  # from a verdict to another one
 KINDS = {"added": "New in the list", "removed": "No longer in the list"}
 
 
@@ -96,6 +97,35 @@ def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
 def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
     """What changed since an earlier audit, as figures and the first addresses that differ."""
     changed = diff(old, new, column)
+    first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MOST_SHOWN)
+    then = VerifiedColumn(old, column, None, ())
+    since = f"since {name} ({days_of_earlier(checked_days(then))})"
+    different = another_check(validation_types(then), validation_types(VerifiedColumn(new, column, None, ())))
+    return {
+        "name": name,
+        "headline": f"{count_changes(changed)} {since}. {different}".strip(),
+        "moves": describe_moves(changed)[:MOST_MOVES],
+        "addresses": [
+            {"address": readable(str(address), 80), "before": row["before"], "after": row["after"]}
+            for address, row in first.iterrows()
+        ],
+    }
+
+
+def count_changes(changed: pd.DataFrame) -> str:
+    """How many addresses changed, are new and are gone."""
+    counts = changed["change"].value_counts()
+    words = {"changed": ("changed", "changed"), "added": ("is new", "are new"), "removed": ("is gone", "are gone")}
+    found = [
+        f"{count_of(int(counts[key]), 'address')} {text[int(counts[key] != 1)]}"
+        for key, text in words.items()
+        if counts.get(key)
+    ]
+    return ", ".join(found) or "Nothing changed"
+
+
+def describe_moves(changed: pd.DataFrame) -> list[dict[str, Any]]:
+    """How many addresses changed from which verdict to which, the most frequent first."""
     moves = (
         changed.groupby(["change", "before", "after"], dropna=False, observed=True).size().sort_values(ascending=False)
     )
@@ -109,26 +139,7 @@ def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashab
         shown.append(
             {"what": what, "detail": detail, "rows": int(count), "verdict": after if isinstance(after, str) else ""}
         )
-    first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MOST_SHOWN)
-    counts = changed["change"].value_counts()
-    words = {"changed": ("changed", "changed"), "added": ("is new", "are new"), "removed": ("is gone", "are gone")}
-    found = [
-        f"{count_of(int(counts[key]), 'address')} {text[int(counts[key] != 1)]}"
-        for key, text in words.items()
-        if counts.get(key)
-    ]
-    then = VerifiedColumn(old, column, None, ())
-    since = f"since {name} ({days_of_earlier(checked_days(then))})"
-    different = another_check(validation_types(then), validation_types(VerifiedColumn(new, column, None, ())))
-    return {
-        "name": name,
-        "headline": f"{', '.join(found) or 'Nothing changed'} {since}. {different}".strip(),
-        "moves": shown[:20],
-        "addresses": [
-            {"address": readable(str(address), 80), "before": row["before"], "after": row["after"]}
-            for address, row in first.iterrows()
-        ],
-    }
+    return shown
 
 
 def verdict_label(word: Any) -> str:
