@@ -23,8 +23,8 @@ class TechnicalCause:
     """Why addresses have no verdict although nothing is known against them."""
 
     what: str  # completes "... have no verdict, since"
-    here: str  # the remedy if this machine asked
-    there: str  # the remedy if a service asked
+    local_remedy: str  # if this machine asked
+    remote_remedy: str  # if a service asked
     is_session: bool = False  # only addresses whose domain has a mail server can have it
 
 
@@ -172,5 +172,5 @@ def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addr
     base = sum(counts.values()) - sum(counts.get(key, 0) for key in apart)
     if count < FEWEST or 2 * count <= base:
         return ""
-    remedy = cause.there if source == SOURCE_REMOTE else cause.here
+    remedy = cause.remote_remedy if source == SOURCE_REMOTE else cause.local_remedy
     return f"{count:,} of {base:,} {unit} have no verdict, since {cause.what}; {remedy}"

@@ -55,7 +55,7 @@ TO_TEXT = {A: dns.ipv4.inet_ntoa, AAAA: dns.ipv6.inet_ntoa}
 CLASS_IN = 1
 MAX_TTL = 0x7FFFFFFF  # RFC 2181 section 8
 QUESTION_TAIL = 4  # octets: type and class
-QUESTION = b"\xc0\x0c"  # pointer to the name in the question, the usual owner of records
+QUESTION_POINTER = b"\xc0\x0c"  # to the name in the question, the usual owner of records
 MAX_POINTERS = 4  # in one name; servers write one or two
 LABEL = re.compile(rb"[A-Za-z0-9_-]*")
 
@@ -117,8 +117,8 @@ def require(condition: object) -> None:
 
 def read_record(packet: bytes, at: int, name: str) -> Record:
     """Read the record at a position; `name` is the name in the question."""
-    if packet.startswith(QUESTION, at):
-        owner, at = name, at + len(QUESTION)
+    if packet.startswith(QUESTION_POINTER, at):
+        owner, at = name, at + len(QUESTION_POINTER)
     else:
         owner, at = read_name(packet, at, name)
     rdtype, rdclass, ttl, size = RECORD.unpack_from(packet, at)

@@ -40,7 +40,7 @@ Mask = npt.NDArray[np.bool_]
 QUOTE, LF, CR = ord('"'), ord("\n"), ord("\r")
 PART = 256 << 10  # bytes looked at once
 SLOW_PART = 64 << 10  # bytes split at once where quotes are irregular: the rest of the block is split fast
-ADDRESS_LIKE = re.compile(rb"\s*\S+@\S+\.[^\s.@]+\s*|[^<]*<\S+@\S+>\s*")
+ONE_ADDRESS = re.compile(rb"\s*\S+@\S+\.[^\s.@]+\s*|[^<]*<\S+@\S+>\s*")
 
 
 @dataclass(frozen=True)
@@ -328,7 +328,7 @@ def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: in
 def shift_of(row: Sequence[bytes], address_at: int, excess: int) -> int:
     """How far right of its column the only address is that cells too many or too few can have moved; 0 if unclear."""
     low, high = sorted((address_at, address_at + excess))
-    likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if ADDRESS_LIKE.fullmatch(unquote(row[i]))]
+    likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if ONE_ADDRESS.fullmatch(unquote(row[i]))]
     return likely[0] - address_at if len(likely) == 1 else 0
 
 
