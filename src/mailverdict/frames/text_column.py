@@ -69,7 +69,7 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TextColumn:
-    """A column as it was read; rows that are neither texts nor something else are missing, as ``N/A`` is."""
+    """A column as it was read: rows with a text, rows with something else, and all others, which are missing."""
 
     texts: pa.StringArray  # in row order, without nulls; stripped, unless they were to keep the blanks
     stripped: pa.StringArray  # the same, stripped

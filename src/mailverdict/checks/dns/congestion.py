@@ -99,8 +99,8 @@ class Transmission:
     flight: int  # queries in flight to the server, with this one
     number: int  # 1 for the first query about the question
     cohort: Cohort | None  # None for repeated questions: those about dead domains would count again and again
-    identifier: int = -1  # of the message, and
-    channel: Any = None  # the socket it was sent from: of the caller
+    identifier: int = -1  # of the message
+    channel: Any = None  # the socket that it was sent from; set and read by the caller
     is_open: bool = True  # neither answered nor lost
     is_lost: bool = False
 

@@ -48,9 +48,9 @@ def find_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
 
 
 def find_named_header(rows: Sequence[Sequence[str]], width: int) -> int | None:
-    """The first row with a name for a column of addresses and addresses below, after a title that has an address.
+    """The header of a table whose title has an address, as "Contact: office@example.org" in a row of its own.
 
-    Such a title is "Contact: office@example.org" in a row that is otherwise empty.
+    It names a column of addresses, and there are addresses below it.
     """
     for at, row in enumerate(rows[: TITLE_ROWS + 1]):
         names = [i for i, cell in enumerate(row) if EMAIL_NAME.fullmatch(cell.strip())]

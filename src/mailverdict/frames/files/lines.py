@@ -66,7 +66,7 @@ class Rows:
         return np.diff(self.last_cells, prepend=-1)
 
     def without_blank_lines(self) -> Rows:
-        """The bytes of a blank line belong to the row before it."""
+        """The rows without blank lines, whose bytes then belong to the row before."""
         counts = self.counts()
         is_blank = (counts == 1) & (self.starts[self.last_cells] == self.ends[self.last_cells])
         if not is_blank.any():
@@ -155,7 +155,7 @@ Found = tuple[Places, Places, Mask]  # ends of cells, widths of what follows the
 
 
 def split_fast(data: bytes, delimiter: bytes, *, is_last: bool) -> Found | None:
-    """Find the cells by column arithmetic; None where quotes are irregular."""
+    """Find all cells at once with NumPy; None if quotes are irregular."""
     delimiter_octet, has_quotes, has_returns = delimiter[0], b'"' in data, b"\r" in data
     wanted = [delimiter_octet, LF, *([CR] if has_returns else ()), *([QUOTE] if has_quotes else ())]
     at = find_octets(data, wanted)
@@ -314,7 +314,7 @@ def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: in
             row[address_at - gap : address_at - gap] = [b""] * gap
         return [*row, *[b""] * (columns - len(row))]
     if shift > 0 and address_at is not None:
-        # Text after a delimiter begins with a blank where the delimiter is part of a name.
+        # Where the delimiter is part of a name, as in "Lovelace, Ada", a blank follows it.
         places = [p for p in range(address_at) if all(c.startswith(b" ") for c in row[p + 1 : p + shift + 1])]
         place = places[0] if len(places) == 1 else max(0, address_at - 1)
         row[place : place + shift + 1] = [join_cells(row[place : place + shift + 1], delimiter)]
@@ -326,7 +326,10 @@ def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: in
 
 
 def shift_of(row: Sequence[bytes], address_at: int, excess: int) -> int:
-    """How far right of its column the only address is that cells too many or too few can have moved; 0 if unclear."""
+    """How far to the right of its column the address of a row is, which cells too many or too few have moved.
+
+    0 if not exactly one of the cells that it can have been moved to looks like an address.
+    """
     low, high = sorted((address_at, address_at + excess))
     likely = [i for i in range(max(low, 0), min(high + 1, len(row))) if ONE_ADDRESS.fullmatch(unquote(row[i]))]
     return likely[0] - address_at if len(likely) == 1 else 0
@@ -338,7 +341,7 @@ def join_cells(cells: Sequence[bytes], delimiter: bytes) -> bytes:
 
 
 def find_line_ends(lines: pa.LargeBinaryArray) -> tuple[pa.Buffer, Index, Index]:
-    """The bytes of consecutive lines, where in them each line begins, with the end of the last, and its line end."""
+    """The bytes of consecutive lines, where each begins (and the last one ends), and where the line end of each is."""
     offsets = np.frombuffer(lines.buffers()[1], np.int64)[lines.offset : lines.offset + len(lines) + 1]
     data = lines.buffers()[2] or pa.py_buffer(b"")
     buffer = np.frombuffer(data, np.uint8)

@@ -506,7 +506,7 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
 
 
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
-    """The only column that is named as one of addresses and has no cell that contradicts it."""
+    """The only column whose name says that it has addresses, if its first cells are empty."""
     if not heads:
         raise ColumnError("no column looks like e-mail addresses: there is no column; name the one of addresses")
     found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]

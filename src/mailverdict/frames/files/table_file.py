@@ -36,8 +36,8 @@ class FileFormat:
     original_encoding: str | None = None  # CSV: of the file, if the bytes that are read are a copy in UTF-8
     original_bom: bytes = b""  # CSV: the byte order mark of the file then
     lead: bytes = b""  # CSV: what is before the header
-    header: bytes = b""  # CSV: the header line, and
-    header_end: bytes = b"\n"  # its line end, with the blank lines after it
+    header: bytes = b""  # CSV: the header line without its line end
+    header_end: bytes = b"\n"  # CSV: the line end of the header, and the blank lines after it
     tail: bytes = b""  # CSV: what is after the last character
     sheet: str | None = None  # XLSX
     sheets: Sequence[str] = ()  # XLSX: the names of all sheets
@@ -78,7 +78,7 @@ class TableFile(ABC):
             raise ColumnError(f"{self.name}: {exc}") from None
 
     def watch(self, path: Path, stamp: Stamp) -> None:
-        """Raise an error while reading if the file at `path` is no longer the one of which this is the stamp."""
+        """From now on reading raises an error if the file at `path` has another stamp than this."""
         self.watched = path, stamp
 
     def check_unchanged(self) -> None:
@@ -86,7 +86,7 @@ class TableFile(ABC):
             raise InputError(f"{self.name} changed while it was read; run again when nothing writes to it")
 
     def check_rows(self) -> None:
-        """Raise `InputError` for what would end the reading early, so that nothing is spent before."""
+        """Raise `InputError` now for rows that would end the reading later, when quota was spent."""
         self.check_unchanged()
 
     def pieces(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:

@@ -56,7 +56,7 @@ FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za
 
 
 class MailboxStage:
-    """Asks the mail servers about mailboxes; `is_part`: a batch is only a part of what its caller waits for."""
+    """Asks the mail servers about mailboxes; with `is_part` a batch, even of one address, is part of a column."""
 
     def __init__(self, settings: LocalSettings, domains: DomainStage, *, is_part: bool = False) -> None:
         self.settings = settings
@@ -192,7 +192,7 @@ class SharedExchanges:
                 engine.reschedule_sets_of(host)
 
     def leave(self, engine: SmtpEngine) -> None:
-        """After the end of a run: only what was observed is kept."""
+        """Forget a run that has ended; what it observed of exchanges is kept."""
         if engine not in self.engines:
             return
         self.engines.discard(engine)
