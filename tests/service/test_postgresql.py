@@ -1,10 +1,12 @@
 """The whole service on PostgreSQL, and a database that drops its connections."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
+from mailverdict.service.jobs.store import Debit, Store
 from tests.doubles.service import asynchronous, serving
 from tests.service.postgres import Cluster
 
@@ -56,3 +58,25 @@ async def test_connections_that_were_dropped_are_made_anew(tmp_path: Path, clust
         assert (await world.ended(later))["status"] == "done"
         assert (await world.poll(job_id))["status"] == "done"
         assert await world.used() == 2
+
+
+def test_clients_are_debited_in_one_order_also_beyond_their_limit(cluster: Cluster) -> None:
+    url, day = cluster.prepared_database(), "2027-01-15"
+    store, engine = Store(url), create_engine(url)
+    store.commit([Debit("a", day, 1, 100), Debit("b", day, 1, 100)])
+    group = [Debit("b", day, 9, 100), Debit("a", day, 60, 100), Debit("a", day, 60, 100)]  # 120 for the client a
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    try:
+        with ThreadPoolExecutor(1) as thread, engine.connect() as other, engine.connect() as third:
+            other.execute(text("SELECT FROM quota WHERE client = 'a' FOR UPDATE"))
+            committed = thread.submit(store.commit, group)
+            while not third.scalar(waiting):
+                third.rollback()
+            free = third.scalars(text("SELECT client FROM quota FOR UPDATE SKIP LOCKED")).all()
+            third.rollback()
+            other.rollback()
+            assert [each.granted for each in committed.result()] == [True, True, False]
+        assert free == ["b"], "the row of b is locked after that of a, as in all other transactions"
+    finally:
+        engine.dispose()
+        store.close()

@@ -326,7 +326,7 @@ class Store:
     def debit(self, connection: Connection, debits: Sequence[Debit]) -> list[DebitResult]:
         """Debit the quota by one conditional UPDATE for each client and day, then write the granted jobs.
 
-        Clients are updated in one order, so that concurrent transactions cannot block each other for good.
+        All clients are updated in one order first, so that concurrent transactions cannot block each other for good.
         """
         if not debits:
             return []
@@ -350,15 +350,20 @@ class Store:
         return DebitResult(granted=False, remaining=max(debit.limit - used, 0))
 
     def try_debit(self, connection: Connection, costs: Sequence[tuple[QuotaOwner, int]]) -> dict[tuple[str, str], int]:
-        """Add costs to what clients have used where their limit covers it; return their new totals."""
+        """Add costs to what clients have used where their limit covers it; return their new totals.
+
+        A cost above the limit adds nothing, since a new row has no condition; its row is locked like the others.
+        """
         by_limit: dict[int, list[dict[str, Any]]] = {}  # one statement has one limit
         for (client, day, limit), cost in costs:
-            if cost <= limit:  # a new row has no condition
-                by_limit.setdefault(limit, []).append({"client": client, "day": day, "used": cost, "most": limit})
+            used = cost if cost <= limit else 0
+            by_limit.setdefault(limit, []).append({"client": client, "day": day, "used": used, "most": limit})
+        too_much = {owner[:2] for owner, cost in costs if cost > owner[2]}
         return {
             (client, day): used
             for rows in by_limit.values()
             for client, day, used in connection.execute(self.add_used, rows)
+            if (client, day) not in too_much
         }
 
 
