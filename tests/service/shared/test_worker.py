@@ -14,6 +14,7 @@ from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.shared.app import create_worker_app, open_worker
 from mailverdict.service.shared.store import DatabaseClock, EndedJob, SharedStore
+from mailverdict.service.shared.tasks import TaskQueue
 from mailverdict.service.shared.worker import WorkerAbilities
 from tests.doubles.answering_backend import AnsweringBackend, deferred
 from tests.doubles.clock import Clock
@@ -374,6 +375,25 @@ async def test_hosts_whose_clocks_are_minutes_apart_agree_when_a_job_is_due(tmp_
         assert len(backend.batches) == 3
         assert abs(now - created) < 60
         assert created < updated <= now + 60
+
+
+@asynchronous
+async def test_scheduled_tasks_go_on_after_the_clock_was_set_back(tmp_path: Path, url: str) -> None:
+    clock = Clock(7200.0)
+    one, two = (TaskQueue(settings_for(tmp_path, store=url), clock) for _ in range(2))
+    deferred: list[list[str]] = []
+    for tasks in (one, two):
+        await tasks.open()
+    for step in (0.0, 9.0, 1.0, 590.0, -3600.0, 10.0):
+        clock.now += step
+        for tasks in (one, two):
+            await tasks.defer_scheduled()
+        deferred.append([name for (name,) in rows(url, "SELECT task_name FROM procrastinate_jobs ORDER BY id")])
+        rows(url, "DELETE FROM procrastinate_jobs")
+    for tasks in (one, two):
+        await tasks.close()
+    both, recover = ["recover", "purge"], ["recover"]
+    assert deferred == [both, [], recover, both, both, recover]
 
 
 @asynchronous

@@ -32,8 +32,9 @@ POLLING_INTERVAL = 1.0  # seconds; a notification wakes a worker at once, a sche
 ABORT_AFTER = 10.0  # seconds that tasks have to end when a worker stops
 ANSWER_TIMEOUT = 10.0  # seconds that a query of Procrastinate waits for a connection
 LISTEN_DELAY = 1.0  # seconds until a connection for notifications is made again
-RECOVER_EVERY = "* * * * * */10"  # the last field is the second
-PURGE_EVERY = "*/10 * * * *"
+# Seconds between the scheduled tasks, by the database's clock; the first is a divisor of the others. Procrastinate's
+# own schedule follows the host's clock, and stands still for an hour after it was set back by an hour.
+SCHEDULE = {"recover": 10, "purge": 600}
 
 
 class TaskHandler(Protocol):
@@ -70,6 +71,7 @@ class TaskQueue:
             logging.getLogger(name).setLevel(logging.ERROR)
         self.settings = settings
         self.running: set[int] = set()  # tasks that run in this process, by their number
+        self.scheduled: dict[str, int] = {}  # when each scheduled task was due for the last time
         self.database_clock = database_clock
         url = parse_url(settings.store).set(drivername="postgresql").render_as_string(hide_password=False)
         # The pool tries to connect after 1, 3, 7 and 10 s, and again with the next query. Without the limit the pauses
@@ -127,6 +129,27 @@ class TaskQueue:
         with suppress(self.already_enqueued):
             await self.app.configure_task(task, allow_unknown=True, **options).defer_async(**arguments)
 
+    async def run_schedule(self) -> None:
+        """Defer the scheduled tasks until cancelled."""
+        while True:
+            with suppress(self.unavailable):  # tried again with the next ones
+                await self.defer_scheduled()
+            every = SCHEDULE["recover"]
+            await asyncio.sleep(every - self.database_clock() % every)
+
+    async def defer_scheduled(self) -> None:
+        """Defer the scheduled tasks that are due, unless another worker did or one that waits will do it."""
+        for name, every in SCHEDULE.items():
+            due = int(self.database_clock() // every) * every
+            if self.scheduled.get(name) == due:
+                continue
+            options: dict[str, Any] = {"queue": MAINTENANCE, "queueing_lock": name, "task_kwargs": {"timestamp": due}}
+            # Without a lock: a `recover` whose worker has died must not stop the others.
+            job = self.app.configure_task(name, allow_unknown=True, **options).job
+            with suppress(self.already_enqueued):
+                await self.app.job_manager.defer_periodic_job(job=job, periodic_id="", defer_timestamp=due)
+            self.scheduled[name] = due
+
     # --- notifications --------------------------------------------------------------------------
 
     async def listen(self, channel: str, on_payload: Callable[[str], None]) -> None:
@@ -158,11 +181,8 @@ class TaskQueue:
 
         self.app.task(name="look_up", pass_context=True)(look_up)
         self.app.task(name="ask", pass_context=True)(ask)
-        for function, cron in ((recover, RECOVER_EVERY), (purge, PURGE_EVERY)):
-            name = function.__name__
-            # Without a lock: a `recover` whose worker has died must not stop the others.
-            task = self.app.task(name=name, queue=MAINTENANCE, queueing_lock=name)(function)
-            self.app.periodic(cron=cron)(task)
+        self.app.task(name="recover")(recover)
+        self.app.task(name="purge")(purge)
 
     @contextmanager
     def marked_running(self, number: int) -> Iterator[None]:

@@ -103,7 +103,8 @@ class SharedWorker(JobVerifier):
         """Register, and run tasks from now on."""
         self.number = await self.store.run(self.store.register, self.row)
         self.tasks.register(self)
-        self.side_tasks = [asyncio.create_task(self.run_tasks()), asyncio.create_task(self.beat())]
+        side_tasks = (self.run_tasks(), self.beat(), self.tasks.run_schedule())
+        self.side_tasks = [asyncio.create_task(each) for each in side_tasks]
 
     async def close(self) -> None:
         """Stop: end the verifications, hand their owners over, write what is known."""
