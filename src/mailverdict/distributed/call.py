@@ -235,7 +235,7 @@ def decide_routing(job: StageJob, found: Mapping[str, Any]) -> Routing:
 
 
 def place_owners(sizes: Counter[str], rows: int, slots: int) -> dict[str, Any]:
-    """The number of shards for so many rows, the shard of each large owner, and those among which others are hashed.
+    """The number of shards, the shard of each large owner, and the shards among which all others are hashed.
 
     Each owner, from the largest, gets the shard that has the fewest rows so far; so large owners start first.
     """

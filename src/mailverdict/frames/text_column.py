@@ -95,7 +95,7 @@ class TextColumn:
         return f"{which} has no text: each cell that is not empty holds {found}{right}"
 
     def warn(self, column: object, stacklevel: int) -> None:
-        """Emit the notice; `stacklevel` is that of the line that calls the caller, as 2."""
+        """Emit the notice; `stacklevel` is what the caller would give to `warnings.warn` itself."""
         if notice := self.notice(column):
             warnings.warn(notice, UserWarning, stacklevel=stacklevel + 1)
 
@@ -272,7 +272,7 @@ def strip(array: pa.StringArray, longest: int) -> pa.StringArray:
 
 
 def cut_long(texts: pa.StringArray, longest: int = LONGEST_TEXT) -> pa.StringArray:
-    """The texts, those that are longer cut after so many characters."""
+    """The texts, longer ones cut after `longest` characters."""
     is_long = np.diff(offsets_of(texts)).max(initial=0) > longest
     return pc.utf8_slice_codeunits(texts, 0, longest) if is_long else texts
 

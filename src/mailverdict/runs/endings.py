@@ -149,7 +149,7 @@ def describe_errors(counts: Mapping[str, int]) -> str:
 
 
 def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addresses") -> str:
-    """Say that most addresses have no verdict for one cause, with the remedy; empty if it is not so.
+    """Say that most addresses have no verdict, for one cause, and the remedy; empty if there is no such cause.
 
     `unit` is what was counted.
 

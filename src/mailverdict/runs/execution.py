@@ -463,7 +463,7 @@ def find_known(
     now: float,
     answered_since: float | None = None,
 ) -> pa.Table:
-    """The answers in a journal that a run may reuse; those settled at or after `answered_since` at any rate."""
+    """The answers in a journal that a run may reuse; always those settled at or after `answered_since`."""
     since = answered_since if settings.answered_since is None else settings.answered_since
     newer_than = now - settings.max_age
     return journal.settled(

@@ -194,7 +194,7 @@ class SharedState:
         self.messages["decide"] = NO_MESSAGE
 
     def changed(self, *names: str) -> None:
-        """Show sections anew."""
+        """Tell the page which sections have changed."""
         self.on_change((*names, "page"))
         if "decide" in names:  # each action on a result, and the end of what runs in the background
             release_memory()

@@ -468,7 +468,7 @@ class DelimitedFile(TableFile):
         return self.to_table(rows, only, with_lines=with_lines)
 
     def remark_on(self, encoding: Encoding, given: Dialect, scan: ByteScan) -> None:
-        """Note for the user what was guessed; with `is_strict`, refuse what cannot be read as it should."""
+        """Note for the user what was guessed; with `is_strict`, refuse rows and bytes that do not fit."""
         if encoding.is_guessed:
             self.remarks.append(f"encoding: {self.format.encoding} (guessed; give another with --encoding)")
         if not self.format.has_header:

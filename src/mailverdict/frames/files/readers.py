@@ -508,7 +508,7 @@ def explain_guess(columns: Mapping[Any, Any]) -> tuple[Any, str]:
 def by_name(heads: Mapping[Any, Any], names: frozenset[str]) -> tuple[Any, str]:
     """The only column whose name says that it has addresses, if its first cells are empty."""
     if not heads:
-        raise ColumnError("no column looks like e-mail addresses: there is no column; name the one of addresses")
+        raise ColumnError("the table has no columns to choose from: name the one with the addresses")
     found = [n for n, v in heads.items() if EMAIL_NAME.fullmatch(str(n)) and not is_result(n, names)]
     cells = [read_values(heads[name]) for name in found]
     if len(cells) == 1 and not len(cells[0].texts) and not len(cells[0].nontext_rows):

@@ -112,7 +112,7 @@ class ExchangeState:
         return larger
 
     def window_size(self, request: WindowRequest) -> int:
-        """Return how many recipients to ask at once: so many that their refusals almost never exceed the budget.
+        """Return how many recipients to ask at once, such that their refusals almost never exceed the budget.
 
         Refusals are assumed to be as frequent as they were at this exchange or in this session, whichever is more,
         and to vary as the Poisson distribution does. Without PIPELINING, a larger window is not faster.

@@ -40,7 +40,7 @@ class ResultBuffer:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew after rows were made."""
+        """Forget what rows were made of."""
         self.items: list[Item] = []
         self.indices: list[int] = []  # per item, that of its decision
         self.index_of: dict[Hashable, int] = {}

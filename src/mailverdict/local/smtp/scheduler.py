@@ -67,7 +67,7 @@ class WaitingLine:
         return exchanges
 
     def has_shorter(self, run: object, most: int) -> bool:
-        """Whether another run waits that has no session here and at most so many addresses."""
+        """Whether another run waits that has no session here and at most `most` addresses."""
         heads = (heap[0][2] for other, heap in self.by_run.items() if other is not run)
         return any(not each.active and each.waiting() <= most for each in heads)
 
@@ -240,9 +240,9 @@ class Scheduler:
         self.offer(found.exchanges)
 
     def should_end(self, found: Assignment, asked: int) -> bool:
-        """Whether a session that asked so many addresses should end for another run that waits for its place.
+        """Whether a session that has `asked` addresses should end, since another run waits for its place.
 
-        So it should if that run waits with no more addresses than were asked, and with fewer than are left.
+        It should if that run has no more addresses than were asked, and fewer than are left in the queue.
         """
         most = min(asked, found.exchanges.waiting() - 1)
         for name in {found.address, found.host.name} - self.ending:
