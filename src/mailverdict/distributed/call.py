@@ -27,9 +27,10 @@ import pyarrow as pa
 from .. import errors
 from ..backend import Backend
 from ..errors import BackendError, MailVerdictError, MissingExtraError, SettingsError
-from ..frames.options import check_progress, split_options
+from ..frames.clean import REPAIR_HINT, repairable_rows
+from ..frames.options import Columns, check_progress, split_options
 from ..frames.planning import ask_quota, count_in_journal, warn_of_resolver
-from ..frames.verify import REPAIR_HINT, Columns, collect, repairable_rows, show_progress, warn_user
+from ..frames.verify import collect, show_progress, warn_user
 from ..local.backend import LocalBackend
 from ..model.settings import Lists
 from ..model.words import ValidationType

@@ -25,9 +25,8 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from ..errors import InputError, MissingExtraError
-from ..frames.options import VerifyOptions, show_options
+from ..frames.options import Columns, VerifyOptions, show_options
 from ..frames.text_column import read_values
-from ..frames.verify import Columns
 from ..model.table import dump_json
 from ..runs.execution import unique_addresses
 from ..runs.plan import Plan

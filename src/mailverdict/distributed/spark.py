@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from ..checks.syntax.column import observe_column
 from ..errors import ColumnError, InputError, SettingsError
 from ..frames.columns import REPAIR_COLUMNS, Column, to_arrow
-from ..frames.options import VerifyOptions, show_options
-from ..frames.verify import Columns, shown_columns
+from ..frames.options import Columns, VerifyOptions, show_options
+from ..frames.verify import shown_columns
 from ..model.table import dump_json
 from ..model.words import Status
 from ..runs.execution import unique_addresses

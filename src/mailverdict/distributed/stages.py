@@ -23,13 +23,12 @@ from ..checks.syntax.column import SyntaxColumn, observe_column
 from ..checks.syntax.kernels import octets_of, offsets_of
 from ..frames.clean import count_repairable
 from ..frames.columns import Column
+from ..frames.options import Columns, each_column
 from ..frames.overwrite import result_labels
 from ..frames.verify import (
     AddressColumns,
-    Columns,
     FrameReading,
     Origin,
-    each_column,
     kinds_of_data,
     name_results,
     read_addresses,

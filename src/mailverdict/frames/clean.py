@@ -70,12 +70,14 @@ INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, charac
 
 __all__ = [
     "AFTER_CLEANING",
+    "REPAIR_HINT",
     "USE_EXPLODE",
     "RepairedColumn",
     "advise",
     "clean",
     "count_repairable",
     "repair_column",
+    "repairable_rows",
     "row_index",
     "show_blanks",
     "split_address",
@@ -248,6 +250,14 @@ def advise_cell(found: RepairedCell) -> str | None:
     if found.suggestion is not None:
         return f"probably mistyped: did you mean {found.suggestion}?"
     return "may hold an address, but not with certainty: correct it by hand" if found.is_unclear else None
+
+
+REPAIR_HINT = "verify with clean=True; if a cell holds several addresses, use mailverdict.explode first"
+
+
+def repairable_rows(count: int, *, is_exact: bool, what: str = "an address that can be read") -> str:
+    rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
+    return f"{rows} {what}"
 
 
 def count_repairable(texts: pa.StringArray, *, are_refused: bool = False) -> tuple[int, bool]:

@@ -18,8 +18,8 @@ from ..model.evidence import DomainEvidence
 from ..model.words import ValidationType
 from ..runs.options import pick_backend
 from .columns import to_boolean, to_string, to_utc
-from .options import check_flag
-from .verify import Columns, kinds_of_data, read_addresses, warn_user
+from .options import Columns, check_flag
+from .verify import kinds_of_data, read_addresses, warn_user
 
 __all__ = ["domains"]
 

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:  # the accessors need this module, and importing mailverdict s
     from ..model.words import ColumnSet, OnQuota, ScreenWord, ValidationType, ValidationTypeWord
     from ..runs.progress import Listener
 
-__all__ = ["DEFAULTS", "VerifyOptions", "check_flag", "check_progress", "show_options", "split_options"]
+__all__ = [
+    "DEFAULTS",
+    "Columns",
+    "VerifyOptions",
+    "check_flag",
+    "check_progress",
+    "each_column",
+    "show_options",
+    "split_options",
+]
 
 
 class VerifyOptions(TypedDict, total=False):
@@ -42,6 +51,14 @@ class VerifyOptions(TypedDict, total=False):
     overwrite: bool
     offline: bool
     progress: bool | Literal["auto"] | Listener
+
+
+Columns = Hashable | list[Any]  # one column of a frame, or several
+
+
+def each_column(column: Columns | None) -> list[Any]:
+    """The columns to verify one by one; None, for data that is a column itself, is one."""
+    return column if isinstance(column, list) else [column]
 
 
 DEFAULTS: VerifyOptions = {

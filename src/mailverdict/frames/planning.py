@@ -23,8 +23,8 @@ from ..runs.execution import find_known, unique_addresses
 from ..runs.options import CheckedOptions, pick_screen
 from ..runs.plan import Plan, plan_run
 from ..runs.single import open_backend
-from .options import VerifyOptions, check_flag, show_options, split_options
-from .verify import AddressColumns, Columns, kinds_of_data, read_addresses
+from .options import Columns, VerifyOptions, check_flag, show_options, split_options
+from .verify import AddressColumns, kinds_of_data, read_addresses
 
 __all__ = ["plan", "plan_addresses", "plan_pieces", "quota", "resolver_notices"]
 

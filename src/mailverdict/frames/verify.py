@@ -32,7 +32,7 @@ from ..runs.execution import FREE_BATCH, unique_addresses
 from ..runs.options import CheckedOptions, open_execution
 from ..runs.progress import Listener, ProgressBar, pending_rows, wants_bar
 from ..runs.run import Run
-from .clean import count_repairable, repair_column, row_index
+from .clean import REPAIR_HINT, count_repairable, repair_column, repairable_rows, row_index
 from .columns import (
     CATEGORIES,
     DERIVED_COLUMNS,
@@ -44,7 +44,15 @@ from .columns import (
     take_rows,
 )
 from .kinds import ArrowData, DataKind, kind_of_data
-from .options import VerifyOptions, check_flag, check_progress, show_options, split_options
+from .options import (
+    Columns,
+    VerifyOptions,
+    check_flag,
+    check_progress,
+    each_column,
+    show_options,
+    split_options,
+)
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, cut_long, join_texts, spread_texts
 
@@ -53,12 +61,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddressColumns",
-    "Columns",
     "FrameReading",
     "Origin",
     "ResultBuilder",
     "averify",
-    "each_column",
     "prepare",
     "read_addresses",
     "read_frame",
@@ -66,13 +72,6 @@ __all__ = [
     "start",
     "verify",
 ]
-
-Columns = Hashable | list[Any]  # one column of a frame, or several
-
-
-def each_column(column: Columns | None) -> list[Any]:
-    """The columns to verify one by one; None, for data that is a column itself, is one."""
-    return column if isinstance(column, list) else [column]
 
 
 @dataclass(frozen=True)
@@ -659,14 +658,6 @@ def describe_repairable(run: Run[Any]) -> list[str]:
             notice = f"{repairable_rows(count, is_exact=is_exact)}: {REPAIR_HINT}"
             notices.append(f"{column}: {notice}" if column else notice)
     return notices
-
-
-REPAIR_HINT = "verify with clean=True; if a cell holds several addresses, use mailverdict.explode first"
-
-
-def repairable_rows(count: int, *, is_exact: bool, what: str = "an address that can be read") -> str:
-    rows = f"{'' if is_exact else 'at least '}{count:,} malformed {'row holds' if count == 1 else 'rows hold'}"
-    return f"{rows} {what}"
 
 
 @overload

@@ -23,10 +23,11 @@ from ...runs.endings import REPORTED_ERRORS, describe_ending, describe_errors
 from ...runs.options import parse_validation_type
 from ...runs.progress import LONG_WAIT, Listener, Progress, delay_text
 from ...runs.run import Run
+from ..clean import repairable_rows
 from ..columns import choose_columns
 from ..kinds import kind_of_data
 from ..options import split_options
-from ..verify import ResultBuilder, prepare, repairable_rows, shown_columns
+from ..verify import ResultBuilder, prepare, shown_columns
 
 __all__ = ["PieceStream", "Stopper", "exit_on_signal", "handled_signals"]
 
