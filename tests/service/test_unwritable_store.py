@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from mailverdict.errors import SettingsError
-from mailverdict.service.jobs.store import Store
+from mailverdict.service import ServiceSettings, run
+from mailverdict.service.jobs.store import Debit, NewJob, Store
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.service import RunningService, asynchronous, serving, until
 
@@ -122,3 +123,16 @@ def test_folder_that_cannot_be_written_is_refused_at_the_start() -> None:
                 Store(f"sqlite:///{folder}/jobs.db")
         finally:
             Path(folder).chmod(0o755)
+
+
+def test_store_that_is_full_at_the_start_is_one_clear_error(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'jobs.db'}"
+    store = Store(url)
+    store.commit([Debit("a", "2027-01-15", 1, 5, 1000.0, (NewJob("j1", "ada@example.org", "mx", "processing"),))])
+    full = "CREATE TRIGGER full BEFORE UPDATE ON job BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END"
+    with store.writer.begin() as connection:
+        connection.exec_driver_sql(full)
+    store.close()
+    with pytest.raises(SettingsError, match=r"jobs.db' cannot be written: database or disk is full; look whether"):
+        run(ServiceSettings(store=url), port=0)
+    Store(url).close()  # the lock was released

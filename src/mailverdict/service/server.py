@@ -8,6 +8,7 @@ import json
 import logging
 import ssl
 import sys
+import time
 from typing import Any
 
 import uvicorn
@@ -61,12 +62,22 @@ def run(
         If the store cannot be opened or another service uses it, if a list cannot be read, or if the port is in use.
     """
     settings = settings or ServiceSettings()
-    Store(settings.store).close()  # an error here is one clear line; uvicorn would show a traceback
+    check_store(settings)
     log = AccessLog(sys.stdout)
     try:
         serve(create_app(settings, backend, log=log), settings, host, port)
     finally:
         log.flush()
+
+
+def check_store(settings: ServiceSettings) -> None:
+    """Raise `SettingsError` if the store cannot be opened or written; uvicorn would show a traceback."""
+    store = Store(settings.store)
+    try:
+        if not store.is_shared:
+            store.recover(time.time())
+    finally:
+        store.close()
 
 
 def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> None:

@@ -31,6 +31,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 
 from ...contract.envelope import JobStatus
+from ...errors import SettingsError
 from ..shared.commit import commit
 from ..shared.schema import prepare
 from .schema import add_quota, connect, create_file, create_tables, insert_jobs, job, lock_file, parse_url, quota
@@ -251,10 +252,16 @@ class Store:
         self.unlock()
 
     def recover(self, now: float) -> None:
-        """Queue the jobs that a worker was verifying when its process ended."""
+        """Queue the jobs that a worker was verifying when its process ended; `SettingsError` if that fails."""
         interrupted = (job.c.status == JobStatus.PROCESSING) & job.c.due.is_(None)
-        with self.writer.begin() as connection:
-            connection.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, updated_at=now))
+        try:
+            with self.writer.begin() as connection:
+                connection.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED, updated_at=now))
+        except SQLAlchemyError as exc:
+            path, cause = self.writer.url.database, exc.__cause__ or exc
+            raise SettingsError(
+                f"store: {path!r} cannot be written: {cause}; look whether its disk is full, then start again"
+            ) from exc
 
     def commit(self, operations: Sequence[Operation]) -> list[DebitResult | int | Exception | None]:
         """Execute operations in one transaction: debits in order, then the others.

@@ -146,8 +146,8 @@ class Worker(JobVerifier):
                 await self.release_due()
                 while await self.start_batches():
                     pass
-            except STORE_UNAVAILABLE:  # the jobs are safe in the store
-                LOG.exception("the worker could not read the store; it tries again")
+            except STORE_UNAVAILABLE as exc:  # the jobs are safe in the store
+                LOG.error("the worker could not read the store; it tries again: %s", exc)
             await self.wait_for_work()
 
     async def wait_for_work(self) -> None:
@@ -199,8 +199,8 @@ class Worker(JobVerifier):
             try:
                 await self.writes.run(operation)
                 return
-            except STORE_UNAVAILABLE:
-                LOG.exception("the worker could not write to the store; it tries again")
+            except STORE_UNAVAILABLE as exc:
+                LOG.error("the worker could not write to the store; it tries again: %s", exc)
                 await asyncio.sleep(self.retry_delay)
 
     async def write_results(self, results: Sequence[Finished]) -> None:
@@ -241,8 +241,8 @@ class Worker(JobVerifier):
         while True:
             try:
                 await self.purge()
-            except STORE_UNAVAILABLE:
-                LOG.exception("old jobs could not be removed; the next attempt follows in %d s", PURGE_INTERVAL)
+            except STORE_UNAVAILABLE as exc:
+                LOG.error("old jobs could not be removed; the next attempt follows in %d s: %s", PURGE_INTERVAL, exc)
             await asyncio.sleep(PURGE_INTERVAL)
 
     async def purge(self) -> int:
