@@ -112,7 +112,7 @@ class Simulation:
         """A question with the effort of a first or a last attempt."""
         settings = LocalSettings(dns_timeout=self.timeout, dns_attempts=self.attempts)
         effort = Effort.last(settings) if is_last else Effort.brief(settings)
-        return Query(QUESTION, number, is_new=effort.is_new, attempts=effort.queries, patience=effort.seconds)
+        return Query(QUESTION, number, is_new=effort.is_new, attempts=effort.queries, lifetime=effort.seconds)
 
     def send(self) -> None:
         for sent in self.scheduler.sends(self.now):

@@ -172,7 +172,7 @@ class TestScheduler:
         )
 
     def ask(self, scheduler: QueryScheduler, **given: float) -> Query:
-        query = Query(QUESTION, attempts=int(given.get("attempts", 3)), patience=given.get("patience", 9.0))
+        query = Query(QUESTION, attempts=int(given.get("attempts", 3)), lifetime=given.get("lifetime", 9.0))
         scheduler.add(query)
         return query
 
@@ -186,7 +186,7 @@ class TestScheduler:
         assert (query.is_done, scheduler.windows[0].in_flight, second.is_open) == (True, 0, False)
         assert scheduler.expire(100.0) == []
 
-    def test_unanswered_question_is_asked_again_later_each_time_and_ends_after_its_patience(self) -> None:
+    def test_unanswered_question_is_asked_again_later_each_time_and_ends_after_its_lifetime(self) -> None:
         scheduler, now, times = self.scheduler(), 0.0, []
         query = self.ask(scheduler)
         ended: list[Query] = []

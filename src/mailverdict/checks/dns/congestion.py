@@ -79,7 +79,7 @@ class Query:
     edns: bool = True
     is_new: bool = True  # not asked before
     attempts: int = 3  # transmissions at most
-    patience: float = 0.0  # seconds from the first transmission in which a late answer is awaited
+    lifetime: float = 0.0  # seconds from the first transmission in which an answer is awaited
     sent: int = 0  # transmissions
     first_sent: float = 0.0
     deadline: float = math.inf
@@ -470,7 +470,7 @@ class QueryScheduler:
         self._randomness = randomness
         self._waiting: deque[Query] = deque()
         self._repeats: list[tuple[float, int, Query]] = []  # by the time from which they may be sent
-        self._patient: list[tuple[float, int, Query]] = []  # without further transmissions, by deadline
+        self._expiring: list[tuple[float, int, Query]] = []  # without further transmissions, by deadline
         self._open = [
             [deque[Transmission]() for _ in range(BACK_OFFS)] for _ in range(servers)
         ]  # by number sent before
@@ -517,8 +517,8 @@ class QueryScheduler:
         windows, count = self.windows, len(self.windows)
         first = self.preferred if query.last_server < 0 else query.last_server + 1
         allowed = [each % count for each in range(first, first + count) if each % count not in query.excluded]
-        lively = [each for each in allowed if not windows[each].is_silent()] or allowed
-        return lively[:1] if query.last_server < 0 else lively
+        answering = [each for each in allowed if not windows[each].is_silent()] or allowed
+        return answering[:1] if query.last_server < 0 else answering
 
     def _send(self, query: Query, server: int, now: float) -> Transmission:
         query.sent += 1
@@ -583,8 +583,8 @@ class QueryScheduler:
                         window.on_loss(sent, now)
                         self._after_loss(sent.query, now)
         ended = []
-        while self._patient and (self._patient[0][0] <= now or self._patient[0][2].is_done):
-            query = heapq.heappop(self._patient)[2]
+        while self._expiring and (self._expiring[0][0] <= now or self._expiring[0][2].is_done):
+            query = heapq.heappop(self._expiring)[2]
             if not query.is_done:
                 ended.append(query)
         if self._is_dead():
@@ -603,8 +603,8 @@ class QueryScheduler:
         if query.sent < query.attempts:
             self._push_repeat(query, now)
             return
-        query.deadline = query.first_sent + query.patience
-        heapq.heappush(self._patient, (query.deadline, next(self._order), query))
+        query.deadline = query.first_sent + query.lifetime
+        heapq.heappush(self._expiring, (query.deadline, next(self._order), query))
 
     def _push_repeat(self, query: Query, now: float) -> None:
         delay = self._randomness.random() * JITTER * self.windows[query.last_server].round_trip.timeout
@@ -628,11 +628,11 @@ class QueryScheduler:
         if len(self._waiting) + len(self._repeats) > 1 and self._is_dead():
             return now
         due = self._overdue_at()
-        for heap in (self._patient, self._repeats):
+        for heap in (self._expiring, self._repeats):
             while heap and heap[0][2].is_done:
                 heapq.heappop(heap)
-        if self._patient:
-            due = min(due, self._patient[0][0])
+        if self._expiring:
+            due = min(due, self._expiring[0][0])
         if self._repeats:
             at, _, query = self._repeats[0]
             due = min(due, max(at, self._room_at(query, now)))

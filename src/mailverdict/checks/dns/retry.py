@@ -144,7 +144,7 @@ class LoopClient:
         Without an answer, `on_answer` is called with an undetermined one whose message says what failed.
         """
         queries, seconds, is_new = effort or self.full_effort
-        query = Query(question, on_answer, is_new=is_new, attempts=queries, patience=seconds)
+        query = Query(question, on_answer, is_new=is_new, attempts=queries, lifetime=seconds)
         if self._is_closed:
             self._on_failure(query, closed_error())
         else:
@@ -303,7 +303,7 @@ class LoopClient:
             addresses = " and ".join(server.address for server in self.servers)
             return [f"not asked, since {addresses} had not answered any query for {self._scheduler.silence:.0f} s"]
         silent = dict.fromkeys(self.servers[sent.server].address for sent in query.transmissions if sent.is_lost)
-        return [f"no answer in {query.patience:.3g} s from {' and '.join(silent)}"] if silent else []
+        return [f"no answer in {query.lifetime:.3g} s from {' and '.join(silent)}"] if silent else []
 
     def _end(self, query: Query, answer: DnsAnswer) -> None:
         on_answer, query.owner = query.owner, None

@@ -239,7 +239,7 @@ def decodes(data: bytes, encoding: str) -> bool:
 
 
 def decode_cell(cell: bytes, encoding: str) -> str:
-    """The text of a cell; bytes that are not in the encoding are read as Western, which knows every byte."""
+    """The text of a cell; one with bytes that are not in the encoding is read as cp1252, else as Latin-1."""
     for each in (encoding, "cp1252"):
         try:
             return cell.decode(each)
