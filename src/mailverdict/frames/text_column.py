@@ -60,8 +60,8 @@ MISSING_TEXTS = pa.array(
 )
 LONGEST_MISSING = 8  # octets
 PIECE_ROWS = 131_072  # of one piece; as in the syntax check
-# How much more memory is reserved for a column than its pieces need if they are like the first: times that. What is not
-# used of it costs nothing.
+# The memory that is reserved for a column, in times what its pieces need if they are like the first. Memory that is
+# reserved and not used costs nothing.
 ROOM = 1.25
 
 Rows = npt.NDArray[np.int64]
