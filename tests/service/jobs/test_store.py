@@ -185,6 +185,9 @@ def test_job_moves_through_its_states(store: Store) -> None:
     assert (find(store, "j1").status, find(store, "j1").attempt) == ("processing", 1)
     assert ask(store, DueJobs(1019.0, 10), CountJobs()) == [[], ([], 1)]
     assert [each.job_id for each in ask(store, DueJobs(1020.0, 10))[0]] == ["j1"]
+    postponed_at = find(store, "j1").updated_at
+    assert ask(store, DueJobs(postponed_at - 59.0, 10)) == [[]]
+    assert [each.job_id for each in ask(store, DueJobs(postponed_at - 61.0, 10))[0]] == ["j1"], "the clock was set back"
     store.commit([Release((seq,), 1020.0)])
     assert ask(store, CountJobs(), DueJobs(9999.0, 10)) == [([("a", 1000.0, 1)], 0), []]
     store.commit([Settle((JobResult(seq, "done", '{"a": 1}'),), 1030.0)])

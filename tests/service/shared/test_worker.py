@@ -12,6 +12,7 @@ from sqlalchemy import create_engine, text
 from mailverdict.backend import Batch
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, create_app
+from mailverdict.service.jobs.store import Debit, NewJob, Store
 from mailverdict.service.shared.app import create_worker_app, open_worker
 from mailverdict.service.shared.store import DatabaseClock, EndedJob, SharedStore
 from mailverdict.service.shared.tasks import TaskQueue
@@ -375,6 +376,20 @@ async def test_hosts_whose_clocks_are_minutes_apart_agree_when_a_job_is_due(tmp_
         assert len(backend.batches) == 3
         assert abs(now - created) < 60
         assert created < updated <= now + 60
+
+
+def test_postponed_job_is_due_after_the_clock_was_set_back(tmp_path: Path, url: str) -> None:
+    settings = settings_for(tmp_path, store=url)
+    api, store = Store(url), SharedStore(settings)
+    postponed = NewJob("j1", "ada@a.org", "mx", "processing", attempt=1, due=10_015.0)
+    api.commit([Debit("a", "2027-01-15", 1, 5, 10_000.0, (postponed,))])
+    try:
+        for now, is_due in ((10_014.0, False), (9_941.0, False), (6_400.0, True)):
+            assert store.abandoned(now) == ([], ["mx"] if is_due else [])
+            assert [each.job_id for each in store.claim("mx", 1, now).jobs] == (["j1"] if is_due else [])
+    finally:
+        store.close()
+        api.close()
 
 
 @asynchronous

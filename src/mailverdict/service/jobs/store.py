@@ -37,6 +37,7 @@ from ..shared.schema import prepare
 from .schema import add_quota, connect, create_file, create_tables, insert_jobs, job, lock_file, parse_url, quota
 
 __all__ = [
+    "CLOCKS_DIFFER",
     "Claim",
     "CountJobs",
     "Debit",
@@ -460,6 +461,9 @@ def settle(connection: Connection, each: Settle) -> None:
 
 
 ENDED = (JobStatus.DONE, JobStatus.ERROR)
+# Seconds by which the clocks of processes may differ. A job that was postponed at a time which is further ahead than
+# that was postponed before the clock was set back; it is due at once, and not when the old time comes again.
+CLOCKS_DIFFER = 60.0
 
 
 def purge(connection: Connection, each: Purge) -> int:
@@ -529,8 +533,9 @@ def next_jobs(connection: Connection, each: NextJobs) -> list[StoredJob]:
 
 
 def due_jobs(connection: Connection, each: DueJobs) -> list[StoredJob]:
-    """The jobs that are overdue longest come first."""
-    rows = connection.execute(SELECT_JOB.where(job.c.due <= each.now).order_by(job.c.due).limit(each.limit))
+    """The jobs that are overdue longest come first, those that were postponed before the clock was set back last."""
+    is_due = job.c.due.is_not(None) & ((job.c.due <= each.now) | (job.c.updated_at > each.now + CLOCKS_DIFFER))
+    rows = connection.execute(SELECT_JOB.where(is_due).order_by(job.c.due).limit(each.limit))
     return [stored_job(row) for row in rows]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from ...contract.envelope import JobStatus
-from ..jobs.store import StoredJob
+from ..jobs.store import CLOCKS_DIFFER, StoredJob
 
 __all__ = [
     "ACQUIRE",
@@ -52,11 +52,12 @@ __all__ = [
 
 JOB_COLUMNS = ", ".join(f"job.{name}" for name in StoredJob.__dataclass_fields__)
 UNFINISHED = f"job.status IN ('{JobStatus.QUEUED}', '{JobStatus.PROCESSING}')"
+IS_DUE = f"due IS NOT NULL AND (due <= :now OR updated_at > :now + {CLOCKS_DIFFER})"  # as in `due_jobs`
 DATABASE_NOW = "extract(epoch FROM clock_timestamp())"
 
 RELEASE_DUE = text(f"""
     UPDATE job SET status = '{JobStatus.QUEUED}', due = NULL, updated_at = :now
-    WHERE due <= :now AND status = '{JobStatus.PROCESSING}' AND validation_type = :type
+    WHERE {IS_DUE} AND status = '{JobStatus.PROCESSING}' AND validation_type = :type
 """)
 QUEUED_CLIENTS = text(f"""
     SELECT queued.client, queued.oldest, queued.jobs, pace.tokens, pace.counted_at
@@ -169,7 +170,7 @@ HAS_WAITING_TASKS = text("""
 """)
 QUEUED_TYPES = text(f"""
     SELECT DISTINCT validation_type FROM job
-    WHERE status = '{JobStatus.QUEUED}' OR (status = '{JobStatus.PROCESSING}' AND due <= :now)
+    WHERE status = '{JobStatus.QUEUED}' OR (status = '{JobStatus.PROCESSING}' AND {IS_DUE})
 """)
 HAS_QUEUED = text(f"SELECT EXISTS (SELECT FROM job WHERE status = '{JobStatus.QUEUED}' AND validation_type = :type)")
 TASKS_OF = text("SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id = :worker")
@@ -223,7 +224,7 @@ HAS_CHECK_WORKER = text(f"""
 # The tokens of a bucket at the present time. An UPDATE that waited for another one may be older than it. A bucket that
 # is newer by more than a minute was counted before the database's clock was set back. It is full, since it would not
 # refill until that time comes again.
-IS_AHEAD = "bucket.counted_at > {now} + 60"
+IS_AHEAD = f"bucket.counted_at > {{now}} + {CLOCKS_DIFFER}"
 TOKENS = f"""CASE WHEN {IS_AHEAD} THEN CAST(:burst AS double precision) ELSE least(
     CAST(:burst AS double precision),
     bucket.tokens + greatest({{now}} - bucket.counted_at, 0) * CAST(:rate AS double precision)
