@@ -288,7 +288,8 @@ def test_where_postmaster_is_refused_many_missing_mailboxes_are_inconclusive(rep
     assert is_told is (reason is Reason.INCONCLUSIVE)
 
 
-def test_what_was_held_is_missing_once_an_address_is_accepted():
+@pytest.mark.parametrize(("reply", "reason"), [(OK, None), (FULL, Reason.MAILBOX_FULL)])
+def test_what_was_held_is_missing_once_an_address_gets_another_reply(reply, reason):
     bench = bench_without_acceptance(before=SUSPICIOUS)
     ask_postmaster(bench, UNKNOWN)
     active = bench.active()
@@ -296,9 +297,21 @@ def test_what_was_held_is_missing_once_an_address_is_accepted():
     bench.end(active)
     assert (bench.settled(), bench.probes()) == ({}, [])
     active = bench.active()
-    bench.ask(active, OK)
+    bench.ask(active, reply)
     bench.end(active)
-    assert bench.settled() == {**dict.fromkeys(range(4), Reason.MAILBOX_NOT_FOUND), 4: None}
+    assert bench.settled() == {**dict.fromkeys(range(4), Reason.MAILBOX_NOT_FOUND), 4: reason}
+    assert bench.tracker.notices() == []
+
+
+def test_a_server_that_defers_an_address_does_not_refuse_everybody():
+    bench = Bench(retry_greylisted=0)
+    bench.tracker.probes["mx1"].missing_in_a_row = SUSPICIOUS
+    active = bench.active()
+    bench.ask(active, GREY)
+    bench.ask(active, UNKNOWN, 3)
+    bench.end(active)
+    assert bench.settled() == dict.fromkeys((1, 2, 3), Reason.MAILBOX_NOT_FOUND)
+    assert (None in bench.probes(), bench.tracker.notices()) == (False, [])
 
 
 def test_an_address_that_is_accepted_meanwhile_is_asked_instead_of_postmaster():

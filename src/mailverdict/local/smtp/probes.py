@@ -79,6 +79,7 @@ class HostProbes:
     def __init__(self) -> None:
         self.accepted = ""  # an address that it accepted, not a random one
         self.postmaster = ""  # the address that is asked as long as none was accepted
+        self.is_selective = False  # whether it deferred an address: so it does not refuse everybody
         self.missing_in_a_row = 0  # mailboxes since then, over all sessions
         self.doubted: SettledAnswers = []  # missing mailboxes that wait for the reply to the accepted address
         self.addresses: dict[int, str] = {}  # kept, since greylisting needs the same address at the second attempt

@@ -46,6 +46,7 @@ __all__ = ["MOVES", "ActiveSession", "RecipientState", "RecipientTracker"]
 
 DOUBTED_AFTER = 3  # missing mailboxes in a row: some servers refuse everybody after so many unknown recipients
 DROPS = 2  # sessions that broke on one address before this counts as its answer
+DEFERRED = (Reason.GREYLISTED, Reason.MAILBOX_FULL)  # replies of a server that does not refuse everybody
 FINAL = ABOUT_MAILBOX | {Reason.SYNTAX_ERROR}  # every other exchange would reply the same
 SELDOM = 40  # recipients for each refusal, beyond which the end of a trial is not waited for
 SUSPICIOUS = 10  # missing mailboxes of a mail server that accepted no address in the same run, not even postmaster
@@ -237,6 +238,8 @@ class RecipientTracker:
             assignment.exchanges.silent_for = 0.0
             assignment.host.on_reply(classification, reply, len(recipients))
         evidence = reply_evidence(assignment.host.name, classification, reply)
+        if classification.reason in DEFERRED:
+            self.probes[assignment.host.name].is_selective = True
         if recipients[0].is_probe:
             self.on_probe_reply(assignment, active.probes.pop(recipients[0]), answers)
             return
@@ -403,6 +406,7 @@ class RecipientTracker:
         probes, doubted = self.probes[host], missing[since:]
         if active.accepted:
             probes.accepted, probes.missing_in_a_row = active.accepted, 0
+        if active.accepted or probes.is_selective:
             self.settle_all(self.held.pop(host, []))
         probes.missing_in_a_row += len(doubted)
         if probes.missing_in_a_row < DOUBTED_AFTER or not (probes.accepted or self.may_refuse_everybody(active)):
@@ -417,14 +421,21 @@ class RecipientTracker:
             active.assignment.exchanges.add_probe(Probe(host, None))
 
     def may_refuse_everybody(self, active: ActiveSession) -> bool:
-        """Whether a server that accepted no address refused many, or may yet do so."""
+        """Whether a server that accepted and deferred no address refused many, or may yet do so."""
         host = active.assignment.host.name
+        if self.probes[host].is_selective:
+            return False
         return active.queue.size > 0 or host in self.held or self.probes[host].missing_in_a_row >= SUSPICIOUS
+
+    @staticmethod
+    def is_suspicious(probes: HostProbes) -> bool:
+        """Whether a server refused so many, and nobody else got another reply, that it may refuse everybody."""
+        return not (probes.accepted or probes.is_selective) and probes.missing_in_a_row >= SUSPICIOUS
 
     def settle_held(self) -> None:
         """Settle what was held: missing mailboxes, unless so many were refused that the server may refuse everybody."""
         for host in list(self.held):
-            is_suspicious = self.probes[host].missing_in_a_row >= SUSPICIOUS
+            is_suspicious = self.is_suspicious(self.probes[host])
             for position, evidence in self.held.pop(host):
                 self.settle(position, without_result(evidence, NONE_ACCEPTED) if is_suspicious else evidence)
 
@@ -503,8 +514,8 @@ class RecipientTracker:
 
     def notices(self) -> list[str]:
         """Warn of mail servers that accepted nobody: it cannot be told whether they refuse everybody."""
-        refusing = {name: each.missing_in_a_row for name, each in self.probes.items() if not each.accepted}
-        found = Counter({name: count for name, count in refusing.items() if count >= SUSPICIOUS}).most_common()
+        refusing = {name: each.missing_in_a_row for name, each in self.probes.items() if self.is_suspicious(each)}
+        found = Counter(refusing).most_common()
         shown = [f"{name} ({count:,})" for name, count in found[:SHOWN_SERVERS]]
         if len(found) > len(shown):
             shown.append(f"{len(found) - len(shown):,} more")
