@@ -12,6 +12,7 @@ from mailverdict.backend import Delayed, Job, Settled, Submitted, Submitting
 from mailverdict.errors import ContractError, ServiceError, TransportError
 from mailverdict.remote.bulk import RESUBMISSIONS
 from mailverdict.remote.events import MAX_IN_FLIGHT, OUTAGE
+from mailverdict.remote.pace import QUEUED_FOR
 from mailverdict.remote.polling import PollSchedule
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import RemoteWorld, addresses, batch, verify_scripted
@@ -48,10 +49,14 @@ def test_polls_are_few_at_once_and_spread() -> None:
     assert first[-1] - first[0] > 1.5
 
 
-def test_polls_of_nearly_the_same_time_are_sent_together() -> None:
-    _, service = verify_scripted(addresses(100), duration=lambda _: 20.0, parallel=100)
-    times = Counter(round(at, 3) for job in service.jobs.values() for at in job.polled_at)
-    assert times.total() / len(times) > 2
+def test_polls_of_nearly_the_same_time_are_sent_together_after_those_that_show_the_limiter() -> None:
+    _, service = verify_scripted(addresses(100), duration=lambda _: 60.0, parallel=100)
+    late = Counter(
+        round(at, 3) for job in service.jobs.values() for at in job.polled_at if at - job.made_at > QUEUED_FOR + 5
+    )
+    assert late.total() / len(late) > 2
+    first = Counter(round(job.polled_at[0], 3) for job in service.jobs.values())
+    assert set(first.values()) == {1}
 
 
 @pytest.mark.parametrize("seconds", [0.5, 3.0, 29.0, 65.0, 200.0])

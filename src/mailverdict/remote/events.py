@@ -166,7 +166,8 @@ class EventStream:
         for place, job in enumerate(jobs if sent is None else reversed(jobs)):
             self.job_count += 1
             follower = follow_job(job, self.schedule, self.schedule.first_poll(job, place, len(jobs), now))
-            due = common_time(next(follower), now)
+            due = next(follower)
+            due = common_time(due, now) if sent is None else due
             heapq.heappush(self.queue, PolledJob(due, self.job_count, job, follower, sent))
 
     async def submit(self) -> AsyncGenerator[Event, None]:
@@ -271,7 +272,7 @@ class EventStream:
         if self.polls:
             timeout = None if wait == float("inf") else wait
             done, _ = await asyncio.wait(self.polls, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            return list(done)
+            return [task for task in self.polls if task in done]  # in the order in which they were sent
         if wait is not None and self.queue:
             await asyncio.sleep(wait)
         return []
@@ -282,7 +283,8 @@ class EventStream:
         if isinstance(result, RateLimited) and result.retry_after:
             self.paused_until = max(self.paused_until, now + result.retry_after)
         try:
-            polled.due = common_time(polled.follower.send(TimedPollResult(result, now)), now)
+            due = polled.follower.send(TimedPollResult(result, now))
+            polled.due = common_time(due, now) if polled.sent is None or polled.has_passed else due
         except StopIteration as over:
             ending: Ending = over.value
             if polled.sent is not None and not polled.has_passed:
@@ -358,7 +360,7 @@ class EventStream:
 
 
 def common_time(due: float, now: float) -> float:
-    """The time of a poll: later by less than `TICK`, unless it is due soon."""
+    """The time of a poll that shows nothing about the limiter: later by less than `TICK`, unless it is due soon."""
     return math.ceil(due / TICK) * TICK if due - now >= SOON else due
 
 
