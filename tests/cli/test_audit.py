@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import asyncio
+import gc
 import importlib.metadata
 import os
 import re
@@ -22,13 +24,14 @@ import httpx
 import psutil
 import pytest
 from packaging.requirements import Requirement
+from tornado.websocket import WebSocketClosedError
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
 from mailverdict.cli import main
 from mailverdict.cli.audit import open_browser, show_page
 from mailverdict.widgets import page_server
-from mailverdict.widgets.page_server import ABANDONED_AFTER, LOADING_AT_MOST, find_abandoned
+from mailverdict.widgets.page_server import ABANDONED_AFTER, LOADING_AT_MOST, find_abandoned, report_error
 from tests.doubles.waiting import wait_until
 from tests.widgets.browser import CHROMIUM, audit_page, chromium
 from tests.widgets.jupyter import own_places
@@ -290,6 +293,23 @@ def test_kernels_whose_page_was_closed_are_found():
     assert look(LOADING_AT_MOST, open=1, loading=0) == []
     assert look(LOADING_AT_MOST + 1, open=1, loading=0) == ["loading"]
     assert set(seen) == {"open", "loading"}
+
+
+@pytest.mark.parametrize(("error", "is_reported"), [(WebSocketClosedError, False), (ValueError, True)])
+def test_a_page_that_is_closed_while_it_is_written_to_is_not_reported(caplog, error, is_reported):
+    async def write() -> None:
+        raise error
+
+    async def serve() -> None:
+        asyncio.get_running_loop().set_exception_handler(report_error)
+        writing = asyncio.ensure_future(write())
+        await asyncio.sleep(0)
+        assert writing.done()
+        del writing
+        gc.collect()
+
+    asyncio.run(serve())
+    assert ("never retrieved" in caplog.text) is is_reported
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from jupyter_core.utils import ensure_async
 from tornado.httpserver import HTTPServer
 from tornado.ioloop import IOLoop, PeriodicCallback
 from tornado.web import HTTPError
+from tornado.websocket import WebSocketClosedError
 from traitlets.config import Config
 from voila.app import Voila
 
@@ -92,6 +93,7 @@ class PageServer(Voila):  # type: ignore[misc]
         }
         HTTPServer(self.app).add_socket(self.listener)
         self.ioloop = IOLoop.current()
+        asyncio.get_event_loop().set_exception_handler(report_error)
         self.last_seen: LastSeen = {}
         look = PeriodicCallback(self.end_abandoned, 1000 * LOOK_EVERY)
         try:
@@ -176,6 +178,12 @@ def serve_page(code: str, title: str, port: int, on_ready: Callable[[str, Path],
         finally:
             for number, handler in previous_handlers.items():
                 signal.signal(number, handler)
+
+
+def report_error(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Report an error that nobody waited for, but not that a page was closed while it was written to."""
+    if not isinstance(context.get("exception"), WebSocketClosedError):
+        loop.default_exception_handler(context)
 
 
 def find_abandoned(
