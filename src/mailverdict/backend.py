@@ -46,6 +46,7 @@ class Batch:
     validation_type: str  # regex, mx, mx_blacklist or smtp
     syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
     fields: frozenset[str] | None = None  # columns of the rows that are used; the rows may lack the others; None: all
+    uncounted: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class Deferred:
     """Addresses that stay `pending`."""
 
     emails: tuple[str, ...]  # as they were in the batch
-    why: str  # quota, gave_up, uncertain or rejected
+    why: str  # quota, gave_up, uncertain, rejected, or uncounted (no answer, but the service may still count it)
     retry_after: float | None = None  # seconds after which another attempt makes sense
     token: str = ""  # the submission that this ends, if one was sent
 

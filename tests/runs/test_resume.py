@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mailverdict.backend import Deferred, Job, Settled, Submitted, Submitting
+from mailverdict.backend import Deferred, Event, Job, Settled, Submitted, Submitting
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings
@@ -59,6 +59,46 @@ def test_a_submission_that_was_never_counted_is_made_by_the_next_run_at_once(tmp
         assert world.service.violations_and_double_payments == []
 
     run_virtual(main)
+
+
+def test_a_submission_that_was_never_counted_is_made_again_as_it_was(tmp_path: Path) -> None:
+    async def submissions(emails: list[str], limit: int | None = None) -> list[Submitting]:
+        """What the next run submits after one that died before it heard of two addresses."""
+        world = RemoteWorld(loop)
+        path = tmp_path / f"{len(emails)} {limit}.db"
+        leave_behind(world, path, ["b@x.org", "a@x.org"])
+        one = execution(world, path, emails, limit)
+        recorded = record_events(one)
+        await one.run()
+        assert world.service.violations_and_double_payments == []
+        return [event for event in recorded if isinstance(event, Submitting)]
+
+    async def main(running: VirtualLoop) -> None:
+        nonlocal loop
+        loop = running
+        again, other = await submissions(["c@x.org", "a@x.org", "b@x.org"])
+        assert (again.token, again.emails) == ("t", ("b@x.org", "a@x.org"))
+        assert other.emails == ("c@x.org",)
+        (part,) = await submissions(["a@x.org"])
+        assert part.token != "t"
+        (first,) = await submissions(["a@x.org", "b@x.org"], limit=1)
+        assert (first.token != "t", first.emails) == (True, ("a@x.org",))
+
+    loop: VirtualLoop
+    run_virtual(main)
+
+
+def record_events(one: Execution) -> list[Event]:
+    """The events that a run records from here on."""
+    recorded: list[Event] = []
+    record = one.record
+
+    def remember(event: Event) -> None:
+        recorded.append(event)
+        record(event)
+
+    one.record = remember
+    return recorded
 
 
 def test_a_submission_that_may_have_been_counted_is_held_for_a_day_with_a_notice(tmp_path: Path) -> None:

@@ -210,6 +210,7 @@ class RemoteBackend:
             clock=clock,
             new_token=new_token,
             is_paced=self.pace == "auto",
+            uncounted=batch.uncounted,
         )
         pace = (
             Pace(len(batch.addresses), known=self.known_pace)

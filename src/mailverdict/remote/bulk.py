@@ -6,8 +6,8 @@ the steps out.
 A submission whose answer is lost (cut off, unreadable, a server error) is not simply repeated. The
 quota's `used` before and after shows whether it was counted. If not, the batch is sent
 `RESUBMISSIONS` more time; if it was, or if that is not certain, its addresses end as uncertain and
-are not sent again by this run. The same batch is sent with the same Idempotency-Key, since a service
-whose database is slow may count the first one later.
+are not sent again by this run. The same batch is sent with the same Idempotency-Key, also by a later
+run, since a service whose database is slow may count the first one later.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeGuard
 
 from ..backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, is_same_day
@@ -55,6 +56,7 @@ TOO_MANY_REQUESTS = 429
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
 QUOTA_INTERVAL = 900.0  # seconds until a used-up quota is worth reading again; services do not announce its reset
 REQUEST_TIMEOUT = 408
+GATEWAY_STATUSES = frozenset({502, 504})
 # Error codes after which a submission may have been counted, whatever the HTTP status.
 UNCERTAIN_CODES = frozenset({"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTREAM_SCHEMA_MISMATCH", "INTERNAL_ERROR"})
 
@@ -63,7 +65,7 @@ class Submission:
     """The addresses that are still to be submitted (`left`), and the `error` after which none are.
 
     Addresses that a limiter refused (`refused`) are submitted again after all others, those refused
-    twice last. `new_token` gives each attempt a name of its own.
+    twice last. `new_token` gives each batch a name of its own. The batches of `uncounted` are sent first.
     """
 
     def __init__(
@@ -74,14 +76,16 @@ class Submission:
         clock: Callable[[], float],
         new_token: Callable[[], str],
         is_paced: bool = False,
+        uncounted: Sequence[Submitting] = (),
     ) -> None:
-        self.left, self.validation_type = list(emails), validation_type
+        self.uncounted = {lost.emails: lost.token for lost in uncounted}  # lost submissions that were not counted
+        self.left = list(dict.fromkeys(chain(*self.uncounted, emails)))
+        self.validation_type = validation_type
         self.clock, self.new_token = clock, new_token
         self.error: BackendError | None = None
         self.max_batch = BULK_LIMIT
         self.next_max_batch: int | None = None
         self.lost = 0  # submissions in a row whose answer was lost
-        self.uncounted: tuple[tuple[str, ...], str] | None = None  # the last of them and its key, if it was not counted
         self.is_paced = is_paced  # whether a submission that is answered with 429 is sent again by the pace
         self.has_ended = False  # whether the rest was deferred
         self.refused: list[str] = []
@@ -144,10 +148,11 @@ class Submission:
             yield from self.submit(self.same_batch(emails, quota), quota, read_at)
 
     def same_batch(self, emails: tuple[str, ...], quota: Quota) -> tuple[str, ...]:
-        """The batch that was not counted in place of the next one if both begin alike and the quota covers it."""
-        uncounted = self.uncounted[0] if self.uncounted else ()
-        is_next = uncounted == tuple(self.next_queue[: len(uncounted)]) and 0 < len(uncounted) <= quota.remaining
-        return uncounted if is_next else emails
+        """A batch that was not counted in place of the next one if both begin alike and the quota covers it."""
+        for uncounted in self.uncounted:
+            if uncounted == tuple(self.next_queue[: len(uncounted)]) and len(uncounted) <= quota.remaining:
+                return uncounted
+        return emails
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
         """Send nothing more; refused addresses keep the answer that they have."""
@@ -161,12 +166,11 @@ class Submission:
 
     def submit(self, emails: tuple[str, ...], before: Quota, read_at: float) -> Steps[None]:
         """Announce the batch, send it, and read the answer; the quota was `before` at `read_at`."""
-        token = self.new_token()
+        token = self.uncounted.get(emails) or self.new_token()
         yield Submitting(token, emails, before.used)
         body = {"emails": list(emails), "validation_type": self.validation_type}
-        key = self.uncounted[1] if self.uncounted and self.uncounted[0] == emails else token
         answer = yield ApiRequest(
-            "POST", "/api/bulk-check-email", body, is_repeatable=False, repeats_limited=not self.is_paced, key=key
+            "POST", "/api/bulk-check-email", body, is_repeatable=False, repeats_limited=not self.is_paced, key=token
         )
         assert answer is not None
         entries = match_entries(answer.data, emails) if isinstance(answer, SuccessEnvelope) else []
@@ -176,14 +180,15 @@ class Submission:
             yield Deferred((), "rejected", token=token)
             self.apply_refusal(answer, len(emails))
         else:
-            self.uncounted = emails, key
+            self.uncounted[emails] = token
             yield from self.resolve_lost_answer(emails, before, read_at, token, answer)
 
     def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Steps[None]:
         """Yield the jobs first, since they are paid for, then rejected addresses, then those without a usable job."""
         del self.next_queue[: len(emails)]
         self.lost = self.limited = 0
-        self.uncounted = None
+        accepted = frozenset(emails)
+        self.uncounted = {batch: key for batch, key in self.uncounted.items() if accepted.isdisjoint(batch)}
         pairs = list(zip(emails, entries, strict=True))
         now = self.clock()
         jobs = tuple(Job(e.job_id, email, self.validation_type, now) for email, e in pairs if e and e.is_queued)
@@ -215,7 +220,7 @@ class Submission:
             reading = f"{error}; the quota's used went from {before.used} to {after.used}"
             yield from self.defer_uncertain(emails, token, reading)
         else:
-            yield Deferred((), "rejected", token=token)
+            yield Deferred((), "uncounted" if may_be_handled(answer) else "rejected", token=token)
 
     def defer_uncertain(self, emails: tuple[str, ...], token: str, reading: str) -> Steps[None]:
         """Leave addresses pending that may have been paid for."""
@@ -258,6 +263,11 @@ def is_refusal(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope | NoAnswer]:
     if not isinstance(answer, ErrorEnvelope) or answer.code in UNCERTAIN_CODES:
         return False
     return 300 <= answer.status < 500 and answer.status != REQUEST_TIMEOUT
+
+
+def may_be_handled(answer: ApiAnswer) -> bool:
+    """Whether the service may still be working on a submission: it has not answered, or a gateway did in its place."""
+    return isinstance(answer, NoAnswer) or (isinstance(answer, ErrorEnvelope) and answer.status in GATEWAY_STATUSES)
 
 
 def lost_error(answer: ApiAnswer) -> BackendError:

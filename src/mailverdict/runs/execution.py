@@ -35,6 +35,7 @@ from ..backend import (
     RemembersPace,
     Settled,
     Submitted,
+    Submitting,
     Waiting,
 )
 from ..errors import JournalError, QuotaExceeded
@@ -290,9 +291,17 @@ class Execution:
     async def run_backend(self, todo: Positions, jobs: Sequence[Job]) -> None:
         """Give addresses and jobs to the backend and process its events."""
         batch = Batch(self.addresses.take(pa.array(todo)), self.settings.validation_type)
+        if self.journal is not None:
+            batch = replace(batch, uncounted=self.find_uncounted(self.journal, batch.addresses))
         if self.journal is not None and isinstance(self.backend, RemembersPace):
             self.backend.known_pace = self.journal.known_pace(self.backend.base_url) or self.backend.known_pace
         await self.process_events(self.backend.verify(batch, jobs), todo)
+
+    def find_uncounted(self, journal: Journal, addresses: pa.StringArray) -> tuple[Submitting, ...]:
+        """Lost submissions that were not counted and whose addresses are all to be submitted now."""
+        lost = journal.uncounted(self.key)
+        wanted = frozenset(addresses.to_pylist()) if lost else frozenset()
+        return tuple(each for each in lost if wanted.issuperset(each.emails))
 
     async def process_events(self, events: AsyncIterator[Event], positions: Positions | range) -> None:
         """Record event after event; the backend's sessions are closed however this ends."""

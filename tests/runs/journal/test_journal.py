@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
+from mailverdict.backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
 from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
@@ -353,6 +353,72 @@ def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(path:
         journal.record(KEY, QuotaSeen(Quota(100, 8, 92)))
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
         assert journal.claim(KEY, ["a@x.org"]) == []
+
+
+def uncounted(path: Path, clock: Clock) -> list[Submitting]:
+    with Journal(path, clock=clock) as journal:
+        return journal.uncounted(KEY)
+
+
+def test_a_submission_that_was_not_counted_is_kept_in_its_order_until_it_is_sent_again(
+    path: Path, clock: Clock
+) -> None:
+    lost = Submitting("t", ("b@x.org", "a@x.org"), 7)
+    for _ in range(2):  # the second run ends, too, before it hears of its submission
+        with Journal(path, clock=clock) as dead:
+            dead.claim(KEY, lost.emails)
+            dead.record(KEY, lost)
+            assert dead.uncounted(KEY) == [], "not known yet"
+        clock.now += GRACE
+        with Journal(path, clock=clock) as journal:
+            journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
+        assert uncounted(path, clock) == [lost]
+    with Journal(path, clock=clock) as journal:
+        journal.record(KEY, lost)
+        journal.record(KEY, Submitted(jobs(*lost.emails), "t"))
+    assert uncounted(path, clock) == []
+
+
+@pytest.mark.parametrize(
+    ("event", "later", "why"),
+    [
+        (Submitting("other", ("c@x.org", "a@x.org"), 7), 0.0, "one of its addresses is in another submission"),
+        (QuotaSeen(Quota(100, 7, 93)), HOLD + 1, "after a day its token may be forgotten"),
+    ],
+)
+def test_a_submission_that_was_not_counted_is_forgotten(
+    path: Path, clock: Clock, event: Event, later: float, why: str
+) -> None:
+    leave_behind(path, clock)
+    clock.now += GRACE
+    with Journal(path, clock=clock) as journal:
+        journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
+        assert [each.token for each in journal.uncounted(KEY)] == ["t"]
+        clock.now += later
+        journal.record(KEY, event)
+        assert journal.uncounted(KEY) == [], why
+
+
+@pytest.mark.parametrize(("used", "is_kept"), [(7, True), (8, False)])
+def test_only_a_submission_that_was_not_counted_is_sent_again_as_it_was(
+    path: Path, clock: Clock, used: int, is_kept: bool
+) -> None:
+    leave_behind(path, clock)
+    clock.now += GRACE
+    with Journal(path, clock=clock) as journal:
+        journal.record(KEY, QuotaSeen(Quota(100, used, 100 - used)))
+        assert bool(journal.uncounted(KEY)) is is_kept
+
+
+@pytest.mark.parametrize(("why", "is_kept"), [("rejected", False), ("uncertain", False), ("uncounted", True)])
+def test_a_submission_without_an_answer_is_sent_again_as_it_was_by_a_later_run(
+    path: Path, clock: Clock, why: str, is_kept: bool
+) -> None:
+    with Journal(path, clock=clock) as journal:
+        journal.record(KEY, Submitting("t", ("a@x.org",), 7))
+        journal.record(KEY, Deferred(("a@x.org",) if why == "uncertain" else (), why, token="t"))
+        assert bool(journal.uncounted(KEY)) is is_kept
+        assert journal.claim(KEY, ["a@x.org"]) == ([] if why == "uncertain" else ["a@x.org"])
 
 
 def test_what_is_too_early_to_resolve_is_resolved_later(path: Path, clock: Clock) -> None:

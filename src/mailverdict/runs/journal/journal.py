@@ -35,7 +35,7 @@ from ...errors import JournalError
 from ...model.address import identities, identity
 from ...model.paths import user_path
 from ...model.words import count_of
-from ..retry import GRACE, LostSubmission, classify_lost_submission, hold_seconds, reusable
+from ..retry import GRACE, HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
 from .recall import (
@@ -203,6 +203,16 @@ class Journal:
             rows = self.connection.execute(sql.SELECT_UNCERTAIN, (self.key_id(key), self.clock()))
             return [Attempt(*row) for row in rows]
 
+    def uncounted(self, key: str) -> list[Submitting]:
+        """Lost submissions of a day that were not counted when the quota was read, oldest first.
+
+        Sent again as they were, under their tokens, they are counted once by a service that knows these, even
+        if it counts the first one later.
+        """
+        with self.transaction("DEFERRED"):
+            rows = self.connection.execute(sql.SELECT_UNCOUNTED, (self.key_id(key), self.clock() - HOLD)).fetchall()
+        return [Submitting(token, tuple(json.loads(emails)), used_before) for token, emails, used_before in rows]
+
     def seconds_to_resolve(self, key: str) -> float | None:
         """Seconds until a quota reading can show whether submissions of ended processes were counted; None: no such."""
         with self.transaction("DEFERRED"):
@@ -367,6 +377,10 @@ class JournalTransaction:
 
     def record_submitting(self, event: Submitting) -> None:
         """The addresses may be paid for from here on; only another event shows whether they are."""
+        emails = json.dumps(event.emails)
+        since = self.now - HOLD
+        self.connection.execute(sql.DELETE_REPLACED_BATCHES, {"key": self.key, "since": since, "emails": emails})
+        self.execute_each(sql.REPLACE_BATCH, [(event.token, self.now, event.used_before, emails)])
         losses_by_address = dict(self.connection.execute(sql.SELECT_LOSSES, (self.key,)))
         for email in event.emails:
             address = identity(email)
@@ -389,6 +403,7 @@ class JournalTransaction:
         ]
         self.execute_each(sql.REPLACE_JOB, rows)
         self.execute_each(sql.DELETE_ATTEMPT, [(address,) for _, address, *_ in rows])
+        self.execute_each(sql.DELETE_BATCH, [(event.token,)])
 
     def record_settled(self, event: Settled) -> None:
         """Final rows; their jobs, leases and attempts end. Addresses that are asked again stay leased."""
@@ -422,6 +437,8 @@ class JournalTransaction:
         """Not settled now: free for other processes, except addresses that may have been paid for."""
         addresses = [identity(email) for email in event.emails]
         self.release(addresses)
+        if event.why != "uncounted":
+            self.execute_each(sql.DELETE_BATCH, [(event.token,)])
         if event.why == "uncertain":
             self.execute_each(sql.HOLD_ATTEMPT, [(each,) for each in addresses])
         elif event.token:
@@ -439,3 +456,4 @@ class JournalTransaction:
                 self.execute_each(sql.DELETE_ATTEMPTS_BY_TOKEN, [(token,)])
             elif outcome is LostSubmission.MAYBE_COUNTED:
                 self.execute_each(sql.HOLD_ATTEMPTS_BY_TOKEN, [(token,)])
+                self.execute_each(sql.DELETE_BATCH, [(token,)])

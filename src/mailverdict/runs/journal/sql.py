@@ -61,11 +61,15 @@ CREATE TABLE leases (
 """
 TABLE_NAMES = ("keys", "owners", "changes", "outcomes", "settled", "jobs", "attempts", "leases")
 # Added after the first journals were written: made in any journal that has none, with the same version.
-CREATE_PACES = """
-CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
+LATER_TABLES = (
+    """CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
     service TEXT PRIMARY KEY, per_second REAL, open_at_once REAL NOT NULL, at REAL NOT NULL
-) WITHOUT ROWID
-"""
+) WITHOUT ROWID""",
+    """CREATE TABLE IF NOT EXISTS batches (  -- submissions without an answer; without attempts, it was not counted
+    key INTEGER NOT NULL, token TEXT NOT NULL, sent_at REAL NOT NULL, used_before INTEGER,
+    emails TEXT NOT NULL, PRIMARY KEY (key, token)
+) WITHOUT ROWID""",
+)
 TEMPORARY_TABLES = (
     "CREATE TEMP TABLE asked (position INTEGER NOT NULL, address TEXT NOT NULL)",
     "CREATE TEMP TABLE wanted (outcome INTEGER PRIMARY KEY)",
@@ -133,6 +137,18 @@ SELECT token, min(sent_at), min(used_before), min(owner) FROM attempts WHERE key
 SELECT_LAST_UNRESOLVED = "SELECT owner, max(sent_at) FROM attempts WHERE key = ? AND judged = 0 GROUP BY owner"
 SELECT_UNCERTAIN = """
 SELECT email, address, sent_at, used_before, free_at FROM attempts WHERE key = ? AND free_at > ? ORDER BY sent_at, email
+"""
+REPLACE_BATCH = "INSERT OR REPLACE INTO batches VALUES (?, ?, ?, ?, ?)"
+DELETE_BATCH = "DELETE FROM batches WHERE key = ? AND token = ?"
+DELETE_REPLACED_BATCHES = """
+DELETE FROM batches WHERE key = :key AND (sent_at < :since OR EXISTS (
+    SELECT 1 FROM json_each(emails) WHERE value IN (SELECT value FROM json_each(:emails))
+))
+"""
+SELECT_UNCOUNTED = """
+SELECT token, emails, used_before FROM batches b WHERE key = ? AND sent_at >= ? AND NOT EXISTS (
+    SELECT 1 FROM attempts x WHERE x.key = b.key AND x.token = b.token
+) ORDER BY sent_at, token
 """
 REPLACE_JOB = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
 DELETE_JOB = "DELETE FROM jobs WHERE key = ? AND job_id = ?"
@@ -304,7 +320,8 @@ def prepare(connection: sqlite3.Connection, *, is_new: bool) -> None:
     for table in TABLE_NAMES:  # a damaged root page is found before anything is written
         connection.execute(f"SELECT * FROM {table} LIMIT 1").fetchall()  # noqa: S608 - names of ours
     switch_to_wal(connection, time.sleep)
-    connection.execute(CREATE_PACES)
+    for statement in LATER_TABLES:
+        connection.execute(statement)
     connection.execute("PRAGMA synchronous = FULL")  # a commit is on the disk, even if the power fails
 
 
