@@ -17,6 +17,7 @@ import pyarrow as pa
 from .model.words import count_of
 
 __all__ = [
+    "GRACE",
     "Backend",
     "Batch",
     "Deferred",
@@ -148,6 +149,7 @@ class Delayed:
 
 
 DAY = 86_400.0  # seconds
+GRACE = 5.0  # seconds that a service may need to count a submission; an unchanged quota means nothing before
 CLOCKS_DIFFER = 60.0  # seconds by which a service's clock may be ahead of this machine's, or behind it
 
 

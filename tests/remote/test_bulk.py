@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mailverdict.backend import Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
+from mailverdict.backend import GRACE, Deferred, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting
 from mailverdict.contract.envelope import ErrorEnvelope, SuccessEnvelope
 from mailverdict.errors import BackendError, ContractError, ServiceError, TransportError
 from mailverdict.remote.api import QUOTA_REQUEST, ApiAnswer, ApiRequest, NoAnswer, Pause, read_quota
 from mailverdict.remote.bulk import (
-    GRACE,
     RESUBMISSIONS,
     Submission,
     batch_size,

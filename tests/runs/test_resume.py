@@ -7,12 +7,12 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from mailverdict.backend import Deferred, Event, Job, Settled, Submitted, Submitting
+from mailverdict.backend import GRACE, Deferred, Event, Job, Settled, Submitted, Submitting
 from mailverdict.model.verification import Verification
 from mailverdict.model.words import ValidationType
 from mailverdict.runs.execution import Execution, RunSettings
 from mailverdict.runs.journal.journal import Journal
-from mailverdict.runs.retry import GRACE, HOLD
+from mailverdict.runs.retry import HOLD
 from tests.doubles.clock import EPOCH, VirtualLoop, run_virtual
 from tests.doubles.remote import URL, RemoteWorld, addresses
 from tests.doubles.scripted_backend import ScriptedBackend

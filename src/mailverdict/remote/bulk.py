@@ -18,7 +18,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, TypeGuard
 
-from ..backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, is_same_day
+from ..backend import (
+    GRACE,
+    Deferred,
+    Event,
+    Job,
+    Noticed,
+    Quota,
+    QuotaSeen,
+    Settled,
+    Submitted,
+    Submitting,
+    is_same_day,
+)
 from ..contract.envelope import BULK_LIMIT, BulkEntry, ErrorEnvelope, SuccessEnvelope, parse_entry
 from ..errors import BackendError, ContractError, RateLimited
 from ..model.json_fields import require_field
@@ -38,7 +50,6 @@ from .api import (
 )
 
 __all__ = [
-    "GRACE",
     "MAX_REPEATS",
     "RESUBMISSIONS",
     "Submission",
@@ -48,7 +59,6 @@ __all__ = [
     "was_counted",
 ]
 
-GRACE = 5.0  # seconds that a service may need to count a submission whose answer was lost
 MAX_REPEATS = 2  # of one address that a limiter refused
 MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
 MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error

@@ -14,14 +14,13 @@ from enum import Enum
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..backend import is_same_day
+from ..backend import GRACE, is_same_day
 from ..model.table import one_array
 from ..model.words import Reason, Status, Verdict, count_of
 
 __all__ = [
     "ASK_AGAIN",
     "ERROR_GOOD_FOR",
-    "GRACE",
     "HOLD",
     "LostSubmission",
     "classify_lost_submission",
@@ -33,7 +32,6 @@ __all__ = [
 DAY = 86_400.0
 HOLD = DAY  # seconds: a second payment costs one unit of a daily quota
 MAX_HOLD = 30 * HOLD  # the default `max_age` of an answer
-GRACE = 5.0  # seconds that a service may need to count a submission; an unchanged quota means nothing before
 ERROR_GOOD_FOR = 3_600.0  # seconds for which a technical failure is reused instead of paid for again
 
 # Temporary unknowns, which are never reused, and the seconds after which asking again makes sense.

@@ -17,13 +17,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mailverdict.backend import Deferred, Event, Job, Noticed, Quota, QuotaSeen, Settled, Submitted, Submitting, Waiting
+from mailverdict.backend import (
+    GRACE,
+    Deferred,
+    Event,
+    Job,
+    Noticed,
+    Quota,
+    QuotaSeen,
+    Settled,
+    Submitted,
+    Submitting,
+    Waiting,
+)
 from mailverdict.errors import JournalError
 from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal import sql
 from mailverdict.runs.journal.journal import LEASE, Journal
-from mailverdict.runs.retry import ERROR_GOOD_FOR, GRACE, HOLD
+from mailverdict.runs.retry import ERROR_GOOD_FOR, HOLD
 from tests.doubles.clock import Clock
 from tests.doubles.tables import rows_to_table
 

@@ -30,12 +30,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...backend import Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
+from ...backend import GRACE, Deferred, Event, Job, KnownPace, Paced, QuotaSeen, Settled, Submitted, Submitting
 from ...errors import JournalError
 from ...model.address import identities, identity
 from ...model.paths import user_path
 from ...model.words import count_of
-from ..retry import GRACE, HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
+from ..retry import HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
 from .recall import (
