@@ -20,6 +20,7 @@ __all__ = [
     "MAILBOX_EITHER_WORDS",
     "MAILBOX_FULL_WORDS",
     "MAILBOX_UNKNOWN_WORDS",
+    "POSSESSION_WORDS",
     "RECIPIENT_REFUSED_WORDS",
     "THING_OF_USER_WORDS",
     "UNKNOWN",
@@ -74,7 +75,9 @@ OF = ("of", "for", "to", "de", "del", "du", "do", "des", "della", "dello", "al",
 WITH_ARTICLE = ("of the", "for the", "to the", "of this", "for this")
 NOT_OF = "".join(rf"(?<! {word})" for word in ("dell'", "de l'", *(f"{word} " for word in (*WITH_ARTICLE, *OF))))
 NOT_SERVER_OF = "".join(rf"(?<!{noun} {of} )" for noun in ("server", "host", "domain", "route") for of in ("for", "of"))
-SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b{GAP}|{NOT_SERVER_OF}xaddrx\b\W{{0,4}}{FILLERS})"
+# "The user's script does not exist": something of the user, unless it is the mailbox.
+POSSESSIVE = rf"'s? (?!(?:[\w-]+ ){{0,2}}{MAILBOX}\b)"
+SUBJECT = rf"\b(?:{NOT_OF}(?!xaddrx){ANY_MAILBOX}\b(?!{POSSESSIVE}){GAP}|{NOT_SERVER_OF}xaddrx\b\W{{0,4}}{FILLERS})"
 # An adjective before another noun is not about the mailbox: "<x@example.org>: invalid argument".
 NEXT_NOUN = phrases(rf"""
     {join_column("error")}
@@ -85,7 +88,10 @@ NEXT_NOUN = phrases(rf"""
     agent  state\b  space  token  klient\b  клиент\b  клієнт\b  in (?:the )?\w+:? header
     address literal  attachment  structure  mailing list  mime  count
 """)
-END_OF_PHRASE = rf"\b(?!['\"]? (?:(?:{MAILBOX}|mail|route) )?{NEXT_NOUN})"
+NOT_TO_BE = (
+    r"(?! (?:to (?:be|have|accept|allow|support)|acceptable|accessible|safe|sufficient)\b)"  # "found to be full"
+)
+END_OF_PHRASE = rf"\b{NOT_TO_BE}(?!['\"]? (?:(?:{MAILBOX}|mail|route) )?{NEXT_NOUN})"
 
 
 def say_of_mailbox(predicate: str) -> str:
@@ -147,6 +153,7 @@ NONE_GIVEN = (
 ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
 CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|not able to|failed to)"
 EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
+START = r"^(?:xaddrx: recipient address rejected: )?(?:sorry,? )?"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}{NOT_OF_DOMAIN}
     \b[ns]o such (?:one|name|id|e-?mail|{ADJECTIVES}{MAILBOX})\b{NOT_COMPOUND}
@@ -169,14 +176,14 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bdo(?: not|n't) know (?:any(?:one|body) |(?:that |this |the |any )?{QUALIFIERS}{MAILBOX}\b)
     \bnot (?:listed |found |present )?in (?:the |our )?(?:(?:public|domino|recipient|user|address)s? )*{DIRECTORY}\b
     \b{CANNOT} (?:find|locate) {THE}{QUALIFIERS}{MAILBOX}\b(?! server)
-    ^(?:sorry,? )?(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
-    ^(?:sorry,? )?no longer (?:employed|on staff|using this|(?:an?|our) {MAILBOX})\b
-    ^(?:sorry,? )?no longer (?:available )?at this (?:address|company)\b
+    {START}(?:(?:does not|doesn't) exist|not known (?:(?:at|on) this|here)|no longer (?:in use|valid))\b
+    {START}no longer (?:employed|on staff|using this|(?:an?|our) {MAILBOX})\b
+    {START}no longer (?:available )?at this (?:address|company)\b
     (?:not|n't) in (?:my|our|the) list of allowed recipients  \brecipient not in route list\b
     (?:not|n't) (?:in|on) (?:my|our|the) (?:local list|list of (?:valid|known|local) {MAILBOX})
-    \bno (?:entry|match)[^.;]{{0,24}} in (?:the |our )?(?:directory|address book)\b
+    \bno (?:entry|match)[^.;]{{0,24}} in (?:the |our )?(?:(?!wrong\b)\w+ )?(?:directory|address book)\b
     \bmailbox (?:is )?(?:missing|absent)$  \b(?:unknown|non-?existent) e-?mail$
-    ^(?:former|ex-?) ?(?:employee|student)\b
+    {START}(?:former|ex-?) ?(?:employee|student)\b
     \bno redirect entry for this address  ^xaddrx not used\b
     \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
     ^(?!{OTHER_NOUN}|x(?:host|ip)x|you\b)[\w-]+ (?:is )?not known here\b
@@ -292,14 +299,18 @@ MAILBOX_FULL_WORDS = phrases(rf"""
 
 # --- something of the user ------------------------------------------------------------------------------------------
 
+POSSESSION_WORDS = rf"\b{MAILBOX}{POSSESSIVE}"
+"""Something of the user that is not the mailbox."""
+
 FORWARDING = mark_words(r"""
     weiterleitung\w*  redirection  r[ée]exp[ée]dition  reenv[íi]o  redirec[cç][cçií]\w+  inoltro  reencaminha\w+
     doorstuur\w*  переадрес\w+  пересыл\w+  przekierowa\w+  p[řr]esm[ěe]rov\w+  [áa]tir[áa]ny\w+  y[öo]nlendirme
     转发  轉發  (?<!又は)転送先  전달
 """)
 FORWARD_WORDS = (
-    FORWARDING + r"|(?<!no )\bforward(?:ing|ed|s)? (?:address|target|to\b)"
-    r"|\balias (?:loop|target|expands|points|resolves)|\balias\b[^.;]{0,24} targets?\b|\bnext hop\b"
+    FORWARDING + r"|(?<!no )\b(?:forward|redirect)(?:ing|ion|ed|s)?(?: (?:address|target|to\b)|:)"
+    r"|\bafter (?:being )?(?:forward|redirect)|xaddrx ?[-=]+> ?xaddrx"
+    r"|\balias (?:loop|target)|\balias\b[^.;]{0,24} (?:targets?|expands|points|resolves)\b|\bnext hop\b"
 )
 """The mailbox forwards to another address: what is unknown may be that one."""
 

@@ -12,6 +12,7 @@ from .mailbox_words import (
     ANY_MAILBOX,
     CLOSE_TO,
     INVALID,
+    POSSESSION_WORDS,
     UNKNOWN,
     UNSPACED_MAILBOX,
     UNSPACED_UNKNOWN,
@@ -34,6 +35,7 @@ __all__ = [
     "DOMAIN_LISTED_WORDS",
     "DOMAIN_UNKNOWN_WORDS",
     "DOUBT_WORDS",
+    "ERRORS_FROM_CLIENT",
     "FOREIGN_MESSAGE_WORDS",
     "FOREIGN_TROUBLE_WORDS",
     "INCOMPLETE_WORDS",
@@ -90,7 +92,7 @@ SERVER_FAILURE_WORDS = phrases(rf"""
     \b{SERVER_FAILURE} (?:while )?writing  timed? ?out  \bbusy\b
     out of memory  shutting down  maintenance  unable to (?:lookup|look up|verify|connect|contact)
     \b{SERVER_FAILURE} (?:in|during|of|with) [^.;]{{0,24}}\b{SERVER_PART}\b
-    (?:could|can)(?: ?not|n't|'t) (?:be )?(?:connect|contact|complet|verif|check|creat|load|open|access|sav)\w*
+    (?:could|can)(?: ?not|n't|'t) (?:be )?(?:connect|contact|reach|complet|verif|check|creat|load|open|access|sav)\w*
     (?:could|can)(?: ?not|n't|'t) (?:be )?(?:stor|resolv)\w*
     unexpected error  domain problem  space shortage  try (?:another|a different) (?:mail ?)?server
     delai (?:d'expiration|d'attente) depasse
@@ -254,6 +256,7 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     \broute  \brout(?:ed|ing)\b  \bhome\b  \borgani[sz]ation of  \bfax\b  \bspecified\b  \bheaders?\b  \bmissing\b
     \bcharacters?\b  not local\b  not confirmed  \bconfirmed his  too long  \blength\b  \bvalidat
     \b(?:quota|no) record  \btable\b  \bstore\b  mailbox (?:is )?locked\b  \bservice suspended
+    {POSSESSION_WORDS}
     \bforbid  hangup  syntax error  \bsequence\b  \bsession\b  by customer  reserved  full(?:y[- ]qualif|$)
 """)
 """The text is about the message, the session or the server: an enhanced code alone does not mean the mailbox."""
@@ -315,7 +318,7 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     \bhesab[iı]n[iı]z  \btiliasi\b  حسابك  {SENDING}
     \bsend(?:er|ing)  mail ?from\b  \berrors?-to\b  \bsasl\b  \bconnector\b  \bpartner\b  \bfirewall  \boutside\b
     {ALLOWED_LIST}  \banonymous  \bencrypted  unencrypted  known to be valid
-    \bfrom:? (?:address|field|header)  known to you\b  return[- ]?path
+    \bfrom:? (?:address|field|header)  (?:\bfrom:|^from) (?:user|account|mailbox)  known to you\b  return[- ]?path
     reverse[- ]?path  originat  envelope[- ]from
     return(?:ed)? address  \breply[- ]?(?:to|address)  \bsubmit  \bposters?\b  \bchosen (?:not )?to\b  \bopted\b
     parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif
@@ -395,6 +398,7 @@ REVERSE_DNS_WORDS = phrases(rf"""
     (?:your|client|sending|remote|connecting) (?:\w+ ){{0,2}}[^.;]{{0,40}}\b(?:not|n't|unable to) resolve
     (?:dns|host ?name) (?:entry |record |found )?(?:for|of) (?:your|client|xipx)
     no (?:valid )?(?:dns|host ?name) (?:entry|record|found)
+    (?:your|sending|connecting) (?:\w+ ){{1,2}}(?:is |was |does )?not (?:exist|found|listed|registered) in (?:the )?dns
     (?:your|client|connecting) (?:host|ip|server)\w* (?:has no|without) (?:a )?(?:dns|name)  \bip\b[^.;]{{0,20}}\bresolv
     \bdns (?:revers[eo]|invers[eo])  (?:resolucion|risoluzione|resolution|resolucao) (?:dns )?invers[ae]
     \b{join_column("reverse_dns")}  {join_column("reverse_dns", spaced=False)}
@@ -405,6 +409,7 @@ ACCESS_NETWORK_WORDS = phrases(r"""
 """)
 UNWANTED = r"(?:invalid|unknown|unwanted|bad|non-? ?exist\w*|undeliverable|unsolicited|failed|wrong|incorrect|rejected)"
 COUNTED = r"(?:recipients|requests|addresses|messages|mails?|e-?mails?|rcpts?|users)"
+ERRORS_FROM_CLIENT = r"too many (?:\w+ )?(?:errors|commands) (?:from|by) (?:your|this|xipx)"
 RATE_WORDS = phrases(rf"""
     (?:max\w*|number|count|limit|percent\w*|threshold|amount)[^.;]{{0,24}} {UNWANTED} {COUNTED}\b
     \b{UNWANTED} {COUNTED} (?:limit|count|rate|threshold|quota)
@@ -416,7 +421,8 @@ RATE_WORDS = phrases(rf"""
     \brate\b[^.;]{{0,24}}(?:limit\w*|exceeded|control)  exceed\w*[^.;]{{0,40}}\b(?:rate|permitted limits|volume)
     excessive (?:rate|volume|number|{UNWANTED}\b)  unexpected volume  user complaints  permanently deferred
     \byou (?:have |are )?sen[dt](?:ing)? too (?:many|much|fast)  \b(?:connect|send|try)ing too (?:fast|often|frequently)
-    too (?:many|much) (?:fail\w* )?auth\w*  too many (?:failures|attempts)  \bpenalty\b
+    too (?:many|much) (?:fail\w* )?auth\w*  {ERRORS_FROM_CLIENT}
+    too many (?:failures|attempts)  \bpenalty\b
     dictionary attack  harvest  namespace mining  \[tss?\d+\]  \bs31[45]0\b  \bhl:(?:rep|ipb|ihu)\b
     \bib(?:[01]\d\d|504|607)[a-z]?\b
 """)

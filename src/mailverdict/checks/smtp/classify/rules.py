@@ -42,6 +42,7 @@ from .other_words import (
     DOMAIN_LISTED_WORDS,
     DOMAIN_UNKNOWN_WORDS,
     DOUBT_WORDS,
+    ERRORS_FROM_CLIENT,
     FOREIGN_MESSAGE_WORDS,
     FOREIGN_TROUBLE_WORDS,
     INCOMPLETE_WORDS,
@@ -336,7 +337,8 @@ RULES: tuple[Rule, ...] = (
     Rule("too_many_recipients_code", Reason.INCONCLUSIVE, enhanced=r"[45]\.5\.3", phases="mail rcpt",
          action=Action.FEWER_RECIPIENTS, unless=(OVER_TIME_WORDS, "rcpthosts"),
          sample="rcpt 452 4.5.3 Try again", seen="RFC 3463 x.5.3"),
-    Rule("capacity", Reason.INCONCLUSIVE, action=Action.BACK_OFF, text=CAPACITY_WORDS, unless=BLOCKING_WORDS,
+    Rule("capacity", Reason.INCONCLUSIVE, action=Action.BACK_OFF, text=CAPACITY_WORDS,
+         unless=(BLOCKING_WORDS, ERRORS_FROM_CLIENT),
          sample="mail 452 4.3.2 Connection rate limit exceeded.",
          seen="Sendmail, Postfix anvil, Exchange: a limit on simultaneous connections, not a refusal of the client"),
 
@@ -388,6 +390,10 @@ RULES: tuple[Rule, ...] = (
          text=r"\b(?:spf|dkim|dmarc)\b|sender[- ]?id\b|domainkeys|openspf", unless=r"unusual rate",
          sample="rcpt 550 5.7.23 Message rejected due to: SPF fail - not authorized",
          seen="SPF, DKIM, DMARC: an IP address is named only as one that the domain did not allow"),
+    Rule("sender_policy_link", Reason.SENDER_BLOCKED, unmasked=r"\bopen-?spf\.",
+         sample="rcpt 550 5.7.1 <x@example.org>: Recipient address rejected: Please see http://www.openspf.org/Why?"
+                "s=mfrom;id=y%40example.net;ip=192.0.2.7;r=example.org",
+         seen="policyd-spf: the link names the client, but the sender's domain did not allow it"),
     Rule("sender_policy_code", Reason.SENDER_BLOCKED, enhanced=r"[45]\.7\.(?:2[0-46-79]|3[0-2])",
          sample="rcpt 550 5.7.26 This mail is unauthenticated",
          seen="RFC 7372, RFC 7505 x.7.20-32; 25 is reverse DNS; Gmail sends 28 about IP addresses too"),
@@ -395,7 +401,8 @@ RULES: tuple[Rule, ...] = (
          sample="banner 554 Your access has been rejected due to the sending MTA's poor reputation.",
          seen="Cisco IronPort, Gmail, Outlook.com"),
     Rule("rate_of_sender", Reason.SENDER_BLOCKED,
-         text=r"\b(?:sender|spf|dkim|domain|from)\b[^.;]{0,40}\b(?:frequency|rate|volume|limit\w*|throttl\w*)",
+         text=r"\b(?:sender|spf|dkim|domain|from)\b[^.;]{0,40}\b(?:frequency|rate|volume|limit\w*|throttl\w*"
+              r"|max\w* (?:e-?mails|messages) per)",
          unless=r"\bip\b|xipx|recipient has|quota exceeded",
          sample="mail 550 Sender frequency limited", seen="QQ, NetEase, Gmail per SPF or DKIM domain"),
     Rule("rate_of_client", Reason.PROTECTED, text=RATE_WORDS, unless=r"recipient has|quota",
@@ -492,11 +499,11 @@ RULES: tuple[Rule, ...] = (
          text=r"recipient addresses rejected ?: ?access denied",
          sample="rcpt 550 5.4.1 All recipient addresses rejected : Access denied. AS(201806271)",
          seen="Exchange Online: only allowed senders reach the domain (SMTP Field Manual), whatever the recipient"),
-    Rule("postfix_recipient_access", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, phases="rcpt",
-         error_code="MAILBOX_DISABLED",
+    Rule("postfix_recipient_access", Reason.INCONCLUSIVE, code=MAILBOX_CODES, phases="rcpt",
          text=r"^xaddrx: recipient address rejected: access denied$",
          sample="rcpt 554 5.7.1 <x@example.org>: Recipient address rejected: Access denied",
-         seen="Postfix check_recipient_access: the only Postfix class that is about the recipient"),
+         seen="Postfix: an entry for this recipient, or a restriction list that ends with `reject`, which refuses all "
+              "recipients of a client; the reply to a random address may show it"),
 
     Rule("interia_not_available", Reason.INCONCLUSIVE, code="550", enhanced=r"5\.2\.1", phases="rcpt",
          text=r"^(?:xaddrx:? )?mailbox not available\b",
@@ -611,7 +618,7 @@ RULES: tuple[Rule, ...] = (
     Rule("mail_refused", Reason.SENDER_BLOCKED, code=PERMANENT, phases="mail",
          sample="mail 550 Rejected", seen="only the client and the sender are known at MAIL"),
     Rule("permanent_trouble", Reason.INCONCLUSIVE, code=PERMANENT, phases="rcpt",
-         text=r"\b(?:internal|system|software) (?:\w+ )?(?:error|failure|problem)"
+         text=r"\b(?:internal|system|software|configuration) (?:\w+ )?(?:error|failure|problem)"
               r"|\b(?:ldap|directory|database|look-?up)\b[^.;]{0,12} (?:error|fail\w*|(?:is )?unavailable)"
               r"|\bcan(?: ?not|'t) (?:create|open)|\btoo many hops|\bhop count|\b(?:mail|routing) loop"
               r"|\bloop (?:was |is )?detected",
