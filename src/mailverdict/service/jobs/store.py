@@ -469,7 +469,8 @@ CLOCKS_DIFFER = 60.0
 def purge(connection: Connection, each: Purge) -> int:
     """Return the number of deleted jobs."""
     old = job.c.status.in_(ENDED) & (job.c.updated_at < each.ended_before)
-    deleted = connection.execute(delete(job).where(old)).rowcount
+    locked = select(job.c.seq).where(old).order_by(job.c.seq).with_for_update()  # in the order of `shared.statements`
+    deleted = connection.execute(delete(job).where(job.c.seq.in_(locked))).rowcount
     connection.execute(delete(quota).where(quota.c.day < each.day_before))
     return deleted
 

@@ -1,4 +1,10 @@
-"""The SQL statements of workers; `store.py` executes them. Values are parameters, states are constants."""
+"""The SQL statements of workers; `store.py` executes them. Values are parameters, states are constants.
+
+All transactions lock rows in one order, so that none waits for one that waits for it: the rows of `job` first, all of
+them in the order of `seq`, by `LOCK_JOBS` or a part `locked`; then those of `assignment` and `second_pass` that belong
+to the locked jobs, and last those of `tally` in the order of their key. A purge skips what others have locked in the
+tables that have no order.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +32,8 @@ __all__ = [
     "HAS_QUEUED",
     "HAS_WAITING_TASKS",
     "HEARTBEAT",
+    "IS_ONLY_PURGE",
+    "LOCK_JOBS",
     "NEXT_JOBS",
     "OWNERS_WITHOUT_TASK",
     "PACES",
@@ -55,9 +63,14 @@ UNFINISHED = f"job.status IN ('{JobStatus.QUEUED}', '{JobStatus.PROCESSING}')"
 IS_DUE = f"due IS NOT NULL AND (due <= :now OR updated_at > :now + {CLOCKS_DIFFER})"  # as in `due_jobs`
 DATABASE_NOW = "extract(epoch FROM clock_timestamp())"
 
+LOCK_JOBS = text("SELECT FROM job WHERE seq = ANY(CAST(:seqs AS bigint[])) ORDER BY seq FOR NO KEY UPDATE")
 RELEASE_DUE = text(f"""
+    WITH locked AS (
+        SELECT seq FROM job WHERE {IS_DUE} AND status = '{JobStatus.PROCESSING}' AND validation_type = :type
+        ORDER BY seq FOR NO KEY UPDATE
+    )
     UPDATE job SET status = '{JobStatus.QUEUED}', due = NULL, updated_at = :now
-    WHERE {IS_DUE} AND status = '{JobStatus.PROCESSING}' AND validation_type = :type
+    FROM locked WHERE job.seq = locked.seq
 """)
 QUEUED_CLIENTS = text(f"""
     SELECT queued.client, queued.oldest, queued.jobs, pace.tokens, pace.counted_at
@@ -84,7 +97,7 @@ NEXT_JOBS = text(f"""
 """)
 CLAIM = text(f"""
     UPDATE job SET status = '{JobStatus.PROCESSING}', due = NULL, updated_at = :now
-    WHERE seq = ANY(CAST(:seqs AS bigint[])) AND status = '{JobStatus.QUEUED}'
+    WHERE seq = ANY(CAST(:seqs AS bigint[])) AND status = '{JobStatus.QUEUED}' RETURNING seq
 """)
 ASSIGN = text("""
     INSERT INTO assignment (seq, validation_type, batch)
@@ -133,20 +146,27 @@ POSTPONE = text(f"""
     UPDATE job SET attempt = coalesce(CAST(:attempt AS integer), attempt), due = :due, updated_at = :now
     WHERE seq = ANY(CAST(:seqs AS bigint[])) AND status = '{JobStatus.PROCESSING}'
 """)
-GIVE_BACK = text(f"""
-    WITH freed AS (DELETE FROM assignment WHERE batch = :batch AND owner IS NULL RETURNING seq)
-    UPDATE job SET status = '{JobStatus.QUEUED}', updated_at = :now
-    FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
-""")
-GIVE_BACK_ABANDONED = text(f"""
-    WITH freed AS (
-        DELETE FROM assignment WHERE owner IS NULL AND NOT EXISTS (
-            SELECT FROM procrastinate_jobs WHERE id = assignment.batch AND status = 'doing'
-        ) RETURNING seq
-    )
-    UPDATE job SET status = '{JobStatus.QUEUED}', updated_at = :now
-    FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
-""")
+
+
+def give_back(which: str) -> str:
+    """The statement that queues claimed jobs that have no owner yet; `which` are conditions on `assignment`."""
+    return f"""
+        WITH locked AS (
+            SELECT job.seq, assignment.batch FROM assignment JOIN job USING (seq)
+            WHERE assignment.owner IS NULL AND {which} ORDER BY job.seq FOR NO KEY UPDATE OF job
+        ), freed AS (
+            DELETE FROM assignment USING locked WHERE assignment.owner IS NULL
+                AND assignment.seq = locked.seq AND assignment.batch = locked.batch RETURNING assignment.seq
+        )
+        UPDATE job SET status = '{JobStatus.QUEUED}', updated_at = :now
+        FROM freed WHERE job.seq = freed.seq AND job.status = '{JobStatus.PROCESSING}' AND job.due IS NULL
+    """
+
+
+GIVE_BACK = text(give_back("assignment.batch = :batch"))
+GIVE_BACK_ABANDONED = text(
+    give_back("NOT EXISTS (SELECT FROM procrastinate_jobs WHERE id = assignment.batch AND status = 'doing')")
+)
 SECOND_PASS = text("""
     WITH first AS (
         INSERT INTO second_pass SELECT seq FROM unnest(CAST(:seqs AS bigint[])) AS seq ORDER BY seq
@@ -174,7 +194,11 @@ QUEUED_TYPES = text(f"""
 """)
 HAS_QUEUED = text(f"SELECT EXISTS (SELECT FROM job WHERE status = '{JobStatus.QUEUED}' AND validation_type = :type)")
 TASKS_OF = text("SELECT id FROM procrastinate_jobs WHERE status = 'doing' AND worker_id = :worker")
-PURGE_PACE = text("DELETE FROM pace WHERE counted_at < :before")
+IS_ONLY_PURGE = text("SELECT pg_try_advisory_xact_lock(:key)")
+PURGE_PACE = text("""
+    DELETE FROM pace
+    WHERE client IN (SELECT client FROM pace WHERE counted_at < :before FOR UPDATE SKIP LOCKED)
+""")
 PURGE_WORKERS = text(f"DELETE FROM worker WHERE seen_at < {DATABASE_NOW} - :within")
 REGISTER = text(f"""
     INSERT INTO worker (name, version, types, egress, seen_at, answers_checks)
@@ -214,7 +238,10 @@ WAITING_CHECKS = text(f"""
     ) GROUP BY owner
 """)
 CHECKS = text(f"SELECT count(*) FROM single_check WHERE {WAITING_CHECK}")
-PURGE_CHECKS = text(f"DELETE FROM single_check WHERE expires_at < {DATABASE_NOW} - 60")
+PURGE_CHECKS = text(f"""
+    DELETE FROM single_check
+    WHERE id IN (SELECT id FROM single_check WHERE expires_at < {DATABASE_NOW} - 60 FOR UPDATE SKIP LOCKED)
+""")
 HAS_CHECK_WORKER = text(f"""
     SELECT EXISTS (
         SELECT FROM worker WHERE answers_checks AND seen_at > {DATABASE_NOW} - :within

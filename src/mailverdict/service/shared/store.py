@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 
 from sqlalchemy import Connection, Row, text
@@ -41,6 +43,8 @@ from .statements import (
     HAS_QUEUED,
     HAS_WAITING_TASKS,
     HEARTBEAT,
+    IS_ONLY_PURGE,
+    LOCK_JOBS,
     NEXT_JOBS,
     OWNERS_WITHOUT_TASK,
     PACES,
@@ -81,6 +85,7 @@ T = TypeVar("T")
 CONNECTIONS = 6  # of one worker
 BATCH_LIMIT = 1000  # jobs that one task claims or takes at once
 CLAIM_LOCK = 0x6D61696C7666  # advisory lock: claims are decided one after the other, in the whole cluster
+PURGE_LOCK = 0x6D61696C7667  # advisory lock of a purge
 SHARDS = 16  # of the tally, so that workers do not wait for each other's counters
 SEEN_WITHIN = 30.0  # seconds since the last heartbeat of a worker that counts as running
 CHECKS_CHANNEL = "mailverdict_checks"  # notifications: the identifier of a single check that was answered
@@ -185,17 +190,20 @@ class SharedStore:
 
     def claim(self, validation_type: str, batch: int, now: float) -> ClaimedJobs:
         """Claim the next jobs of a type: a fair share for each client, within its pace and the room of all workers."""
+        with self.engine.begin() as connection:  # a transaction of its own: the one below locks other jobs
+            connection.execute(RELEASE_DUE, {"type": validation_type, "now": now})
         with self.engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": CLAIM_LOCK})
-            connection.execute(RELEASE_DUE, {"type": validation_type, "now": now})
             waiting = self.load_waiting(connection, validation_type, now)
             if not waiting.counts:
                 return ClaimedJobs([], has_more=False, ready_in=None)
             room = self.room(connection, validation_type)
             shares = waiting.shares(min(room, BATCH_LIMIT))
-            jobs = self.next_jobs(connection, validation_type, shares)
+            found = self.next_jobs(connection, validation_type, shares)
+            lock_jobs(connection, [each.seq for each in found])
+            claimed = set(connection.scalars(CLAIM, {"seqs": [each.seq for each in found], "now": now}))
+            jobs = [each for each in found if each.seq in claimed]  # the others have just ended
             seqs = [each.seq for each in jobs]
-            connection.execute(CLAIM, {"seqs": seqs, "now": now})
             connection.execute(ASSIGN, {"seqs": seqs, "type": validation_type, "batch": batch})
             for client, count in shares.items():
                 waiting.start(client, count)
@@ -248,6 +256,7 @@ class SharedStore:
         """Write whose mail servers are asked about claimed jobs."""
         pairs = [(seq, owner) for owner, seqs in owners.items() for seq in seqs]
         with self.engine.begin() as connection:
+            lock_jobs(connection, [seq for seq, _ in pairs])
             connection.execute(SET_OWNERS, {"seqs": [p[0] for p in pairs], "owners": [p[1] for p in pairs]})
 
     def take(self, owner: str, limit: int) -> list[StoredJob]:
@@ -260,33 +269,41 @@ class SharedStore:
 
         A group is a worker's number and its results; all of them are one transaction.
         """
+        counts: Counter[tuple[int, str, str, str]] = Counter()
         with self.engine.begin() as connection:
-            return [self.settle_group(connection, worker, ended) for worker, ended in groups]
+            lock_jobs(connection, [each.seq for _, ended in groups for each in ended])
+            results = [self.settle_group(connection, worker, ended, counts) for worker, ended in groups]
+            for (shard, status, validation_type, result), count in sorted(counts.items()):
+                values = {"status": status, "type": validation_type, "result": result, "count": count}
+                connection.execute(COUNT_ENDED, {"shard": shard, **values})
+        return results
 
-    def settle_group(self, connection: Connection, worker: int, ended: Sequence[EndedJob]) -> int:
-        """Write the results of one group, and count what was written."""
-        rows = sorted(ended, key=lambda each: each.seq)
-        columns = {name: [getattr(each, name) for each in rows] for name in ("seq", "status", "payload", "message")}
-        now = max((each.now for each in rows), default=0.0)
+    def settle_group(
+        self,
+        connection: Connection,
+        worker: int,
+        ended: Sequence[EndedJob],
+        counts: Counter[tuple[int, str, str, str]],
+    ) -> int:
+        """Write the results of one group, and add what was written to the counts by the key of `tally`."""
+        columns = {name: [getattr(each, name) for each in ended] for name in ("seq", "status", "payload", "message")}
+        now = max((each.now for each in ended), default=0.0)
         written = set(connection.scalars(SETTLE, {**columns, "now": now}))
-        counts: dict[tuple[str, str, str], int] = {}
-        for each in rows:
+        for each in ended:
             if each.seq in written:
-                key = (each.status, each.validation_type, each.result)
-                counts[key] = counts.get(key, 0) + 1
-        for (status, validation_type, result), count in sorted(counts.items()):
-            values = {"status": status, "type": validation_type, "result": result, "count": count}
-            connection.execute(COUNT_ENDED, {"shard": worker % SHARDS, **values})
+                counts[worker % SHARDS, each.status, each.validation_type, each.result] += 1
         return len(written)
 
     def postpone(self, seqs: Sequence[int], attempt: int, due: float, now: float) -> None:
         """Give up the claim of jobs that found the engine saturated; they are tried again when `due`."""
         with self.engine.begin() as connection:
-            connection.execute(POSTPONE, {"seqs": sorted(seqs), "attempt": attempt, "due": due, "now": now})
+            lock_jobs(connection, seqs)
+            connection.execute(POSTPONE, {"seqs": list(seqs), "attempt": attempt, "due": due, "now": now})
 
     def begin_second_pass(self, seqs: Sequence[int], due: float, now: float) -> set[int]:
         """Postpone those of some greylisted jobs that were asked only once; return them, also when called again."""
         with self.engine.begin() as connection:
+            lock_jobs(connection, seqs)
             first = sorted(connection.scalars(SECOND_PASS, {"seqs": list(seqs), "due": due}))
             connection.execute(POSTPONE, {"seqs": first, "attempt": None, "due": due, "now": now})
             return set(first)
@@ -312,6 +329,7 @@ class SharedStore:
 
     def answer_checks(self, answers: Sequence[AnsweredCheck]) -> None:
         """Write answers, and notify those who wait."""
+        answers = sorted(answers, key=attrgetter("id"))  # in the order in which every worker locks them
         rows = [{"id": each.id, "verification": each.verification, "failure": each.failure} for each in answers]
         with self.engine.begin() as connection:
             connection.execute(ANSWER_CHECK, rows)
@@ -380,6 +398,8 @@ class SharedStore:
         """Remove old jobs, past quota, full buckets, expired checks and workers that have ended."""
         rate, burst = self.settings.rate_limit, self.settings.rate_burst
         with self.engine.begin() as connection:
+            if not connection.scalar(IS_ONLY_PURGE, {"key": PURGE_LOCK}):
+                return 0
             connection.execute(PURGE_PACE, {"before": ended_before})
             connection.execute(PURGE_CHECK_PACE, {"seconds": burst / rate if rate else 0.0})
             connection.execute(PURGE_CHECKS)
@@ -424,6 +444,11 @@ class SharedStore:
         """Remove a worker."""
         with self.engine.begin() as connection:
             connection.execute(text("DELETE FROM worker WHERE id = :id"), {"id": worker})
+
+
+def lock_jobs(connection: Connection, seqs: Sequence[int]) -> None:
+    """Lock jobs that the transaction changes, before it locks anything else; see `statements`."""
+    connection.execute(LOCK_JOBS, {"seqs": list(seqs)})
 
 
 def stored_job(row: Row[Any]) -> StoredJob:
