@@ -28,7 +28,7 @@ from ..errors import ContractError, SettingsError, TransportError
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .gate import Gate
-from .pace import Advertised, read_advertised
+from .rate_fields import Advertised, read_advertised
 
 __all__ = ["Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
 
