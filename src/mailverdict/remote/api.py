@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 import pyarrow as pa
@@ -46,7 +47,6 @@ __all__ = [
     "success_of",
 ]
 
-TOO_MANY_REQUESTS = 429
 MAX_ADDRESS = 320  # characters: local part 64, "@", domain 255 (RFC 5321 section 4.5.3.1)
 MALFORMED = "invalid email"  # "Invalid email format" is the contract's message for a malformed address
 
@@ -92,7 +92,7 @@ Steps = Generator[Step, ApiAnswer | None, T]
 def is_quota_refusal(failure: ErrorEnvelope) -> bool:
     """Whether the daily quota refused the request, and not a limit on the request rate."""
     has_quota = failure.whole_number("remaining") is not None
-    return failure.code == "QUOTA_EXCEEDED" or (failure.status == TOO_MANY_REQUESTS and has_quota)
+    return failure.code == "QUOTA_EXCEEDED" or (failure.status == HTTPStatus.TOO_MANY_REQUESTS and has_quota)
 
 
 def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
@@ -102,7 +102,7 @@ def error_of(answer: ErrorEnvelope | NoAnswer) -> BackendError:
     if is_quota_refusal(answer):
         limit, remaining, requested = (answer.whole_number(key) for key in ("limit", "remaining", "requested"))
         return QuotaExceeded(answer.message, limit=limit, remaining=remaining, requested=requested)
-    if answer.status == TOO_MANY_REQUESTS:
+    if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
         return RateLimited(answer.message, retry_after=answer.retry_after)
     return ServiceError(answer.message, code=answer.code, status=answer.status)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from http import HTTPStatus
 from itertools import chain
 from typing import Any, TypeGuard
 
@@ -62,11 +63,9 @@ __all__ = [
 MAX_REPEATS = 2  # of one address that a limiter refused
 MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
 MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error
-TOO_MANY_REQUESTS = 429
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
 QUOTA_INTERVAL = 900.0  # seconds until a used-up quota is worth reading again; services do not announce its reset
-REQUEST_TIMEOUT = 408
-GATEWAY_STATUSES = frozenset({502, 504})
+GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 # Error codes after which a submission may have been counted, whatever the HTTP status.
 UNCERTAIN_CODES = frozenset({"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTREAM_SCHEMA_MISMATCH", "INTERNAL_ERROR"})
 
@@ -146,7 +145,7 @@ class Submission:
         except RateLimited as exc:
             if not (self.is_paced and self.may_wait(exc.retry_after)):
                 raise
-            self.wait_for_limit(0, exc.retry_after)
+            self.note_rate_limit(0, exc.retry_after)
             return
         max_batch = self.max_batch if self.next_max_batch is None else self.next_max_batch
         size = batch_size(self.next_count, quota.remaining, max_batch)
@@ -155,14 +154,14 @@ class Submission:
             yield from self.defer_rest("quota", "the quota is used up")
         elif size := min(size, allowed()):
             emails = tuple(self.next_queue[:size])
-            yield from self.submit(self.same_batch(emails, quota), quota, read_at)
+            yield from self.submit(self.uncounted_batch(quota) or emails, quota, read_at)
 
-    def same_batch(self, emails: tuple[str, ...], quota: Quota) -> tuple[str, ...]:
-        """A batch that was not counted in place of the next one if both begin alike and the quota covers it."""
+    def uncounted_batch(self, quota: Quota) -> tuple[str, ...] | None:
+        """A lost batch that was not counted, if the queue begins with it and the quota covers it."""
         for uncounted in self.uncounted:
             if uncounted == tuple(self.next_queue[: len(uncounted)]) and len(uncounted) <= quota.remaining:
                 return uncounted
-        return emails
+        return None
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
         """Send nothing more; refused addresses keep the answer that they have."""
@@ -248,8 +247,8 @@ class Submission:
         elif refusal.code == "BULK_LIMIT_EXCEEDED" and size > 1:
             limit = refusal.whole_number("limit") or size // 2
             self.max_batch = max(1, min(limit, size - 1))
-        elif self.is_paced and refusal.status == TOO_MANY_REQUESTS and self.may_wait(refusal.retry_after):
-            self.wait_for_limit(size, refusal.retry_after)
+        elif self.is_paced and refusal.status == HTTPStatus.TOO_MANY_REQUESTS and self.may_wait(refusal.retry_after):
+            self.note_rate_limit(size, refusal.retry_after)
         else:
             self.error = error_of(refusal)
 
@@ -257,7 +256,7 @@ class Submission:
         """Whether a request that was refused with 429 is sent again later."""
         return self.limited < MAX_LIMITED and (retry_after or 0.0) <= MAX_RETRY_AFTER
 
-    def wait_for_limit(self, size: int, retry_after: float | None) -> None:
+    def note_rate_limit(self, size: int, retry_after: float | None) -> None:
         """Note that a submission of `size` addresses is sent again later; 0: the reading of the quota before it."""
         self.limited += 1
         self.limited_size, self.retry_after = size, retry_after
@@ -272,7 +271,8 @@ def is_refusal(answer: ApiAnswer) -> TypeGuard[ErrorEnvelope | NoAnswer]:
         return not answer.was_sent
     if not isinstance(answer, ErrorEnvelope) or answer.code in UNCERTAIN_CODES:
         return False
-    return 300 <= answer.status < 500 and answer.status != REQUEST_TIMEOUT
+    is_before_work = HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return is_before_work and answer.status != HTTPStatus.REQUEST_TIMEOUT
 
 
 def may_be_handled(answer: ApiAnswer) -> bool:

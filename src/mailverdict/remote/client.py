@@ -41,7 +41,7 @@ HOST = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*\.?|[0-9a-f:.]*:
 CREDENTIALS = re.compile(r"[^/]*@")  # never shown, not even of an invalid URL
 DEFAULT_PORTS = {"http": 80, "https": 443}
 UNAVAILABLE = HTTPStatus.SERVICE_UNAVAILABLE  # what nginx answers beyond its limit unless it is told otherwise
-LOOK = 0.05  # seconds between looks at the gate, which an answer can open earlier
+GATE_INTERVAL = 0.05  # seconds between looks at the gate, which an answer can open earlier
 SHORT_WAIT = 2.0  # seconds that are always waited for here; longer ones slow a paced submission down
 
 # Statuses of errors that the contract has about the address, the batch or the job.
@@ -73,9 +73,7 @@ class Retries:
     """When the same request is sent again."""
 
     attempts: int = 4  # requests at most, including the first
-    limited_attempts: int = (
-        10  # the same if each was refused with 429 and no wait was asked for: the gate sets the pace
-    )
+    limited_attempts: int = 10  # the same if each was refused with 429 without a wait: the gate decides when
     first_wait: float = 0.5  # seconds before the second attempt; doubles each time, with jitter
     max_wait: float = 60.0  # seconds; if the service asks for a longer wait, its answer stands
     budget: float = 60.0  # seconds after which no further attempt begins
@@ -135,8 +133,8 @@ class FailedRequests:
             return False
         return True
 
-    def wait(self, since: float, seconds: float) -> None:
-        """Add a time of waiting; what overlaps another one counts once."""
+    def count_wait(self, since: float, seconds: float) -> None:
+        """Count a wait of some seconds from `since` on; what overlaps another wait counts once."""
         end = since + seconds
         self.seconds += max(0.0, end - max(since, self.until))
         self.until = max(self.until, end)
@@ -268,9 +266,9 @@ class Client:
             wait = self.retries.wait_before(attempt, answer, request, self.jitter())
             if wait is None or loop.time() - begun + wait > self.retries.budget:
                 if has_failed:
-                    self.failures.wait(sent, loop.time() - sent)
+                    self.failures.count_wait(sent, loop.time() - sent)
                 break
-            self.failures.wait(sent, loop.time() - sent + wait)
+            self.failures.count_wait(sent, loop.time() - sent + wait)
             await asyncio.sleep(wait)
         return answer
 
@@ -282,8 +280,8 @@ class Client:
         loop = asyncio.get_running_loop()
         async with self.gate_queue:
             while (wait := self.gate.seconds_left(loop.time())) > 0:
-                self.failures.wait(loop.time(), min(wait, LOOK))
-                await asyncio.sleep(min(wait, LOOK))
+                self.failures.count_wait(loop.time(), min(wait, GATE_INTERVAL))
+                await asyncio.sleep(min(wait, GATE_INTERVAL))
             sent = loop.time()
             self.gate.on_sent(sent)
             if self.gate.refusals:

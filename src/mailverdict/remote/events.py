@@ -47,7 +47,7 @@ from .polling import Ending, GaveUp, PollResult, PollSchedule, TimedPollResult, 
 __all__ = ["EventStream"]
 
 MAX_IN_FLIGHT = 2_000  # jobs polled at a time; submitting waits then, so that polls stay on schedule
-CLOSED = 5.0  # seconds of answers that the client is not allowed, after which the service is asked for the quota
+DENIED = 5.0  # seconds of answers that deny the client access, after which the quota is requested
 OUTAGE = 60.0  # seconds without a usable poll after which the service counts as down
 OUTAGE_PAUSE, MAX_OUTAGE_PAUSE = 0.25, 15.0  # share of that time, and seconds, for which all polls then pause
 MIN_PAUSE = 0.02  # seconds between looks at the pace
@@ -68,7 +68,7 @@ class PolledJob:
     job: Job = field(compare=False)
     follower: Generator[float, TimedPollResult, Ending] = field(compare=False)
     sent: SentBatch | None = field(compare=False)  # None: submitted by an earlier run
-    has_passed: bool = field(compare=False, default=False)  # whether it is known that no limiter refused it
+    is_reported: bool = field(compare=False, default=False)  # whether the pace knows if a limiter refused it
 
 
 class EventStream:
@@ -117,7 +117,7 @@ class EventStream:
                     yield event
         finally:
             await self.cancel_polls()
-        for event in (*self.unfinished(), *self.client.failures.take()):
+        for event in (*self.final_notices(), *self.client.failures.take()):
             yield event
         if self.job_count:
             yield self.paced()
@@ -183,7 +183,7 @@ class EventStream:
                     self.read_advertised()
             elif isinstance(step, Pause):
                 yield Waiting(step.seconds, step.reason)
-                self.wait_for_service(step.seconds)
+                self.count_wait(step.seconds)
                 await asyncio.sleep(step.seconds)
             else:
                 yield step
@@ -196,14 +196,14 @@ class EventStream:
         if self.submission.limited > limited:
             now = self.clock()
             self.pace.on_limited(now, self.submission.limited_size, self.submission.retry_after)
-            self.wait_for_service(self.pace.next_time(now, self.submission.next_count) - now)
+            self.count_wait(self.pace.next_time(now, self.submission.next_count) - now)
         if self.submission.error is not None and self.has_jobs:
             yield Noticed(f"nothing more is submitted: {self.submission.error}")
 
-    def wait_for_service(self, seconds: float) -> None:
-        """Count a time for which a failed request is waited for; infinity is a wait for outcomes."""
+    def count_wait(self, seconds: float) -> None:
+        """Count the seconds until a failed request is sent again; not infinity, which is a wait for outcomes."""
         if 0 < seconds < math.inf:
-            self.client.failures.wait(asyncio.get_running_loop().time(), seconds)
+            self.client.failures.count_wait(asyncio.get_running_loop().time(), seconds)
 
     def read_advertised(self) -> None:
         """Report the header fields of the last answer about a limit."""
@@ -284,31 +284,31 @@ class EventStream:
             self.paused_until = max(self.paused_until, now + result.retry_after)
         try:
             due = polled.follower.send(TimedPollResult(result, now))
-            polled.due = common_time(due, now) if polled.sent is None or polled.has_passed else due
+            polled.due = common_time(due, now) if polled.sent is None or polled.is_reported else due
         except StopIteration as over:
             ending: Ending = over.value
-            if polled.sent is not None and not polled.has_passed:
-                self.pace.on_over(polled.sent, now)
+            if polled.sent is not None and not polled.is_reported:
+                self.pace.on_abandoned(polled.sent, now)
             return ending
         if isinstance(result, BackendError):
             if self.failing_since is not None and not isinstance(result, RateLimited):
                 pause = min(MAX_OUTAGE_PAUSE, OUTAGE_PAUSE * (now - self.failing_since))
                 self.paused_until = max(self.paused_until, now + pause)
-            self.wait_for_service(max(polled.due, self.paused_until) - now)
+            self.count_wait(max(polled.due, self.paused_until) - now)
         heapq.heappush(self.queue, polled)
         return None
 
     def report_to_pace(self, polled: PolledJob, result: PollResult) -> None:
         """Report what a poll shows about the service's limiter."""
         sent, now = polled.sent, self.clock()
-        if sent is None or polled.has_passed:
+        if sent is None or polled.is_reported:
             return
         reason = refusal_reason(result)
         if reason is not None:
-            polled.has_passed = True
+            polled.is_reported = True
             self.pace.on_refused(sent, now, is_throttled=reason is Reason.THROTTLED)
         elif isinstance(result, Verification | JobFailure) or has_left_queue(result, now - polled.job.submitted_at):
-            polled.has_passed = True
+            polled.is_reported = True
             self.pace.on_passed(sent, now)
 
     def ending_events(self, endings: Sequence[tuple[Job, Ending]]) -> Iterator[Event]:
@@ -334,11 +334,11 @@ class EventStream:
             self.failing_since = None
         elif self.failing_since is None:
             self.failing_since = now
-        elif now - self.failing_since >= (CLOSED if is_closed(result) else OUTAGE):
+        elif now - self.failing_since >= (DENIED if is_access_denied(result) else OUTAGE):
             success_of(await self.client.send(QUOTA_REQUEST))
             self.failing_since = now
 
-    def unfinished(self) -> Iterator[Event]:
+    def final_notices(self) -> Iterator[Event]:
         """Notices about addresses that were submitted again, and about jobs that were given up."""
         if self.repeats:
             yield Noticed(
@@ -379,7 +379,7 @@ def refusal_reason(result: PollResult | Ending) -> Reason | None:
     return None
 
 
-def is_closed(result: PollResult) -> bool:
+def is_access_denied(result: PollResult) -> bool:
     """Whether the service does not accept the client, as when its key was revoked."""
     refusals = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
     return isinstance(result, ServiceError) and result.status in refusals

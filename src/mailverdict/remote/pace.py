@@ -68,7 +68,7 @@ class SentBatch:
 class Pace:
     """The pace of one run.
 
-    `allowance` is asked before each submission; `on_sent`, `on_passed`, `on_refused` and `on_over` report what
+    `allowance` is asked before each submission; `on_sent`, `on_passed`, `on_refused` and `on_abandoned` report what
     became of it. `total` is the number of addresses of the run.
     """
 
@@ -206,7 +206,7 @@ class Pace:
         """Whether nothing has passed for so long that the run ends."""
         return self.blocked_at is not None and now - self.blocked_at > STOP_AFTER
 
-    # What became of it.
+    # Outcomes of what was sent.
 
     def on_sent(self, now: float, size: int) -> SentBatch:
         """Jobs were accepted."""
@@ -232,8 +232,8 @@ class Pace:
         if not sent.is_clear and (is_sampled or not sent.open):
             self.clear(sent, now)
 
-    def on_over(self, sent: SentBatch, now: float) -> None:
-        """Nothing is known about a job, and it is not polled any more."""
+    def on_abandoned(self, sent: SentBatch, now: float) -> None:
+        """A job is not polled any more, and it is not known whether a limiter refused it."""
         self.close_one(sent)
         if not sent.open and not sent.is_clear:
             self.clear(sent, now)
@@ -404,7 +404,7 @@ class FixedPace:
     def on_passed(self, sent: SentBatch, now: float) -> None:
         """Do nothing."""
 
-    def on_over(self, sent: SentBatch, now: float) -> None:
+    def on_abandoned(self, sent: SentBatch, now: float) -> None:
         """Do nothing."""
 
     def on_refused(self, sent: SentBatch, now: float, *, is_throttled: bool = False) -> None:
