@@ -18,6 +18,7 @@ from .model.words import count_of
 
 __all__ = [
     "GRACE",
+    "QUOTA_INTERVAL",
     "Backend",
     "Batch",
     "Deferred",
@@ -150,6 +151,7 @@ class Delayed:
 
 DAY = 86_400.0  # seconds
 GRACE = 5.0  # seconds that a service may need to count a submission; an unchanged quota means nothing before
+QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
 CLOCKS_DIFFER = 60.0  # seconds by which a service's clock may be ahead of this machine's, or behind it
 
 

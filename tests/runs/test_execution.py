@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.backend import (
+    QUOTA_INTERVAL,
     Deferred,
     Delayed,
     Job,
@@ -28,7 +29,7 @@ from mailverdict.local.backend import LocalBackend
 from mailverdict.local.screen import Screener
 from mailverdict.model.table import complete_table
 from mailverdict.model.words import ValidationType
-from mailverdict.runs.execution import MIN_QUOTA_INTERVAL, QUOTA_INTERVAL, Execution, RunSettings, unique_addresses
+from mailverdict.runs.execution import MIN_QUOTA_INTERVAL, Execution, RunSettings, unique_addresses
 from mailverdict.runs.journal.journal import Unclaimed
 from tests.doubles.scripted_backend import ScriptedBackend, rows_of
 

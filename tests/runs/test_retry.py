@@ -6,7 +6,7 @@ import pytest
 from mailverdict.model.words import Reason
 from mailverdict.runs.retry import (
     ASK_AGAIN,
-    ERROR_GOOD_FOR,
+    ERROR_MAX_AGE,
     HOLD,
     LostSubmission,
     classify_lost_submission,
@@ -63,8 +63,8 @@ def test_refresh_asks_a_verdict_again() -> None:
 
 def test_a_technical_failure_is_asked_again_after_its_time_only() -> None:
     table = rows(("error", None, None))
-    assert usable(table, age=ERROR_GOOD_FOR - 1) == [True]
-    assert usable(table, age=ERROR_GOOD_FOR) == [False]
+    assert usable(table, age=ERROR_MAX_AGE - 1) == [True]
+    assert usable(table, age=ERROR_MAX_AGE) == [False]
 
 
 def test_dictionary_columns_and_no_rows_do() -> None:

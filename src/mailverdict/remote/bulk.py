@@ -21,6 +21,7 @@ from typing import Any, TypeGuard
 
 from ..backend import (
     GRACE,
+    QUOTA_INTERVAL,
     Deferred,
     Event,
     Job,
@@ -64,7 +65,6 @@ MAX_REPEATS = 2  # of one address that a limiter refused
 MAX_LIMITED = 12  # submissions in a row that are answered with 429, before that is an error
 MAX_RETRY_AFTER = 900.0  # seconds; if the service asks for a longer wait, its answer is an error
 RESUBMISSIONS = 1  # of one batch, and only if the quota shows that it was not counted
-QUOTA_INTERVAL = 900.0  # seconds until a used-up quota is worth reading again; services do not announce its reset
 GATEWAY_STATUSES = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 # Error codes after which a submission may have been counted, whatever the HTTP status.
 UNCERTAIN_CODES = frozenset({"E1001", "E1004", "E1005", "UPSTREAM_ERROR", "UPSTREAM_SCHEMA_MISMATCH", "INTERNAL_ERROR"})

@@ -151,10 +151,8 @@ def describe_errors(counts: Mapping[str, int]) -> str:
 def describe_ending(counts: Mapping[str, int], source: str, *, unit: str = "addresses") -> str:
     """Say that most addresses have no verdict, for one cause, and the remedy; empty if there is no such cause.
 
-    `unit` is what was counted.
-
     Malformed addresses are not counted, and for causes of SMTP sessions neither are those whose domain has no mail
-    server. `source` is the backend's.
+    server. `source` is the backend's; `unit` is what `counts` counts.
 
     >>> describe_ending({"rate_limited": 80, "other": 20}, "remote").partition(",")[0]
     '80 of 100 addresses have no verdict'

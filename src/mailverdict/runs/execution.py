@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..backend import (
+    QUOTA_INTERVAL,
     Backend,
     Batch,
     Deferred,
@@ -57,12 +58,11 @@ __all__ = ["Execution", "RunSettings", "find_known", "unique_addresses"]
 NEXT_DAY = ", usually after 00:00 UTC"
 logger = logging.getLogger("mailverdict")
 FREE_BATCH = 1_000_000  # rows at once if no network is used: bounds memory, keeps the progress bar moving
-QUOTA_INTERVAL = 900.0  # seconds between readings of a used-up quota; services do not announce when it is reset
 MIN_QUOTA_INTERVAL = 10.0  # seconds, whatever a service suggests: a run may wait for hours
 OTHERS_INTERVAL = 1.0  # seconds between two looks at what other processes on the journal have settled
 RENEWAL_INTERVAL = 60.0  # seconds between two renewals of the leases of a run; much less than a lease lasts
-OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run itself needs at its end ...
-FREE_FIELDS = ("status", "result")  # ... and without a network
+OWN_FIELDS = ("status", "result", "reasons", "error")  # fields that a run needs at its end, whatever its result has
+FREE_FIELDS = ("status", "result")  # the same for a run without a network
 Positions = npt.NDArray[np.int64]
 
 

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 
 from ..backend import Quota
+from ..contract.envelope import BULK_LIMIT
 from ..errors import SettingsError
 from ..model.words import SOURCE_MEANING
 
 __all__ = ["Plan", "plan_run"]
-
-BATCH = 100  # addresses in one bulk request, at most
 
 LABELS = {
     "rows": "rows",
@@ -144,7 +143,6 @@ def plan_run(
     held: int = 0,
     quota: Quota | None = None,
     limit: int | None = None,
-    max_batch: int = BATCH,
     repeats: int = 0,
     domains: int | None = None,
 ) -> Plan:
@@ -159,7 +157,7 @@ def plan_run(
     return Plan(
         **counts,
         to_submit=to_submit,
-        batches=0 if days is None else sum(math.ceil(day / max_batch) * times for day, times in days),
+        batches=0 if days is None else sum(math.ceil(day / BULK_LIMIT) * times for day, times in days),
         daily_limit=None if quota is None else quota.daily_limit,
         remaining=None if quota is None else quota.remaining,
         days=None if quota is None or days is None else sum(times for _, times in days),

@@ -20,7 +20,7 @@ from ..model.words import Reason, Status, Verdict, count_of
 
 __all__ = [
     "ASK_AGAIN",
-    "ERROR_GOOD_FOR",
+    "ERROR_MAX_AGE",
     "HOLD",
     "LostSubmission",
     "classify_lost_submission",
@@ -32,7 +32,7 @@ __all__ = [
 DAY = 86_400.0
 HOLD = DAY  # seconds: a second payment costs one unit of a daily quota
 MAX_HOLD = 30 * HOLD  # the default `max_age` of an answer
-ERROR_GOOD_FOR = 3_600.0  # seconds for which a technical failure is reused instead of paid for again
+ERROR_MAX_AGE = 3_600.0  # seconds for which a technical failure is reused instead of paid for again
 
 # Temporary unknowns, which are never reused, and the seconds after which asking again makes sense.
 # The other unknowns (time-out, closed port, full mailbox ...) are answers: asking for them daily
@@ -57,7 +57,7 @@ def reusable(
     """
     status, result, reasons = (as_text(rows[name]) for name in ("status", "result", "reasons"))
     is_temporary = pc.and_(pc.equal(result, Verdict.UNKNOWN), has_temporary_reason(reasons))
-    is_old_error = pc.and_(pc.equal(status, Status.ERROR), pc.greater_equal(ages, ERROR_GOOD_FOR))
+    is_old_error = pc.and_(pc.equal(status, Status.ERROR), pc.greater_equal(ages, ERROR_MAX_AGE))
     if not costs_quota:
         has_failed = pc.is_in(as_text(rows["error"]), value_set=pa.array(FAILED_LOOK_UPS, pa.string()))
         is_temporary = pc.or_(is_temporary.fill_null(False), pc.and_(pc.equal(result, Verdict.UNKNOWN), has_failed))

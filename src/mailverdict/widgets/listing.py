@@ -29,7 +29,7 @@ from ..model.table import one_array
 from ..model.words import FLAGS, REASON_MEANING, Reason, Status, Verdict, reason_within
 from ..reports.summary import BUCKETS
 from ..reports.wording import reason_label
-from ..runs.retry import ASK_AGAIN, ERROR_GOOD_FOR
+from ..runs.retry import ASK_AGAIN, ERROR_MAX_AGE
 from .source import printable_label, short_text
 from .tidy import narrow
 from .wording import REPAIR_LABELS
@@ -235,7 +235,7 @@ class Listing:
         """The seconds after which asking again about them makes sense; 0 if none of the answers is temporary."""
         names = {name for at, name in enumerate(self.reasons) if name in ASK_AGAIN and np.any(self.reason == at)}
         failed = self.count_verdicts()[Status.ERROR] > 0
-        return max([*(ASK_AGAIN[name] for name in names), ERROR_GOOD_FOR if failed else 0.0])
+        return max([*(ASK_AGAIN[name] for name in names), ERROR_MAX_AGE if failed else 0.0])
 
     # --- facets, words, order ----------------------------------------------------------------------------------------
 

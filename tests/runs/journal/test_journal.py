@@ -35,7 +35,7 @@ from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal import sql
 from mailverdict.runs.journal.journal import LEASE, Journal
-from mailverdict.runs.retry import ERROR_GOOD_FOR, HOLD
+from mailverdict.runs.retry import ERROR_MAX_AGE, HOLD
 from tests.doubles.clock import Clock
 from tests.doubles.tables import rows_to_table
 
@@ -192,7 +192,7 @@ def test_a_technical_failure_is_kept_for_an_hour(journal: Journal, clock: Clock)
     journal.record(KEY, Settled(trouble("a@x.org")))
     assert known(journal, "a@x.org") == {"a@x.org": None}
     assert known(journal, "a@x.org", refresh=frozenset({"error"})) == {}
-    clock.now += ERROR_GOOD_FOR
+    clock.now += ERROR_MAX_AGE
     assert known(journal, "a@x.org") == {}
 
 
