@@ -245,6 +245,8 @@ THINGS_OF_ANOTHER_KIND = (
     *("Ticket not found", "Project does not exist", "Subscription expired", "Lizenz abgelaufen", "queue is closed"),
     *("Die Mailingliste wurde geschlossen", "Certificat introuvable", "Servicio suspendido", "Список рассылки закрыт"),
     *("メーリングリストは閉鎖されました", "邮件被策略拒绝", "Benutzerdatenbank nicht erreichbar"),
+    *("The token of the user does not exist", "User attribute not found", "Filter not found for recipient"),
+    *("User has disabled notifications", "User closed the ticket", "The account's signature is not valid"),
 )
 
 

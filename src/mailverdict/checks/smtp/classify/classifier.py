@@ -295,7 +295,7 @@ MISLEADING_CLAUSES = tuple(
         ("mail-box", r"\bmail-box", "mailbox"),
         ("mailaccount", r"\bmailaccount", "mail account"),
         # What becomes of the message, whatever the reason: nothing is said of the sender.
-        ("returned to", r"(?:\b(?:message|mail) )?(?:(?:is|was|has been) )?\breturned to (?:the )?sender\b(?!'s)", ""),
+        ("return", r"(?:\b(?:message|mail) )?(?:(?:is|was|has been) )?\breturn(?:ed)? to (?:the )?sender\b(?!'s)", ""),
         # "You tried to send a message to a disabled mailbox": the sender is named, but nothing is said of it.
         ("you ", YOU_WRITE, ""),
         (" due to ", CLOSED_FOR_ABUSE, r"\1"),

@@ -33,7 +33,18 @@ __all__ = [
 MAILBOX = phrases(load_languages()[0].nouns)  # in English
 ANY_MAILBOX = join_column("nouns")
 # Between noun and predicate: a few words, but no other noun to which the predicate may belong, and no "may".
-OTHER_NOUN = phrases(r"""
+# Things that a user, an account or an address has; not words that are usual local parts, as "billing".
+THING_OF_ACCOUNT = phrases(r"""
+    attribute  balance  bucket  context  cookie  count(?:er)?  dictionary  encoding  endpoint  extension
+    feature  filter  flag  handle  hash  identity  instance  invitation  label  language  layout  level  limit
+    locale  location  mapping  membership  mode  module  number(?!:? ?[#\d])  option  preference  prefix
+    priorit(?:y|ie)  privilege  protocol  range  rating  region  registry  relation  reservation  role  scope
+    score  secret  segment  setting  signature  slot  snapshot  stage  statistic  storage  stream  suffix
+    template  tenant  thread  time ?zone  token  topic  trigger  upload  usage  value  variable  version  volume
+    voucher  window  workflow  workspace  zone
+""")
+OTHER_NOUN = phrases(rf"""
+    {THING_OF_ACCOUNT}s?
     domain  host  server  dns  mx  sender  client  ip  relay  helo  ehlo  dominio  domaine  file  route  record  key
     certificate  list  policy  transport  service  error  lookup  database  rule  connection  channel  session  command
     message  may  might  verification  directory  quota  home  mail system  provider  smtp  pop3?  imap  access  group
@@ -131,7 +142,7 @@ OWN_TABLE = r"(?:(?:this|our|the) (?:domain|organi\w+|company|directory|database
 NOT_COMPOUND = (
     r"(?! (?:agent|client|count|credential|domain|error|exchanger|family|field|folder|format|group|header|host|list"
     r"|manager|network|number|space|range|block|password|polic(?:y|ie)|problem|provider|response|route|script|server"
-    r"|session|state|status|store|syntax|system|tag|type)s?\b)"
+    rf"|session|state|status|store|syntax|system|tag|type|{THING_OF_ACCOUNT})s?\b)"
 )
 OTHER_USE = (
     rf"{NOT_COMPOUND}(?! names? or password| format| characters?| literal| family| type| agent| manager"
@@ -187,7 +198,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \bno redirect entry for this address  ^xaddrx not used\b
     \bnever been an? {MAILBOX}\b  \bdo(?: not|n't) have any(?:one|body) (?:by|with)
     ^(?!{OTHER_NOUN}|x(?:host|ip)x|you\b)[\w-]+ (?:is )?not known here\b
-    \b{ONE_WORD}\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
+    \b{ONE_WORD}\b  \bcuda nsu\b  ^(?:sorry,? )?unknown (?:to us|here|at this (?:address|site))\b
     \bno longer (?:with|employed (?:at|by|with)|works? (?:at|for)) (?:the|this|our) (?:company|organi[sz]ation|firm)
     \b(?:no longer|does ?n[o']t) (?:work|live|sleep)s? (?:here|for us|with us)\b  \buser path no exist
     \buser hasn't got the service
@@ -208,6 +219,7 @@ MAILBOX_UNKNOWN_WORDS = phrases(rf"""
 
 # "The recipient closed the connection": what the user did, not what became of the mailbox.
 NO_OBJECT = (
+    rf"(?! (?:this|that|these|those|all) (?!(?:\w+ )?{MAILBOX}\b))"
     r"(?! (?:your?|the(?! service)|his|her|their|its|notification|forwarding|connection|external|delivery)s?\b)"
     r"(?! (?:receiving|l'|la|le|les|el|los|il|lo|prijem|przyjmowanie)\b)(?! for (?:incoming|maintenance)\b)"
     r"(?! from (?:\S+ ){0,2}(?:group|list|table)s?\b)"  # "recipient removed from the mailing list"
@@ -266,7 +278,9 @@ ROOM = r"(?:(?:mail|mailbox|disk|storage)? ?(?:space|quota|room)|storage)"
 FULL = join_column("full")
 MAILBOX_FULL_WORDS = phrases(rf"""
     over[- ]?quot[ae]  quota is over  mail ?box limit exc?e+ded  \b{OWNER} has not enough
-    over (?:\w+ ){{1,2}}quota  (?:user|domain) ?disk quota
+    over (?:\w+ ){{1,2}}quota
+    \b{OWNER}\b[^.;]{{0,24}} over (?:its |his |her |their )?(?:disk|storage|mail(?:box)?) (?:limit|allocation|space)
+    (?:user|domain) ?disk quota
     mailbox (?:size|storage) limit  mailbox (?:size|storage)\b[^.;]{{0,24}} exceed  \bfull (?:mail ?box|in-?box)
     \bquota[^.;]{{0,30}}\b(?:exceed|exced|full|reached|not sufficient|violat|depass|superat|uberschritten)
     exceed\w*[^.;]{{0,40}}\b(?:quota|storage|allocation|mailbox size|disk)  disk ?space quota
@@ -299,8 +313,25 @@ MAILBOX_FULL_WORDS = phrases(rf"""
 
 # --- something of the user ------------------------------------------------------------------------------------------
 
-POSSESSION_WORDS = rf"\b{MAILBOX}{POSSESSIVE}"
+NO_THING = rf"(?!(?:{MAILBOX}|{ENTRY}|name|id|destination|deliver\w*|mail|message|location|address)\b)"
+OF_USER = rf"(?:of|for) (?:the |this |that )?{MAILBOX}\b"
+POSSESSION_WORDS = (
+    rf"\b{MAILBOX}{POSSESSIVE}|(?:^|\b(?:the|an?|unknown|invalid|no such) ){NO_THING}[\w-]+ {OF_USER}"
+    rf"|\b{NO_THING}[\w-]+ (?:is |was )?(?:not found|not valid|unknown|invalid|does(?: not|n't) exist) {OF_USER}"
+    rf"|\b{MAILBOX} {THING_OF_ACCOUNT}s?\b"
+    r"|\bby (?:the|this|its) (?:user|recipient|owner)\b"
+)
 """Something of the user that is not the mailbox."""
+# "The user disabled notifications": a verb with an object, which is not the mailbox.
+NO_VERB_OBJECT = phrases(rf"""
+    by  on  in  at  due  because  since  for  from  and  or  please  as  here  after  before  until  to  via  over  with
+    per  permanently  recently  long  now  out  off  {MAILBOX}  (?:his|her|their|its|the|this) (?:\w+ )?{MAILBOX}
+""")
+ACTION_OF_USER = (
+    r"\b(?:user|recipient|subscriber|customer|owner)(?: has)?"
+    r" (?:closed|disabled|deleted|removed|cancell?ed|archived|suspended|deactivated|revoked|terminated)"
+    rf" (?!{NO_VERB_OBJECT}\b)[a-z]"
+)
 
 FORWARDING = mark_words(r"""
     weiterleitung\w*  redirection  r[ée]exp[ée]dition  reenv[íi]o  redirec[cç][cçií]\w+  inoltro  reencaminha\w+
@@ -315,7 +346,7 @@ FORWARD_WORDS = (
 """The mailbox forwards to another address: what is unknown may be that one."""
 
 THING_OF_USER_WORDS = (
-    rf"\b{THING_OF_USER} (?:\S+ ){{0,2}}?(?:[ld]'|dell')?{ANY_MAILBOX}\b"
+    rf"{ACTION_OF_USER}|\b{THING_OF_USER} (?:\S+ ){{0,2}}?(?:[ld]'|dell')?{ANY_MAILBOX}\b"
     rf"|{UNSPACED_MAILBOX} ?[的の의]? ?{UNSPACED_THING}(?!に)"
 )
 """What is unknown may be a folder, key or profile of the user."""

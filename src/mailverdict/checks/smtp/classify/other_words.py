@@ -444,7 +444,7 @@ COUNTRY_REFUSED_WORDS = phrases(
 ACCESS_REFUSED_WORDS = phrases(r"""
     not accept(?:ing)? (?:connections|mail from (?:you|your|this(?! sender)))  your access
     access (?:from|for) (?:you|your|this)
-    connections? (?:will not be |not |is not |are not )?(?:accepted|rejected|denied|blocked|refused)
+    connections? (?:will (?:not )?be |(?:is|are|was) (?:not )?|not )?(?:accepted|rejected|denied|blocked|refused)
     no smtp (?:service|access)  spam source
     (?:open|unsecured|insecure) prox  compromised  botnet  infected  zombie  tor exit
 """)
