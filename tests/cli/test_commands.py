@@ -322,10 +322,11 @@ def test_the_sandbox_stays_until_ctrl_c():
     with serving("sandbox") as process:
         lines = [process.stdout.readline() for _ in range(4)]
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate()
     assert lines[0].startswith("resolver       127.0.0.1:")
     assert lines[3].startswith("service        http://127.0.0.1:")
-    assert (process.returncode, err.splitlines()[-1]) == (0, "stopped")
+    assert process.returncode == 0, err
+    assert "stopped" in err.splitlines()
 
 
 def test_serve_answers_until_it_is_told_to_stop(tmp_path):
@@ -337,7 +338,7 @@ def test_serve_answers_until_it_is_told_to_stop(tmp_path):
                 break
         assert mv.quota(f"http://127.0.0.1:{found[1]}").daily_limit == 100
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+        process.communicate()
     assert "sandbox" in "".join(seen)
 
 

@@ -15,8 +15,9 @@ from starlette.applications import Starlette
 
 from mailverdict.service import ServiceSettings
 from mailverdict.service.server import configure
+from tests.doubles.waiting import wait_until
 
-PATIENCE = 15  # seconds; a test that waits so long has failed
+PATIENCE = 60  # seconds; a test that waits so long has failed
 
 
 @dataclass(frozen=True)
@@ -80,15 +81,10 @@ def listening(app: Starlette, settings: ServiceSettings) -> Iterator[Address]:
     bound = socket.create_server(("127.0.0.1", 0))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
-    waiting = threading.Event()
-    for _ in range(PATIENCE * 200):
-        if server.started:
-            break
-        waiting.wait(0.005)
+    wait_until(lambda: server.started or not thread.is_alive())
     assert server.started, "the server did not start"
     try:
         yield Address(bound.getsockname()[1])
     finally:
         server.should_exit = True
-        thread.join(PATIENCE)
-        assert not thread.is_alive(), "the server did not stop"
+        thread.join()

@@ -3,6 +3,7 @@
 import asyncio
 import math
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -11,15 +12,17 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import IO
 
 import httpx
 
 from mailverdict.service.jobs.store import Store
 from tests import ROOT
 from tests.doubles.service import asynchronous
-from tests.service.shared.hosts import client_address, free_port
+from tests.service.shared.hosts import client_address
 
 PROGRAM = [sys.executable, "-m", "tests.service.program"]
+URL = re.compile(rb"http://127\.0\.0\.1:[1-9]\d*")
 CLIENTS = 20
 LINES = 10  # addresses of each submission
 SUBMISSIONS = 2  # of each client
@@ -30,23 +33,23 @@ async def program(
     store: Path, answered: float = math.inf, rate: float = 0.0
 ) -> AsyncIterator[tuple[subprocess.Popen, str]]:
     """The service as a process, once it answers."""
-    port = free_port()
-    command = [*PROGRAM, f"sqlite:///{store}", str(port), str(answered), str(rate)]
+    command = [*PROGRAM, f"sqlite:///{store}", "0", str(answered), str(rate)]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE)
-    url = f"http://127.0.0.1:{port}"
     try:
-        async with httpx.AsyncClient() as client:
-            while True:
-                try:
-                    if (await client.get(f"{url}/healthz")).status_code == 200:
-                        break
-                except httpx.TransportError:
-                    assert process.poll() is None, process.stderr.read().decode()
-                await asyncio.sleep(0.02)
-        yield process, url
+        yield process, await asyncio.to_thread(read_url, process.stderr)
     finally:
         process.kill()
         process.communicate()
+
+
+def read_url(stderr: IO[bytes]) -> str:
+    """The address that the server announces once it listens."""
+    seen = b""
+    while line := stderr.readline():
+        seen += line
+        if found := URL.search(line):
+            return found[0].decode()
+    raise AssertionError(f"the service did not start: {seen.decode()}")
 
 
 async def submit_all(url: str, accepted: dict[str, list[str]], kill: asyncio.Event) -> None:
@@ -156,8 +159,8 @@ async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
             )
             [entry] = reply.json()["data"]["results"]
         process.send_signal(signal.SIGTERM)
-        _, errors = await asyncio.to_thread(process.communicate, timeout=20)
-        assert process.returncode in (0, -signal.SIGTERM)
+        errors = await asyncio.to_thread(process.stderr.read)
+        assert process.wait() in (0, -signal.SIGTERM)
         assert b"Traceback" not in errors
     async with program(tmp_path / "jobs.db") as (_, url), httpx.AsyncClient(base_url=url) as client:
         assert (await end_of(client, entry["job_id"]))["status"] == "done"
@@ -166,7 +169,7 @@ async def test_signal_to_stop_ends_the_service_cleanly(tmp_path: Path) -> None:
 def test_second_service_on_a_store_is_refused_at_once(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'jobs.db'}")
     try:
-        command = [*PROGRAM, f"sqlite:///{tmp_path / 'jobs.db'}", str(free_port()), "inf"]
+        command = [*PROGRAM, f"sqlite:///{tmp_path / 'jobs.db'}", "0", "inf"]
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60)
     finally:
         store.close()

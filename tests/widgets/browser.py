@@ -20,6 +20,7 @@ FLAGS = (
 )
 NOTEBOOK = "page.ipynb"
 PATIENCE = 90_000  # milliseconds for one step on a machine that is busy with other things
+RUN_PATIENCE = 4_000  # milliseconds until JupyterLab shows that it runs the cells
 LOCAL = {"127.0.0.1", "localhost"}
 # Voila's own template links an icon font, whatever the notebook; without it only icons are missing, and we use none.
 VOILA_ICONS = re.compile(r"https://cdn\.jsdelivr\.net/npm/@fortawesome/fontawesome-free@[^/]+/css/[a-z0-9.-]+\.css")
@@ -226,12 +227,12 @@ def run_all(page: Any) -> None:
     from playwright.sync_api import TimeoutError as NotYet
 
     page.locator("#jp-main-statusbar").get_by_text(re.compile(r"\| Idle")).wait_for()
-    for _ in range(5):
+    for _ in range(PATIENCE // RUN_PATIENCE):
         page.locator(".lm-MenuBar-itemLabel", has_text="Run").click()
         page.locator(".lm-Menu-itemLabel").get_by_text("Run All Cells", exact=True).click()
         try:
             page.locator(".jp-CodeCell .jp-InputPrompt").get_by_text(re.compile(r"\[(\d+|\*)\]:")).first.wait_for(
-                timeout=4000
+                timeout=RUN_PATIENCE
             )
         except NotYet:
             continue

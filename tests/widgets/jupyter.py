@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.doubles.ports import free_port
 from tests.doubles.waiting import wait_until
 
 SETTINGS = {
@@ -86,12 +87,6 @@ def own_places(folder: Path) -> dict[str, str]:
         "XDG_DATA_HOME": str(folder / "share"),
         "JUPYTER_PLATFORM_DIRS": "1",
     }
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def wait_until_up(server: subprocess.Popen[bytes], port: int, log: Path) -> None:

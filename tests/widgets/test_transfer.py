@@ -307,7 +307,7 @@ transfer.on_message({{"transfer": "begin", "id": "aaaaaaaa", "name": "a.csv", "s
 print(len(list(transfer.folder.iterdir())))
 """
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (ended.stdout, ended.stderr) == ("1\n", "")
+    assert (ended.returncode, ended.stdout) == (0, "1\n"), ended.stderr
     assert list(tmp_path.iterdir()) == []
 
 

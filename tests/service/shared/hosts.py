@@ -22,16 +22,11 @@ from sqlalchemy import create_engine, text
 from mailverdict.sandbox import World
 from mailverdict.sandbox.dns_table import DomainRecords
 from mailverdict.sandbox.smtp_script import Exchange
+from tests.doubles.ports import free_port
 
 ROOT = Path(__file__).parents[3]
 LINES = 100  # addresses of a submission
 PATIENCE = 60  # seconds until a program must listen
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @dataclass
