@@ -124,7 +124,7 @@ UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
     such  valid  known  local  active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
-    current  pop3  virtual  final delivery  recogni[sz]ed  system  deliverable
+    current  pop3?  virtual  final delivery  recogni[sz]ed  system  deliverable
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
 UNKNOWN = r"(?:unk?n?know?n?|unkn?own?|unknonw|unknwon|uknown)"  # with the misspellings of servers
@@ -163,7 +163,10 @@ NONE_GIVEN = (
 )
 ENTRY = r"(?:records?|match(?:es)?|results?|data|mapping|entry|forwarding rule)"
 CANNOT = r"(?:can'?t|can ?not|could ?n[o']t|did ?n[o']t|unable to|not able to|failed to)"
-EMAIL_UNKNOWN = r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown)"
+EMAIL_UNKNOWN = (
+    r"(?:not (?:found|exist\w*|registered|activated|known)|does ?n[o']t exist|unknown"
+    r"|no longer (?:used|in use|valid|exist\w*|active))"
+)
 START = r"^(?:xaddrx: recipient address rejected: )?(?:sorry,? )?"
 NO_SUCH_MAILBOX = phrases(rf"""
     \bno {NOT_NONE}{QUALIFIERS}{MAILBOX}\b{NOT_COMPOUND}{NOT_GIVEN}{NOT_OF_DOMAIN}
@@ -179,7 +182,7 @@ NO_SUCH_MAILBOX = phrases(rf"""
     \b(?:does|do)(?: not|n't) have {MAILBOX}$  \b{MAILBOX} without (?:an? )?{MAILBOX}$
     \b(?:recipient|user)(?:-user)? must exist\b
     \b(?:do|does)(?: not|n't) exists? (?:that|this|the|such) {MAILBOX}  \bcan(?:'t|not| not) accept user\b
-    \b(?:nobody|no[- ]?one|no person) (?:here|by that name|at this|with (?:that|this))
+    \b(?:nobody|no[- ]?one|no person) (?:here|by (?:that|the) name|at this|with (?:that|this))
     \buser missing home directory\b  \bvalid notes mail file\b  ^(?:unknown|not found): xaddrx$
     (?:does|did|do)(?: not|n't) match any {QUALIFIERS}{MAILBOX}\b
     \bno longer ha(?:s|ve) (?:an?|any) {QUALIFIERS}{MAILBOX}\b
@@ -339,9 +342,9 @@ FORWARDING = mark_words(r"""
     转发  轉發  (?<!又は)転送先  전달
 """)
 FORWARD_WORDS = (
-    FORWARDING + r"|(?<!no )\b(?:forward|redirect)(?:ing|ion|ed|s)?(?: (?:address|target|to\b)|:)"
+    FORWARDING + r"|(?<!no )\b(?:forward|redirect)(?:ing|ion|ed|s)?(?: (?:address|target|file|rule|to\b)|:)"
     r"|\bafter (?:being )?(?:forward|redirect)|xaddrx ?[-=]+> ?xaddrx"
-    r"|\balias (?:loop|target)|\balias\b[^.;]{0,24} (?:targets?|expands|points|resolves)\b|\bnext hop\b"
+    r"|\balias (?:loop|target)|\balias\b[^.;]{0,24} (?:targets?|points|resolves)\b|\bexpands\b|\bnext hop\b"
 )
 """The mailbox forwards to another address: what is unknown may be that one."""
 

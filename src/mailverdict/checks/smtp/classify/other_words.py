@@ -113,7 +113,7 @@ FOREIGN_MESSAGE_WORDS = rf"\b{join_column('message')}\b"
 TEMPORARY_WORDS = mark_words(r"""
     \bholidays?\b  \btoday\b  currently (?:unknown|not found)  synchroni[sz]
     \b(?:at|for) (?:the|this) (?:moment|time)\b  \bright now\b  \bfor now\b  \bat present\b
-    (?:un|not )available (?:now|yet)\b
+    (?:un|not )available (?:now|yet)\b  (?:abled|activated|closed|suspended|locked|available|active) during\b
     temporar  temporal  temporane  temporair  vor(?:ue|ü)bergehend  tijdelijk  tymczasow  tillf[äa]llig  midlertidig
     ge[çc]ici  do[čc]asn  p[řr]echodn[ěe]\b  momentan  momentán  moment[ée]  moment[áa]ln  provisori?[aos]  provvisori
     (?:por|de) el momento  por (?:ora|agora)  por enquanto  per (?:ora|il momento)  pour (?:l'instant|le moment)
@@ -152,10 +152,12 @@ DOUBT_WORDS = mark_words(r"""
 """Said of the reason: nothing is established."""
 
 INCOMPLETE_WORDS = phrases(r"""
-    \bout of date  \bincomplete  \bstale\b  \bpending\b  \brebuil\w+  \bre-?index\w*  \bread-?only\b  \btest mode
+    \bout of date  \bolder than\b  \belsewhere\b
+    \bincomplete  \bstale\b  \bpending\b  \brebuil\w+  \bre-?index\w*  \bread-?only\b  \btest mode
     \b(?:this|other|another) (?:\w+ )?(?:node|replica|shard)\b  \b(?:replica|cluster)\b  \bset-?up\b  \bbeing set up
     (?:primary|secondary|backup|fallback|standby) (?:mx|mail ?server|server|exchanger)
     \b(?:hop count|(?:too many|maximum|\d) hops|(?:mail|routing|forward\w*|possible) loop|loop (?:detected|found))
+    \bdelegated mailbox\b
     \b(?:archive|journal\w*|catch-?all|default|fallback|public folder|moderator) (?:mailbox|recipient|address|user)\b
     \bprocmail\b  \bsieve\b  \b(?:message|mail) (?:was |is )?accepted\b  \bin time\b
     (?<!being )(?<!not )\baccept(?:ed|s) (?:by|for|such|this)\b
