@@ -48,7 +48,7 @@ class Batch:
     validation_type: str  # regex, mx, mx_blacklist or smtp
     syntax: Any = None  # the `SyntaxColumn` of the addresses, if they were checked already
     fields: frozenset[str] | None = None  # columns of the rows that are used; the rows may lack the others; None: all
-    uncounted: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
+    lost_batches: tuple[Submitting, ...] = ()  # lost submissions of ended runs, to be sent again as they were
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,10 +40,10 @@ def accepted(emails: Sequence[str]) -> SuccessEnvelope:
 
 
 def new_submission(
-    emails: Sequence[str], clock: Callable[[], float] = lambda: NOON, uncounted: Sequence[Submitting] = ()
+    emails: Sequence[str], clock: Callable[[], float] = lambda: NOON, lost_batches: Sequence[Submitting] = ()
 ) -> Submission:
     numbers = count(1)
-    return Submission(emails, "mx", clock=clock, new_token=lambda: f"t{next(numbers)}", uncounted=uncounted)
+    return Submission(emails, "mx", clock=clock, new_token=lambda: f"t{next(numbers)}", lost_batches=lost_batches)
 
 
 def drive(submission: Submission, answers: Sequence[ApiAnswer]) -> list[Any]:
@@ -236,7 +236,7 @@ def test_the_batch_that_was_not_counted_is_sent_again_as_a_whole_and_with_its_ke
 def test_lost_submissions_of_ended_runs_are_sent_first_and_under_their_tokens() -> None:
     lost = [Submitting("old", ("c@x.org", "d@x.org"), 10), Submitting("older", ("e@x.org",), 10)]
     emails = ["a@x.org", "c@x.org", "d@x.org", "e@x.org"]
-    submission = new_submission(emails, uncounted=lost)
+    submission = new_submission(emails, lost_batches=lost)
     taken = [
         *drive(submission, [quota(10), accepted(["c@x.org", "d@x.org"])]),
         *drive(submission, [quota(12), accepted(["e@x.org"])]),
@@ -249,7 +249,7 @@ def test_lost_submissions_of_ended_runs_are_sent_first_and_under_their_tokens() 
 
 def test_a_lost_submission_that_the_quota_does_not_cover_is_not_sent_as_it_was() -> None:
     emails = ("a@x.org", "b@x.org", "c@x.org")
-    submission = new_submission(emails, uncounted=[Submitting("old", emails, 10)])
+    submission = new_submission(emails, lost_batches=[Submitting("old", emails, 10)])
     taken = drive(submission, [quota(98), accepted(emails[:2])])
     assert (posts(taken), keys(taken)) == ([["a@x.org", "b@x.org"]], ["t1"])
     taken = drive(submission, [quota(0), accepted(emails[2:])])

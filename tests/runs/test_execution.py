@@ -68,7 +68,7 @@ class Notes:
     def seconds_to_resolve(self, key):
         return None
 
-    def uncounted(self, key):
+    def lost_batches(self, key):
         return []
 
     def record(self, key, event):

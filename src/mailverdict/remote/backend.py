@@ -210,7 +210,7 @@ class RemoteBackend:
             clock=clock,
             new_token=new_token,
             is_paced=self.pace == "auto",
-            uncounted=batch.uncounted,
+            lost_batches=batch.lost_batches,
         )
         pace = (
             Pace(len(batch.addresses), known=self.known_pace)

@@ -74,7 +74,7 @@ class Submission:
     """The addresses that are still to be submitted (`left`), and the `error` after which none are.
 
     Addresses that a limiter refused (`refused`) are submitted again after all others, those refused
-    twice last. `new_token` gives each batch a name of its own. The batches of `uncounted` are sent first.
+    twice last. `new_token` gives each batch a name of its own. `lost_batches` are sent first.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class Submission:
         clock: Callable[[], float],
         new_token: Callable[[], str],
         is_paced: bool = False,
-        uncounted: Sequence[Submitting] = (),
+        lost_batches: Sequence[Submitting] = (),
     ) -> None:
-        self.uncounted = {lost.emails: lost.token for lost in uncounted}  # lost submissions that were not counted
-        self.left = list(dict.fromkeys(chain(*self.uncounted, emails)))
+        self.lost_batches = {lost.emails: lost.token for lost in lost_batches}  # to be sent again as they were
+        self.left = list(dict.fromkeys(chain(*self.lost_batches, emails)))
         self.validation_type = validation_type
         self.clock, self.new_token = clock, new_token
         self.error: BackendError | None = None
@@ -154,13 +154,13 @@ class Submission:
             yield from self.defer_rest("quota", "the quota is used up")
         elif size := min(size, allowed()):
             emails = tuple(self.next_queue[:size])
-            yield from self.submit(self.uncounted_batch(quota) or emails, quota, read_at)
+            yield from self.submit(self.lost_batch(quota) or emails, quota, read_at)
 
-    def uncounted_batch(self, quota: Quota) -> tuple[str, ...] | None:
-        """A lost batch that was not counted, if the queue begins with it and the quota covers it."""
-        for uncounted in self.uncounted:
-            if uncounted == tuple(self.next_queue[: len(uncounted)]) and len(uncounted) <= quota.remaining:
-                return uncounted
+    def lost_batch(self, quota: Quota) -> tuple[str, ...] | None:
+        """A lost batch, if the queue begins with it and the quota covers it."""
+        for lost in self.lost_batches:
+            if lost == tuple(self.next_queue[: len(lost)]) and len(lost) <= quota.remaining:
+                return lost
         return None
 
     def defer_rest(self, why: str, words: str) -> Iterator[Event]:
@@ -175,7 +175,7 @@ class Submission:
 
     def submit(self, emails: tuple[str, ...], before: Quota, read_at: float) -> Steps[None]:
         """Announce the batch, send it, and read the answer; the quota was `before` at `read_at`."""
-        token = self.uncounted.get(emails) or self.new_token()
+        token = self.lost_batches.get(emails) or self.new_token()
         yield Submitting(token, emails, before.used)
         body = {"emails": list(emails), "validation_type": self.validation_type}
         answer = yield ApiRequest(
@@ -189,7 +189,7 @@ class Submission:
             yield Deferred((), "rejected", token=token)
             self.apply_refusal(answer, len(emails))
         else:
-            self.uncounted[emails] = token
+            self.lost_batches[emails] = token
             yield from self.resolve_lost_answer(emails, before, read_at, token, answer)
 
     def accept(self, emails: tuple[str, ...], entries: Sequence[BulkEntry | None], token: str) -> Steps[None]:
@@ -197,7 +197,7 @@ class Submission:
         del self.next_queue[: len(emails)]
         self.lost = self.limited = 0
         accepted = frozenset(emails)
-        self.uncounted = {batch: key for batch, key in self.uncounted.items() if accepted.isdisjoint(batch)}
+        self.lost_batches = {batch: key for batch, key in self.lost_batches.items() if accepted.isdisjoint(batch)}
         pairs = list(zip(emails, entries, strict=True))
         now = self.clock()
         jobs = tuple(Job(e.job_id, email, self.validation_type, now) for email, e in pairs if e and e.is_queued)

@@ -292,14 +292,14 @@ class Execution:
         """Give addresses and jobs to the backend and process its events."""
         batch = Batch(self.addresses.take(pa.array(todo)), self.settings.validation_type)
         if self.journal is not None:
-            batch = replace(batch, uncounted=self.find_uncounted(self.journal, batch.addresses))
+            batch = replace(batch, lost_batches=self.find_lost_batches(self.journal, batch.addresses))
         if self.journal is not None and isinstance(self.backend, RemembersPace):
             self.backend.known_pace = self.journal.known_pace(self.backend.base_url) or self.backend.known_pace
         await self.process_events(self.backend.verify(batch, jobs), todo)
 
-    def find_uncounted(self, journal: Journal, addresses: pa.StringArray) -> tuple[Submitting, ...]:
-        """Lost submissions that were not counted and whose addresses are all to be submitted now."""
-        lost = journal.uncounted(self.key)
+    def find_lost_batches(self, journal: Journal, addresses: pa.StringArray) -> tuple[Submitting, ...]:
+        """Lost submissions whose addresses are all to be submitted now."""
+        lost = journal.lost_batches(self.key)
         wanted = frozenset(addresses.to_pylist()) if lost else frozenset()
         return tuple(each for each in lost if wanted.issuperset(each.emails))
 

@@ -22,6 +22,7 @@ __all__ = [
     "ASK_AGAIN",
     "ERROR_MAX_AGE",
     "HOLD",
+    "MAX_HOLD",
     "LostSubmission",
     "classify_lost_submission",
     "hold_seconds",

@@ -35,7 +35,7 @@ from mailverdict.model.table import SCHEMA, table_to_rows
 from mailverdict.model.verification import Fault, Verification
 from mailverdict.runs.journal import sql
 from mailverdict.runs.journal.journal import LEASE, Journal
-from mailverdict.runs.retry import ERROR_MAX_AGE, HOLD
+from mailverdict.runs.retry import ERROR_MAX_AGE, HOLD, MAX_HOLD
 from tests.doubles.clock import Clock
 from tests.doubles.tables import rows_to_table
 
@@ -367,9 +367,9 @@ def test_a_lost_submission_is_resolved_once_and_not_by_a_later_coincidence(path:
         assert journal.claim(KEY, ["a@x.org"]) == []
 
 
-def uncounted(path: Path, clock: Clock) -> list[Submitting]:
+def lost_batches(path: Path, clock: Clock) -> list[Submitting]:
     with Journal(path, clock=clock) as journal:
-        return journal.uncounted(KEY)
+        return journal.lost_batches(KEY)
 
 
 def test_a_submission_that_was_not_counted_is_kept_in_its_order_until_it_is_sent_again(
@@ -380,57 +380,60 @@ def test_a_submission_that_was_not_counted_is_kept_in_its_order_until_it_is_sent
         with Journal(path, clock=clock) as dead:
             dead.claim(KEY, lost.emails)
             dead.record(KEY, lost)
-            assert dead.uncounted(KEY) == [], "not known yet"
+            assert dead.lost_batches(KEY) == [], "not known yet"
         clock.now += GRACE
         with Journal(path, clock=clock) as journal:
             journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
-        assert uncounted(path, clock) == [lost]
+        assert lost_batches(path, clock) == [lost]
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, lost)
         journal.record(KEY, Submitted(jobs(*lost.emails), "t"))
-    assert uncounted(path, clock) == []
+    assert lost_batches(path, clock) == []
 
 
 @pytest.mark.parametrize(
     ("event", "later", "why"),
     [
         (Submitting("other", ("c@x.org", "a@x.org"), 7), 0.0, "one of its addresses is in another submission"),
-        (QuotaSeen(Quota(100, 7, 93)), HOLD + 1, "after a day its token may be forgotten"),
+        (QuotaSeen(Quota(100, 7, 93)), MAX_HOLD + 1, "its token may be forgotten"),
     ],
 )
-def test_a_submission_that_was_not_counted_is_forgotten(
-    path: Path, clock: Clock, event: Event, later: float, why: str
-) -> None:
+def test_a_lost_submission_is_forgotten(path: Path, clock: Clock, event: Event, later: float, why: str) -> None:
     leave_behind(path, clock)
     clock.now += GRACE
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, 7, 93)))
-        assert [each.token for each in journal.uncounted(KEY)] == ["t"]
+        assert [each.token for each in journal.lost_batches(KEY)] == ["t"]
         clock.now += later
         journal.record(KEY, event)
-        assert journal.uncounted(KEY) == [], why
+        assert journal.lost_batches(KEY) == [], why
 
 
-@pytest.mark.parametrize(("used", "is_kept"), [(7, True), (8, False)])
-def test_only_a_submission_that_was_not_counted_is_sent_again_as_it_was(
-    path: Path, clock: Clock, used: int, is_kept: bool
+@pytest.mark.parametrize(("used", "held_for"), [(7, 0.0), (8, HOLD)])
+def test_a_lost_submission_is_sent_again_as_it_was_when_it_is_not_held(
+    path: Path, clock: Clock, used: int, held_for: float
 ) -> None:
     leave_behind(path, clock)
     clock.now += GRACE
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, QuotaSeen(Quota(100, used, 100 - used)))
-        assert bool(journal.uncounted(KEY)) is is_kept
+        assert bool(journal.lost_batches(KEY)) is not held_for
+        clock.now += held_for
+        assert [each.token for each in journal.lost_batches(KEY)] == ["t"]
+        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
 
 
-@pytest.mark.parametrize(("why", "is_kept"), [("rejected", False), ("uncertain", False), ("uncounted", True)])
+@pytest.mark.parametrize(("why", "held_for"), [("uncounted", 0.0), ("uncertain", HOLD), ("rejected", None)])
 def test_a_submission_without_an_answer_is_sent_again_as_it_was_by_a_later_run(
-    path: Path, clock: Clock, why: str, is_kept: bool
+    path: Path, clock: Clock, why: str, held_for: float | None
 ) -> None:
     with Journal(path, clock=clock) as journal:
         journal.record(KEY, Submitting("t", ("a@x.org",), 7))
         journal.record(KEY, Deferred(("a@x.org",) if why == "uncertain" else (), why, token="t"))
-        assert bool(journal.uncounted(KEY)) is is_kept
-        assert journal.claim(KEY, ["a@x.org"]) == ([] if why == "uncertain" else ["a@x.org"])
+        assert bool(journal.lost_batches(KEY)) is (held_for == 0.0)
+        clock.now += held_for or 0.0
+        assert bool(journal.lost_batches(KEY)) is (held_for is not None)
+        assert journal.claim(KEY, ["a@x.org"]) == ["a@x.org"]
 
 
 def test_what_is_too_early_to_resolve_is_resolved_later(path: Path, clock: Clock) -> None:

@@ -35,7 +35,7 @@ from ...errors import JournalError
 from ...model.address import identities, identity
 from ...model.paths import user_path
 from ...model.words import count_of
-from ..retry import HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
+from ..retry import MAX_HOLD, LostSubmission, classify_lost_submission, hold_seconds, reusable
 from . import sql
 from .owners import Owner, this_process
 from .recall import (
@@ -203,14 +203,15 @@ class Journal:
             rows = self.connection.execute(sql.SELECT_UNCERTAIN, (self.key_id(key), self.clock()))
             return [Attempt(*row) for row in rows]
 
-    def uncounted(self, key: str) -> list[Submitting]:
-        """Lost submissions of a day that were not counted when the quota was read, oldest first.
+    def lost_batches(self, key: str) -> list[Submitting]:
+        """Lost submissions whose addresses are not held (any more), oldest first.
 
-        Sent again as they were, under their tokens, they are counted once by a service that knows these, even
-        if it counts the first one later.
+        A service that knows Idempotency-Keys counts each of them once, if it is sent again as it was.
         """
+        now = self.clock()
+        parameters = {"key": self.key_id(key), "since": now - MAX_HOLD, "now": now}
         with self.transaction("DEFERRED"):
-            rows = self.connection.execute(sql.SELECT_UNCOUNTED, (self.key_id(key), self.clock() - HOLD)).fetchall()
+            rows = self.connection.execute(sql.SELECT_LOST_BATCHES, parameters).fetchall()
         return [Submitting(token, tuple(json.loads(emails)), used_before) for token, emails, used_before in rows]
 
     def seconds_to_resolve(self, key: str) -> float | None:
@@ -378,7 +379,7 @@ class JournalTransaction:
     def record_submitting(self, event: Submitting) -> None:
         """The addresses may be paid for from here on; only another event shows whether they are."""
         emails = json.dumps(event.emails)
-        since = self.now - HOLD
+        since = self.now - MAX_HOLD
         self.connection.execute(sql.DELETE_REPLACED_BATCHES, {"key": self.key, "since": since, "emails": emails})
         self.execute_each(sql.REPLACE_BATCH, [(event.token, self.now, event.used_before, emails)])
         losses_by_address = dict(self.connection.execute(sql.SELECT_LOSSES, (self.key,)))
@@ -437,7 +438,7 @@ class JournalTransaction:
         """Not settled now: free for other processes, except addresses that may have been paid for."""
         addresses = [identity(email) for email in event.emails]
         self.release(addresses)
-        if event.why != "uncounted":
+        if event.why == "rejected":
             self.execute_each(sql.DELETE_BATCH, [(event.token,)])
         if event.why == "uncertain":
             self.execute_each(sql.HOLD_ATTEMPT, [(each,) for each in addresses])
@@ -456,4 +457,3 @@ class JournalTransaction:
                 self.execute_each(sql.DELETE_ATTEMPTS_BY_TOKEN, [(token,)])
             elif outcome is LostSubmission.MAYBE_COUNTED:
                 self.execute_each(sql.HOLD_ATTEMPTS_BY_TOKEN, [(token,)])
-                self.execute_each(sql.DELETE_BATCH, [(token,)])

@@ -65,7 +65,7 @@ LATER_TABLES = (
     """CREATE TABLE IF NOT EXISTS paces (  -- how fast a service may be asked
     service TEXT PRIMARY KEY, per_second REAL, open_at_once REAL NOT NULL, at REAL NOT NULL
 ) WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS batches (  -- submissions without an answer; without attempts, it was not counted
+    """CREATE TABLE IF NOT EXISTS batches (  -- submissions that were not answered, in their order
     key INTEGER NOT NULL, token TEXT NOT NULL, sent_at REAL NOT NULL, used_before INTEGER,
     emails TEXT NOT NULL, PRIMARY KEY (key, token)
 ) WITHOUT ROWID""",
@@ -145,9 +145,9 @@ DELETE FROM batches WHERE key = :key AND (sent_at < :since OR EXISTS (
     SELECT 1 FROM json_each(emails) WHERE value IN (SELECT value FROM json_each(:emails))
 ))
 """
-SELECT_UNCOUNTED = """
-SELECT token, emails, used_before FROM batches b WHERE key = ? AND sent_at >= ? AND NOT EXISTS (
-    SELECT 1 FROM attempts x WHERE x.key = b.key AND x.token = b.token
+SELECT_LOST_BATCHES = """
+SELECT token, emails, used_before FROM batches b WHERE key = :key AND sent_at >= :since AND NOT EXISTS (
+    SELECT 1 FROM attempts x WHERE x.key = b.key AND x.token = b.token AND x.free_at > :now
 ) ORDER BY sent_at, token
 """
 REPLACE_JOB = "INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?, ?, ?)"
