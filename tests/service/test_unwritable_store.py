@@ -56,8 +56,9 @@ async def test_results_wait_until_the_store_can_be_written(
             jobs += [entry["job_id"] for entry in reply.json()["data"]["results"]] if reply.status_code == 202 else []
         assert (reply.status_code, reply.json()["error"]["code"], reply.headers["retry-after"]) == (503, "E1005", "5")
         await unhealthy(world)
+        failures = world.state.outages.failures
         backend.gate.set()
-        await until(lambda: "could not write to the store" in caplog.text)
+        await until(lambda: world.state.outages.failures > failures + 2)  # the worker tries to write its results
         await unhealthy(world)
         assert (await world.poll(jobs[0]))["status"] == "processing"
         assert await world.used() == len(jobs), "what is refused costs nothing"
@@ -68,6 +69,10 @@ async def test_results_wait_until_the_store_can_be_written(
         assert len(asked) == len(jobs), "answers were kept and not asked for again"
         assert (await world.submit(emails, "smtp")).status_code == 202
         assert await world.used() == len(jobs) + 100
+        await until(lambda: "the store can be used again" in caplog.text)
+    lines = [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "WARNING")]
+    assert ["the store cannot be used" in line for line in lines] == [True, False], lines
+    assert "Traceback" not in caplog.text
 
 
 @asynchronous

@@ -23,10 +23,11 @@ from .engine import VerificationEngine
 from .http.metrics import Metrics
 from .jobs.group_committer import GroupCommitter
 from .jobs.schema import is_shared
-from .jobs.store import Operation, Store, StoreQuery, run_queries
+from .jobs.store import Operation, Ping, Store, StoreQuery, run_queries
 from .jobs.submission import JobSubmitter
 from .jobs.worker import Worker
 from .limiter import RateLimiter
+from .outages import OutageLog
 from .settings import Clock, ServiceSettings, WhenSaturated
 from .shared.checks import CheckQueue, SharedLimiter
 from .shared.queue import SharedQueue
@@ -57,7 +58,8 @@ class ServiceState:
         self.backend = backend
         self.shared = SharedStore(settings) if is_shared(settings.store) else None
         self.clock = self.shared.clock if self.shared and clock is time.time else clock
-        self.queue = TaskQueue(settings, self.shared.clock) if self.shared else None
+        self.outages = self.shared.outages if self.shared else OutageLog()
+        self.queue = TaskQueue(settings, self.shared.clock, self.outages) if self.shared else None
         self.metrics = Metrics()
         self.limiter = (  # refuses
             SharedLimiter(self.shared, settings)
@@ -115,9 +117,12 @@ class ServiceState:
             common["on_finished"] = self.metrics.ignore_finished_job
         else:
             self.store.recover(self.clock())
-            self.worker = Worker(self.writes, self.reads, engine, self.settings, self.pace, **common)
+            self.worker = Worker(
+                self.writes, self.reads, engine, self.settings, self.pace, outages=self.outages, **common
+            )
             await self.worker.load_depth()
             self.tasks = [asyncio.create_task(self.worker.run()), asyncio.create_task(self.worker.purge_periodically())]
+        self.tasks.append(asyncio.create_task(self.outages.watch(lambda: self.reads.run(Ping()))))
         self.submitter = JobSubmitter(self.writes, self.worker, self.settings, **common)
         self.metrics.watch(
             lambda: asdict(self.worker.depth), lambda: self.worker.oldest_age, lambda: self.worker.checking

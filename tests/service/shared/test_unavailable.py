@@ -1,6 +1,8 @@
 """PostgreSQL that is away, frozen, read-only or full while API and worker run: nothing lost, nothing doubled, quota exact."""
 
 import asyncio
+import logging
+import operator
 import os
 import pwd
 import signal
@@ -152,6 +154,28 @@ async def test_database_that_is_away_refuses_and_what_was_verified_is_written_wh
             await pair.worker_health(503)  # it has results and cannot write them
         await pair.goes_on(url)
     assert set(pair.backend.asked.values()) == {1}, "answers were kept and not asked for again"
+
+
+@asynchronous
+async def test_log_says_in_a_line_that_the_database_is_away_and_in_one_that_it_is_back(
+    tmp_path: Path, cluster: Cluster, url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with api_and_worker(tmp_path, url) as pair:
+        logs = [pair.api.state.outages, pair.working.outages]
+        for each in logs:
+            each.pause = 0.2
+        async with in_thread(away(cluster)):
+            await pair.refused(pair.submit_with_key(), pair.api.check())
+            pair.gate.set()
+            await pair.worker_health(503)
+        await pair.goes_on(url)
+        await until(lambda: not any(each.has_failed.is_set() for each in logs))
+    lines = [record for record in caplog.records if record.levelno > logging.INFO]
+    begins = [record.getMessage().startswith("the store cannot be used: ") for record in lines]
+    ends = [record.getMessage().startswith("the store can be used again, after ") for record in lines]
+    assert begins.count(True) == ends.count(True) >= len(logs)
+    assert all(map(operator.or_, begins, ends)), lines
+    assert not any(record.exc_info for record in lines)
 
 
 @asynchronous

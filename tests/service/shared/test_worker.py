@@ -13,6 +13,7 @@ from mailverdict.backend import Batch
 from mailverdict.errors import SettingsError
 from mailverdict.service import ServiceSettings, create_app
 from mailverdict.service.jobs.store import Debit, NewJob, Store
+from mailverdict.service.outages import OutageLog
 from mailverdict.service.shared.app import create_worker_app, open_worker
 from mailverdict.service.shared.store import DatabaseClock, EndedJob, SharedStore
 from mailverdict.service.shared.tasks import TaskQueue
@@ -395,7 +396,7 @@ def test_postponed_job_is_due_after_the_clock_was_set_back(tmp_path: Path, url: 
 @asynchronous
 async def test_scheduled_tasks_go_on_after_the_clock_was_set_back(tmp_path: Path, url: str) -> None:
     clock = Clock(7200.0)
-    one, two = (TaskQueue(settings_for(tmp_path, store=url), clock) for _ in range(2))
+    one, two = (TaskQueue(settings_for(tmp_path, store=url), clock, OutageLog()) for _ in range(2))
     deferred: list[list[str]] = []
     for tasks in (one, two):
         await tasks.open()

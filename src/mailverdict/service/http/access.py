@@ -126,7 +126,9 @@ class AccessMiddleware:
                 await send_reply(await endpoint(Request(scope, receive)), scope, receive, send)
             else:
                 await self.app(scope, receive, partial(send_and_note_status, send, scope["trace"]))
-        except UNAVAILABLE:  # the client can try again: nothing was accepted, as far as that could be found out
+        except UNAVAILABLE as exc:  # the client can try again: nothing was accepted, as far as that could be found out
+            if not isinstance(exc, CommitterClosed):
+                self.state.outages.failed(exc)
             message = "the service's store is not available; try again later"
             raise short_error("E1005", message, headers={"retry-after": "5"}) from None
 

@@ -6,14 +6,12 @@ The service has two: one commits writes to the store, one runs its queries.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
 
 __all__ = ["CommitterClosed", "GroupCommitter"]
 
-LOG = logging.getLogger(__name__)
 # Iterations of the event loop until a group starts: the callers of the group before reply, their next requests arrive,
 # and these come to their operations. Two threads that share the interpreter lock hinder each other, so that a few large
 # groups take less time than many small ones.
@@ -41,7 +39,7 @@ class GroupCommitter(Generic[Item]):
 
     def __init__(self, execute: Callable[[list[Item]], Sequence[Any]], *, name: str, group_limit: int = 500) -> None:
         self.execute = execute
-        self.name = name  # of the thread, and in the log
+        self.name = name  # of the thread
         self.group_limit = group_limit  # operations in one call
         self.pending: list[Pending] = []
         self.idle = asyncio.Event()  # no operation is pending or being executed
@@ -90,7 +88,6 @@ class GroupCommitter(Generic[Item]):
         try:
             results = self.execute([operation for operation, _ in group])
         except Exception as exc:  # noqa: BLE001 - passed on to every caller
-            LOG.error("%s failed for %d operations: %s", self.name, len(group), exc)
             results = exc
         loop.call_soon_threadsafe(self.finish_group, loop, group, results)
 

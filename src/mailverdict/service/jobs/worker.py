@@ -7,7 +7,6 @@ writes their results; `release_due` queues postponed jobs again; `purge` removes
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ...errors import SettingsError
 from ...model.verification import Verification
 from ..engine import VerificationEngine
 from ..limiter import RateLimiter
+from ..outages import OutageLog
 from ..settings import Clock, ServiceSettings, WhenSaturated
 from .group_committer import GroupCommitter
 from .store import (
@@ -40,7 +40,6 @@ from .waiting import WaitingJobs
 
 __all__ = ["STORE_UNAVAILABLE", "QueueDepth", "Worker"]
 
-LOG = logging.getLogger(__name__)
 RELEASE_INTERVAL = 1.0  # seconds between looks for retries that are due
 PURGE_INTERVAL = 600.0  # seconds between looks for jobs whose retention is over
 DAY = 86_400.0
@@ -78,9 +77,11 @@ class Worker(JobVerifier):
         pace: RateLimiter,
         *,
         clock: Clock,
+        outages: OutageLog,
         on_finished: Callable[[str, Verification | None], None],
     ) -> None:
         super().__init__(engine, settings, clock)
+        self.outages = outages
         self.writes = writes
         self.reads = reads
         self.on_finished = on_finished
@@ -147,7 +148,7 @@ class Worker(JobVerifier):
                 while await self.start_batches():
                     pass
             except STORE_UNAVAILABLE as exc:  # the jobs are safe in the store
-                LOG.error("the worker could not read the store; it tries again: %s", exc)
+                self.outages.failed(exc)
             await self.wait_for_work()
 
     async def wait_for_work(self) -> None:
@@ -200,7 +201,7 @@ class Worker(JobVerifier):
                 await self.writes.run(operation)
                 return
             except STORE_UNAVAILABLE as exc:
-                LOG.error("the worker could not write to the store; it tries again: %s", exc)
+                self.outages.failed(exc)
                 await asyncio.sleep(self.retry_delay)
 
     async def write_results(self, results: Sequence[Finished]) -> None:
@@ -242,7 +243,7 @@ class Worker(JobVerifier):
             try:
                 await self.purge()
             except STORE_UNAVAILABLE as exc:
-                LOG.error("old jobs could not be removed; the next attempt follows in %d s: %s", PURGE_INTERVAL, exc)
+                self.outages.failed(exc)
             await asyncio.sleep(PURGE_INTERVAL)
 
     async def purge(self) -> int:

@@ -93,7 +93,7 @@ async def open_worker(
     # Greylisted jobs get their second attempt by a scheduled task, so that no task waits for it.
     engine = make_engine(replace(settings, local=replace(settings.local, retry_greylisted=0)), backend)
     store = SharedStore(settings)
-    tasks = TaskQueue(settings, store.clock)
+    tasks = TaskQueue(settings, store.clock, store.outages)
     try:
         await tasks.open()
         used = store.clock if clock is time.time else clock

@@ -54,7 +54,7 @@ class CheckQueue:
         except BackendError as exc:  # the resolver cannot be used
             return CheckOutcome(email, failure=failure_of(exc))
         except STORE_UNAVAILABLE as exc:
-            LOG.error("a single check could not be passed to the workers: %s", exc)
+            self.store.outages.failed(exc)
             return CheckOutcome(email, failure=EngineFailure.ERROR)
         except TimeoutError:
             LOG.error("no worker has answered a single check in time")
@@ -67,7 +67,7 @@ class CheckQueue:
         answered = self.waiting[number] = asyncio.get_running_loop().create_future()
         try:
             await self.store.run(self.store.add_check, number, owner, email, self.engine.check_timeout)
-            with suppress(self.tasks.unavailable):  # workers also find checks without a task themselves
+            with self.tasks.reporting():  # workers also find checks without a task themselves
                 await self.tasks.defer_ask([owner], is_check=True)
             return read_answer(await answered)
         finally:
@@ -105,7 +105,7 @@ class CheckQueue:
                 if (answered := self.waiting.get(each.id)) is not None and not answered.done():
                     answered.set_result(each)
         except STORE_UNAVAILABLE as exc:
-            LOG.error("answers to single checks could not be read; the service tries again: %s", exc)
+            self.store.outages.failed(exc)
 
     def close(self) -> None:
         """End the checks that wait."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Sequence
 
@@ -18,7 +17,6 @@ from .tasks import TaskQueue
 
 __all__ = ["SharedQueue"]
 
-LOG = logging.getLogger(__name__)
 REFRESH_AFTER = 1.0  # seconds that a count of the queue is used
 REFRESH_SHARE = 10  # a count is used at least so many times as long as it took
 REFRESH_LIMIT = 30.0  # seconds that a count is used at most; one that took long may have waited for the database
@@ -132,7 +130,7 @@ class SharedQueue:
                 try:
                     await self.tasks.defer_look_up(validation_type, seconds=seconds)
                 except Exception as exc:  # noqa: BLE001 - the pool's errors have no class in common
-                    LOG.error("the workers could not be woken; the service tries again: %s", exc)
+                    self.store.outages.failed(exc)
                     self.to_wake.setdefault(validation_type, seconds)
                     self.wakeup.set()
             if self.to_wake:

@@ -23,6 +23,7 @@ from ..jobs.schema import create_postgresql_engine, parse_url
 from ..jobs.store import Purge, StoredJob, purge
 from ..jobs.waiting import WaitingJobs
 from ..limiter import RateLimiter
+from ..outages import OutageLog
 from ..settings import ServiceSettings, WhenSaturated
 from .statements import (
     ACQUIRE,
@@ -176,6 +177,7 @@ class SharedStore:
         self.engine = create_postgresql_engine(parse_url(settings.store), **common)
         self.threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="mailverdict-shared-store")
         self.clock = DatabaseClock()
+        self.outages = OutageLog()
 
     async def run(self, method: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call one of the methods below on a thread."""

@@ -13,25 +13,33 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Protocol
-
-from sqlalchemy.exc import SQLAlchemyError
 
 from ...errors import MissingExtraError
 from ...model.words import ValidationType
 from ..jobs.schema import parse_url
+from ..outages import OutageLog
 from ..settings import ServiceSettings
 
-__all__ = ["ABORT_AFTER", "MAINTENANCE", "STALLED_AFTER", "TaskHandler", "TaskQueue", "queue_of_owner"]
+__all__ = [
+    "ABORT_AFTER",
+    "MAINTENANCE",
+    "STALLED_AFTER",
+    "TaskHandler",
+    "TaskQueue",
+    "queue_of_owner",
+]
 
-LOG = logging.getLogger(__name__)
 MAINTENANCE = "maintenance"  # queue of the scheduled tasks
 HEARTBEAT_INTERVAL = 5.0  # seconds
 STALLED_AFTER = 20.0  # seconds without a heartbeat after which a worker's tasks go to others
 POLLING_INTERVAL = 1.0  # seconds; a notification wakes a worker at once, a scheduled task waits for this
 ABORT_AFTER = 10.0  # seconds that tasks have to end when a worker stops
 ANSWER_TIMEOUT = 10.0  # seconds that a query of Procrastinate waits for a connection
-LISTEN_DELAY = 1.0  # seconds until a connection for notifications is made again
+IS_DEFERRED = (
+    "SELECT EXISTS (SELECT FROM procrastinate_jobs WHERE queueing_lock = %(name)s AND status = 'todo') AS found"
+)
 # Seconds between the scheduled tasks, by the database's clock; the first is a divisor of the others. Procrastinate's
 # own schedule follows the host's clock, and stands still for an hour after it was set back by an hour.
 SCHEDULE = {"recover": 10, "purge": 600}
@@ -62,14 +70,17 @@ def queue_of_owner(settings: ServiceSettings, owner: str) -> str:
 class TaskQueue:
     """Defers tasks, and runs them in a worker; `open` connects to the database."""
 
-    def __init__(self, settings: ServiceSettings, database_clock: Callable[[], float]) -> None:
+    def __init__(self, settings: ServiceSettings, database_clock: Callable[[], float], outages: OutageLog) -> None:
         try:
             import procrastinate  # noqa: PLC0415 - an extra
+
+            from . import procrastinate_parts as parts  # noqa: PLC0415 - it imports the extra
         except ModuleNotFoundError as exc:
             raise MissingExtraError("a store on PostgreSQL", "postgres") from exc
-        for name in ("procrastinate", "psycopg.pool"):  # a line for each task and each lost connection
+        for name in ("procrastinate", "psycopg"):  # a line for each task and each lost connection
             logging.getLogger(name).setLevel(logging.ERROR)
         self.settings = settings
+        self.outages = outages
         self.running: set[int] = set()  # tasks that run in this process, by their number
         self.scheduled: dict[str, int] = {}  # when each scheduled task was due for the last time
         self.database_clock = database_clock
@@ -77,26 +88,15 @@ class TaskQueue:
         # The pool tries to connect after 1, 3, 7 and 10 s, and again with the next query. Without the limit the pauses
         # double for minutes, and a worker would go on minutes after a long outage.
         limits = {"timeout": ANSWER_TIMEOUT, "reconnect_timeout": ANSWER_TIMEOUT}
-        self.connector = self.make_connector(conninfo=url, min_size=1, max_size=8, **limits)
+        self.connector = parts.ReconnectingConnector(outages, conninfo=url, min_size=1, max_size=8, **limits)
         self.app: Any = procrastinate.App(connector=self.connector)
+        self.app.job_manager = parts.PersistentJobManager(outages, self.connector)
         self.already_enqueued = procrastinate.exceptions.AlreadyEnqueued
         self.unavailable = procrastinate.exceptions.ConnectorException
-
-    @staticmethod
-    def make_connector(**options: Any) -> Any:
-        """The connections to the database."""
-        from procrastinate import PsycopgConnector, exceptions  # noqa: PLC0415 - an extra
-
-        class ReconnectingConnector(PsycopgConnector):  # type: ignore[misc,unused-ignore]
-            """Connects again for notifications when the database was away, which would else stop a worker at once."""
-
-            async def listen_notify(self, *args: Any, **kwargs: Any) -> None:
-                while True:
-                    with suppress(exceptions.ConnectorException):
-                        await super().listen_notify(*args, **kwargs)
-                    await asyncio.sleep(LISTEN_DELAY)
-
-        return ReconnectingConnector(**options)
+        self.forgotten = parts.WorkerForgotten
+        # What was not done is done later, by `recover` if by nobody else.
+        self.reporting = partial(parts.reporting, outages)
+        self.reporting_unless_gone = partial(parts.reporting, outages, parts.TASK_IS_GONE)
 
     async def open(self) -> None:
         """Connect."""
@@ -125,14 +125,23 @@ class TaskQueue:
             await self.defer("ask", {"queue": queue_of_owner(self.settings, owner), **options}, owner=owner)
 
     async def defer(self, task: str, options: Mapping[str, Any], **arguments: str) -> None:
-        """Defer a task unless one with the same queueing lock waits."""
+        """Defer a task unless one with the same queueing lock waits.
+
+        It looks first, since the server logs each refused INSERT as an error.
+        """
+        if await self.is_deferred(options["queueing_lock"]):
+            return
         with suppress(self.already_enqueued):
             await self.app.configure_task(task, allow_unknown=True, **options).defer_async(**arguments)
+
+    async def is_deferred(self, name: str) -> bool:
+        """Whether a task with a queueing lock waits."""
+        return bool((await self.connector.execute_query_one_async(IS_DEFERRED, name=name))["found"])
 
     async def run_schedule(self) -> None:
         """Defer the scheduled tasks until cancelled."""
         while True:
-            with suppress(self.unavailable):  # tried again with the next ones
+            with self.reporting():  # tried again with the next ones
                 await self.defer_scheduled()
             every = SCHEDULE["recover"]
             await asyncio.sleep(every - self.database_clock() % every)
@@ -146,8 +155,9 @@ class TaskQueue:
             options: dict[str, Any] = {"queue": MAINTENANCE, "queueing_lock": name, "task_kwargs": {"timestamp": due}}
             # Without a lock: a `recover` whose worker has died must not stop the others.
             job = self.app.configure_task(name, allow_unknown=True, **options).job
-            with suppress(self.already_enqueued):
-                await self.app.job_manager.defer_periodic_job(job=job, periodic_id="", defer_timestamp=due)
+            if not await self.is_deferred(name):
+                with suppress(self.already_enqueued):
+                    await self.app.job_manager.defer_periodic_job(job=job, periodic_id="", defer_timestamp=due)
             self.scheduled[name] = due
 
     # --- notifications --------------------------------------------------------------------------
@@ -174,10 +184,12 @@ class TaskQueue:
                 await handler.ask(owner)
 
         async def recover(timestamp: int) -> None:
-            await handler.recover()
+            with self.reporting():
+                await handler.recover()
 
         async def purge(timestamp: int) -> None:
-            await handler.purge()
+            with self.reporting():
+                await handler.purge()
 
         self.app.task(name="look_up", pass_context=True)(look_up)
         self.app.task(name="ask", pass_context=True)(ask)
@@ -186,12 +198,11 @@ class TaskQueue:
 
     @contextmanager
     def marked_running(self, number: int) -> Iterator[None]:
-        """Keep the number of a task in `running` while it runs; one that loses the database ends with a line."""
+        """Keep the number of a task in `running` while it runs; one that loses the database ends early."""
         self.running.add(number)
         try:
-            yield
-        except (self.unavailable, SQLAlchemyError) as exc:  # `recover` gives its jobs another task
-            LOG.error("a task ended early, since the database does not answer: %s", exc)
+            with self.reporting():
+                yield
         finally:
             self.running.discard(number)
 
@@ -228,7 +239,7 @@ class TaskQueue:
         """End tasks that nobody runs any more."""
         count = 0
         for number in numbers:
-            with suppress(self.unavailable):  # somebody else ended it
+            with self.reporting_unless_gone():  # somebody else ended it
                 await self.app.job_manager.finish_job_by_id_async(
                     job_id=number, status=self.failed_status(), delete_job=True
                 )

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from ... import __version__
@@ -76,6 +77,7 @@ class SharedWorker(JobVerifier):
     ) -> None:
         super().__init__(engine, settings, clock)
         self.store = store
+        self.outages = store.outages
         self.tasks = tasks
         self.abilities = abilities
         self.results: GroupCommitter[tuple[int, list[EndedJob]]] = GroupCommitter(
@@ -103,7 +105,8 @@ class SharedWorker(JobVerifier):
         """Register, and run tasks from now on."""
         self.number = await self.store.run(self.store.register, self.row)
         self.tasks.register(self)
-        side_tasks = (self.run_tasks(), self.beat(), self.tasks.run_schedule())
+        watch = self.outages.watch(partial(self.store.run, self.store.heartbeat, self.number))
+        side_tasks = (self.run_tasks(), self.beat(), self.tasks.run_schedule(), watch)
         self.side_tasks = [asyncio.create_task(each) for each in side_tasks]
 
     async def close(self) -> None:
@@ -132,7 +135,9 @@ class SharedWorker(JobVerifier):
             try:
                 await self.runner.run()  # when cancelled, it waits for its tasks
             except self.tasks.unavailable as exc:
-                LOG.error("tasks cannot be run; the worker tries again: %s", exc)
+                self.outages.failed(exc)
+            except self.tasks.forgotten:
+                LOG.warning("others took this worker for dead, since it wrote no heartbeat; it registers again")
             except Exception:
                 LOG.exception("tasks cannot be run; the worker tries again")
             await asyncio.sleep(RESTART_DELAY)
@@ -151,8 +156,8 @@ class SharedWorker(JobVerifier):
                     await self.store.run(self.store.heartbeat, self.number)
                     await self.end_orphans()
                 self.seen_at = time.monotonic()
-            except (*STORE_UNAVAILABLE, TimeoutError) as exc:
-                LOG.error("the database does not answer: %s", exc)
+            except (*STORE_UNAVAILABLE, self.tasks.unavailable, TimeoutError) as exc:
+                self.outages.failed(exc)
             await asyncio.sleep(HEARTBEAT_INTERVAL)
 
     async def end_orphans(self) -> None:
@@ -327,7 +332,7 @@ class SharedWorker(JobVerifier):
                     return await write()
                 except STORE_UNAVAILABLE as exc:
                     self.unwritten.add(mark)
-                    LOG.error("results could not be written; the worker tries again: %s", exc)
+                    self.outages.failed(exc)
                     await asyncio.sleep(self.retry_delay)
         finally:
             self.unwritten.discard(mark)
@@ -348,7 +353,7 @@ class SharedWorker(JobVerifier):
         due = now + self.second_pass_after
         again = await self.persist(self.store.begin_second_pass, seqs_of(jobs), due, now)
         if again:
-            with suppress(self.tasks.unavailable):  # `recover` finds what is due
+            with self.tasks.reporting():  # `recover` finds what is due
                 await self.tasks.defer_look_up(ValidationType.SMTP, seconds=due - now)
         return again
 
@@ -356,7 +361,7 @@ class SharedWorker(JobVerifier):
         """Write that jobs are tried again, and schedule the look-up that will do it."""
         now = self.clock()
         await self.persist(self.store.postpone, seqs_of(jobs), attempt, due, now)
-        with suppress(self.tasks.unavailable):  # `recover` finds what is due
+        with self.tasks.reporting():  # `recover` finds what is due
             for validation_type in {each.validation_type for each in jobs}:
                 await self.tasks.defer_look_up(validation_type, seconds=due - now)
 
