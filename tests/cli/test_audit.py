@@ -44,7 +44,9 @@ from mailverdict.widgets import page_server
 page_server.LOOK_EVERY, page_server.ABANDONED_AFTER = 0.1, 1
 main()
 """
-OWN_FRAME = re.compile(r'^  File ".*\bmailverdict/', re.MULTILINE)  # of a traceback; Voila and Tornado log their own
+OWN_FRAME = re.compile(
+    rf'^  File "{re.escape(str(Path(page_server.__file__).parents[1]))}', re.MULTILINE
+)  # of a traceback; Voila and Tornado log their own
 OPTIONS: dict[str, Any] = {
     "column": None,
     "validation_type": "regex",
