@@ -9,6 +9,7 @@ import typer
 
 from ..errors import SettingsError
 from ..local.backend import LocalBackend
+from ..model.settings import options_of
 from ..model.words import ValidationType
 from .options import HostOptions, split_list, with_groups
 from .settings import service_environment
@@ -22,7 +23,7 @@ __all__ = ["copy", "upgrade", "worker"]
 
 store_app = typer.Typer(help="Upgrade a service's store, or move it to PostgreSQL.", no_args_is_help=True)
 app.add_typer(store_app, name="store")
-ALL_TYPES = ",".join(map(str, ValidationType))
+ALL_TYPES = tuple(map(str, ValidationType))
 
 
 @app.command()
@@ -32,7 +33,7 @@ def worker(
     host: Annotated[str, typer.Option(help="Address to listen on, for /healthz and /metrics.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="TCP port; 0: any free port.")] = 8001,
     store: Annotated[str | None, typer.Option(help="postgresql://...")] = None,
-    types: Annotated[str, typer.Option(help="What this host can verify, separated by commas.")] = ALL_TYPES,
+    types: Annotated[str, typer.Option(help="What this host can verify, separated by commas.")] = ",".join(ALL_TYPES),
     egress: Annotated[
         str | None, typer.Option(help="Name of the network by which this host connects; see MAILVERDICT_EGRESS_ROUTES.")
     ] = None,
@@ -58,23 +59,22 @@ def worker(
 def parse_types(text: str) -> tuple[str, ...]:
     """The validation types in a list; at least one."""
     found = tuple(dict.fromkeys(split_list(text)))
-    unknown = [each for each in found if each not in ALL_TYPES.split(",")]
+    unknown = [each for each in found if each not in ALL_TYPES]
     if unknown or not found:
-        raise SettingsError(f"--types {text!r}: give some of {ALL_TYPES}, separated by commas")
+        raise SettingsError(f"--types {text!r}: give some of {','.join(ALL_TYPES)}, separated by commas")
     return found
 
 
 def require_port(settings: ServiceSettings) -> None:
     """Refuse to verify by `smtp` on a host whose port 25 is closed: every answer would be unknown."""
     from ..reports.host_audit import audit_host  # noqa: PLC0415 - only this command needs it
-    from ..service.service_state import settings_of  # noqa: PLC0415 - an extra
 
     if settings.local.smtp_port != 25:
         return
-    with LocalBackend(**settings_of(settings.local)) as backend:
+    with LocalBackend(**options_of(settings.local)) as backend:
         findings = {finding.name: finding for finding in audit_host(backend).findings}
     if findings["port_25"].ok is False:
-        others = ",".join(each for each in ALL_TYPES.split(",") if each != ValidationType.SMTP)
+        others = ",".join(each for each in ALL_TYPES if each != ValidationType.SMTP)
         raise SettingsError(
             f"this host cannot verify by smtp: {findings['port_25'].seen}. Start it with --types {others}"
         )

@@ -25,6 +25,7 @@ from ..local.domains import DomainStage, gather_groups
 from ..local.smtp.engine import MailboxStage
 from ..loop import run_sync
 from ..model.evidence import BlacklistEvidence, DnsOutcome, DomainEvidence
+from ..model.settings import options_of
 from ..model.table import SCHEMA, dump_json
 from ..model.words import Status, ValidationType
 from ..runs.endings import cause_of, count_causes
@@ -68,7 +69,7 @@ def backend_of(job: StageJob) -> LocalBackend:
             if len(CACHE) >= CACHED_BACKENDS:
                 CACHE.pop(next(iter(CACHE)))
             given: LocalBackend = pickle.loads(job.backend)  # noqa: S301 - written by the calling process
-            settings = {name: getattr(given.settings, name) for name in given.settings.__dataclass_fields__}
+            settings = options_of(given.settings)
             for name in ("dns_concurrency", "max_sessions"):
                 settings[name] = max(1, settings[name] // job.slots)
             CACHE[key] = type(given)(clock=given.clock, **settings)

@@ -27,7 +27,7 @@ from ..checks.syntax.column import SyntaxColumn
 from ..errors import BackendError
 from ..loop import run_sync
 from ..model.evidence import Evidence, Flags
-from ..model.settings import Lists, LocalOptions, LocalSettings
+from ..model.settings import Lists, LocalOptions, LocalSettings, options_of
 from ..model.table import SOURCE_LOCAL
 from ..model.verification import Verification
 from ..model.words import ValidationType
@@ -69,8 +69,8 @@ def keyword_only(signature: inspect.Signature) -> inspect.Signature:
     return signature.replace(parameters=only, return_annotation=inspect.Signature.empty)
 
 
-# Settings that can change the answer for an address; the others are limits and time-outs.
-SHAPING = ("resolver", "resolver_check", "smtp_port", "allow_networks", "blacklist", "lists")
+# The settings that can change the answer for an address; the others are limits and time-outs.
+ANSWER_SETTINGS = ("resolver", "resolver_check", "smtp_port", "allow_networks", "blacklist", "lists")
 
 
 def rebuild(kind: type[LocalBackend], clock: Callable[[], datetime], settings: dict[str, Any]) -> LocalBackend:
@@ -198,16 +198,15 @@ class LocalBackend:
 
     def settings_digest(self) -> str:
         """Empty for the defaults."""
-        default = LocalSettings()
-        shaping = {n: getattr(self.settings, n) for n in SHAPING if getattr(self.settings, n) != getattr(default, n)}
-        if "lists" in shaping:  # files may change while their paths stay
-            shaping["lists"] = load_lists(self.settings.lists).version
-        return f"#{sha256(repr(shaping).encode()).hexdigest()[:12]}" if shaping else ""
+        options, defaults = options_of(self.settings), options_of(LocalSettings())
+        changed = {name: options[name] for name in ANSWER_SETTINGS if options[name] != defaults[name]}
+        if "lists" in changed:  # files may change while their paths stay
+            changed["lists"] = load_lists(self.settings.lists).version
+        return f"#{sha256(repr(changed).encode()).hexdigest()[:12]}" if changed else ""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the settings, without sockets and caches."""
-        names = LocalSettings.__dataclass_fields__
-        return rebuild, (type(self), self.clock, {name: getattr(self.settings, name) for name in names})
+        return rebuild, (type(self), self.clock, options_of(self.settings))
 
     # --- one address --------------------------------------------------------------------------------
 

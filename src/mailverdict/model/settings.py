@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from ..errors import SettingsError
 from .paths import user_path
@@ -28,6 +28,7 @@ __all__ = [
     "LocalSettings",
     "Network",
     "Zone",
+    "options_of",
     "parse_duration",
     "parse_networks",
     "parse_resolver",
@@ -510,3 +511,8 @@ def is_address_literal(text: str) -> bool:
         return inner is not None and bool(ipaddress.ip_address(inner[1]))
     except ValueError:
         return False
+
+
+def options_of(settings: LocalSettings) -> dict[str, Any]:
+    """The keyword arguments of `LocalBackend` that give these settings."""
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}

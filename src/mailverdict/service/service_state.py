@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 from ..backend import Backend
 from ..local.backend import LocalBackend
 from ..local.smtp import engine as _  # noqa: F401 - now, and not in the event loop by the first check of a mailbox
-from ..model.settings import LocalSettings
+from ..model.settings import options_of
 from .engine import VerificationEngine
 from .http.metrics import Metrics
 from .jobs.group_committer import GroupCommitter
@@ -179,10 +179,5 @@ class ServiceState:
 
 def make_engine(settings: ServiceSettings, backend: Backend | None) -> VerificationEngine:
     """The engine, with a `LocalBackend` unless a backend is given."""
-    made = backend or LocalBackend(**settings_of(settings.local))
+    made = backend or LocalBackend(**options_of(settings.local))
     return VerificationEngine(made, check_timeout=settings.seconds("check_timeout"))
-
-
-def settings_of(settings: LocalSettings) -> dict[str, Any]:
-    """The keyword arguments of `LocalBackend`."""
-    return {each.name: getattr(settings, each.name) for each in fields(settings)}
