@@ -55,7 +55,7 @@ POLICY = (
 )
 LastSeen = dict[str, tuple[float, float]]  # by kernel: when it had a page, and the seconds it may be without one
 # Opened instead of the address itself, since all users of the machine can read the arguments of a browser's process.
-DOOR = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>mailverdict</title>
+OPENER = """<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>mailverdict</title>
 <script>
   const isDark = matchMedia("(prefers-color-scheme: dark)").matches;
   location.replace(URL_OF_PAGE + (isDark ? "&theme=dark" : ""));
@@ -148,12 +148,12 @@ def serve_page(code: str, title: str, port: int, on_ready: Callable[[str, Path],
         tempfile.TemporaryDirectory(prefix="mailverdict-", ignore_cleanup_errors=True) as made,
     ):
         folder = Path(made).resolve()
-        notebook, door = folder / "mailverdict.ipynb", folder / "open.html"
+        notebook, redirect = folder / "mailverdict.ipynb", folder / "open.html"
         notebook.write_text(json.dumps(make_notebook(code, title)), encoding="utf-8")
 
         def announce(url: str) -> None:
-            door.write_text(DOOR.replace("URL_OF_PAGE", json.dumps(url)), encoding="utf-8")
-            on_ready(url, door)
+            redirect.write_text(OPENER.replace("URL_OF_PAGE", json.dumps(url)), encoding="utf-8")
+            on_ready(url, redirect)
 
         # No configuration file is read: Voila would also run a voila.py in the current folder.
         server = PageServer(
