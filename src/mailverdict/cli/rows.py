@@ -20,6 +20,7 @@ from ..frames.files.plain import to_plain
 from ..frames.files.readers import STDIN
 from ..frames.files.restore import restore_frame
 from ..frames.files.writers import FormulaColumns
+from ..frames.kinds import put_column
 from .files import (
     Rewriting,
     TableOutput,
@@ -200,6 +201,5 @@ def with_columns(piece: pa.Table, added: pa.Table) -> pa.Table:
     """The piece with columns added at its end; those of an earlier call are replaced."""
     out: Any = piece
     for field, values in zip(added.schema, added.columns, strict=True):
-        at = out.schema.get_field_index(field.name)
-        out = out.append_column(field, values) if at < 0 else out.set_column(at, field, values)
+        out = put_column(out, field, values)
     return out

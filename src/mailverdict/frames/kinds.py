@@ -41,6 +41,7 @@ __all__ = [
     "DataKind",
     "add_columns",
     "kind_of_data",
+    "put_column",
     "read_notes",
     "read_stream",
     "with_note",
@@ -343,8 +344,7 @@ class ArrowFrame(FrameKind):
         """A table with the result columns appended; verdict and status are dictionary-encoded."""
         out = self.frame
         for name, values in zip(names, arrow_results(table, names, columns).columns, strict=True):
-            at = out.schema.get_field_index(name)
-            out = out.append_column(name, values) if at < 0 else out.set_column(at, name, values)
+            out = put_column(out, name, values)
         return annotate(out, self.column, names, note)
 
     def take(self, rows: Positions) -> pa.Table:
@@ -673,3 +673,9 @@ def require_column(column: Hashable | None, names: Sequence[Any]) -> Hashable:
     except TypeError:  # an Index, an array, or a list where only one column is possible
         raise ColumnError(f"column is of type {type(column).__name__}: give one name of {listed(names)}") from None
     return column
+
+
+def put_column(table: pa.Table, field: pa.Field | str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The table with a column added at its end, or in the place of the one with that name."""
+    at = table.schema.get_field_index(field if isinstance(field, str) else field.name)
+    return table.append_column(field, values) if at < 0 else table.set_column(at, field, values)
