@@ -240,7 +240,7 @@ def parse_job(data: object, validation_type: str = "") -> JobRecord:
 
 
 def parse_earlier_job(record: Mapping[str, Any], email: str, status: str, path: str) -> JobRecord:
-    """The earlier record: `status` is the verdict, since ``error`` is there for the rest; `details` has the rest."""
+    """The earlier record of a job with a verdict, which is its `status`; `details` has the rest of the payload."""
     details = record.get("details")
     known = dict(details) if isinstance(details, Mapping) else {}
     payload = {"validation_type": record["validation_type"], **known, "email": email, "valid": status == "valid"}

@@ -30,7 +30,7 @@ from .settings import ServiceSettings
 __all__ = ["configure", "run", "serve"]
 
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
-MOST_PORT = 65_535
+MAX_PORT = 65_535
 GRACEFUL_SHUTDOWN = 15  # seconds that running requests have when the service is stopped
 
 
@@ -96,8 +96,8 @@ def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> None
 
 async def check_address(host: str, port: int) -> None:
     """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one."""
-    if not 0 <= port <= MOST_PORT:
-        raise SettingsError(f"port={port}: give a number from 0 to {MOST_PORT}; 0 is any free one")
+    if not 0 <= port <= MAX_PORT:
+        raise SettingsError(f"port={port}: give a number from 0 to {MAX_PORT}; 0 is any free one")
     try:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
     except (OSError, UnicodeError) as exc:  # UnicodeError: a text that cannot be a host name

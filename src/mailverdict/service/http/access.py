@@ -95,7 +95,7 @@ class AccessMiddleware:
         trace: RequestTrace = scope["trace"]
         try:
             self.check_head_size(scope)
-            if self.keys is not None and scope["path"].startswith(WITH_KEY):
+            if self.keys is not None and scope["path"].startswith(KEY_PATHS):
                 trace.client = require_key(self.keys, scope)
             if not self.state.is_open:
                 await self.open()
@@ -177,7 +177,7 @@ def error_response(refused: RequestRefused, trace: RequestTrace) -> JsonReply:
     return reply(refused.body(trace.request_id), refused.status, refused.headers)
 
 
-WITH_KEY = "/api/"
+KEY_PATHS = "/api/"  # the paths below it need a key, if the service has keys
 
 
 def require_key(keys: KeyRing, scope: Scope) -> str:

@@ -90,7 +90,7 @@ class Endpoints:
         await self.state.worker.refresh()
         headers = None
         if (refused := await self.refusal(trace.client, check.validation_type)) is None:
-            verification = await self.verified(trace, check)
+            verification = await self.verify_one(trace, check)
         else:  # costs no quota, since nothing is verified
             reason, seconds = refused
             verification = saturated_verification(check.email, check.validation_type, reason)
@@ -106,7 +106,7 @@ class Endpoints:
             return Reason.THROTTLED, self.settings.saturation_backoff[0]
         return None
 
-    async def verified(self, trace: RequestTrace, check: CheckRequest) -> Verification:
+    async def verify_one(self, trace: RequestTrace, check: CheckRequest) -> Verification:
         """The engine's verification; the quota is debited on disk before the engine starts."""
         if self.settings.check_costs_quota:
             now = self.state.clock()
@@ -116,9 +116,9 @@ class Endpoints:
         except asyncio.CancelledError:  # the server is being stopped, and waits no longer for its last requests
             LOG.warning("the service was stopped before a single check had an answer")
             outcome = CheckOutcome(check.email, failure=EngineFailure.ERROR)
-        return self.usable(outcome, check)
+        return self.verification_of(outcome, check)
 
-    def usable(self, outcome: CheckOutcome, check: CheckRequest) -> Verification:
+    def verification_of(self, outcome: CheckOutcome, check: CheckRequest) -> Verification:
         """The verification, or the error reply for the failure."""
         if outcome.verification is not None:
             return outcome.verification

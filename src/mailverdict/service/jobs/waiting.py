@@ -7,6 +7,7 @@ neither memory nor a query over all of it.
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
 
@@ -16,6 +17,14 @@ __all__ = ["WaitingJobs"]
 
 CLIENTS_AT_ONCE = 250  # whose jobs are started together; each costs a query
 ROUNDING = 1e-6  # tokens; after exactly the time that a token needs, the sum may be short of it
+
+
+@dataclass(slots=True)
+class JobGroup:
+    """Jobs of one client that were submitted within one second."""
+
+    created_at: float  # seconds since the epoch
+    count: int
 
 
 class WaitingJobs:
@@ -33,10 +42,9 @@ class WaitingJobs:
 
     def __init__(self, pace: RateLimiter) -> None:
         self.pace = pace
-        self.collected = max(1.0, min(pace.rate, pace.burst))  # tokens; see above
-        # Groups of [submission in seconds since the epoch, jobs], the oldest first. The client whose
-        # jobs were started longest ago comes first.
-        self.groups: dict[str, deque[list[float]]] = {}
+        self.start_tokens = max(1.0, min(pace.rate, pace.burst))  # see above
+        # By client, the oldest group first; the client whose jobs were started longest ago comes first.
+        self.groups: dict[str, deque[JobGroup]] = {}
         self.counts: dict[str, int] = {}
 
     def count(self, client: str) -> int:
@@ -50,22 +58,22 @@ class WaitingJobs:
         groups = self.groups.setdefault(client, deque())
         self.counts[client] = self.count(client) + count
         nearest = groups[0 if is_first else -1] if groups else None
-        if nearest is not None and int(nearest[0]) == int(created_at):
-            nearest[1] += count
+        if nearest is not None and int(nearest.created_at) == int(created_at):
+            nearest.count += count
         elif is_first:
-            groups.appendleft([created_at, count])
+            groups.appendleft(JobGroup(created_at, count))
         else:
-            groups.append([created_at, count])
+            groups.append(JobGroup(created_at, count))
 
     def start(self, client: str, count: int) -> None:
         """Remove jobs that are started, the oldest first; the client's next turn comes after the others'."""
         self.pace.charge(client, count)
         groups, left = self.groups.pop(client), self.counts.pop(client) - count
         while count:
-            of_group = min(count, int(groups[0][1]))
-            groups[0][1] -= of_group
+            of_group = min(count, groups[0].count)
+            groups[0].count -= of_group
             count -= of_group
-            if not groups[0][1]:
+            if not groups[0].count:
                 groups.popleft()
         if left:
             self.groups[client], self.counts[client] = groups, left
@@ -83,15 +91,15 @@ class WaitingJobs:
     def ready(self, client: str) -> int:
         """How many jobs of a client may start now."""
         count, tokens = self.counts[client], self.pace.tokens(client) + ROUNDING
-        return int(min(count, tokens)) if tokens >= min(count, self.collected) else 0
+        return int(min(count, tokens)) if tokens >= min(count, self.start_tokens) else 0
 
     def seconds_until_ready(self) -> float:
         """Seconds until some client's jobs may start; 0 if nothing waits."""
         return min(
-            (self.pace.seconds_until(client, min(count, self.collected)) for client, count in self.counts.items()),
+            (self.pace.seconds_until(client, min(count, self.start_tokens)) for client, count in self.counts.items()),
             default=0.0,
         )
 
     def oldest(self) -> float | None:
         """When the job that waits longest was submitted, in seconds since the epoch."""
-        return min((groups[0][0] for groups in self.groups.values()), default=None)
+        return min((groups[0].created_at for groups in self.groups.values()), default=None)
