@@ -341,9 +341,9 @@ def test_a_kernel_that_is_being_started_ends_too(contacts, tmp_path, has_process
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_person_opens_the_page_and_ends_the_command(contacts, tmp_path, number):
     with running_audit(tmp_path, contacts, "--sandbox", code=IMPATIENT) as audit, chromium() as browser:
-        (door,) = audit.places.glob("*/open.html")
+        (redirect,) = audit.places.glob("*/open.html")
         with audit_page(browser) as opened:
-            opened.page.goto(door.as_uri())
+            opened.page.goto(redirect.as_uri())
             opened.shown("contacts.csv")
             assert opened.strangers == []
             assert opened.errors == []

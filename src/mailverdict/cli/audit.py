@@ -23,7 +23,7 @@ from ..model.words import ValidationType
 from .files import open_source, pick_column
 from .options import ColumnName, Kind, PolicyName, ResolverAt, ResolverCheck, Sandbox, Service
 from .status import print_status
-from .terminal import app, chosen_service
+from .terminal import SANDBOX_NOTE, app, check_sandbox, chosen_service
 
 __all__ = ["audit", "show_page"]
 
@@ -47,8 +47,7 @@ def audit(
 
     Only this machine can open the page. Runs until Ctrl-C.
     """
-    if sandbox and (backend or resolver):
-        raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
+    check_sandbox(backend, resolver, sandbox=sandbox)
     if backend:
         chosen_service(backend)
     find_policy(policy or "balanced")
@@ -67,15 +66,15 @@ def audit(
         "resolver_check": resolver_check,
     }
     if sandbox:
-        print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
+        print_status(SANDBOX_NOTE)
     print_status("Starting the page ...")
     try:
         from ..widgets.page_server import serve_page  # noqa: PLC0415 - an extra
     except ImportError as exc:
         raise MissingExtraError("mailverdict audit", "audit") from exc
 
-    def announce(url: str, door: Path) -> None:
-        is_opened = browser and open_browser(door)
+    def announce(url: str, file_to_open: Path) -> None:
+        is_opened = browser and open_browser(file_to_open)
         print_status(f"{'The page opens in your browser' if is_opened else 'Open the page in a browser'}. Its address:")
         print(url, flush=True)
         print_status("The address is a key to the page: do not share it. Stop with Ctrl-C.")
@@ -94,7 +93,7 @@ def check_file(file: str, column: str | None) -> tuple[str, str]:
         return str(path.absolute()), pick_column(source, column)
 
 
-def open_browser(door: Path) -> bool:
+def open_browser(path: Path) -> bool:
     """Open a file in the browser; False where there is none that has a window."""
     if sys.platform.startswith("linux") and not any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))):
         return False  # what is left are browsers for terminals, which would use this one
@@ -102,7 +101,7 @@ def open_browser(door: Path) -> bool:
         found = webbrowser.get()
     except webbrowser.Error:
         return False
-    threading.Thread(target=found.open, args=(door.as_uri(),), daemon=True).start()
+    threading.Thread(target=found.open, args=(path.as_uri(),), daemon=True).start()
     return True
 
 

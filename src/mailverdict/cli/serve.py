@@ -14,7 +14,7 @@ from ..errors import SettingsError
 from .options import HostOptions, Json, with_groups
 from .settings import service_environment
 from .status import print_status
-from .terminal import app
+from .terminal import SANDBOX_NOTE, app
 
 if TYPE_CHECKING:
     from ..sandbox import World
@@ -67,7 +67,7 @@ def serve(
     from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
     with World() as world:
-        print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
+        print_status(SANDBOX_NOTE)
         backend: Backend = world.make_backend(retry_greylisted=0)
         run(settings, host, port, backend=backend)
 

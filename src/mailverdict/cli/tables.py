@@ -26,6 +26,7 @@ from ..frames.files.restore import restore_frame
 from ..frames.files.streams import PieceStream, Stopper
 from ..frames.files.table_file import LINE, TableFile
 from ..frames.files.writers import FormulaColumns
+from ..frames.kinds import put_column
 from ..frames.options import VerifyOptions
 from ..frames.planning import plan_pieces
 from ..frames.policy import find_policy, read_decided
@@ -188,7 +189,7 @@ def verify(
     print_written(table_output.written, quiet=quiet or (as_json and output is None))
     if report is not None:
         again = verify_command(file, options_given(context))
-        rows.report(report, validation_type, list_name(file), again, getattr(asked, "label", ""))
+        rows.save_report(validation_type, list_name(file), again, getattr(asked, "label", ""))
         print_written(report, quiet=quiet)
     if stream.failure is not None and output is not None and table_output.written != output:
         print_status(f"the run failed: {output} is not changed; what is checked so far is in {table_output.written}")
@@ -293,28 +294,27 @@ class VerifiedRows:
         decided = mv.decide(self.frame(results), self.column, policy=policy, prefix=self.prefix)
         for name in ("action", "action_why"):
             values = pa.array(decided[self.label(name)].astype(object), pa.string(), from_pandas=True)
-            at = shown.schema.get_field_index(self.label(name))
-            label = self.label(name)
-            shown = shown.append_column(label, values) if at < 0 else shown.set_column(at, label, values)
+            shown = put_column(shown, pa.field(self.label(name), pa.string()), values)
         return shown
 
     def frame(self, results: pa.Table) -> pd.DataFrame:
         return restore_frame(results, self.column, self.prefix)
 
-    def report(self, path: str, validation_type: str, name: str, again: str, answered_by: str) -> None:
-        """Write the report of all pieces; `answered_by` is the label of the backend, if it has one."""
+    def save_report(self, validation_type: str, name: str, again: str, answered_by: str) -> None:
+        """Write the report of all pieces to its path; `answered_by` is the label of the backend, if it has one."""
+        assert self.report_path is not None
         note = {"validation_type": str(validation_type), **({"answered_by": answered_by} if answered_by else {})}
         if self.is_counted:
             self.facts.validation_types[str(validation_type)] = None
             self.facts.answered_by.update(dict.fromkeys(filter(None, [answered_by])))
             facts = self.facts.facts(datetime.now(UTC), name, again)
-            Report(facts, None, self.column, self.facts.policy, self.prefix).save(path)
+            Report(facts, None, self.column, self.facts.policy, self.prefix).save(self.report_path)
             return
         tables = [table.cast(plain_schema(table.schema)) for table in self.reported]
         frame = self.frame(pa.concat_tables(tables)) if tables else pd.DataFrame()
         frame.attrs["mailverdict"] = {self.column: note}
         made = mv.report(frame, self.column, policy=self.policy, prefix=self.prefix, earlier=self.earlier, name=name)
-        made._with_command(again).save(path)
+        made._with_command(again).save(self.report_path)
 
 
 def is_page(path: str) -> bool:

@@ -22,9 +22,22 @@ from ..loop import run_sync
 from .settings import NO_FILE, SETTINGS_FILE, GivenOptions, read_options
 from .status import STATUS, LogFormat, StatusLog, print_error, print_status
 
-__all__ = ["ABOVE_LIMIT", "DONE", "QUOTA", "SERVICE", "USAGE", "app", "chosen_backend", "chosen_service", "main"]
+__all__ = [
+    "ABOVE_LIMIT",
+    "DONE",
+    "QUOTA",
+    "SANDBOX_NOTE",
+    "SERVICE",
+    "USAGE",
+    "app",
+    "check_sandbox",
+    "chosen_backend",
+    "chosen_service",
+    "main",
+]
 
 DONE, USAGE, QUOTA, SERVICE, ABOVE_LIMIT, INTERRUPTED = 0, 2, 3, 4, 5, 130
+SANDBOX_NOTE = "Using the sandbox: made-up domains on this machine; no real server is asked."
 app = typer.Typer(
     name="mailverdict",
     help="Verify the e-mail addresses in your data.",
@@ -181,13 +194,12 @@ def chosen_backend(
 
     `settings` are more settings of the local backend.
     """
-    if sandbox and (url or resolver):
-        raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
+    check_sandbox(url, resolver, sandbox=sandbox)
     if sandbox:
         from ..sandbox import World  # noqa: PLC0415 - servers that few calls need
 
         with World() as world:
-            print_status("Using the sandbox: made-up domains on this machine; no real server is asked.")
+            print_status(SANDBOX_NOTE)
             yield world.url if as_service else world.make_backend(**settings) if settings else world.backend
     elif url:
         yield chosen_service(url)
@@ -199,6 +211,12 @@ def chosen_backend(
             run_sync(backend.aclose())
 
 
+def check_sandbox(url: str | None, resolver: str | None, *, sandbox: bool) -> None:
+    """Refuse options that name servers beside those of the sandbox."""
+    if sandbox and (url or resolver):
+        raise SettingsError("--sandbox has its own servers: leave out --backend and --resolver")
+
+
 def chosen_service(url: str) -> Backend | str:
     """The service at a URL; with the client key in MAILVERDICT_KEY, if it is set."""
     from ..remote.backend import RemoteBackend  # noqa: PLC0415 - imports httpx
@@ -208,5 +226,4 @@ def chosen_service(url: str) -> Backend | str:
     key = os.environ.get("MAILVERDICT_KEY", "").strip()
     if not key:
         return url
-
     return RemoteBackend(url, headers={"Authorization": f"Bearer {key}"})
