@@ -95,7 +95,7 @@ NEXT_NOUN = phrases(rf"""
     error  command  argument  parameter  host  domain  helo  ehlo  syntax  reason  option  sender  client  failure
     response  data  character  format  reverse  protocol  server  network  certificate  request  sequence  message
     content  header  mx  dns  ip  relay  source  service  encoding  tls  session  list  group  address in  top-level
-    tld  smtp  mailer  code  status
+    tld  smtp  mailer  code  status  rule
     agent  state\b  space  token  klient\b  клиент\b  клієнт\b  in (?:the )?\w+:? header
     address literal  attachment  structure  mailing list  mime  count
 """)
@@ -123,7 +123,8 @@ UNSPACED_UNKNOWN = (
 UNSPACED_CLOSED = join_column("closed", spaced=False)
 
 QUALIFIER = phrases(r"""
-    such  valid  known  local  active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
+    such  valid  known  registered  local
+    active  existing  e-?mail  mail  matching  more  longer an?  destination  rcpt to
     current  pop3?  virtual  final delivery  recogni[sz]ed  system  deliverable
 """)
 QUALIFIERS = f"(?:{QUALIFIER} )*"  # "no such local mailbox"
@@ -150,7 +151,9 @@ OTHER_USE = (
 )
 # "UserNotFound", "mailbox-not-found", "NoSuchRecipient"
 THING = "(?:user|recipient|mailbox|address|account|rcpt)"
-ONE_WORD = rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|invalid)-?{THING}|{THING}doesnotexist)"
+ONE_WORD = (
+    rf"(?:{THING}-?(?:unknown|not-?(?:found|known))|(?:no-?such|unknown|invalid)-?{THING}|{THING}doesnotexist|nouser)"
+)
 # "No recipient" alone: none was given.
 NO_RECIPIENT = r"recipient(?! (?:activity|here|by|with|found|exist|named|match|known|like|[aoi]n? th|under))"
 # "No mailboxes are hosted here", "no account for this domain": the server is not the one of the domain.
@@ -228,12 +231,13 @@ NO_OBJECT = (
     r"(?! from (?:\S+ ){0,2}(?:group|list|table)s?\b)"  # "recipient removed from the mailing list"
 )
 MAILBOX_CLOSED_WORDS = phrases(rf"""
-    {say_of_mailbox(CLOSED_PREDICATE)}{NO_OBJECT}  {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
+    {say_of_mailbox(f"(?<!not )(?<!not be ){CLOSED_PREDICATE}")}{NO_OBJECT}
+    {UNSPACED_MAILBOX}{CLOSE_TO}{UNSPACED_CLOSED}
     {UNSPACED_CLOSED} ?{UNSPACED_MAILBOX}  \bnow disabled with\b  \bdisableduser\b
     \bnot (?:currently )?being accepted for this mailbox
     \baccount (?:is )?unavailable\b  \bmail receiving disabled  ^(?:xaddrx:? )?(?:is )?inactive (?:on|at)\b
     \b{MAILBOX} (?:never|hasn't|has not) (?:logged|entered)(?! in yet)
-    \b{MAILBOX} does(?: not|n't) receive (?:any )?(?:e-?)?mail$
+    \b{MAILBOX} does(?: not|n't) receive (?:any )?(?:e-?)?mail(?: here)?$
     \b(?:inactive|disabled|suspended|expired|closed|deleted|deactivated|archived) {QUALIFIERS}(?!xaddrx){MAILBOX}\b
     \b(?:cancell?ed|dead|dormant|obsolete|abandoned|terminated) {QUALIFIERS}(?!xaddrx){MAILBOX}\b
     ^(?:xaddrx:? )?(?:is )?(?:disabled|deactivated|suspended|deleted|removed|expired) due to (?:extended )?inactivity

@@ -162,6 +162,8 @@ INCOMPLETE_WORDS = phrases(r"""
     \bprocmail\b  \bsieve\b  \b(?:message|mail) (?:was |is )?accepted\b  \bin time\b
     (?<!being )(?<!not )\baccept(?:ed|s) (?:by|for|such|this)\b
     (?<!not a )\b(?:is valid|exists?|known|ok)[,;]? but\b  \bvalid but\b
+    \bbeing (?:restored|moved|migrated|created|repaired|transferred)  \btomorrow\b  \brewrit(?:e|ing)\b
+    \b(?:bind|database|db|ldap|sql|service|reseller|web ?site(?:'s)?|hosting|ftp|proxy|api) (?:user|account)s?\b
     \bhoney-?pot  \bservice (?:is )?(?:temporarily )?unavailable
 """)
 """The server does not know every mailbox, is not in normal operation, or got a message that went in circles."""
@@ -189,6 +191,8 @@ SEVERAL_RECIPIENTS_WORDS = phrases(rf"""
     \b{ONE_OF}[ -]?{ANY_MAILBOX}\b  {UNSPACED_ONE_OF}{UNSPACED_MAILBOX}
     \bfor one of
     \b(?:some|one or more|at least one|\d+) (?:of )?(?:the )?(?:\d+ )?recipients?\b
+    \b(?:some|several|one) of (?:the|your|these) (?:recipients|users|addresses|mailboxes)\b
+    \b(?:some|several) (?:users|addresses|mailboxes)\b  \bb?cc user
     \b(?:previous|first|earlier|last|other|another|next|b?cc) (?:recipient|address|rcpt)\b
     \bmax\w* (?:\w+ ){{0,2}}(?:recipients|addresses)\b
 """)
@@ -245,7 +249,8 @@ OTHER_SUBJECT_WORDS = phrases(rf"""
     (?:could|can) ?n[o']t (?:look|check)  {UNKNOWN} (?:failure|mailer)  \bdied\b  await
     \bsize\b  (?:cannot|can't|could not|unable to) (?:determine|confirm)  by another process  several matches
     recipient (?:mail )?system\b
-    not unique  \bambiguous  \bno (?:valid )?route  (?:media|mailer|system|network|configuration|output) error
+    not unique  more than one
+    \bambiguous  \bno (?:valid )?route  (?:media|mailer|system|network|configuration|output) error
     \btransport\b
     create (?:user )?output  regular file  \bon hold\b  \bdelayed\b  \bauto-?reply  refuses? to  \blicen[cs]e
     n't (?:authori[sz]ed|allowed|permitted)  \b{join_column("error")}\b  {join_column("error", spaced=False)}
@@ -326,7 +331,9 @@ CLIENT_OR_SENDER_WORDS = phrases(rf"""
     parental  used to send  \bto send\b  \bmay not (?:send|write|post)\b  \bauthor(?:'s)?\b  (?:back|return)\w* verif
     \b(?:can ?not|can't) send (?:\S+ ){{0,2}}from\b
     you are sending  \byou (?:claim|send|use|have no|do(?: not|n't) have)\b  \byou(?:'re| are) not\b
-    log-?in (?:fail|incorrect|denied)  \bheader address  \bin (?:the )?from\b  members?[- ]only  \bbatv  \bsrs\b
+    log-?in (?:fail|incorrect|denied)  \bheader address  \bin (?:the )?from\b
+    members?[- ]only  \bnon-?members?\b  \bmember(?:ship)? list\b
+    \bbatv  \bsrs\b
     \bverp\b  backscatter
     \bdsns?\b  \bbounce
     \b(?:user|recipient) refused to  \brule imposed  (?:not|n't) want (?:your|this|any)\b
