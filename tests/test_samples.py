@@ -236,9 +236,8 @@ class TestSandbox:
 
 
 class TestDemo:
-    def test_it_ends_without_an_error_or_a_warning_of_ours(self, finished: subprocess.CompletedProcess[str]) -> None:
-        assert finished.returncode == 0, finished.stderr
-        assert "mailverdict" not in finished.stderr
+    def test_it_prints_nothing_on_stderr(self, finished: subprocess.CompletedProcess[str]) -> None:
+        assert (finished.returncode, finished.stderr) == (0, "")
 
     def test_the_first_line_names_the_sandbox(self, finished: subprocess.CompletedProcess[str]) -> None:
         assert "sandbox: made-up domains on this machine" in finished.stdout.splitlines()[0]

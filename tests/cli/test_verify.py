@@ -136,8 +136,7 @@ class TestVerify:
         for output in ("/dev/null", "/dev/stdout", pipe):
             with begin("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", output) as process:
                 text = pipe.read_text() if output == pipe else process.stdout.read()
-                told = process.stderr.read()
-                assert process.wait() == 0, told
+                assert (process.wait(), process.stderr.read()) == (0, "")
             assert text.count("\n") == (0 if output == "/dev/null" else 5)
         assert Path("/dev/null").is_char_device()
         assert pipe.is_fifo()
