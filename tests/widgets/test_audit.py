@@ -325,7 +325,7 @@ def test_a_paused_run_goes_on_where_it_stopped_and_pays_once(contacts, service, 
     assert audit.run.progress.state == "cancelled"
     assert partial["done"] >= 3
     assert partial["pending"] > 0
-    assert f"{partial['pending']} rows not checked yet." in shown(audit, "decide")["amber"]
+    assert f"{partial['pending']} rows not checked yet." in shown(audit, "decide")["unclear"]
     assert message(audit) == "Paused. What is checked so far is kept. Press Resume to go on."
     assert shown(audit, "check")["button"] == {"label": "Resume", "enabled": True}
     assert audit.plan.to_submit == 0, "what is in flight has been paid for"
@@ -488,7 +488,7 @@ def test_a_run_without_verdicts_is_not_shown_as_a_success():
     assert "6 of 6 addresses have no verdict" in message(audit)
     assert shown(audit, "check")["kind"] == "warned"
     decide = shown(audit, "decide")
-    assert decide["amber"] == (
+    assert decide["unclear"] == (
         "6 rows had no clear answer yet. Verify again, best in about 1 minute: no answer is kept, so all rows are checked "
         "again."
     )
@@ -580,7 +580,7 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     frame = pd.DataFrame({"mail": [f"{name}@one.example" for name in ("ada", "bob", "cy", "di")]})
     audit = finished(ready(frame, backend=backend, validation_type="smtp", journal=tmp_path / "j.db"))
     decide, check = shown(audit, "decide"), shown(audit, "check")
-    assert decide["amber"] == (
+    assert decide["unclear"] == (
         "2 rows had no clear answer yet. “Ask again” checks only these, best in about 5 minutes. Clear answers are kept for "
         "30 days and cost nothing."
     )
@@ -592,7 +592,7 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
     assert [sorted(emails) for _, emails in backend.batches[asked:]] == [["ada@one.example", "bob@one.example"]]
     assert audit.result["mail_verdict"].tolist() == ["valid"] * 4
     decide = shown(audit, "decide")
-    assert (decide["amber"], decide["can_ask_again"]) == ("", False)
+    assert (decide["unclear"], decide["can_ask_again"]) == ("", False)
     assert shown(audit, "check")["is_refreshing"] is False
     with pytest.raises(SettingsError, match="nothing to ask again"):
         audit._state.ask_again()
@@ -601,7 +601,7 @@ def test_ask_again_checks_only_the_addresses_without_a_clear_answer(tmp_path):
 def test_what_asking_again_costs_is_said_and_a_quota_that_is_used_up_starts_nothing(contacts):
     with paced_service(0, daily_limit=45) as service:
         audit = finished(ready(contacts, remote(service), validation_type="smtp"))
-        assert "It costs up to 10 addresses of the quota." in shown(audit, "decide")["amber"]
+        assert "It costs up to 10 addresses of the quota." in shown(audit, "decide")["unclear"]
         ask_again(audit)
         assert message(audit).startswith("Today's quota is used up.")
         assert paid(service) == 45

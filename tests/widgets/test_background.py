@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from mailverdict.runs.progress import Progress
-from mailverdict.widgets.checking import INTERVAL, LONG, Background, follow
+from mailverdict.widgets.checking import IDLE_INTERVALS, INTERVAL, Background, follow
 
 
 class ScriptedRun:
@@ -50,10 +50,10 @@ def test_what_has_not_changed_is_not_shown_again():
 
 
 def test_long_silence_is_reported_now_and_then():
-    run, told = ScriptedRun(waits=2 * LONG + 2), []
+    run, told = ScriptedRun(waits=2 * IDLE_INTERVALS + 2), []
     run.wait = lambda timeout: setattr(run, "left", run.left - 1)
     follow(run, lambda progress: None, told.append, interval=0.5)
-    assert told == [LONG * 0.5, LONG]
+    assert told == [IDLE_INTERVALS * 0.5, IDLE_INTERVALS]
 
 
 def test_waiting_covers_what_was_started_meanwhile():

@@ -10,7 +10,7 @@ import pytest
 
 from mailverdict.widgets import Audit
 from mailverdict.widgets import page as page_module
-from mailverdict.widgets.page import ACTIONS, PageWidget
+from mailverdict.widgets.page import PAGE_ACTIONS, PageWidget
 from mailverdict.widgets.shared_state import SECTIONS
 from mailverdict.widgets.state import AuditState
 from tests.widgets.conftest import finished, message, ready, shown
@@ -41,8 +41,8 @@ def test_the_browser_gets_each_section_and_its_changes(audit):
 def test_each_action_is_a_method_and_is_sent_by_the_page():
     script = "".join((STATIC / name).read_text() for name in ("steps.js", "page.js"))
     sent = set(re.findall(r'app\.act\("(\w+)"', script))
-    assert sent == set(ACTIONS)
-    assert all(hasattr(AuditState, name) for name in ACTIONS if name != "accept_all")
+    assert sent == set(PAGE_ACTIONS)
+    assert all(hasattr(AuditState, name) for name in PAGE_ACTIONS if name != "accept_all")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_each_action_is_a_method_and_is_sent_by_the_page():
 )
 def test_a_message_with_wrong_arguments_is_an_error_on_the_page(audit, content):
     send(audit, **content)
-    assert message(audit, ACTIONS[content["act"]][0]) != ""
+    assert message(audit, PAGE_ACTIONS[content["act"]][0]) != ""
 
 
 def test_an_action_is_answered_also_if_it_is_refused(audit):

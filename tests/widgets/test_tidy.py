@@ -237,7 +237,7 @@ def test_rows_that_are_removed_anyway_are_not_checked_and_stay_in_the_table():
     assert decided["mail_action"].tolist()[:4] == ["send", "drop", "drop", "drop"]
     assert decided["mail_action_why"].tolist()[3] == "on your suppression list"
     page = shown(audit, "decide")
-    assert page["amber"] == "", "nothing is left to check"
+    assert page["unclear"] == "", "nothing is left to check"
     assert [row["reason"] for row in page["rows"][1:4]] == [
         REASON_LABELS[each] for each in ("duplicate", "duplicate", "suppressed")
     ]

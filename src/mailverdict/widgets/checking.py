@@ -17,8 +17,8 @@ from ..runs.run import Run
 from .wording import DEPTHS, count_of, duration_words, percent, sentence
 
 __all__ = [
+    "IDLE_INTERVALS",
     "INTERVAL",
-    "LONG",
     "QUOTA_RESET",
     "Background",
     "Rate",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 INTERVAL = 0.1  # seconds between updates; more often, and browsers become slow
-LONG = 100  # intervals without progress after which the user is told so
+IDLE_INTERVALS = 100  # intervals without progress after which the user is told so
 QUOTA_RESET = "after 00:00 UTC"  # the contract: the day of a quota ends at midnight UTC
 
 
@@ -58,14 +58,14 @@ def follow(
     run: Run[object], show: Callable[[Progress], None], idle: Callable[[float], None], interval: float = INTERVAL
 ) -> None:
     """Call `show` with each new progress of a run until its end, and `idle` when there is none for long."""
-    shown, still = None, 0
+    shown, unchanged = None, 0
     while not run.done():
         if (progress := run.progress) is not shown:
             show(progress)
-            shown, still = progress, 0
-        elif still and still % LONG == 0:
-            idle(still * interval)
-        still += 1
+            shown, unchanged = progress, 0
+        elif unchanged and unchanged % IDLE_INTERVALS == 0:
+            idle(unchanged * interval)
+        unchanged += 1
         try:
             run.wait(interval)
         except TimeoutError:

@@ -277,7 +277,7 @@ class Listing:
 
     def own_texts(self, rows: Rows, *, whole: bool) -> Iterable[pa.Array | pa.ChunkedArray]:
         """The user's columns that are shown, as text."""
-        for at in (self.address_at, *self.other_columns):
+        for at in (self.address_at, *self.shown_columns):
             cells = self.rows.frame.iloc[:, at]
             part = cells if whole else cells.take(rows)
             is_text = isinstance(part.dtype, pd.StringDtype)
@@ -398,13 +398,13 @@ class Listing:
         return [at for at, name in enumerate(names) if at != self.address_at and name not in ours]
 
     @property
-    def other_columns(self) -> list[int]:
-        """Positions of those that are shown."""
+    def shown_columns(self) -> list[int]:
+        """Positions of those of the own columns that are shown."""
         return self.own_columns[:OTHER_COLUMNS]
 
     def columns_left_out(self) -> int:
         """How many of the user's columns are not shown."""
-        return len(self.own_columns) - len(self.other_columns)
+        return len(self.own_columns) - len(self.shown_columns)
 
     def heads(self) -> list[dict[str, str]]:
         """The columns of the table: the address and the result first, then some of the user's own."""
@@ -416,13 +416,13 @@ class Listing:
             heads.append({"key": "clean", "label": "Repaired"})
         if self.has_suggestion.any():
             heads.append({"key": "suggestion", "label": "Did you mean"})
-        return heads + [{"key": f"column {at}", "label": printable_label(names[at])} for at in self.other_columns]
+        return heads + [{"key": f"column {at}", "label": printable_label(names[at])} for at in self.shown_columns]
 
     def page(self, rows: Rows) -> list[dict[str, Any]]:
         """Some rows as texts of bounded length: position, verdict, action, and cells by the keys of `heads`."""
         out = self.decide(rows, COLUMNS)
         cells = {"clean": self.cleaned(rows, out), "suggestion": self.result_texts(out, "suggestion")}
-        for at in (self.address_at, *self.other_columns):
+        for at in (self.address_at, *self.shown_columns):
             cells[f"column {at}"] = cell_texts(self.rows.frame.iloc[:, at].take(rows), LONGEST_CELL).to_pylist()
         why, said = self.result_texts(out, "action_why"), self.result_texts(out, "error_message")
         repeats = self.repeats(rows)

@@ -5,7 +5,6 @@ The front end is plain JavaScript without a build step: the files in `static`, o
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -16,18 +15,17 @@ from typing import Any
 import anywidget
 import traitlets
 
-from ..errors import InputError, MailVerdictError, SettingsError
+from ..errors import InputError, SettingsError
 from ..theme import MARK_OF, MARKS, stylesheet
 from .shared_state import SECTIONS
 from .snapshots import take_snapshot
 from .source import short_text
 from .state import AuditState
 from .transfer import FileTransfer
-from .wording import VERDICT_LABELS, sentence
+from .wording import VERDICT_LABELS
 
 __all__ = ["PageWidget"]
 
-logger = logging.getLogger("mailverdict")
 SCRIPTS = ("transfer.js", "dom.js", "steps.js", "page.js")
 STYLES = ("page.css",)
 LONGEST_ANSWER = 40  # characters
@@ -39,7 +37,7 @@ PURPOSES: dict[str, tuple[str, Callable[[AuditState, Path, str], None]]] = {
     "compare": ("decide", lambda state, path, name: state.compare(path, name)),
 }
 # The section in which an error of an action is shown, and the types of its arguments.
-ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
+PAGE_ACTIONS: dict[str, tuple[str, dict[str, type]]] = {
     "load_path": ("list", {"path": str}),
     "load_pasted": ("list", {"text": str}),
     "read_again": ("list", {"encoding": str, "has_header": str, "sheet": str}),
@@ -122,8 +120,8 @@ class PageWidget(anywidget.AnyWidget):
         if self.transfer.on_message(content, buffers) or not isinstance(content, Mapping):
             return
         name = str(content.get("act"))
-        if name in ACTIONS:
-            section, types = ACTIONS[name]
+        if name in PAGE_ACTIONS:
+            section, types = PAGE_ACTIONS[name]
             self.guard(section, lambda: self.act(name, read_arguments(content, types)))
             # After the sections that the action has changed: the browser has what was chosen, or that it was refused.
             if isinstance(answer := content.get("answer"), str) and len(answer) <= LONGEST_ANSWER:
@@ -140,12 +138,8 @@ class PageWidget(anywidget.AnyWidget):
         """Turn an error into a message: what a handler raises is shown nowhere."""
         try:
             work()
-        except MailVerdictError as exc:
-            self.state.say(section, sentence(str(exc)), "failed")
-            self.show((section, "page"))
-        except Exception as exc:
-            logger.exception("the audit met an error")
-            self.state.say(section, f"{type(exc).__name__}: {exc}", "failed")
+        except Exception as exc:  # noqa: BLE001 - shown on the page
+            self.state.say_error(section, exc)
             self.show((section, "page"))
 
     def receive_file(self, name: str, path: Path, purpose: str) -> None:

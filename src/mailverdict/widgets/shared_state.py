@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -60,10 +60,19 @@ from ..runs.run import Run
 from .checking import Background, Rate, is_short
 from .listing import Listing
 from .source import Source, readable
-from .tidy import Choices, TidyColumn, duplicate_examples
+from .tidy import Choices, Pair, TidyColumn, duplicate_examples
 from .wording import sentence
 
-__all__ = ["NOTHING_LOADED", "SECTIONS", "Card", "Prepared", "SharedState", "Suppression", "check_options"]
+__all__ = [
+    "NOTHING_LOADED",
+    "SECTIONS",
+    "Prepared",
+    "ResultInfo",
+    "Setting",
+    "SharedState",
+    "Suppression",
+    "check_options",
+]
 
 logger = logging.getLogger("mailverdict")
 SECTIONS = ("list", "tidy", "check", "decide", "page")
@@ -80,11 +89,32 @@ ADDED_COLUMNS = (
 COPY_COLUMNS = tuple(column for column in DUPLICATE_COLUMNS if column.name != "identity")
 
 
+class Setting(NamedTuple):
+    """All that decides about a result, to compare."""
+
+    list_number: int
+    at: int | None  # position of the column
+    depth: str
+    off: frozenset[str]  # repairs that are not applied
+    split: bool
+    merge: bool
+    suppression: int  # number of the suppression list that is used; 0: none
+    accepted: frozenset[Pair]
+
+    @property
+    def column(self) -> tuple[int, int | None]:
+        """The list and the column in it."""
+        return self.list_number, self.at
+
+
+InputSetting = tuple[Setting, int]  # without the depth; and the number of the suppression list, used or not
+
+
 @dataclass(frozen=True)
 class Prepared:
     """The list as it is verified: the frame with the choices applied, and what they amount to."""
 
-    choices: Any  # all that decides about it, to compare
+    made_for: InputSetting
     rows: pd.DataFrame  # with a row for each of several addresses in a cell, if that was chosen
     frame: pd.DataFrame
     column: Hashable
@@ -98,15 +128,15 @@ class Prepared:
 
 
 @dataclass(frozen=True)
-class Card:
-    """What a result is of."""
+class ResultInfo:
+    """What a result was made from, how and when."""
 
     name: str
     column: str
     depth: str
     backend: str
     when: datetime
-    setting: Any  # the choices it was made with
+    setting: Setting
     is_complete: bool  # no row is pending
 
 
@@ -184,7 +214,7 @@ class SharedState:
 
     def forget_result(self) -> None:
         """Forget the result; with it go the filters."""
-        self.card: Card | None = None
+        self.result_info: ResultInfo | None = None
         self.listing: Listing | None = None
         self.found = np.empty(0, np.int64)
         self.page_number = 1
@@ -205,6 +235,16 @@ class SharedState:
         if text:
             self.spoken = text
 
+    def say_error(self, section: str, exc: Exception) -> None:
+        """Show an error in a section; one that is not expected also goes to the log."""
+        if isinstance(exc, MailVerdictError):
+            self.say(section, sentence(str(exc)), "failed")
+        elif isinstance(exc, MemoryError):
+            self.say(section, "There is not enough memory for this.", "failed")
+        else:
+            logger.error("the audit met an error", exc_info=exc)
+            self.say(section, f"{type(exc).__name__}: {exc}", "failed")
+
     def in_background(self, section: str, work: Callable[[], None], busy: str = "") -> None:
         """Run `work` on a thread; an error becomes a message of the section."""
         self.busy[section] = busy
@@ -212,13 +252,8 @@ class SharedState:
         def guarded() -> None:
             try:
                 work()
-            except MailVerdictError as exc:
-                self.say(section, sentence(str(exc)), "failed")
-            except MemoryError:
-                self.say(section, "There is not enough memory for this.", "failed")
-            except Exception as exc:
-                logger.exception("the audit met an error")
-                self.say(section, f"{type(exc).__name__}: {exc}", "failed")
+            except Exception as exc:  # noqa: BLE001 - shown on the page
+                self.say_error(section, exc)
             finally:
                 self.busy[section] = ""
                 self.changed(*SECTIONS)
@@ -251,30 +286,31 @@ class SharedState:
         """What was found in the list as it is verified."""
         return self.prepared.tidy if self.prepared is not None else self.base
 
-    def setting(self) -> Any:
-        """All that decides about a result, to compare."""
+    def setting(self) -> Setting:
+        """All that decides about a result, as it is now."""
         chosen = self.choices
-        return (
-            self.list_number,
-            self.at,
-            self.depth,
-            frozenset(chosen.off),
-            *(chosen.split, chosen.merge),
-            self.suppression_number if self.suppression and chosen.suppress else 0,
-            frozenset(chosen.accepted),
+        return Setting(
+            list_number=self.list_number,
+            at=self.at,
+            depth=self.depth,
+            off=frozenset(chosen.off),
+            split=chosen.split,
+            merge=chosen.merge,
+            suppression=self.suppression_number if self.suppression and chosen.suppress else 0,
+            accepted=frozenset(chosen.accepted),
         )
 
-    def input_choices(self) -> Any:
-        """All that decides about the list as it is verified, to compare."""
-        return (*self.setting()[:2], *self.setting()[3:], self.suppression_number if self.suppression else 0)
+    def input_setting(self) -> InputSetting:
+        """All that decides about the list as it is verified, as it is now."""
+        return self.setting()._replace(depth=""), self.suppression_number if self.suppression else 0
 
     def prepare(self) -> Prepared:
         """Apply the choices to the list, unless that was done for the same choices."""
-        source, at, choices, chosen = self.source, self.at, self.choices, self.input_choices()
+        source, at, choices, chosen = self.source, self.at, self.choices, self.input_setting()
         if source is None or at is None:
             raise SettingsError(NOTHING_LOADED)
         earlier = self.prepared
-        if earlier is not None and earlier.choices == chosen:
+        if earlier is not None and earlier.made_for == chosen:
             return earlier
         column = source.frame.columns[at]
         check_column(column, list(source.frame.columns))
@@ -282,7 +318,8 @@ class SharedState:
         whole = source.frame.rename(columns=renamed) if renamed else source.frame
         rows, tidy = whole, self.find_base(whole, column, (self.list_number, at))
         if choices.split and len(tidy.several_rows):
-            if earlier is not None and earlier.choices[:2] == chosen[:2] and earlier.tidy is not tidy:
+            is_same_column = earlier is not None and earlier.made_for[0].column == chosen[0].column
+            if earlier is not None and is_same_column and earlier.tidy is not tidy:
                 rows, tidy = earlier.rows, earlier.tidy
             else:
                 rows = explode(whole, column)
@@ -303,7 +340,7 @@ class SharedState:
             text_rows = tidy.cells.rows
             read = replace(read, is_wanted=pa.array(~(is_removed if text_rows is None else is_removed[text_rows])))
         return Prepared(
-            choices=chosen,
+            made_for=chosen,
             rows=rows,
             frame=frame,
             column=column,

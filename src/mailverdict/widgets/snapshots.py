@@ -68,8 +68,8 @@ def status(state: AuditState, section: str) -> dict[str, Any]:
 def snapshot_page(state: AuditState) -> dict[str, Any]:
     """Which steps are open, which button comes first, and what a screen reader reads out."""
     is_loaded = state.source is not None and state.at is not None
-    is_current = state.card is not None and state.card.setting == state.setting()
-    is_over = is_current and state.card is not None and state.card.is_complete and not state.is_running
+    is_complete = state.result_info is not None and state.result_info.is_complete
+    is_over = is_complete and is_result_current(state) and not state.is_running
     return {
         "primary": primary_of(state),
         "said": short_text(state.spoken, LONGEST),
@@ -90,8 +90,8 @@ def primary_of(state: AuditState) -> str:
         return "choose"
     if state.is_running:
         return "pause"
-    card = state.card
-    if card is not None and card.setting == state.setting() and (card.is_complete or state.is_out_of_quota()):
+    info = state.result_info
+    if info is not None and is_result_current(state) and (info.is_complete or state.is_out_of_quota()):
         return "send" if state.listing is not None and state.listing.count_actions()["send"] else "everything"
     return (
         "plan"
@@ -277,7 +277,7 @@ def snapshot_check(state: AuditState) -> dict[str, Any]:
         rate = state.rates.get(state.depth)
         described = describe_plan(plan, state.backend_label(), rate, state.depth, state.skipped, state.addresses)
     button = button_of(state)
-    addresses = plan.unique if plan is not None and (state.is_running or is_card_current(state)) else None
+    addresses = plan.unique if plan is not None and (state.is_running or is_result_current(state)) else None
     shown = {
         "summary": check_summary(state),
         "depths": [
@@ -316,26 +316,26 @@ def check_summary(state: AuditState) -> str:
 def button_of(state: AuditState) -> dict[str, Any]:
     """The button that starts or goes on, and why it cannot be pressed."""
     is_part = state.run_state in ("stopped", "cancelled", "failed")
-    is_current = is_card_current(state)
+    is_current = is_result_current(state)
     if is_part and is_current and state.can_resume():
         label = "Resume"
     elif is_part and is_current:
         label = "Start again"
     else:
-        label = "Verify again" if state.card is not None else "Verify"
+        label = "Verify again" if state.result_info is not None else "Verify"
     ready = state.plan is not None and state.prepared is not None and not state.is_running
     return {"label": label, "enabled": ready and not state.is_out_of_quota()}
 
 
-def is_card_current(state: AuditState) -> bool:
+def is_result_current(state: AuditState) -> bool:
     """Whether the result is that of the choices as they are now."""
-    return state.card is not None and state.card.setting == state.setting()
+    return state.result_info is not None and state.result_info.setting == state.setting()
 
 
 def can_ask_again(state: AuditState) -> bool:
     """Whether a whole result has rows without a clear answer, which can be checked again without the others."""
-    card, listing = state.card, state.listing
-    if card is None or listing is None or state.is_running or not card.is_complete or not is_card_current(state):
+    info, listing = state.result_info, state.listing
+    if info is None or listing is None or state.is_running or not info.is_complete or not is_result_current(state):
         return False
     return state.prepared is not None and listing.count_unclear() > 0 and state.can_resume()
 
@@ -345,11 +345,10 @@ def can_ask_again(state: AuditState) -> bool:
 
 def snapshot_decide(state: AuditState) -> dict[str, Any]:
     """The result: picture, facets, a page of the table, downloads."""
-    listing, card = state.listing, state.card
-    if listing is None or card is None:
+    listing, info = state.listing, state.result_info
+    if listing is None or info is None:
         return {"is_ready": False, "summary": ""}
     rows, actions = len(listing.rows), listing.count_actions()
-    is_old = card.setting != state.setting()
     first = (state.page_number - 1) * PAGE_ROWS
     page = state.found[first : first + PAGE_ROWS]
     by, is_reversed = listing.sorted_by
@@ -357,13 +356,15 @@ def snapshot_decide(state: AuditState) -> dict[str, Any]:
     return {
         "is_ready": True,
         "summary": f"{actions['send']:,} of {count_of(rows, 'row')} can be mailed",
-        "title": f"{card.name} · column {card.column}",
-        "check": f"{CHECKS[ValidationType(card.depth)]}, by {card.backend}, {date_text(card.when)}",
-        "outdated": "From the earlier setting: verify again to apply what you changed." if is_old else "",
+        "title": f"{info.name} · column {info.column}",
+        "check": f"{CHECKS[ValidationType(info.depth)]}, by {info.backend}, {date_text(info.when)}",
+        "outdated": "From the earlier setting: verify again to apply what you changed."
+        if not is_result_current(state)
+        else "",
         "headline": f"{actions['send']:,}",
         "headline_text": headline_text(listing, actions["send"]),
-        "means": DEPTHS[card.depth][2],
-        "amber": amber_text(state, listing),
+        "means": DEPTHS[info.depth][2],
+        "unclear": unclear_text(state, listing),
         "can_ask_again": can_ask_again(state),
         "picture": picture(listing),
         "total": count_of(rows, "row"),
@@ -398,7 +399,7 @@ def sort_of(key: str, by: str, *, is_reversed: bool) -> str:
     return "none" if key != by else "descending" if is_reversed else "ascending"
 
 
-def amber_text(state: AuditState, listing: Listing) -> str:
+def unclear_text(state: AuditState, listing: Listing) -> str:
     """Which rows need another try, how, when and at what cost."""
     counts, wait = listing.count_verdicts(), listing.seconds_to_wait()
     parts = []

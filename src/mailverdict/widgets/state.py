@@ -31,7 +31,7 @@ from .earlier import compare_with, open_run, place_of_run, read_audit
 from .exports import KINDS, rows_to_save, save_report, save_table, types_of_objects
 from .inputs import InputState
 from .listing import CORE, FACETS, PAGE_ROWS, AuditedRows, Listing
-from .shared_state import Card
+from .shared_state import ResultInfo
 from .source import Source, readable
 from .wording import DEPTHS, count_of
 
@@ -112,7 +112,7 @@ class AuditState(InputState):
             run, is_merged = self.run, self.choices.merge
             assert self.source is not None
             assert self.at is not None
-            card = Card(
+            info = ResultInfo(
                 name=self.source.name,
                 column=self.source.labels[self.at],
                 depth=self.depth,
@@ -121,7 +121,7 @@ class AuditState(InputState):
                 setting=self.setting(),
                 is_complete=False,
             )
-        self.in_background("check", lambda: self.watch_run(run, card, is_merged=is_merged))
+        self.in_background("check", lambda: self.watch_run(run, info, is_merged=is_merged))
 
     resume = verify
 
@@ -132,8 +132,8 @@ class AuditState(InputState):
             self.run_state = "pausing"
             self.changed("check")
 
-    def watch_run(self, run: Run[Any], card: Card, *, is_merged: bool) -> None:
-        """Show the progress of a run, then its result; `card` is as at the beginning of the run."""
+    def watch_run(self, run: Run[Any], info: ResultInfo, *, is_merged: bool) -> None:
+        """Show the progress of a run, then its result; `info` is as at the beginning of the run."""
         try:
             follow(run, self.show_progress, self.show_idle)
             self.show_progress(run.progress)
@@ -147,7 +147,7 @@ class AuditState(InputState):
             listing = Listing(rows, self.policy)
             is_complete = run.progress.state == "done"
             with self.lock:
-                self.show_listing(listing, replace(card, when=datetime.now(UTC), is_complete=is_complete))
+                self.show_listing(listing, replace(info, when=datetime.now(UTC), is_complete=is_complete))
                 self.say_end(run)
         finally:
             with self.lock:
@@ -207,19 +207,19 @@ class AuditState(InputState):
                 self.depth = parse_key(recorded.key)[0]
                 self.number += 1
                 where = place_of_run(recorded)
-                card = Card("Earlier run", "email", self.depth, where, when, self.setting(), is_complete=True)
-                self.show_listing(listing, card)
+                info = ResultInfo("Earlier run", "email", self.depth, where, when, self.setting(), is_complete=True)
+                self.show_listing(listing, info)
             self.start_pipeline()
 
         self.in_background("list", work, "Opening the run…")
 
-    def show_listing(self, listing: Listing, card: Card) -> None:
+    def show_listing(self, listing: Listing, info: ResultInfo) -> None:
         """Show a result; filters of the result before it are kept only for the same list and column."""
-        before, kept = self.card, self.listing
-        if kept is not None and before is not None and before.setting[:2] == card.setting[:2]:
+        before, kept = self.result_info, self.listing
+        if kept is not None and before is not None and before.setting.column == info.setting.column:
             listing.chosen = kept.chosen
             listing.search(kept.words)
-        self.card, self.listing = card, listing
+        self.result_info, self.listing = info, listing
         self.last_result = lambda: None
         self.comparison = self.read_earlier = None
         self.find()
@@ -287,8 +287,8 @@ class AuditState(InputState):
 
         `which` is an action, ``everything``, ``shown`` or ``report``.
         """
-        listing, card = self.require_listing(), self.card
-        assert card is not None
+        listing, info = self.require_listing(), self.result_info
+        assert info is not None
         if which not in (*ACTIONS, "everything", "shown", "report") or kind not in (*KINDS, "html"):
             raise SettingsError(f"{which!r} as {kind!r} is not a file that can be made")
         stem = self.source.stem() if self.source is not None else "emails"
@@ -303,7 +303,7 @@ class AuditState(InputState):
             path.parent.mkdir()
             if which == "report":
                 earlier = None if self.read_earlier is None else self.read_earlier()
-                save_report(listing, self.policy, path, card.name, earlier, self.command_again(card))
+                save_report(listing, self.policy, path, info.name, earlier, self.command_again(info))
             else:
                 pieces = rows_to_save(listing, rows, which)
                 save_table(pieces, path, types_of_objects(listing.rows.frame))
@@ -312,14 +312,14 @@ class AuditState(InputState):
 
         self.in_background("decide", work, f"Writing {stem}-{label}.{kind}…")
 
-    def command_again(self, card: Card) -> str:
+    def command_again(self, info: ResultInfo) -> str:
         """The command that verifies the file of a result again; empty where the list was not a file."""
-        if not card.name.lower().endswith(tuple(FILE_KINDS)):
+        if not info.name.lower().endswith(tuple(FILE_KINDS)):
             return ""
         backend = self.settings.get("backend")
         url = backend if isinstance(backend, str) else getattr(backend, "base_url", None)
-        options = ["--column", card.column, "--type", card.depth, *(() if url is None else ("--backend", str(url)))]
-        return verify_command(card.name, [*options, "--output", f"{Path(card.name).stem}-verified.csv"])
+        options = ["--column", info.column, "--type", info.depth, *(() if url is None else ("--backend", str(url)))]
+        return verify_command(info.name, [*options, "--output", f"{Path(info.name).stem}-verified.csv"])
 
     def compare(self, path: Path, name: str) -> None:
         """Compare the result with that of an earlier audit, from a file; the report then compares, too."""

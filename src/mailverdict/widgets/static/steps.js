@@ -361,7 +361,7 @@ function decideStep(app) {
         h("p", { class: "mv-soft" }, decide.means)),
       h("p", { class: "mv-headline" }, h("strong", {}, decide.headline), h("span", {}, decide.headline_text))),
     decide.outdated && h("p", { key: "outdated", class: "mv-notice mv-notice-warned" }, decide.outdated),
-    decide.amber && h("div", { key: "amber", class: "mv-notice mv-notice-warned mv-notice-act" }, h("span", {}, decide.amber),
+    decide.unclear && h("div", { key: "unclear", class: "mv-notice mv-notice-warned mv-notice-act" }, h("span", {}, decide.unclear),
       decide.can_ask_again && h("button", { type: "button", class: "mv-button mv-small", disabled: Boolean(decide.busy), onClick: () => app.act("ask_again") }, "Ask again")),
     picturePart(app),
     downloadPart(app),
