@@ -298,14 +298,14 @@ MAILBOX_FULL_WORDS = phrases(rf"""
     exceeds? the (?:remaining|free|available) (?:space|room) \w+ (?:the |this )?{STORAGE}\b
     \b{STORAGE}\b(?: \w+)? exceeds (?:the |its )?allowed (?:size|message count)  \b{OWNER} has exceeded$
     \b(?:exhausted|overdrawn|used up)\b[^.;]{{0,30}}\b{ROOM}\b
-    \b{ROOM} (?:has (?:been )?|is |was )?(?:exhausted|used up|full)
+    \b{ROOM} (?:(?:of|for) (?:the |this )?{OWNER} )?(?:has (?:been )?|is |was )?(?:exhausted|used up|full)
     \b(?:storage|mail ?box|mail) ?space (?:is )?not enough  \bquota[^.;]{{0,20}}hard limit
     reached (?:its |his |her |the |their )?(?:disk |storage |mailbox )?quota
     too (?:many messages|much (?:e-?)?mail) (?:on|in) (?:the |this |his |her |their )?(?:server|mail ?box)
     \b{STORAGE}\b[^.;]{{0,30}} maximum number of messages  \btoo much mail data\b
     \boverfull\b  no more (?:space|room)\b  at (?:its |their |his |the )?(?:quota|limit|capacity)\b
     \b(?:storage|quota|capacity|mail ?box)(?: size)?(?: limit)? (?:has been |was |is )?reached
-    reached (?:its |the |his |their )?(?:storage|mailbox|maximum) (?:limit|size|capacity)
+    reached (?:its |the |his |their )?(?:storage|mailbox|maximum|size) (?:limit|size|capacity)
     (?:exceed\w* (?:the |its )?)?\b{STORAGE} capacity(?: (?:is |has been )?exceeded)?
     out of (?:storage|space|(?:disk )?quota|disk space|mailbox space)  \b{STORAGE} is stuffed  \b(?:alias|e-?mail) full
     \b{STORAGE}\b[^.;]{{0,20}} exhausted (?:its |the )?allowed
