@@ -132,6 +132,18 @@ async def test_claim_and_purge_of_old_buckets_end(url: str, store: SharedStore, 
 
 
 @asynchronous
+async def test_purge_and_a_migration_that_changes_the_workers_end(url: str, store: SharedStore) -> None:
+    rows(url, "INSERT INTO worker (name, version, types, seen_at) VALUES ('old', '1', 'mx', 0)")
+
+    def migrate() -> None:
+        with store.engine.begin() as connection:
+            connection.execute(text("CREATE TABLE added (seq bigint REFERENCES job (seq))"))
+            connection.execute(text("ALTER TABLE worker ADD COLUMN added integer"))
+
+    await both_end(url, "SELECT FROM worker", lambda: store.purge(NOW - 1, "2027-01-15"), migrate)
+
+
+@asynchronous
 async def test_only_one_purge_runs_at_a_time(url: str, store: SharedStore) -> None:
     store.settle([(1, [replace(ENDED, seq=seq) for seq in SEQS])])
     removed: list[int] = []

@@ -448,6 +448,20 @@ async def test_task_whose_end_could_not_be_written_is_ended_by_its_own_worker(tm
 
 
 @asynchronous
+async def test_worker_that_a_purge_has_removed_is_listed_again(tmp_path: Path, url: str) -> None:
+    async with working(settings_for(tmp_path, store=url), AnsweringBackend(), Clock()) as worker:
+        for task in worker.side_tasks:  # they write heartbeats, too
+            task.cancel()
+        await asyncio.wait(worker.side_tasks)
+        rows(url, "UPDATE worker SET seen_at = 0")  # its process was suspended for longer than a purge waits
+        await worker.purge()
+        assert rows(url, "SELECT count(*) FROM worker") == [(0,)]
+        await worker.write_heartbeat()
+        assert rows(url, "SELECT id, types FROM worker") == [(worker.number, worker.row.types)]
+        assert await worker.store.run(worker.store.has_check_worker, "smtp")
+
+
+@asynchronous
 async def test_interrupted_verification_leaves_its_jobs_to_the_next_task(tmp_path: Path, url: str) -> None:
     gate = asyncio.Event()
     backend = CountingBackend(gate=gate)

@@ -2,8 +2,8 @@
 
 All transactions lock rows in one order, so that none waits for one that waits for it: the rows of `job` first, all of
 them in the order of `seq`, by `LOCK_JOBS` or a part `locked`; then those of `assignment` and `second_pass` that belong
-to the locked jobs, and last those of `tally` in the order of their key. A purge skips what others have locked in the
-tables that have no order.
+to the locked jobs, and last those of `tally` in the order of their key. A purge begins with `job`, too, as the
+migrations do, and skips what others have locked in the tables that have no order.
 """
 
 from __future__ import annotations

@@ -402,11 +402,12 @@ class SharedStore:
         with self.engine.begin() as connection:
             if not connection.scalar(IS_ONLY_PURGE, {"key": PURGE_LOCK}):
                 return 0
+            removed = purge(connection, Purge(ended_before, day_before))
             connection.execute(PURGE_PACE, {"before": ended_before})
             connection.execute(PURGE_CHECK_PACE, {"seconds": burst / rate if rate else 0.0})
             connection.execute(PURGE_CHECKS)
             connection.execute(PURGE_WORKERS, {"within": 10 * SEEN_WITHIN})
-            return purge(connection, Purge(ended_before, day_before))
+            return removed
 
     def depth(self) -> SharedDepth:
         """What waits, who works, what has ended: a few queries over the unfinished jobs."""
@@ -436,11 +437,11 @@ class SharedStore:
             values = {"name": row.name, "version": row.version, "types": row.types, "egress": row.egress}
             return int(connection.scalar(REGISTER, values) or 0)
 
-    def heartbeat(self, worker: int) -> None:
-        """Write that a worker is running, and compare the clocks."""
+    def heartbeat(self, worker: int) -> bool:
+        """Write that a worker is running, and compare the clocks; False if others have removed it meanwhile."""
         with self.engine.begin() as connection:
             self.clock.measure(connection)
-            connection.execute(HEARTBEAT, {"id": worker})
+            return bool(connection.execute(HEARTBEAT, {"id": worker}).rowcount)
 
     def unregister(self, worker: int) -> None:
         """Remove a worker."""

@@ -15,7 +15,6 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from ... import __version__
@@ -105,7 +104,7 @@ class SharedWorker(JobVerifier):
         """Register, and run tasks from now on."""
         self.number = await self.store.run(self.store.register, self.row)
         self.tasks.register(self)
-        watch = self.outages.watch(partial(self.store.run, self.store.heartbeat, self.number))
+        watch = self.outages.watch(self.write_heartbeat)
         side_tasks = (self.run_tasks(), self.beat(), self.tasks.run_schedule(), watch)
         self.side_tasks = [asyncio.create_task(each) for each in side_tasks]
 
@@ -153,12 +152,17 @@ class SharedWorker(JobVerifier):
                 self.interrupt()
             try:
                 async with asyncio.timeout(self.lost_after):
-                    await self.store.run(self.store.heartbeat, self.number)
+                    await self.write_heartbeat()
                     await self.end_orphans()
                 self.seen_at = time.monotonic()
             except (*STORE_UNAVAILABLE, self.tasks.unavailable, TimeoutError) as exc:
                 self.outages.failed(exc)
             await asyncio.sleep(HEARTBEAT_INTERVAL)
+
+    async def write_heartbeat(self) -> None:
+        """Write a heartbeat; register again if others removed this worker while its process was suspended."""
+        if not await self.store.run(self.store.heartbeat, self.number):
+            self.number = await self.store.run(self.store.register, self.row)
 
     async def end_orphans(self) -> None:
         """End the tasks that are marked as ours and do not run: their end could not be written."""
