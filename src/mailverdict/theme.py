@@ -147,7 +147,7 @@ S :focus-visible{outline:2px solid var(--mv-focus);outline-offset:2px}
 """
 
 
-# What `_repr_html_` returns besides; the selector comes twice, to come before the style sheet of JupyterLab.
+# The styles of what `_repr_html_` returns. Its class is named twice to have precedence over the rules of JupyterLab.
 NOTEBOOK = ".mv-repr.mv-repr"
 NOTEBOOK_CSS = """
 S {font:var(--mv-font-s)/1.5 var(--mv-font);color:var(--mv-text);background:var(--mv-surface);max-width:60em;

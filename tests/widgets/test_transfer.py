@@ -12,7 +12,7 @@ import pytest
 
 from mailverdict.errors import InputError
 from mailverdict.widgets import transfer as module
-from mailverdict.widgets.transfer import LARGEST_PIECE, MOST_OFFERS, MOST_UPLOADS, FileTransfer
+from mailverdict.widgets.transfer import LARGEST_PIECE, MAX_OFFERS, MAX_UPLOADS, FileTransfer
 
 ONE, OTHER = "aaaaaaaa", "bbbbbbbb"
 
@@ -209,11 +209,11 @@ def test_the_browser_learns_how_much_has_arrived(channel):
 
 
 def test_uploads_of_pages_that_were_closed_do_not_pile_up(channel):
-    for n in range(MOST_UPLOADS + 1):
+    for n in range(MAX_UPLOADS + 1):
         channel("begin", f"upload-{n}", name=f"{n}.csv", size=10)
         channel("piece", "upload-0", offset=n, buffers=(b"x",))
     assert channel.failures == [("1.csv", "the upload stopped, and others began since")]
-    assert len(list(channel.transfer.folder.iterdir())) == MOST_UPLOADS
+    assert len(list(channel.transfer.folder.iterdir())) == MAX_UPLOADS
 
 
 def test_other_messages_are_left_to_the_page(channel):
@@ -286,9 +286,9 @@ def test_offers_do_not_pile_up(channel):
     made = channel.transfer.folder / "made.csv"
     made.write_bytes(b"abc")
     first = channel.transfer.offer("made.csv", made)
-    for _ in range(MOST_OFFERS):
+    for _ in range(MAX_OFFERS):
         channel.transfer.offer("more.csv", b"")
-    assert len(channel.transfer.offers) == MOST_OFFERS
+    assert len(channel.transfer.offers) == MAX_OFFERS
     assert first not in channel.transfer.offers
     assert not made.exists()
 

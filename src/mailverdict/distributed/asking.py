@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 DOMAINS, MAILBOXES = "domains", "mailboxes"  # stages, and folders of the scratch folder
-MOST_OWNERS = 50  # owners with the most rows that the report of a shard names
+MAX_OWNERS = 50  # owners with the most rows that the report of a shard names
 ROWS = pa.schema([field for field in SCHEMA if field.name not in ("extra",)])
 CACHE: dict[tuple[bytes, int], LocalBackend] = {}
 CACHED_BACKENDS = 4
@@ -153,7 +153,7 @@ def describe_domains(evidence: pa.Table, rows: Sequence[int], job: StageJob) -> 
                 owners[names[0]] += count
             if len(names) > 1:
                 shared.add(tuple(sorted(names)))
-        found |= {"shared": sorted(shared), "owners": dict(owners.most_common(MOST_OWNERS))}
+        found |= {"shared": sorted(shared), "owners": dict(owners.most_common(MAX_OWNERS))}
     return found
 
 

@@ -48,10 +48,10 @@ __all__ = ["Call", "Engine", "ask_workers", "error_of", "open_call", "plan_texts
 
 logger = logging.getLogger("mailverdict")
 DOMAIN_TASKS_PER_SLOT = 4  # so that a slow task does not delay the end much
-MOST_DOMAIN_TASKS = 512
+MAX_DOMAIN_TASKS = 512
 ROWS_PER_MAILBOX_TASK = 50_000  # bounds its memory: a task asks all its mail servers at the same time
-MOST_MAILBOX_TASKS = 4096
-MOST_PLACED = 1000  # owners that are placed by their rows; all others are hashed
+MAX_MAILBOX_TASKS = 4096
+MAX_PLACED = 1000  # owners that are placed by their rows; all others are hashed
 POLL_SECONDS = 1.0  # between two looks at the scratch folder, for the progress
 
 
@@ -154,7 +154,7 @@ def decide_shards(job: StageJob) -> int:
     known = job.required_scratch.read_json("shards.json")
     if known is not None:
         return int(known)
-    shards = min(MOST_DOMAIN_TASKS, DOMAIN_TASKS_PER_SLOT * job.slots)
+    shards = min(MAX_DOMAIN_TASKS, DOMAIN_TASKS_PER_SLOT * job.slots)
     job.required_scratch.write_json("shards.json", shards)
     return shards
 
@@ -240,9 +240,9 @@ def place_owners(sizes: Counter[str], rows: int, slots: int) -> dict[str, Any]:
 
     Each owner, from the largest, gets the shard that has the fewest rows so far; so large owners start first.
     """
-    shards = max(slots, min(MOST_MAILBOX_TASKS, -(-rows // ROWS_PER_MAILBOX_TASK)))
+    shards = max(slots, min(MAX_MAILBOX_TASKS, -(-rows // ROWS_PER_MAILBOX_TASK)))
     load, placed = [(0, at) for at in range(shards)], {}
-    for name, size in sizes.most_common(MOST_PLACED):
+    for name, size in sizes.most_common(MAX_PLACED):
         least, at = heapq.heappop(load)
         heapq.heappush(load, (least + size, at))
         placed[name] = at

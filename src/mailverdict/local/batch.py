@@ -86,7 +86,7 @@ class ObservedBatch:
 
     def regex_rows(self, checked_at: datetime, fields: Collection[str] | None = None) -> pa.Table:
         """All rows of the batch, in order, for type `regex`; only `fields` of the result table, if given."""
-        faults = malformed(self.faults.dictionary, ValidationType.REGEX)
+        faults = malformed_decisions(self.faults.dictionary, ValidationType.REGEX)
         decisions = [settle(ValidationType.REGEX, WELL_FORMED), *faults]
         codes = pc.add(self.faults.indices, 1).fill_null(0).cast(pa.int32()).to_numpy(zero_copy_only=False)
         return self.rows(ValidationType.REGEX, None, codes, decisions, checked_at, fields=fields)
@@ -95,7 +95,7 @@ class ObservedBatch:
         """The rows of malformed addresses: they are settled without any network, for every type."""
         positions = self.refused()
         codes = self.faults.indices.take(pa.array(positions)).cast(pa.int32()).to_numpy(zero_copy_only=False)
-        decisions = malformed(self.faults.dictionary, validation_type)
+        decisions = malformed_decisions(self.faults.dictionary, validation_type)
         return positions, self.rows(validation_type, positions, codes, decisions, checked_at)
 
     def rows(
@@ -193,7 +193,7 @@ def no_flags(size: int) -> pa.BooleanArray:
     return pa.nulls(size, pa.bool_())
 
 
-def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:
+def malformed_decisions(messages: pa.StringArray, validation_type: ValidationType) -> list[Decision]:
     """One decision per distinct fault."""
     faults = [SyntaxEvidence(ok=False, message=message) for message in messages.to_pylist()]
     return [settle(validation_type, Evidence(fault)) for fault in faults]
@@ -202,7 +202,7 @@ def malformed(messages: pa.StringArray, validation_type: ValidationType) -> list
 def rows_of_nontext(kinds: pa.DictionaryArray, validation_type: ValidationType, checked_at: datetime) -> pa.Table:
     """Rows for cells that are not text; `kinds` says what each one is. They are never sent."""
     faults = pa.array([f"the cell holds {kind}, not text" for kind in kinds.dictionary.to_pylist()], pa.string())
-    decisions = malformed(faults, validation_type)
+    decisions = malformed_decisions(faults, validation_type)
     codes = kinds.indices.cast(pa.int32()).to_numpy(zero_copy_only=False)
     columns = {
         "status": constant(Status.DONE, len(kinds)),

@@ -62,7 +62,7 @@ __all__ = [
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 TOP_CONTRADICTED = 20
-MOST_TABLES = 8  # tables of domains that are kept before they are added up
+MAX_TABLES = 8  # tables of domains that are kept before they are added up
 # When verifying again is likely to help, by reason.
 RETRY_WHEN = {
     **{Reason(reason): f"after {math.ceil(seconds / 60)} min" for reason, seconds in ASK_AGAIN.items()},
@@ -263,7 +263,7 @@ class FactsCounter:
             self.flags[flag] += int(piece[flag].fillna(value=False).astype(bool).sum())
         self.add_cleaning(piece, action)
         self.domains.append(domain_counts(piece))
-        if len(self.domains) > MOST_TABLES:
+        if len(self.domains) > MAX_TABLES:
             self.domains = [add_domain_counts(self.domains)]
 
     def add_cleaning(self, piece: VerifiedColumn, action: pd.Series[Any]) -> None:

@@ -30,9 +30,9 @@ from .wording import VERDICT_LABELS, count_of, date_text
 
 __all__ = ["compare_with", "describe_run", "list_runs", "open_run", "place_of_run", "read_audit"]
 
-MOST_RUNS = 20
-MOST_SHOWN = 50  # addresses that changed
-MOST_MOVES = 20  # from a verdict to another one
+MAX_RUNS = 20
+MAX_SHOWN = 50  # addresses that changed
+MAX_MOVES = 20  # from a verdict to another one
 KINDS = {"added": "New in the list", "removed": "No longer in the list"}
 
 
@@ -41,7 +41,7 @@ def list_runs(journal: Path) -> list[RecordedRun]:
     if not journal.exists():
         return []
     with Journal(journal) as opened:
-        return [run for run in opened.runs(MOST_RUNS) if parse_key(run.key)[0]]
+        return [run for run in opened.runs(MAX_RUNS) if parse_key(run.key)[0]]
 
 
 def describe_run(run: RecordedRun) -> dict[str, str]:
@@ -97,14 +97,14 @@ def read_audit(path: Path, name: str, column: Hashable) -> pd.DataFrame:
 def compare_with(old: pd.DataFrame, name: str, new: pd.DataFrame, column: Hashable) -> dict[str, Any]:
     """What changed since an earlier audit, as figures and the first addresses that differ."""
     changed = diff(old, new, column)
-    first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MOST_SHOWN)
+    first = changed[(changed["change"] == "changed") & (changed["before"] != changed["after"])].head(MAX_SHOWN)
     then = VerifiedColumn(old, column, None, ())
     since = f"since {name} ({days_of_earlier(checked_days(then))})"
     different = another_check(validation_types(then), validation_types(VerifiedColumn(new, column, None, ())))
     return {
         "name": name,
         "headline": f"{count_changes(changed)} {since}. {different}".strip(),
-        "moves": describe_moves(changed)[:MOST_MOVES],
+        "moves": describe_moves(changed)[:MAX_MOVES],
         "addresses": [
             {"address": readable(str(address), 80), "before": row["before"], "after": row["after"]}
             for address, row in first.iterrows()

@@ -39,8 +39,8 @@ __all__ = ["CORE", "FACETS", "NOTES", "PAGE_ROWS", "AuditedRows", "Listing", "ce
 PAGE_ROWS = 50
 OTHER_COLUMNS = 8  # of the user's own columns that are shown and searched; a file may have hundreds
 LONGEST_CELL = 160
-MOST_DOMAINS = 200
-MOST_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
+MAX_DOMAINS = 200
+MAX_MOMENTS = 128  # as codes, which are smaller than times; a run of `mx` has one for each domain
 FACETS = ("verdict", "action", "reason", "domain", "repaired")
 Rows = npt.NDArray[np.signedinteger[Any]]
 Codes = npt.NDArray[np.signedinteger[Any]]  # of the smallest type that can hold them
@@ -331,7 +331,7 @@ class Listing:
         part = codes[mask]
         counts = np.bincount(part[part >= 0], minlength=len(values))
         if facet == "domain":
-            order = np.argsort(-counts, kind="stable")[:MOST_DOMAINS].tolist()
+            order = np.argsort(-counts, kind="stable")[:MAX_DOMAINS].tolist()
             return {values[at]: int(counts[at]) for at in order if counts[at]}
         whole = np.bincount(codes[codes >= 0], minlength=len(values))
         order = np.argsort(-whole, kind="stable").tolist() if facet == "reason" else list(range(len(values)))
@@ -504,7 +504,7 @@ def compact(table: pa.Table) -> pa.Table:
             column = difference(column, one_array(table["clean"])).dictionary_encode()
         elif name == "checked_at":
             moments = column.dictionary_encode()
-            column = moments if len(moments.dictionary) < MOST_MOMENTS else column
+            column = moments if len(moments.dictionary) < MAX_MOMENTS else column
         if pa.types.is_dictionary(column.type):
             kind = pa.from_numpy_dtype(np.min_scalar_type(-max(len(column.dictionary), 1)))
             column = pa.DictionaryArray.from_arrays(column.indices.cast(kind), column.dictionary)

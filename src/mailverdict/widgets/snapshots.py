@@ -34,8 +34,8 @@ from .wording import (
 __all__ = ["primary_of", "take_snapshot"]
 
 LONGEST = 600
-MOST_COLUMNS = 300
-MOST_VALUES = 12  # of a facet
+MAX_COLUMNS = 300
+MAX_VALUES = 12  # of a facet
 FACET_LABELS = {
     "verdict": "Verdict",
     "action": "What to do",
@@ -131,7 +131,7 @@ def snapshot_list(state: AuditState) -> dict[str, Any]:
     shown["summary"] = f"{source.name} · {count_of(rows, 'row')}{chosen}"
     shown["size"] = f"{count_of(rows, 'row')}, {count_of(columns, 'column')}"
     shown["name"] = source.name
-    shown["columns"] = source.labels[:MOST_COLUMNS]
+    shown["columns"] = source.labels[:MAX_COLUMNS]
     shown["is_text"] = source.is_text
     shown["sheet"] = source.sheet or ""
     renamed = {} if state.prepared is None else state.prepared.renamed
@@ -454,7 +454,7 @@ def facet_part(listing: Listing, name: str) -> dict[str, Any] | None:
         return None
     largest = max(counts.values()) or 1
     label_of: Callable[[str], str] = LABELERS.get(name, lambda value: value)
-    shown = list(counts.items())[:MOST_VALUES]
+    shown = list(counts.items())[:MAX_VALUES]
     shown += [(value, counts.get(value, 0)) for value in sorted(listing.chosen[name]) if value not in dict(shown)]
     values = [
         {

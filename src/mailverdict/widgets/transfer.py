@@ -28,8 +28,8 @@ from ..errors import InputError
 __all__ = ["FileTransfer"]
 
 LARGEST_PIECE = 4 * 2**20  # bytes; transfer.js uses 1 MiB
-MOST_UPLOADS = 4  # unfinished ones; a page that was closed leaves its own behind
-MOST_OFFERS = 8
+MAX_UPLOADS = 4  # unfinished ones; a page that was closed leaves its own behind
+MAX_OFFERS = 8
 LONGEST_NAME = 60  # characters; at most 240 of the 255 bytes that file systems allow
 SPARE = 16 * 2**20  # bytes of the disk that an upload does not use
 IDENTITY = re.compile(r"[A-Za-z0-9-]{8,40}")
@@ -131,7 +131,7 @@ class FileTransfer:
             offer = Offer(shown_name(name), path, found.st_size, found.st_mtime_ns)
         identity = secrets.token_hex(16)
         with self.lock:
-            while len(self.offers) >= MOST_OFFERS:
+            while len(self.offers) >= MAX_OFFERS:
                 self.withdraw(next(iter(self.offers)))
             self.offers[identity] = offer
         return identity
@@ -184,7 +184,7 @@ class FileTransfer:
         free = max(0, shutil.disk_usage(self.folder).free - SPARE)
         if size > free:
             raise InputError(f"{name} has {size:,} bytes; the disk for temporary files has room for {free:,}")
-        while len(self.uploads) >= MOST_UPLOADS:
+        while len(self.uploads) >= MAX_UPLOADS:
             oldest = next(iter(self.uploads))
             self.fail(oldest, "the upload stopped, and others began since")
         self.count += 1

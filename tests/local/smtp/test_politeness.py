@@ -227,7 +227,7 @@ def test_a_window_is_as_large_as_its_refusals_are_likely_to_fit(
     unpunished, accepted, refused, size, most, expected, why
 ):
     host = state()
-    host.is_unpunished = unpunished
+    host.tolerates_refusals = unpunished
     for code in [250] * accepted + [550] * refused:
         host.on_reply(Classification(None, "rule"), Reply(code, None, ""))
     assert host.window_size(WindowRequest(size, 0, 0, can_pipeline=True, most=most)) == expected, why
@@ -296,7 +296,7 @@ def test_a_trial_that_slowed_the_server_settles_it():
 def test_a_window_with_more_refusals_than_expected_replaces_the_trial():
     host = state()
     host.on_session_end(SessionEnd(refused=10), 9, "127.0.0.1", 0.0)
-    assert (host.plan.refusal_budget, host.is_unpunished) == (36, True)
+    assert (host.plan.refusal_budget, host.tolerates_refusals) == (36, True)
     assert host.grant_budget(1000, is_pipelining=True) == 36
 
 
@@ -304,7 +304,7 @@ def test_the_delay_of_such_a_session_is_not_counted_as_usual():
     host = state()
     host.on_session_end(SessionEnd(refused=10), 9, "127.0.0.1", 1.0)
     assert host.longest_quit == 0.0
-    assert (host.plan.refusal_budget, host.budget_is_known, host.is_unpunished) == (9, True, False)
+    assert (host.plan.refusal_budget, host.budget_is_known, host.tolerates_refusals) == (9, True, False)
     assert trial(host) == (9, 9)
 
 
@@ -312,7 +312,7 @@ def test_a_server_that_punishes_after_its_trial_gets_small_windows_again():
     host = state()
     assert trial(host) == (10, 36)
     host.observe_limit(LimitObserved(cut_after=31))
-    assert (host.plan.refusal_budget, host.is_unpunished) == (30, False)
+    assert (host.plan.refusal_budget, host.tolerates_refusals) == (30, False)
 
 
 POINTLESS = [

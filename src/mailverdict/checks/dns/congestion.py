@@ -52,7 +52,7 @@ RESTORED = 1.2  # times the queries that were in flight when the loss began: the
 MEMORY = 512  # earlier queries that the random loss is estimated from, beside those of the last cohort
 QUEUED = 4  # queries waiting at the resolver; with more, loss is probably due to congestion
 SLOW_SHARE = 1 / 64  # weight of a cohort in the random loss while so many wait
-MOST_RANDOM_LOSS = 0.3  # share of queries; more is never taken for random
+MAX_RANDOM_LOSS = 0.3  # share of queries; more is never taken for random
 TESTED_EVERY = 16  # cohorts; what is taken for random loss is tested again after so many
 TESTED_LOSS = 0.05  # share of queries; less is not tested again
 # Time.
@@ -397,7 +397,7 @@ class ServerWindow:
         share = cohort.sent / self._learned
         if cohort.loss > self.random_loss and self._has_queue():
             share = SLOW_SHARE
-        self.random_loss = min(self.random_loss + share * (cohort.loss - self.random_loss), MOST_RANDOM_LOSS)
+        self.random_loss = min(self.random_loss + share * (cohort.loss - self.random_loss), MAX_RANDOM_LOSS)
 
     def _has_queue(self) -> bool:
         """Whether answers take so much longer than at first that some of the queries in flight wait in a queue.
@@ -435,7 +435,7 @@ class ServerWindow:
             self.size, self.step = min(size, RESTORED * before.mean_flight), step
             if self._has_queue():
                 known = self.random_loss or cohort.loss
-                self.random_loss = min((known + cohort.loss) / 2, MOST_RANDOM_LOSS)
+                self.random_loss = min((known + cohort.loss) / 2, MAX_RANDOM_LOSS)
             else:
                 self._learn_random_loss(before)
                 self._learn_random_loss(cohort)

@@ -49,7 +49,7 @@ NOT_ASKED = -1
 LONGEST_QUIT = 5.0  # seconds for the reply to QUIT, which changes nothing
 SHORTEST_SESSION = 1.0  # seconds, however little is left of a deadline
 KEPT_FOR = 600.0  # seconds for which further runs use what was observed of an exchange
-MOST_KEPT = 10_000  # exchanges
+MAX_KEPT_STATES = 10_000  # exchanges
 SHORTEST_WAIT = 0.001  # seconds; a loop may end a wait within its clock's resolution, before the time has come
 UNRESOLVED = Classification(Reason.INCONCLUSIVE, "exchange_not_resolved", error_code="DNS")
 FULL_NAME = re.compile(r"(?=.{4,253}\Z)(?:(?!-)[A-Za-z0-9-]{1,63}(?<!-)\.)+[A-Za-z][A-Za-z0-9-]*")
@@ -70,7 +70,7 @@ class MailboxStage:
     async def settle(self, batch: ObservedBatch, clock: Callable[[], datetime]) -> AsyncGenerator[Event, None]:
         """Yield rows as they settle: domains without exchanges first, then the others."""
         results = ResultBuffer(batch)
-        engine = await self.engine(batch, results)
+        engine = await self.make_engine(batch, results)
         look_ups = asyncio.create_task(self.look_up_domains(engine, batch, results))
         look_ups.add_done_callback(lambda _: engine.change.set())
         try:
@@ -88,7 +88,7 @@ class MailboxStage:
     ) -> MailboxEvidence | None:
         """Ask about the only address of a batch; `transcript` receives the lines of the dialogue."""
         results = ResultBuffer(batch)
-        engine = await self.engine(batch, results, transcript)
+        engine = await self.make_engine(batch, results, transcript)
         try:
             engine.add_domain(0, seen, np.zeros(1, np.int64))
             while not engine.is_done():
@@ -97,7 +97,7 @@ class MailboxStage:
             await engine.aclose()
         return results.items[0][1]
 
-    async def engine(
+    async def make_engine(
         self, batch: ObservedBatch, results: ResultBuffer, transcript: Transcript | None = None
     ) -> SmtpEngine:
         """An engine for one batch; a single address is not retried when greylisted, since its caller waits."""
@@ -174,7 +174,7 @@ class SharedExchanges:
         elif not state.runs:
             state.forget_failures()
         self.states[name] = state
-        if len(self.states) > MOST_KEPT:
+        if len(self.states) > MAX_KEPT_STATES:
             del self.states[next(iter(self.states))]
         return state
 

@@ -19,13 +19,13 @@ from ...model.words import Reason
 __all__ = ["CLIENT_REFUSED", "UNCLEAR", "ClosedExchange", "ExchangeState"]
 
 CLIENT_REFUSED = frozenset({Reason.PROTECTED, Reason.SENDER_BLOCKED})
-MOST_FAILED = 2  # sessions in a row that failed without an answer: the next one would fail too
+MAX_FAILED_SESSIONS = 2  # sessions in a row that failed without an answer: the next one would fail too
 DEAD_ADDRESSES = 3  # IP addresses of one exchange that may fail before the next exchange is tried
 TRIAL_STEP = 1  # refusals added in a trial session: 9 + 1 is where a default Postfix begins to delay replies
 TRIAL_WORTH = 20  # budgets of addresses that must wait for a trial, since a delayed QUIT costs about a second
 # Standard deviations by which the refusals of a window may exceed the expected number within the budget:
 SURE = 3.5  # a reply beyond the budget may be delayed by a second
-SURE_UNPUNISHED = 2.5  # where a session beyond it was not delayed
+SURE_IF_TOLERATED = 2.5  # where a session beyond it was not delayed
 UNCLEAR = Classification(Reason.INCONCLUSIVE, "refused_in_passing")
 
 
@@ -61,7 +61,7 @@ class ExchangeState:
     closed: ClosedExchange | None = None
     has_no_address: bool = False  # closed because there was no address to contact
     budget_is_known: bool = False  # it has shown whether refusals delay its replies
-    is_unpunished: bool = False  # it has shown that they do not
+    tolerates_refusals: bool = False  # it has shown that they do not
     is_on_trial: bool = False  # a session is trying a larger budget
     longest_quit: float = 0.0  # seconds from the last answer to the end of a session within the budget
     dead_addresses: set[str] = field(default_factory=set)
@@ -119,7 +119,7 @@ class ExchangeState:
         """
         if not request.can_pipeline:
             return request.size
-        sure = SURE_UNPUNISHED if self.is_unpunished else SURE
+        sure = SURE_IF_TOLERATED if self.tolerates_refusals else SURE
         share = max((self.refused + 1) / (self.answers + 1), request.refused / max(1, request.asked))
         root = (math.sqrt(sure**2 + 4 * request.size) - sure) / 2  # expected + sure * sqrt(expected) = size
         return max(request.size, min(request.most, int(root**2 / share)))
@@ -151,7 +151,7 @@ class ExchangeState:
         )
         for count in (seen.slowed_after, seen.cut_after):
             if count is not None:
-                self.budget_is_known, self.is_unpunished = True, False
+                self.budget_is_known, self.tolerates_refusals = True, False
                 self.plan = replace(self.plan, refusal_budget=lower(self.plan.refusal_budget, count - 1))
 
     def on_session_end(
@@ -184,7 +184,7 @@ class ExchangeState:
         elif not self.budget_is_known and (quit_seconds <= limit or quit_seconds - late > limit):
             self.budget_is_known = True
             if quit_seconds <= limit:
-                self.is_unpunished = True
+                self.tolerates_refusals = True
                 self.plan = replace(self.plan, refusal_budget=self.settings.refusal_budget_max)
 
     def back_off(self, end: SessionEnd, now: float, jitter: float) -> None:
@@ -205,7 +205,7 @@ class ExchangeState:
         assert end.classification is not None
         self.failed_sessions = 0 if end.asked else self.failed_sessions + 1
         if end.phase == "connect":
-            if self.answers and self.failed_sessions < MOST_FAILED and self.open_addresses() == (address,):
+            if self.answers and self.failed_sessions < MAX_FAILED_SESSIONS and self.open_addresses() == (address,):
                 return
             self.dead_addresses.add(address)
             if len(self.dead_addresses) >= DEAD_ADDRESSES or not self.open_addresses():
@@ -214,7 +214,7 @@ class ExchangeState:
             self.refusals += 1
             if self.refusals >= self.settings.protected_after:
                 self.close(end, inferred=True)
-        elif self.failed_sessions >= MOST_FAILED:
+        elif self.failed_sessions >= MAX_FAILED_SESSIONS:
             self.close(end)
 
 

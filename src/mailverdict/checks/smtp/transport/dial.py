@@ -15,7 +15,7 @@ __all__ = ["Target", "dial", "may_dial"]
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 PAUSE = 0.05  # seconds by which the end of an attempt is late if other code kept the event loop from running
-MOST_ATTEMPTS = 5  # at one address, if each ends in a pause
+MAX_ATTEMPTS = 5  # at one address, if each ends in a pause
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
 # The failure that is reported, most important first: one time-out means that the port may be open.
 REPORTED_FIRST = (FailureKind.CONNECT_TIMEOUT, FailureKind.REFUSED, FailureKind.UNREACHABLE, FailureKind.NOT_DIALLED)
@@ -90,7 +90,7 @@ async def attempt(
     failure = ConnectionFailure(FailureKind.CONNECT_TIMEOUT, f"{address}: no connection within {seconds:g} s")
     source = (target.source, 0) if target.source else None
     loop = asyncio.get_running_loop()
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         until = loop.time() + seconds
         try:
             async with asyncio.timeout_at(until):
