@@ -16,12 +16,14 @@ ENGINES_STAMP := $(ENGINES)/.ready
 DAGSTER := build/dagster
 DAGSTER_STAMP := $(DAGSTER)/.ready
 unexport PYTHONDONTWRITEBYTECODE # or each process that a test starts compiles the package again
-WORKERS ?= 2
+WORKERS ?= 3 # on two cores: some tests wait for sockets and other processes
 PYTEST := $(BIN)/python -m pytest -q
-PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile
+PARALLEL := --numprocesses=$(WORKERS) --dist=worksteal
+PYTHON_FILES := src tests benchmarks tools conftest.py
+CHECKS_LOG := build/checks.log
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 
-.PHONY: demo audit test test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
+.PHONY: demo audit test notebooks test-all test-rest test-lower run-lower test-engines test-clusters run-clusters-lower java test-fast lint format types bench docs clean chromium axe
 .DEFAULT_GOAL := demo
 
 $(BIN)/python:
@@ -55,11 +57,19 @@ demo: $(DEMO_STAMP)
 audit: $(AUDIT_STAMP)
 	$(BIN)/mailverdict audit $(if $(FILE),"$(FILE)",data/samples/crm_export.csv --sandbox)
 
-# Lint, layers, types, then tests, doctests and notebooks together in parallel processes.
-# A file stays in one process: the cells of a notebook share its kernel, tests of a file their fixtures.
-test: $(STAMP) lint types
-	$(PYTEST) $(PARALLEL) --doctest-modules --doctest-glob=README.md --nbval-lax --nbval-current-env \
-		tests src/mailverdict README.md notebooks
+# Tests and doctests; lint, layers, types and notebooks beside them. The last lines say what failed and how to run it alone.
+test: $(STAMP)
+	@mkdir -p build; \
+	$(MAKE) --no-print-directory --keep-going lint types notebooks >$(CHECKS_LOG) 2>&1 & checks=$$!; \
+	trap 'kill $$checks 2>/dev/null' EXIT; failed=0; \
+	$(PYTEST) $(PARALLEL) --doctest-modules --doctest-glob=README.md tests src/mailverdict README.md || failed=1; \
+	if wait $$checks; then echo "lint, types, notebooks:"; grep -E '^All checks|^Contracts|^Success|passed' $(CHECKS_LOG); \
+	else cat $(CHECKS_LOG); echo "Run alone what failed of these: make lint, make types, make notebooks"; failed=1; fi; \
+	exit $$failed
+
+# A file stays in one process, since the cells of a notebook share its kernel.
+notebooks: $(STAMP)
+	$(PYTEST) --nbval-lax --nbval-current-env notebooks
 
 # All tests: those of `make test`, then the rest.
 test-all: test test-rest test-lower test-engines test-clusters
@@ -69,6 +79,7 @@ test-all: test test-rest test-lower test-engines test-clusters
 test-rest: $(STAMP) chromium axe
 	$(BIN)/python tests/servers/install.py
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
+	$(PYTEST) $(PARALLEL) -m 'hypothesis and not slow and not browser and not servers' --hypothesis-profile=random
 	$(PYTEST) -m 'browser or servers'
 
 # The tests of frames, of the command line and of the service with the lowest declared releases of what the package
@@ -136,13 +147,13 @@ test-fast: $(STAMP)
 	$(PYTEST) $(ARGS)
 
 lint: $(STAMP)
-	$(BIN)/ruff check src tests benchmarks tools
-	$(BIN)/ruff format --check src tests benchmarks tools
-	$(BIN)/lint-imports --no-cache
+	$(BIN)/ruff check $(PYTHON_FILES)
+	$(BIN)/ruff format --check $(PYTHON_FILES)
+	$(BIN)/lint-imports
 
 format: $(STAMP)
-	$(BIN)/ruff check --fix src tests benchmarks tools
-	$(BIN)/ruff format src tests benchmarks tools
+	$(BIN)/ruff check --fix $(PYTHON_FILES)
+	$(BIN)/ruff format $(PYTHON_FILES)
 
 types: $(STAMP)
 	$(BIN)/mypy

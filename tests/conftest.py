@@ -14,8 +14,10 @@ from hypothesis import HealthCheck, settings
 
 from tests.doubles.clock import PatientPolicy, skip_waits
 
-settings.register_profile("house", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("house")
+# `make test` tries the same few examples each time, `make test-rest` many others: `--hypothesis-profile=random`.
+settings.register_profile("random", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("fixed", settings.get_profile("random"), max_examples=25, derandomize=True)
+settings.load_profile("fixed")
 
 asyncio.set_event_loop_policy(PatientPolicy())
 
@@ -25,6 +27,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)  # as nohup does
 
+collect_ignore = ["typing"]  # which mypy reads and nobody runs
 REFUSED: list[str] = []  # attempts of this process to reach another machine
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.blacklist import (
@@ -152,7 +152,6 @@ class TestStatic:
         seen = check(dict.fromkeys(hosts, HOST), Blacklist(ips=["192.0.2.1"]), with_exchanges(*hosts))
         assert (seen.listed, seen.message) == (None, "only 32 of 33 mail servers of the domain were looked up")
 
-    @settings(deadline=None)
     @given(
         st.lists(st.ip_addresses(), max_size=20),
         st.lists(st.integers(0, 128), min_size=20, max_size=20),

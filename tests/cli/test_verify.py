@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -130,14 +131,17 @@ class TestVerify:
             assert said in told
         assert "standard input cannot be replaced" in run("verify", "-", "-t", "regex", "--in-place")[2]
 
-    def test_a_device_is_written_to_and_not_replaced(self, contacts, tmp_path):
+    def test_a_device_is_written_to_and_not_replaced(self, run, contacts, tmp_path):
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
-        for output in ("/dev/null", "/dev/stdout", pipe):
-            with begin("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", output) as process:
-                text = pipe.read_text() if output == pipe else process.stdout.read()
-                assert (process.wait(), process.stderr.read()) == (0, "")
-            assert text.count("\n") == (0 if output == "/dev/null" else 5)
+        with begin("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", "/dev/stdout") as process:
+            assert process.stdout.read().count("\n") == 5
+            assert (process.wait(), process.stderr.read()) == (0, "")
+        with ThreadPoolExecutor(1) as reader:
+            read = reader.submit(pipe.read_text)
+            for output in ("/dev/null", pipe):
+                assert run("verify", contacts, "-c", "email", "-t", "regex", "-q", "-o", output) == (0, "", "")
+            assert read.result().count("\n") == 5
         assert Path("/dev/null").is_char_device()
         assert pipe.is_fifo()
 
@@ -563,7 +567,7 @@ def begin(*arguments):
 
 
 class TestInterruption:
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_a_signal_writes_every_row(self, tmp_path, number):
         rows, status = 50_000, 0
         while status == 0:  # it was over before the interrupt came: try with more rows
@@ -594,8 +598,7 @@ class TestInterruption:
             assert process.wait() == 130
         assert [each.name for each in tmp_path.iterdir()] == ["big.csv"]
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-    def test_a_signal_while_standard_input_is_copied_leaves_nothing(self, tmp_path, number):
+    def test_a_signal_while_standard_input_is_copied_leaves_nothing(self, tmp_path):
         process = subprocess.Popen(
             [sys.executable, "-m", "mailverdict", "verify", "-", "-t", "regex", "-o", tmp_path / "out.csv"],
             stdin=subprocess.PIPE,
@@ -605,8 +608,8 @@ class TestInterruption:
             process.stdin.write(b"email\n" + b"ada@example.org\n" * 100_000)
             process.stdin.flush()
             wait_until(lambda: any(tmp_path.iterdir()))
-            process.send_signal(number)
-            assert process.wait() == 128 + number
+            process.send_signal(signal.SIGHUP)
+            assert process.wait() == 128 + signal.SIGHUP
         assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""Result tables made of single verifications, and tables read back from a CSV."""
+"""Result tables made of single verifications, tables read back from a CSV, and tables of cases that differ."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 
 from mailverdict.model.table import SCHEMA, row_of
 from mailverdict.model.verification import Verification
 
-__all__ = ["rows_of_csv", "rows_to_table"]
+__all__ = ["assert_none_differ", "rows_of_csv", "rows_to_table"]
 
 
 def rows_to_table(verifications: Iterable[Verification], *, source: str) -> pa.Table:
@@ -23,3 +24,10 @@ def rows_of_csv(path: str | Path, delimiter: str = ",") -> list[dict[str, str]]:
     """The rows by the names of the columns; bytes that are not UTF-8 as lone surrogates."""
     with Path(path).open(newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
         return list(csv.DictReader(file, delimiter=delimiter))
+
+
+def assert_none_differ(differing: Iterable[object]) -> None:
+    """Fail with a line for each row of a table that differs; an `assert` of pytest would show the first ones only."""
+    lines = [ascii(row) for row in differing]
+    if lines:
+        pytest.fail("\n".join([f"{len(lines)} rows differ:", *lines]), pytrace=False)

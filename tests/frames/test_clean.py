@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from email_validator import EmailNotValidError, validate_email
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import mailverdict as mv
@@ -101,7 +101,6 @@ WRAPPED = st.tuples(
 ).map("".join)
 
 
-@settings(max_examples=40)  # each with many cells
 @given(st.lists(WRAPPED | st.text(max_size=9), max_size=20))
 @example(["mailto:%00@example.org", "mailto:%C3%BC@example.org"])
 def test_cleaning_twice_changes_nothing_more(cells):

@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
@@ -112,7 +112,6 @@ SEPARATOR = st.sampled_from(["; ", ", ", ";", ",", " / ", " | ", " ", "\n", " an
 JOINED = st.tuples(st.lists(ADDRESS, min_size=1, max_size=4, unique=True), SEPARATOR)
 
 
-@settings(max_examples=40)  # each with many cells
 @given(st.lists(JOINED, min_size=1, max_size=15))
 def test_grouping_on_the_index_gives_the_rows_back(cells):
     frame = pd.DataFrame({"email": [sign.join(addresses) for addresses, sign in cells], "n": range(len(cells))})
@@ -128,7 +127,6 @@ PIECES = st.sampled_from(
 MIXED = st.lists(st.none() | st.lists(PIECES, max_size=8).map("".join), max_size=15)
 
 
-@settings(max_examples=40)
 @given(MIXED, st.data())
 def test_no_row_of_a_mixture_is_lost(cells, data):
     labels = data.draw(st.lists(st.integers(0, 2), min_size=len(cells), max_size=len(cells)))

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
@@ -144,7 +144,6 @@ class TestRepairedCells:
         max_size=30,
     )
 
-    @settings(max_examples=30)  # each with many cells
     @pytest.mark.filterwarnings("ignore:.*has no text:UserWarning")
     @given(CELLS)
     def test_a_repaired_cell_gets_what_its_address_gets(self, cells):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mailverdict as mv
@@ -48,7 +48,6 @@ def test_rows_and_distinct_addresses_by_bucket():
     }
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from(BUCKETS)))
 def test_every_row_is_in_one_bucket(buckets):
     table = mv.summary(made(buckets), "email")

@@ -8,7 +8,7 @@ import dns.message
 import dns.rcode
 import dns.rrset
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.dns.answers import AnswerOutcome, DnsAnswer
@@ -54,13 +54,11 @@ NOBODY = "a denial by a server that neither recurses nor has authority"
 
 
 class TestQuestion:
-    @settings(deadline=None)
     @given(NAME, RDTYPE, st.integers(0, 0xFFFF), st.booleans())
     def test_octets_are_those_of_dnspython(self, name, rdtype, identifier, edns):
         theirs = dns.message.make_query(f"{name}.", rdtype, use_edns=0 if edns else -1, payload=1232, id=identifier)
         assert make_question(name, rdtype).packet(identifier, edns=edns) == theirs.to_wire()
 
-    @settings(deadline=None)
     @given(st.binary(max_size=80))
     def test_no_octets_make_matching_raise(self, packet):
         assert QUESTION.is_answered_by(packet) in (True, False)
@@ -176,7 +174,6 @@ class TestAnswer:
         packet = packet[: at + 2] + bytes([0xC0, at]) + packet[at + 4 :]
         assert parse_answer(packet, QUESTION).message == "an unreadable answer"
 
-    @settings(deadline=None)
     @given(st.binary(max_size=300))
     def test_no_octets_make_reading_raise(self, junk):
         for packet in (junk, response()[:12] + junk, response()[: 12 + len(QUESTION.section)] + junk):
@@ -185,7 +182,6 @@ class TestAnswer:
                 assert is_truncated(packet) in (True, False)
                 assert 0 <= rcode_of(packet) < 16
 
-    @settings(deadline=None)
     @given(RDTYPE, st.data())
     def test_no_damage_makes_reading_raise(self, rdtype, data):
         records = {"A": "127.0.0.1", "AAAA": "::1", "MX": "10 a.example.", "PTR": "a.example.", "TXT": '"x"'}

@@ -10,7 +10,7 @@ import dns.name
 import dns.rcode
 import dns.rrset
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.dns.wire import make_question, parse_message, parse_plain
@@ -85,19 +85,16 @@ def assert_alike(packet: bytes, rdtype="MX") -> bool:
     return plain is not None
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 0xFFFF), st.one_of(HOST, BELOW)), min_size=1, max_size=8), st.booleans())
 def test_exchanges_with_usual_names_are_read_here(records, edns):
     assert assert_alike(message_of(records, edns=edns).to_wire())
 
 
-@settings(max_examples=150, deadline=None)
 @given(MESSAGES)
 def test_generated_answers_are_read_alike(message):
     assert_alike(message.to_wire())
 
 
-@settings(max_examples=300, deadline=None)
 @given(MESSAGES, st.data())
 def test_damaged_answers_are_read_alike(message, data):
     whole = message.to_wire()
@@ -109,7 +106,6 @@ def test_damaged_answers_are_read_alike(message, data):
     assert_alike(bytes(packet[:cut]) + data.draw(st.sampled_from([b"", b"\0", b"\0\0\x29\x04\xd0\0\0\0\0\0\0"])))
 
 
-@settings(max_examples=250, deadline=None)
 @given(st.data())
 def test_pointers_anywhere_are_read_alike(data):
     """Names out of labels and pointers at random: forwards, backwards, to themselves, into the middle of labels."""
@@ -146,7 +142,6 @@ def addresses_of(rdtype, octets, ttls, *, authority=(), additional=()) -> bytes:
     return empty[:6] + len(octets).to_bytes(2, "big") + empty[8:start] + records + empty[start:]
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.data(), st.sampled_from(["A", "AAAA"]))
 def test_addresses_are_read_alike(data, rdtype):
     size = {"A": 4, "AAAA": 16}[rdtype]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.replies import MAX_LINE, MAX_LINES, MAX_REPLY, Reply, ReplyParser, find_enhanced_code
@@ -126,7 +126,6 @@ def test_reply_reads_as_one_line() -> None:
     assert str(Reply(250, None, "")) == "250"
 
 
-@settings(deadline=None)
 @given(st.lists(st.binary(max_size=300), max_size=20))
 def test_parser_never_raises(pieces: list[bytes]) -> None:
     parser = ReplyParser()
@@ -139,7 +138,6 @@ def test_parser_never_raises(pieces: list[bytes]) -> None:
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Zl", "Zp"]), max_size=60)
 
 
-@settings(deadline=None)
 @given(st.integers(200, 599), st.lists(TEXTS, min_size=1, max_size=5), st.data())
 def test_parser_gives_the_same_in_whatever_pieces(code: int, texts: list[str], data: st.DataObject) -> None:
     raw = "".join(f"{code}-{text}\r\n" for text in texts[:-1]).encode() + f"{code} {texts[-1]}\r\n".encode()
@@ -151,7 +149,6 @@ def test_parser_gives_the_same_in_whatever_pieces(code: int, texts: list[str], d
     assert list(expected[0].lines) == [text.strip() for text in texts]
 
 
-@settings(deadline=None)
 @given(st.integers(200, 599), st.text(max_size=200))
 def test_find_enhanced_code_never_raises(code: int, text: str) -> None:
     found = find_enhanced_code(code, text)

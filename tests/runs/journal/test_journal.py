@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.backend import (
@@ -127,7 +127,6 @@ VERIFICATIONS = st.builds(
 
 
 @given(verifications=st.lists(VERIFICATIONS, min_size=1, max_size=6))
-@settings(max_examples=40, deadline=None)
 def test_any_verification_survives_the_journal(
     tmp_path_factory: pytest.TempPathFactory, verifications: list[Verification]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classifier import classify
@@ -121,7 +121,6 @@ def test_latin_1_stays_without_evidence(octets: bytes, encoding: str, why: str) 
     assert find_encoding(octets) == encoding, why
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=700))
 def test_any_octets_have_an_encoding(octets: bytes) -> None:
     octets.decode(find_encoding(octets), "replace")

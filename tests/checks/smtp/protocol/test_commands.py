@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.protocol.commands import (
@@ -68,7 +68,6 @@ def test_commands_are_those_of_the_rfc() -> None:
     assert rcpt("zoë@example.org") == "RCPT TO:<zoë@example.org>\r\n".encode()
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80) | st.from_regex(r"[^@]{1,20}@[^@]{1,20}"))
 def test_whatever_is_sendable_is_one_line_with_one_path(address: str) -> None:
     if not is_sendable(address):
@@ -109,7 +108,6 @@ def test_parse_limits_by_name(parameters: str, expected: dict[str, int]) -> None
     assert parse_limits(parameters) == expected
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=8))
 def test_parse_extensions_takes_any_lines(lines: list[str]) -> None:
     found = parse_extensions(Reply(250, None, "", tuple(lines)))

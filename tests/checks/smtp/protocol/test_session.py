@@ -6,7 +6,7 @@ from collections import Counter, deque
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mailverdict.checks.smtp.classify.classification import Action, ConnectionFailure, FailureKind
@@ -338,7 +338,6 @@ REPLIES = st.sampled_from(
 )
 
 
-@settings(deadline=None)
 @given(st.data(), st.sampled_from([IN_STEP, WITH_TLS, "250-mx|250-SMTPUTF8|250-STARTTLS|250 PIPELINING"]))
 def test_every_recipient_is_answered_once_or_given_back_once(data: st.DataObject, ehlo: str) -> None:
     def answer(line: str) -> Any:

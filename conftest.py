@@ -1,0 +1,41 @@
+"""For every run of pytest: its last lines say how each test that failed is run alone."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent
+MOST = 20  # commands shown
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Print the commands after everything else; worker processes report to the first one, which has all."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    failed = [report.nodeid for kind in ("error", "failed") for report in reporter.stats.get(kind, [])]
+    commands = list(dict.fromkeys(map(command_for, failed)))
+    if commands:
+        reporter.write_line("Run alone what failed:")
+    for line in commands[:MOST]:
+        reporter.write_line(f"  {line}")
+    if len(commands) > MOST:
+        reporter.write_line(f"  and {len(commands) - MOST} more")
+
+
+def command_for(nodeid: str) -> str:
+    """The command for one test; ``-m ''`` lets it run whatever its marks are."""
+    path = nodeid.partition("::")[0]
+    options = ["-m", ""]
+    if path.endswith(".ipynb"):
+        nodeid = path  # a cell needs those before it
+        options = ["--nbval-lax", "--nbval-current-env"]
+    elif not path.startswith("tests/"):
+        options = ["--doctest-modules", "--doctest-glob=*.md"]
+    python = Path(sys.executable)
+    shown = python.relative_to(ROOT) if python.is_relative_to(ROOT) else python
+    return shlex.join([str(shown), "-m", "pytest", *options, nodeid])
