@@ -129,7 +129,7 @@ def load_inputs() -> ModuleType:
     root = str(Path(__file__).parents[1])
     if root not in sys.path:
         sys.path.append(root)
-    return importlib.import_module("tools.kinds_of_input")
+    return importlib.import_module("tests.frames.kinds_of_input")
 
 
 def lists() -> str:
