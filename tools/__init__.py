@@ -1,1 +1,1 @@
-"""What a checkout needs and an installation does not: the demo, the sample files, the lists."""
+"""What a checkout needs and an installation does not: the demo, the documentation, the lists, the pictures."""

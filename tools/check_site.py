@@ -1,4 +1,4 @@
-"""Check that the built documentation loads nothing from other sites: ``python -m tools.check_site [FOLDER]``.
+"""Check that the built documentation loads nothing from other sites: ``python -m tools.check_site``.
 
 Links may lead to other sites; scripts, styles, images and the like that a browser loads by itself may not.
 """
@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+SITE = Path(__file__).parents[1] / "site"
 # What a browser loads by itself: element -> attributes.
 LOADING = {
     "script": ("src",),
@@ -69,20 +68,13 @@ def loaded_urls(path: Path) -> list[str]:
     return page.urls
 
 
-def errors(folder: Path) -> Iterator[str]:
-    """One line for each URL."""
-    for path in sorted(folder.rglob("*")):
-        if path.suffix in (".html", ".css"):
-            yield from (f"{path.relative_to(folder)} loads {url[:120]}" for url in loaded_urls(path))
-
-
-def main(folder: Path) -> int:
+def main() -> int:
     """Print what is loaded; returns exit status 1 if anything is, or if there are no pages."""
-    found = list(errors(folder))
-    pages = len(list(folder.rglob("*.html")))
-    print("\n".join(found) or f"{pages} pages load nothing from other sites")
-    return 0 if pages and not found else 1
+    paths = [path for path in sorted(SITE.rglob("*")) if path.suffix in (".html", ".css")]
+    found = [f"{path.relative_to(SITE)} loads {url[:120]}" for path in paths for url in loaded_urls(path)]
+    print("\n".join(found) or f"{len(paths)} pages and style sheets load nothing from other sites")
+    return 0 if paths and not found else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "site"))
+    sys.exit(main())

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 import typer
+from mkdocs.structure.files import File
 from typer.testing import CliRunner
 
 from mailverdict.checks.lists.mailboxes import load_mailbox_rules
@@ -31,7 +32,7 @@ from mailverdict.model.words import REASON_MEANING
 from mailverdict.theme import stylesheet
 from mailverdict.verdicts import PRECEDENCE
 
-MARK = re.compile(r"^<!-- table: ([a-z_]+) -->$", re.MULTILINE)
+MARK = re.compile(r"<!-- table: (.*?) -->")
 IN_SCRIPT = "(?:(?!</script>).)*?"
 PAGE_FIXES = (
     # What notebook pages would load for diagrams and formulas that they do not have.
@@ -52,14 +53,12 @@ DTYPE = {"verdict": "category", "status": "category", "text": "string", "bool": 
 
 def on_files(files: Any, config: Any) -> Any:
     """Add the style sheet of the theme, which site.css uses."""
-    from mkdocs.structure.files import File  # noqa: PLC0415 - the tests of the tables run without mkdocs
-
     files.append(File.generated(config, "theme.css", content=stylesheet()))
     return files
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace each mark by its table; an unknown mark is an error."""
+    """Replace each mark by its table; an unknown mark is an error, which ends the build."""
     return MARK.sub(lambda match: TABLES[match[1]](), markdown)
 
 
@@ -129,7 +128,7 @@ def load_inputs() -> ModuleType:
     root = str(Path(__file__).parents[1])
     if root not in sys.path:
         sys.path.append(root)
-    return importlib.import_module("tools.kinds_of_input")
+    return importlib.import_module("tests.frames.kinds_of_input")
 
 
 def lists() -> str:

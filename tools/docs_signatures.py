@@ -7,36 +7,29 @@ mkdocs.yml names this file under the extensions of mkdocstrings.
 
 from __future__ import annotations
 
-import importlib
 import inspect
+import pydoc
 from typing import Any
 
 import griffe
 
 
 class SharedOptions(griffe.Extension):
-    """Replaces a parameter like ``**options: Unpack[VerifyOptions]`` by the options."""
+    """Takes the signature of a function with such a parameter from the function itself."""
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
-        """Read the run-time signature of a function with such a parameter."""
-        unpacked = [each.name for each in func.parameters if "Unpack[" in str(each.annotation)]
-        if not unpacked:
-            return
-        shown = importlib.import_module(func.module.path)
-        for name in func.path.removeprefix(func.module.path + ".").removesuffix(".__init__").split("."):
-            shown = getattr(shown, name)
-        parameters = inspect.signature(shown).parameters
-        for name in [each.name for each in func.parameters if each.name not in ("self", *parameters)]:
-            del func.parameters[name]
-        for parameter in parameters.values():
-            if parameter.name not in func.parameters:
-                default = repr(parameter.default)
-                func.parameters.add(
-                    griffe.Parameter(
-                        parameter.name,
-                        annotation=str(parameter.annotation),
-                        kind=griffe.ParameterKind.keyword_only,
-                        default="..." if default.startswith("<") else default,  # a factory of a dataclass field
-                    )
-                )
-        func.overloads = None  # they differ in the kind of frame alone, which the text says
+        """Replace the parameters that were read from source."""
+        if any("Unpack[" in str(each.annotation) for each in func.parameters):
+            shown = inspect.signature(pydoc.locate(func.path.removesuffix(".__init__")))  # type: ignore[arg-type]
+            func.parameters = griffe.Parameters(*map(to_griffe, shown.parameters.values()))
+            func.overloads = None  # they differ in the kind of frame alone, which the text says
+
+
+def to_griffe(parameter: inspect.Parameter) -> griffe.Parameter:
+    default = None if parameter.default is parameter.empty else repr(parameter.default)
+    return griffe.Parameter(
+        parameter.name,
+        annotation=None if parameter.annotation is parameter.empty else str(parameter.annotation),
+        kind=griffe.ParameterKind(parameter.kind.description),
+        default="..." if default and default.startswith("<") else default,  # a factory of a dataclass field
+    )

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import re
 import tempfile
+import warnings
 from pathlib import Path
+from typing import Any
 
 import nbformat
+import pandas as pd
 from playwright.sync_api import expect
 from tests.widgets.browser import AuditPage, audit_page, chromium, open_in_lab
 from tests.widgets.jupyter import jupyter_lab
 
-from .report_pictures import take_report_pictures
+import mailverdict as mv
+
 from .run_notebooks import METADATA
 
 ROOT = Path(__file__).parents[1]
@@ -35,25 +39,40 @@ HIDE = """
 SAMPLE = ROOT / "data" / "samples" / "crm_export.csv"
 UNSUBSCRIBED = ROOT / "data" / "samples" / "unsubscribed.txt"
 WIDTH, HEIGHT, TALLEST = 1240, 2600, 1400
+REPORT_SIZE = {"width": 1080, "height": 1000}
+EARLIER_ROWS = 1200  # of the sample, in an earlier audit without repairs
 
 
 def main() -> None:
-    """A picture of each state, for each theme."""
-    PICTURES.mkdir(exist_ok=True)
-    with chromium() as browser:
-        REPORTS.mkdir(exist_ok=True)
-        take_report_pictures(browser, REPORTS)
-        for is_dark in (False, True):
-            take_pictures(browser, "dark" if is_dark else "light", is_dark=is_dark)
+    """A picture of the report and of each state of the audit, for each theme."""
+    with tempfile.TemporaryDirectory() as name, chromium() as browser:
+        report = make_report(Path(name))
+        for theme in ("light", "dark"):
+            page = browser.new_page(viewport=REPORT_SIZE, color_scheme=theme)
+            page.goto(report.as_uri())
+            page.screenshot(path=REPORTS / f"report-{theme}.png")
+            take_pictures(browser, theme)
 
 
-def take_pictures(browser: object, theme: str, *, is_dark: bool) -> None:
+def make_report(folder: Path) -> Path:
+    """A report on the sample list with an earlier audit."""
+    contacts = pd.read_csv(SAMPLE, dtype="string", keep_default_na=False, na_values=[""])
+    with mv.sandbox.World() as world, warnings.catch_warnings(action="ignore", category=UserWarning):
+        options: dict[str, Any] = {"validation_type": "smtp", "backend": world.backend, "columns": "all"}
+        earlier = mv.verify(contacts.head(EARLIER_ROWS), "email", journal=None, progress=False, **options)
+        now = mv.verify(contacts, "email", clean=True, journal=None, progress=False, **options)
+    earlier["email_checked_at"] -= pd.Timedelta(days=91)
+    mv.report(now, "email", folder / "report.html", earlier=earlier, name=SAMPLE.name)
+    return folder / "report.html"
+
+
+def take_pictures(browser: Any, theme: str) -> None:
     """Go through an audit, and save a screenshot of each step; that of the result is called ``audit-light.png``."""
     with tempfile.TemporaryDirectory() as name, audit_page(browser) as opened:
         folder = Path(name)
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.strip())], metadata=METADATA)
         nbformat.write(notebook, folder / "audit.ipynb")
-        with jupyter_lab(folder, is_dark=is_dark) as url:
+        with jupyter_lab(folder, is_dark=theme == "dark") as url:
             opened.page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
             open_in_lab(opened, url, "audit.ipynb")
             opened.page.add_style_tag(content=HIDE)

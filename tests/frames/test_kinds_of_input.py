@@ -12,10 +12,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tools.kinds_of_input import CELLS, KINDS, ON_COLUMNS, VERBS, Relation, run, source_frame
 
 import mailverdict as mv
 from mailverdict.errors import ColumnError, InputError, MailVerdictError, SettingsError
+from tests.frames.kinds_of_input import CELLS, KINDS, ON_COLUMNS, VERBS, Relation, run, source_frame
 
 PLAIN, *_ = KINDS  # a pandas frame with an ordinary index
 ROW_LABELS = ("duplicate_of", "email_duplicate_of")
