@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from benchmarks.pace import KINDS, Case, Limiter, measure, random_case
 
 from mailverdict.errors import SettingsError
 from mailverdict.remote.backend import RemoteBackend
 from mailverdict.remote.pace import FixedPace, Pace, SentBatch
 from mailverdict.remote.rate_fields import Advertised
 from tests.doubles.remote import URL
+from tests.doubles.simulated_services import KINDS, Case, Limiter, measure, random_case
 
 
 def send(pace: Pace, now: float, left: int = 10_000) -> list[SentBatch]:
