@@ -1,11 +1,11 @@
 """Run the benchmarks one after the other, and write what they measured: ``python -m benchmarks [--quick] [name ...]``.
 
 Without a name all are run but those of `BY_NAME`, which take long. Each benchmark replaces its section in
-`results.json`; all pages and pictures are made from it, also by ``python -m benchmarks --pages``, which measures
-nothing. The exit status is 1 if a goal is missed.
+`results.json`; the page and the pictures are made from it, also by ``python -m benchmarks --page``, which measures
+nothing. A goal that is missed is shown on the page. The exit status is that of a benchmark that failed, else 0.
 
 ``--quick`` runs each benchmark with small sizes, which shows that everything works but not how fast it is. Its results,
-page and pictures go to ``build/quick``, and the documentation is not changed.
+page and pictures go to ``build/quick``.
 """
 
 import argparse
@@ -17,30 +17,29 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from .figures import PACKAGES, RESULTS, VARIABLE, Section, installed_versions, load_results, read_figures, store_section
-from .goals import GOALS
-from .results import DOCUMENTS, PAGE, PICTURES, ROOT, write_pages
+from .figures import RESULTS, VARIABLE, Section, installed_versions, load_results, read_figures, store_section
+from .results import write_page
 
 # In the order of the page.
 NAMES = (
     "column",
-    "syntax",
     "clean",
     "files",
     "memory",
     "lookups",
+    "congestion",
     "smtp",
-    "polling",
     "journal",
     "service",
     "cluster",
     "scale",
-    "imports",
     "audit",
-    "congestion",
     "pace",
 )
 BY_NAME = ("scale",)  # takes so long that it is run only if it is named
+ROOT = Path(__file__).parents[1]
+PAGE = Path(__file__).with_name("RESULTS.md")
+PICTURES = ROOT / "docs" / "pictures" / "measured"
 QUICK = ROOT / "build" / "quick"
 
 
@@ -50,24 +49,19 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="name", help=f"of {', '.join(NAMES)}")
     parser.add_argument("--quick", action="store_true", help="small sizes, with results in a folder of their own")
     parser.add_argument("--folder", type=Path, default=QUICK, help="of the results of --quick; build/quick")
-    parser.add_argument("--pages", action="store_true", help="only write the pages and pictures from results.json")
+    parser.add_argument("--page", action="store_true", help="only write the page and pictures from results.json")
     given = parser.parse_args()
     if unknown := [name for name in given.names if name not in NAMES]:
         parser.error(f"no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")
-    missing = [package for package in PACKAGES if package not in installed_versions()]
-    if missing and not given.quick and not given.pages:
-        parser.error(
-            f"{', '.join(missing)} cannot be measured or compared with: not installed; `make bench` installs all"
-        )
-    if given.pages:
-        write_pages(load_results(), PAGE, PICTURES, DOCUMENTS)
+    if given.page:
+        write_page(load_results(), PAGE, PICTURES)
         return 0
     names = given.names or [name for name in NAMES if name not in BY_NAME]
     return max(run(name, given.folder if given.quick else None) for name in names)
 
 
 def run(name: str, quick: Path | None) -> int:
-    """Run one and store its figures, also if it misses a goal; figures of one that fails are not stored."""
+    """Run one and store its figures; those of one that fails are not stored."""
     command = f"make bench ARGS={name}" if quick is None else f"make bench ARGS='--quick {name}'"
     print(f"== {command}", flush=True)
     load = round(os.getloadavg()[0], 1) if hasattr(os, "getloadavg") else None
@@ -79,23 +73,14 @@ def run(name: str, quick: Path | None) -> int:
         figures = read_figures(path)
     if status or not figures:
         print(f"{name}: nothing is stored (exit status {status})", flush=True)
-        return status
+        return abs(status)
     seconds = round(time.perf_counter() - began, 1)
     date = datetime.now(UTC).strftime("%Y-%m-%d")
     results_path = quick / "results.json" if quick else RESULTS
     store_section(results_path, Section(name, command, date, load, seconds, installed_versions(), figures), NAMES)
-    results = load_results(results_path)
-    if quick:
-        write_pages(results, quick / "RESULTS.md", quick, ())
-        return 0
-    write_pages(results, PAGE, PICTURES, DOCUMENTS)
-    missed = 0
-    for goal in GOALS:
-        value = goal.measured(results) if goal.section == name else None
-        if value is not None:
-            missed += not goal.is_reached(value)
-            print(f"goal: {goal.words}: {goal.demanded}; measured {goal.show(value)}", flush=True)
-    return int(missed > 0)
+    page, pictures = (quick / "RESULTS.md", quick / "pictures") if quick else (PAGE, PICTURES)
+    write_page(load_results(results_path), page, pictures)
+    return 0
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 A benchmark calls `record`, which prints the figure. If ``python -m benchmarks`` started the benchmark, the figure also
 goes to a file that the environment names, and from there into `results.json`, with the command, date, duration, load
-and versions of this run. `results.py` makes all pages from that file, `pictures.py` all pictures, and `goals.py`
-compares it with the goals.
+and versions of this run. From that file `results.py` makes `RESULTS.md` with the goals of `goals.py` and the pictures
+of `pictures.py`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import json
-import math
 import os
 import platform
 import statistics
@@ -22,43 +21,14 @@ from typing import Any
 
 import psutil
 
-__all__ = [
-    "OURS",
-    "PACKAGES",
-    "Figure",
-    "Results",
-    "Section",
-    "amount",
-    "installed_versions",
-    "load_results",
-    "read_figures",
-    "read_options",
-    "record",
-    "slope",
-    "store_section",
-]
-
 OURS = "mailverdict"
 VARIABLE = "MAILVERDICT_BENCHMARK_FIGURES"
 RESULTS = Path(__file__).with_name("results.json")
-PACKAGES = (
-    "mailverdict",
-    "pandas",
-    "pyarrow",
-    "polars",
-    "numpy",
-    "dnspython",
-    "httpx",
-    "email-validator",
-    "emval",
-    "aiodns",
-    "aiosmtplib",
-    "py3-validate-email",
-    "starlette",
-    "fastapi",
-    "uvicorn",
-    "dask",
-)
+# Whose versions are recorded.
+PACKAGES = """
+mailverdict pandas pyarrow polars numpy dnspython httpx email-validator emval aiodns aiosmtplib py3-validate-email
+starlette fastapi uvicorn dask
+"""
 
 
 @dataclass(frozen=True)
@@ -92,11 +62,6 @@ class Figure:
     @property
     def is_rate(self) -> bool:
         return self.unit.endswith("/s")
-
-    @property
-    def seconds(self) -> float:
-        """The median as a time: of a rate, the time for the whole size."""
-        return self.size / self.median if self.is_rate else self.median
 
     def times_better(self, other: Figure) -> float:
         """How many times as good as another figure of the same task."""
@@ -143,16 +108,13 @@ class Results:
     def figures(self) -> list[Figure]:
         return [figure for section in self.sections for figure in section.figures]
 
-    def find(self, task: str, subject: str = OURS, size: int | None = None) -> Figure | None:
-        """The figure of a task; of the largest size if none is given."""
+    def find(self, task: str, subject: str = OURS, size: int | None = None) -> Figure:
+        """The figure of a task, of the largest size if none is given; LookupError: it was not measured."""
         found = [each for each in self.figures if (each.task, each.subject) == (task, subject)]
         found = [each for each in found if size in (None, each.size)]
-        return max(found, key=lambda each: each.size, default=None)
-
-
-def slope(smaller: Figure, larger: Figure) -> float:
-    """The slope of time against size on logarithmic axes between two sizes: 1 is proportional."""
-    return math.log(larger.seconds / smaller.seconds) / math.log(larger.size / smaller.size)
+        if not found:
+            raise LookupError(task, subject, size)
+        return max(found, key=lambda each: each.size)
 
 
 def amount(value: float) -> str:
@@ -211,7 +173,8 @@ def load_results(path: Path = RESULTS) -> Results:
 def store_section(path: Path, section: Section, order: Sequence[str]) -> None:
     """Replace the section of a benchmark; sections of another machine are dropped, since they do not compare."""
     earlier, here = load_results(path), describe_machine()
-    kept = [each for each in earlier.sections if each.name != section.name] if earlier.machine == here else []
+    others = set(order) - {section.name}
+    kept = [each for each in earlier.sections if each.name in others] if earlier.machine == here else []
     sections = sorted([*kept, section], key=lambda each: order.index(each.name))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(results_json(Results(here, tuple(sections))), encoding="utf-8")
@@ -241,7 +204,7 @@ def describe_machine() -> dict[str, str]:
 def installed_versions() -> dict[str, str]:
     """Python and the packages that are installed."""
     versions = {"Python": platform.python_version()}
-    for package in PACKAGES:
+    for package in PACKAGES.split():
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
