@@ -1,12 +1,13 @@
-"""The verification service: its speed compared with a bare echo, and 10,000 jobs with a ``kill -9``.
+"""The verification service beside a bare echo, 10,000 jobs with a ``kill -9``, and what polling costs its client.
 
 1. ``regex`` single checks per second with durable quota, rate limiter, metrics and access log, compared with a bare
    JSON echo by Starlette and by FastAPI, and with FastAPI that validates the address with email-validator and keeps
-   nothing: the same server (uvicorn with uvloop and httptools, one process), the same load tool (wrk if it is
-   installed), in turns.
+   nothing: the same server (uvicorn with uvloop and httptools, one process), the same load, in turns.
 2. How long a bulk submission of 100 addresses takes to be accepted, and how many jobs by ``regex`` end in a second.
 3. 10,000 jobs from 50 clients at once, the service killed in the middle and started again: none may be lost or doubled,
    and the quota must be exact.
+4. The client's processor time while it polls 2,000 jobs, beside as many requests by httpx alone, in turns. The jobs are
+   older than two minutes, so that each is polled every 15 seconds, and none is done. The server is another process.
 
 Run it as ``python -m benchmarks service``.
 """
@@ -14,7 +15,6 @@ Run it as ``python -m benchmarks service``.
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import signal
 import socket
@@ -24,25 +24,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, aclosing, contextmanager
 from pathlib import Path
 
 import httpx
+import pyarrow as pa
+from tests.doubles.ports import free_port
+
+from mailverdict.backend import Batch, Job
+from mailverdict.remote.backend import RemoteBackend
+from mailverdict.remote.polling import PollSchedule
 
 from .figures import OURS, read_options, record
-from .service_load import CONNECTIONS, requests_per_second, tool
+from .service_load import requests_per_second
 
 ECHO, FASTAPI_ECHO = "Starlette, bare echo", "FastAPI, bare echo"
 FASTAPI = "FastAPI and email-validator, no store"
 CLIENTS, BATCHES, LINES = 50, 2, 100
 BATCH_SECONDS = 0.25  # of the engine, so that the kill interrupts batches
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+POLLED, AGE = 2_000, 200.0  # jobs, and seconds since each was submitted: beyond 120 the step is 15
 
 
 @contextmanager
@@ -66,9 +66,12 @@ def program(*arguments: str, port: int) -> Iterator[subprocess.Popen[bytes]]:
 
 def compare_with_echo(folder: Path, seconds: int, turns: int) -> None:
     """Alternate, so that other load on this machine slows all."""
-    servers = {ECHO: ("echo", "/echo"), OURS: ("service", "/api/check-email")}
-    if importlib.util.find_spec("fastapi"):
-        servers |= {FASTAPI_ECHO: ("fastapi", "/echo"), FASTAPI: ("fastapi", "/check")}
+    servers = {
+        ECHO: ("echo", "/echo"),
+        OURS: ("service", "/api/check-email"),
+        FASTAPI_ECHO: ("fastapi", "/echo"),
+        FASTAPI: ("fastapi", "/check"),
+    }
     ports = {name: free_port() for name in servers}
     rates: dict[str, list[float]] = {name: [] for name in servers}
     with ExitStack() as running:
@@ -79,7 +82,6 @@ def compare_with_echo(folder: Path, seconds: int, turns: int) -> None:
         for _ in range(turns):
             for name, (_, path) in servers.items():
                 rates[name].append(requests_per_second(ports[name], path, seconds))
-    print(f"load by {tool()}, {CONNECTIONS} connections")
     for name, measured in rates.items():
         record("single checks by regex over HTTP", name, measured, "requests/s")
 
@@ -183,13 +185,63 @@ def count(store: Path, condition: str) -> int:
         connection.close()
 
 
+def measure_polling(seconds: int, turns: int) -> None:
+    """The client's processor time for so many seconds; the median of the turns counts."""
+    shares, ours, alone = [], [], []
+    for _ in range(turns):
+        port = free_port()
+        with program("queue", str(port), port=port):
+            url = f"http://127.0.0.1:{port}"
+            began, cpu = time.perf_counter(), time.process_time()
+            asyncio.run(poll_for(url, seconds))
+            used = time.process_time() - cpu
+            shares.append(used / (time.perf_counter() - began) * 100)
+            polls = httpx.get(f"{url}/polls").json()
+            ours.append(used / polls * 1e3)
+            alone.append(asyncio.run(poll_alone(url, polls)) * 1e3)
+    record("processor time of a poll", OURS, ours, "ms", POLLED)
+    record("processor time of a poll", "httpx alone, nothing parsed but the JSON", alone, "ms", POLLED)
+    record("share of a core, polling", OURS, shares, "%", POLLED)
+
+
+async def poll_for(url: str, seconds: float) -> None:
+    """Poll old jobs that are never done."""
+    submitted_at = time.time() - AGE
+    jobs = [Job(f"{n}", f"user{n}@example.org", "mx", submitted_at) for n in range(POLLED)]
+    backend = RemoteBackend(url, PollSchedule(give_up=10**9))
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(backend.verify(Batch(pa.array([], pa.string()), "mx"), jobs)) as events,
+        ):
+            async for _ in events:
+                pass
+    except TimeoutError:
+        return
+
+
+async def poll_alone(url: str, polls: int) -> float:
+    """Processor seconds of one request by httpx, over as many requests, eight at a time."""
+    numbers = iter(range(polls))
+    async with httpx.AsyncClient(base_url=url) as client:
+
+        async def work() -> None:
+            for number in numbers:
+                (await client.get(f"/api/verification-result/{number}")).json()
+
+        began = time.process_time()
+        await asyncio.gather(*(work() for _ in range(8)))
+        return (time.process_time() - began) / polls
+
+
 def main() -> None:
-    given = read_options(__doc__, seconds=(4, 1), turns=(5, 1), submissions=(100, 24))
+    given = read_options(__doc__, seconds=(4, 1), turns=(5, 1), submissions=(100, 24), polling=(30, 5))
     with tempfile.TemporaryDirectory(prefix="mailverdict-bench-") as name:
         folder = Path(name)
         compare_with_echo(folder, given.seconds, given.turns)
         measure_bulk(folder, given.submissions)
         survive_a_kill(folder)
+    measure_polling(given.polling, min(given.turns, 3))
 
 
 if __name__ == "__main__":

@@ -1,49 +1,23 @@
-"""Load for `benchmarks.service`: wrk if it is installed, else asyncio sockets in a separate process."""
+"""Load for `benchmarks.service`: requests on 64 connections, from a process of its own."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 import re
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 
 CONNECTIONS = 64
-WRK = shutil.which("wrk")
 # Addresses differ, so that no cache of the last request helps.
 BODY = '{"email":"ada.%d@example%d.org","validation_type":"regex"}'
-SCRIPT = f"""
-wrk.method = "POST"
-wrk.headers["Content-Type"] = "application/json"
-local n = 0
-request = function()
-  n = n + 1
-  return wrk.format(nil, nil, nil, string.format('{BODY}', n, n % 500))
-end
-"""
-
-
-def tool() -> str:
-    return "wrk" if WRK else "asyncio sockets"
 
 
 def requests_per_second(port: int, path: str, seconds: int) -> float:
     """The rate at which a server answers requests; every reply must have status 200."""
-    if WRK is None:
-        command = [sys.executable, "-m", "benchmarks.service_load", str(port), path, str(seconds)]
-        return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
-        script.write(SCRIPT)
-        script.flush()
-        url = f"http://127.0.0.1:{port}{path}"
-        command = [WRK, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}", "-s", script.name, url]
-        output = subprocess.run(command, capture_output=True, check=True, text=True).stdout
-    if re.search(r"Non-2xx|Socket errors", output):
-        raise SystemExit(f"not every request was answered with success:\n{output}")
-    return float(re.search(r"Requests/sec:\s+([\d.]+)", output)[1])  # type: ignore[index]
+    command = [sys.executable, "-m", "benchmarks.service_load", str(port), path, str(seconds)]
+    return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
 class Connection(asyncio.Protocol):

@@ -1,15 +1,18 @@
 """The servers that `benchmarks.service` measures, each in a separate process.
 
-``python -m benchmarks.service_program echo PORT``, ``... fastapi PORT`` or ``... service PORT STORE SECONDS``: a bare
-Starlette application that echoes JSON, a FastAPI application that does so or validates the address, or the service,
-whose engine takes SECONDS for each batch if that is more than 0.
+``python -m benchmarks.service_program echo PORT``, ``... fastapi PORT``, ``... queue PORT`` or ``... service PORT STORE
+SECONDS``: a bare Starlette application that echoes JSON, a FastAPI application that does so or validates the address, a
+Starlette application whose jobs are never done, or the service, whose engine takes SECONDS for each batch if that is
+more than 0.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import sys
 from collections.abc import AsyncIterator, Sequence
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -29,7 +32,10 @@ async def echo(request: Request) -> JSONResponse:
 
 
 def serve_echo(port: int) -> None:
-    app = Starlette(routes=[Route("/echo", echo, methods=["POST"])])
+    serve_app(Starlette(routes=[Route("/echo", echo, methods=["POST"])]), port)
+
+
+def serve_app(app: Any, port: int) -> None:
     uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
 
 
@@ -53,7 +59,24 @@ def serve_fastapi(port: int) -> None:
     app = FastAPI()
     app.post("/check")(check)
     app.post("/echo")(echo)
-    uvicorn.run(app, port=port, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+    serve_app(app, port)
+
+
+def serve_queue(port: int) -> None:
+    """Answer each poll as the contract has it for a job that waits, and count the polls."""
+    meta = {"request_id": "r", "timestamp": "2026-01-02T03:04:05+00:00", "version": "v1"}
+    polls = itertools.count()
+
+    async def result(request: Request) -> JSONResponse:
+        next(polls)
+        record = {"email": "a@b.org", "status": "queued", "verification": None}
+        data = {"job_id": request.path_params["job_id"], "result": record}
+        return JSONResponse({"success": True, "data": data, "meta": meta})
+
+    async def count(request: Request) -> JSONResponse:
+        return JSONResponse(next(polls))
+
+    serve_app(Starlette(routes=[Route("/api/verification-result/{job_id}", result), Route("/polls", count)]), port)
 
 
 class SlowBackend(LocalBackend):
@@ -85,9 +108,8 @@ def serve(port: int, store: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "echo":
-        serve_echo(int(sys.argv[2]))
-    elif sys.argv[1] == "fastapi":
-        serve_fastapi(int(sys.argv[2]))
+    kind, port = sys.argv[1], int(sys.argv[2])
+    if kind == "service":
+        serve(port, sys.argv[3], float(sys.argv[4]))
     else:
-        serve(int(sys.argv[2]), sys.argv[3], float(sys.argv[4]))
+        {"echo": serve_echo, "fastapi": serve_fastapi, "queue": serve_queue}[kind](port)
