@@ -10,8 +10,6 @@ import itertools
 import random
 from collections.abc import Callable
 
-__all__ = ["MALFORMED", "make_addresses"]
-
 PROVIDERS = {
     "gmail.com": 26.0,
     "yahoo.com": 8.0,

@@ -1,17 +1,15 @@
-"""The audit page: from a click to the painted answer, and the memory of its kernel.
+"""The audit page: from a click to the painted answer.
 
 A made-up list of 100,000 and one of 1,000,000 rows with five columns is audited by ``regex``. For each action are
 measured the time from the click until the browser has painted the answer (in Chromium, on the page of ``mailverdict
 audit``; a search waits 150 ms for more letters first), and the processor time of the kernel's handler, in a process
-without a browser: that says more on a machine that is busy. The memory is what is resident above a process that has
-done all steps with a short list. Run it as ``python -m benchmarks audit``; ``python -m benchmarks.audit --kernel 1``
-leaves out the browser.
+without a browser: that says more on a machine that is busy. Run it as ``python -m benchmarks audit``; ``python -m
+benchmarks.audit --kernel 1`` leaves out the browser.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -23,18 +21,15 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import psutil
 from tests.widgets.browser import AuditPage, audit_page, chromium
 
 from mailverdict.widgets.page import PageWidget
-from mailverdict.widgets.page_server import ALLOCATION
 from mailverdict.widgets.state import AuditState
 
 from .addresses import make_addresses
 from .figures import OURS, read_options, record
 
 ROUNDS = 5
-MIB = 2**20
 PATIENCE = 600_000  # milliseconds for a step that is not measured
 SETTINGS: dict[str, Any] = {"backend": None, "journal": None, "screen": None, "limit": None}
 
@@ -56,30 +51,11 @@ def write_list(path: Path, rows: int) -> None:
 # --- the kernel, without a browser ----------------------------------------------------------------------------------
 
 
-def resident() -> float:
-    """MiB of this process, with what allocators keep."""
-    return float(psutil.Process().memory_info().rss / MIB)
-
-
-def new_state(files: list[Path]) -> AuditState:
+def new_state() -> AuditState:
     """The model of a page, whose snapshots are made as for a browser."""
     state = AuditState(SETTINGS, "regex")
     PageWidget(state)
-    state.on_file = lambda name, path: files.append(path)
     return state
-
-
-def warm_up() -> None:
-    """All steps with a short list: what they import and load is not memory of the list."""
-    state = new_state([])
-    state.load(pd.DataFrame({"email": ["Ada <ada@example.org>", "x@gmial.com", "a@b.example", "a@b.example"]}))
-    state.background.wait()
-    state.verify()
-    state.background.wait()
-    for which, kind in (("send", "csv"), ("everything", "parquet"), ("report", "html")):
-        state.download(which, kind)
-        state.background.wait()
-    state.close()
 
 
 # Before the check, and after it: what is measured, and how the model does it in a round.
@@ -102,47 +78,31 @@ DECIDING: dict[str, Callable[[AuditState, int], None]] = {
 
 
 def measure_kernel(path: Path) -> None:
-    """Print the processor time of each action and the memory after each step, as lines of JSON."""
-    warm_up()
-    base, files = resident(), []
-    state = new_state(files)
+    """Print the processor time of each action, as lines of JSON."""
+    state = new_state()
     state.load_file(path)
     state.background.wait()
-    assert state.source is not None
-    frame = float(state.source.frame.memory_usage(deep=True).sum() / MIB)
-
-    def times(actions: dict[str, Callable[[AuditState, int], None]]) -> None:
-        for name, act in actions.items():
-            values = []
-            for number in range(ROUNDS):
-                begin = time.thread_time()
-                act(state, number)
-                values.append(time.thread_time() - begin)
-                state.background.wait()
-            print(json.dumps({"action": name, "seconds": values}), flush=True)
-
-    def memory(step: str) -> None:
-        print(json.dumps({"step": step, "MiB": resident() - base, "frame": frame}), flush=True)
-
-    memory("loaded")
-    times(TIDYING)
+    measure_actions(state, TIDYING)
     state.accept_suggestion()
     state.background.wait()
     state.set_repair("merge", True)
     state.background.wait()
-    memory("tidied")
     state.verify()
     state.background.wait()
-    memory("verified")
-    times(DECIDING)
-    state.clear_facets()
-    memory("decided")
-    for which, kind in (("send", "csv"), ("everything", "parquet"), ("report", "html")):
-        state.download(which, kind)
-        state.background.wait()
-        files.pop().unlink()
-    memory("downloaded")
+    measure_actions(state, DECIDING)
     state.close()
+
+
+def measure_actions(state: AuditState, actions: dict[str, Callable[[AuditState, int], None]]) -> None:
+    """One action after the other, each in several rounds; work that it starts in the background is not counted."""
+    for name, act in actions.items():
+        values = []
+        for number in range(ROUNDS):
+            begin = time.thread_time()
+            act(state, number)
+            values.append(time.thread_time() - begin)
+            state.background.wait()
+        print(json.dumps([name, values]), flush=True)
 
 
 # --- the page -------------------------------------------------------------------------------------------------------
@@ -281,16 +241,10 @@ def record_kernel(path: Path, rows: int) -> None:
     program = (
         "import pathlib, sys; from benchmarks.audit import measure_kernel; measure_kernel(pathlib.Path(sys.argv[1]))"
     )
-    environment = {**ALLOCATION, **os.environ}  # as in the kernels of the page
     command = [sys.executable, "-c", program, str(path)]
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
-    for found in map(json.loads, done.stdout.splitlines()):
-        if "action" in found:
-            task = f"audit page, processor time of the handler: {found['action']}"
-            record(task, OURS, found["seconds"], size=rows)
-        else:
-            times = found["MiB"] / found["frame"]
-            record(f"audit page, memory of the kernel: {found['step']}", OURS, [times], "times the list", rows)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    for name, seconds in map(json.loads, done.stdout.splitlines()):
+        record(f"audit page, processor time of the handler: {name}", OURS, seconds, size=rows)
 
 
 if __name__ == "__main__":

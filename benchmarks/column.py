@@ -4,16 +4,18 @@
 email-validator and emval in a loop, emval as a plug-in of Polars, and one regular expression in pandas and in Polars,
 which is not the syntax of addresses (RFC 5321) but what many use. All get the same unique addresses; acceptance must be
 that of email-validator for `verify`, row by row. Rounds in turn in one process; email-validator, which would need two
-minutes for each round of 5,000,000 rows, stops at a million. Objects and missing cells are compared with texts in the
-same rounds, and the highest resident memory above the input is measured in a process of its own for each size.
+minutes for each round of 5,000,000 rows, stops at a million. The highest resident memory above the input is measured in
+a process of its own for each size.
 
 Run it as ``python -m benchmarks column``.
 """
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -21,13 +23,16 @@ from typing import Any
 
 import pandas as pd
 import polars as pl
+import psutil
+import pyarrow as pa
 from email_validator import EmailNotValidError, validate_email
+from emval import EmailValidator
+from emval.polars import validate_email as emval_expression
 
 import mailverdict as mv
 
 from .addresses import make_addresses
 from .figures import OURS, read_options, record
-from .resident import PeakMemory
 
 SIZES = (10_000, 100_000, 1_000_000, 5_000_000)
 ROUNDS = 3
@@ -35,10 +40,14 @@ QUICK_REPEATS = 5  # in each round, of everything but the loops
 LARGEST_LOOP = 1_000_000
 PATTERN = r"^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z]{2,}$"  # the first that a search engine finds
 LOOP, EMVAL_LOOP, PLUGIN = "email-validator, loop", "emval, loop", "emval, Polars plug-in"
-KINDS: dict[str, Callable[[list[str]], pd.Series]] = {
-    "texts": lambda texts: pd.Series(texts, dtype="str"),
-    "texts, 2 % missing": lambda texts: pd.Series(texts, dtype="str").mask(pd.RangeIndex(len(texts)) % 50 == 0),
-    "objects": lambda texts: pd.Series(texts, dtype=object),
+EMVAL = EmailValidator(deliverable_address=False)
+PLUGIN_OPTIONS: dict[str, Any] = {
+    "allow_smtputf8": True,
+    "allow_empty_local": False,
+    "allow_quoted_local": False,
+    "allow_domain_literal": False,
+    "deliverable_address": False,
+    "allowed_special_domains": [],
 }
 
 
@@ -50,57 +59,34 @@ def accepts(text: str) -> bool:
     return True
 
 
-def emval_loop() -> Callable[[list[str]], list[bool]] | None:
-    """None: emval is not installed."""
+def emval_accepts(text: str) -> bool:
     try:
-        from emval import EmailValidator
-    except ImportError:
-        return None
-    validator = EmailValidator(deliverable_address=False)
-
-    def accept(text: str) -> bool:
-        try:
-            validator.validate_email(text)
-        except Exception:  # noqa: BLE001 - it has no exception of its own
-            return False
-        return True
-
-    return lambda texts: [accept(text) for text in texts]
+        EMVAL.validate_email(text)
+    except Exception:  # noqa: BLE001 - it has no exception of its own
+        return False
+    return True
 
 
-def emval_plugin() -> Callable[[pl.DataFrame], pl.DataFrame] | None:
-    try:
-        from emval.polars import validate_email as expression
-    except ImportError:
-        return None
-    options: dict[str, Any] = {
-        "allow_smtputf8": True,
-        "allow_empty_local": False,
-        "allow_quoted_local": False,
-        "allow_domain_literal": False,
-        "deliverable_address": False,
-        "allowed_special_domains": [],
-    }
-    return lambda frame: frame.with_columns(checked=expression("email", **options))
+def as_column(texts: list[str]) -> pd.Series:
+    return pd.Series(texts, dtype="str")
 
 
 def verify(column: pd.Series) -> pd.DataFrame:
-    return mv.verify(column, validation_type="regex")
+    return mv.verify(column, validation_type="regex", clean=False)
 
 
 def contestants(texts: list[str]) -> dict[str, Callable[[], Any]]:
     """What is measured for these addresses, by name."""
-    column, frame = pd.Series(texts, dtype="str"), pl.DataFrame({"email": texts})
-    plugin, loop = emval_plugin(), emval_loop()
-    made: dict[str, Callable[[], Any]] = {OURS: lambda: verify(column)}
-    if plugin is not None:
-        made[PLUGIN] = lambda: plugin(frame)
-    made["pattern, pandas"] = lambda: column.str.fullmatch(PATTERN)
-    made["pattern, Polars"] = lambda: frame.select(pl.col("email").str.contains(PATTERN))
+    column, frame = as_column(texts), pl.DataFrame({"email": texts})
+    made: dict[str, Callable[[], Any]] = {
+        OURS: lambda: verify(column),
+        PLUGIN: lambda: frame.with_columns(checked=emval_expression("email", **PLUGIN_OPTIONS)),
+        "pattern, pandas": lambda: column.str.fullmatch(PATTERN),
+        "pattern, Polars": lambda: frame.select(pl.col("email").str.contains(PATTERN)),
+        EMVAL_LOOP: lambda: [emval_accepts(text) for text in texts],
+    }
     if len(texts) <= LARGEST_LOOP:
         made[LOOP] = lambda: [accepts(text) for text in texts]
-    if loop is not None:
-        made[EMVAL_LOOP] = lambda: loop(texts)
     return made
 
 
@@ -110,7 +96,7 @@ def compare(size: int, rounds: int) -> None:
     made = contestants(texts)
     times: dict[str, list[float]] = {name: [] for name in made}
     answers = {}
-    verify(pd.Series(texts[:1_000], dtype="str"))  # loads the lists
+    verify(as_column(texts[:1_000]))  # loads the lists
     for _ in range(rounds):
         for name, call in made.items():
             for _ in range(1 if "loop" in name else QUICK_REPEATS):
@@ -123,28 +109,34 @@ def compare(size: int, rounds: int) -> None:
         record("a column by regex", name, taken, size=size)
 
 
-def compare_kinds(size: int, rounds: int) -> None:
-    """Texts, missing cells and objects in turn."""
-    texts = make_addresses(size)
-    columns = {name: make(texts) for name, make in KINDS.items()}
-    times: dict[str, list[float]] = {name: [] for name in columns}
-    for _ in range(rounds * QUICK_REPEATS):
-        for name, column in columns.items():
-            begin = time.perf_counter()
-            verify(column)
-            times[name].append(time.perf_counter() - begin)
-    for name, taken in times.items():
-        record("a column by regex, by its cells", name, taken, size=size)
-
-
 def print_memory(size: int) -> None:
     """Print the highest resident memory above the input, in MB; the first call is not measured."""
     warnings.simplefilter("ignore", UserWarning)
-    column = KINDS["texts"](make_addresses(size))
+    column = as_column(make_addresses(size))
     verify(column[:1_000])
-    with PeakMemory() as memory:
-        verify(column)
-    print(memory.above / 1e6)
+    print(memory_above(lambda: verify(column)) / 1e6)
+
+
+def memory_above(call: Callable[[], Any]) -> int:
+    """Octets that are resident at most during a call, above those before it; looked at every millisecond."""
+    process, is_over = psutil.Process(), threading.Event()
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    before = peak = process.memory_info().rss
+
+    def watch() -> None:
+        nonlocal peak
+        while not is_over.wait(0.001):
+            peak = max(peak, process.memory_info().rss)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        call()
+    finally:
+        is_over.set()
+        watcher.join()
+    return peak - before
 
 
 def main() -> None:
@@ -153,7 +145,6 @@ def main() -> None:
     sizes = [size for size in SIZES if size <= given.rows] or [given.rows]
     for size in sizes:
         compare(size, given.rounds)
-    compare_kinds(min(1_000_000, sizes[-1]), given.rounds)
     for size in sizes:
         command = [sys.executable, "-c", f"from benchmarks.column import print_memory; print_memory({size})"]
         done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True)

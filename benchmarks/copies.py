@@ -8,8 +8,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-__all__ = ["copy_by_arrow", "copy_by_pandas"]
-
 
 def copy_by_pandas(source: Path, target: Path) -> None:
     """All cells as text, the whole file at once."""

@@ -23,14 +23,10 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import aiodns
 import dns.asyncresolver
 import dns.exception
 import dns.resolver
-
-try:
-    import aiodns
-except ImportError:  # the comparison is made without it
-    aiodns = None
 
 from mailverdict.checks.dns.resolver import Resolver
 from mailverdict.model.evidence import DnsOutcome
@@ -193,11 +189,8 @@ async def ask_all(
     return found
 
 
-PEERS: dict[str, Callable[[int], Method]] = {"dnspython": dnspython_with}
-PEER_ERRORS: tuple[type[Exception], ...] = (dns.exception.DNSException,)
-if aiodns is not None:
-    PEERS["aiodns"] = aiodns_with
-    PEER_ERRORS += (aiodns.error.DNSError,)
+PEERS: dict[str, Callable[[int], Method]] = {"dnspython": dnspython_with, "aiodns": aiodns_with}
+PEER_ERRORS = (dns.exception.DNSException, aiodns.error.DNSError)
 
 
 @dataclass

@@ -5,21 +5,17 @@ sandbox's DNS server, a process of its own, knows them all. For 1, 10 and 50 mil
 clock and of the processors (of workers and calling process), the highest resident memory of the calling process and of
 a worker, the distinct domains and the questions that the server received. Then one worker is compared with two on a
 column by ``smtp`` whose mail servers answer slowly. Run it as ``python -m benchmarks scale``.
-
-``python -m benchmarks.scale --equal dask spark`` only compares every cell of a million rows of every kind with those of
-``mailverdict.verify``; Spark needs Java.
 """
 
 from __future__ import annotations
 
 import logging
 import multiprocessing
-import os
 import resource
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from typing import Any
@@ -28,7 +24,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 import mailverdict as mv
 from mailverdict.loop import run_sync
@@ -156,93 +151,7 @@ def measure_workers(addresses: int) -> None:
     record(task, "two workers", [seconds[2]], size=len(emails))
 
 
-# --- equal results --------------------------------------------------------------------------------------------------
-
-
-def make_cells(rows: int, addresses: Sequence[str]) -> pa.Table:
-    """Rows of every kind: the sandbox's addresses, other domains, malformed and missing cells."""
-    samples = [
-        *addresses,
-        None,
-        "",
-        "nobody",
-        "a@b@c.example",
-        "Ada <ada@gmail.com>",
-        "ada@gmial.com",
-        "info@gmail.com",
-    ]
-    number = np.arange(rows)
-    names = [f"d{at}.scale.example" for at in range(max(1, rows // ROWS_PER_DOMAIN))]
-    local = pc.binary_join_element_wise("User", pa.array(number).cast(pa.string()), ".")
-    made = pc.binary_join_element_wise(local, pa.array(names).take(pa.array(number % len(names))), "@")
-    cells = pc.if_else(pa.array(number % 2 == 0), pa.array(samples).take(pa.array(number // 2 % len(samples))), made)
-    return pa.table({"row": number, "email": cells})
-
-
-def compare_dask(table: pa.Table, backend: mv.LocalBackend) -> pa.Table:
-    """The rows as two Dask workers verify them."""
-    import dask.dataframe as dd
-
-    import mailverdict.dask
-
-    types = {pa.string(): pd.StringDtype("pyarrow")}
-    with cluster(2):
-        frame = dd.from_pandas(table.to_pandas(types_mapper=types.get), npartitions=8)
-        out = mailverdict.dask.verify(frame, "email", backend=backend, columns="all", progress=False).compute()
-    return pa.Table.from_pandas(out, preserve_index=False)
-
-
-def compare_spark(table: pa.Table, backend: mv.LocalBackend) -> pa.Table:
-    """The rows as two Spark executors verify them, in the order of `row`."""
-    from pyspark.sql import SparkSession
-
-    import mailverdict.spark
-
-    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.ui.enabled", "false")
-    session = builder.config("spark.driver.host", "127.0.0.1").getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    with tempfile.TemporaryDirectory() as folder:
-        pq.write_table(table, f"{folder}/rows.parquet", row_group_size=100_000)
-        frame = session.read.parquet(f"{folder}/rows.parquet").repartition(8)
-        out = mailverdict.spark.verify(frame, "email", backend=backend, columns="all", progress=False)
-        out.write.parquet(f"{folder}/out")
-        found = pq.read_table(f"{folder}/out").sort_by("row")
-    session.stop()
-    return found
-
-
-def compare(engine: str, rows: int) -> str:
-    """Verify rows of every kind by an engine and in memory; raises if a cell differs."""
-    zones = {"*.scale.example": DomainRecords({"MX": ("10 mx.scale.example",)})}
-    with mv.sandbox.World(zones) as world:
-        table = make_cells(rows, [each.address for each in world.addresses])
-        there = mv.verify(table, "email", backend=world.backend, columns="all", progress=False)
-        found = {"dask": compare_dask, "spark": compare_spark}[engine](table, world.backend)
-    if found.column_names != there.column_names or len(found) != rows:
-        raise SystemExit(f"{engine}: other columns or rows: {found.column_names}, {len(found):,}")
-    for name in there.column_names:
-        ours, theirs = (plain(each[name]) for each in (found, there))
-        if name.endswith("_checked_at"):  # the time of the look-up: compared as present or missing
-            ours, theirs = ours.is_valid(), theirs.is_valid()
-        if not ours.equals(theirs):
-            raise SystemExit(f"{engine}: column {name!r} differs from that of mailverdict.verify")
-    verdicts = {each["values"]: each["counts"] for each in pc.value_counts(plain(there["email_verdict"])).to_pylist()}
-    return f"{engine}: all {len(there.column_names)} columns of {rows:,} rows are equal: {verdicts}"
-
-
-def plain(column: pa.ChunkedArray) -> pa.Array:
-    """A column without dictionary and chunks."""
-    whole = column.combine_chunks()
-    whole = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
-    return whole.cast(pa.string()) if pa.types.is_large_string(whole.type) else whole
-
-
 def main() -> None:
-    if sys.argv[1:2] == ["--equal"]:
-        for engine in sys.argv[2:] or ["dask"]:
-            print(compare(engine, MILLION), flush=True)
-        return
     given = read_options(__doc__, most=(50, 1), addresses=(40, 2))
     for millions in (1, 10, 50):
         if millions <= given.most:

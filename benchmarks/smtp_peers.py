@@ -7,7 +7,6 @@ begin with the exchanges that have most to do, and get the address of every exch
 from __future__ import annotations
 
 import asyncio
-import importlib.util
 import os
 import smtplib
 from collections import deque
@@ -17,8 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 import aiosmtplib
 
 from .smtp_stub import SESSIONS_PER_EXCHANGE, host_of
-
-__all__ = ["Codes", "Queues", "ask_aiosmtplib", "ask_py3_validate_email", "ask_smtplib", "has_py3_validate_email"]
 
 THREADS = 64
 TASKS = 200
@@ -47,13 +44,9 @@ def ask_smtplib(port: int, queues: Queues) -> Codes:
     return ask_in_threads(ask, queues)
 
 
-def has_py3_validate_email() -> bool:
-    os.environ["PY3VE_IGNORE_UPDATER"] = "1"  # or it downloads a list when it is imported
-    return importlib.util.find_spec("validate_email") is not None
-
-
 def ask_py3_validate_email(port: int, queues: Queues) -> Codes:
     """Ask with the SMTP check of py3-validate-email in 64 threads; it gives the answer, not the code."""
+    os.environ["PY3VE_IGNORE_UPDATER"] = "1"  # or it downloads a list when it is imported
     from validate_email.email_address import EmailAddress
     from validate_email.exceptions import AddressNotDeliverableError, SMTPTemporaryError
     from validate_email.smtp_check import _SMTPChecker, smtp_check

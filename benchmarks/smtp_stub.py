@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import socket
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +16,9 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 import dns.message
+from tests.doubles.ports import free_port
 
 from mailverdict.sandbox.dns_table import DomainRecords, ZoneTable
-
-__all__ = ["SESSIONS_PER_EXCHANGE", "Manners", "Stub", "domain_of", "host_of", "run_stub"]
 
 SESSIONS_PER_EXCHANGE = 2
 SOFT_LIMIT, HARD_LIMIT, PENALTY = 10, 20, 1.0  # smtpd_soft_error_limit, smtpd_hard_error_limit, smtpd_error_sleep_time
@@ -240,14 +238,6 @@ def zones(exchanges: int) -> dict[str, DomainRecords]:
     return {**domains, **hosts}
 
 
-def find_port(host: str) -> int:
-    """Give a port that is free."""
-    with socket.socket() as trial:
-        trial.bind((host, 0))
-        port: int = trial.getsockname()[1]
-        return port
-
-
 async def serve(exchanges: int, control: Connection) -> None:
     """Run the exchanges and their DNS until the control is closed."""
     hall, loop, over = Hall(), asyncio.get_running_loop(), asyncio.Event()
@@ -264,7 +254,7 @@ async def serve(exchanges: int, control: Connection) -> None:
             hall.counts.clear()
         control.send(Counter(hall.counts))
 
-    port = find_port(host_of(0))
+    port = free_port()
     hosts = [host_of(n) for n in range(exchanges)]
     server = await loop.create_server(lambda: Session(hall), hosts, port, backlog=BACKLOG)
     names, _ = await loop.create_datagram_endpoint(lambda: Names(exchanges), ("127.0.0.1", 0))
