@@ -81,6 +81,7 @@ test-rest: $(STAMP) chromium axe
 	$(PYTEST) $(PARALLEL) -m 'slow and not servers'
 	$(PYTEST) $(PARALLEL) -m 'hypothesis and not slow and not browser and not servers' --hypothesis-profile=random
 	$(PYTEST) -m 'browser or servers'
+	$(MAKE) --no-print-directory docs
 
 # The tests of frames, of the command line and of the service with the lowest declared releases of what the package
 # depends on; `make test` has the newest. Tests that need a browser, Jupyter or other large packages are left out.

@@ -61,6 +61,7 @@ OPERATIONS += ["GET /api/verification-result/{job_id}"]
 MODES = [(name, mode) for name in OPERATIONS for mode in GenerationMode if "POST" in name or mode.is_positive]
 
 
+@pytest.mark.slow  # 40 requests of each kind; `test_every_kind_of_answer_fits_its_schema` runs always
 @pytest.mark.parametrize(("name", "mode"), MODES, ids=[f"{name} {mode}" for name, mode in MODES])
 def test_service_answers_as_its_document_says(service: Address, name: str, mode: GenerationMode) -> None:
     method, path = name.split()
