@@ -18,8 +18,8 @@ from ..checks.dns.answers import AddressAnswer, AnswerOutcome, DnsAnswer, Record
 from ..checks.dns.resolver import Resolver
 from ..checks.smtp.protocol.session import Session
 from ..checks.smtp.protocol.steps import SessionPlan
-from ..checks.smtp.transport.dial import may_dial
 from ..checks.smtp.transport.driver import SessionTimeouts, Transcript, drive_session
+from ..checks.smtp.transport.networks import may_dial
 from ..errors import ResolverError, SettingsError
 from ..local.backend import LocalBackend
 from ..local.smtp.engine import find_helo_name, no_address_message

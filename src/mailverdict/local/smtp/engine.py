@@ -29,8 +29,8 @@ from ...checks.smtp.classify.classifier import prepare_rules
 from ...checks.smtp.protocol.session import Session
 from ...checks.smtp.protocol.steps import SessionEnd, SessionPlan, WindowPlan, WindowRequest
 from ...checks.smtp.providers import Provider, find_provider, load_providers
-from ...checks.smtp.transport.dial import may_dial
 from ...checks.smtp.transport.driver import LoopPauses, SessionHandler, SessionTimeouts, Transcript, drive_session
+from ...checks.smtp.transport.networks import may_dial
 from ...model.evidence import Action, Classification, DomainEvidence, MailboxEvidence
 from ...model.settings import LocalSettings
 from ...model.words import Reason, ValidationType

@@ -1,19 +1,18 @@
-"""Connecting: which IP addresses may be contacted, and the result of the attempts."""
+"""Connecting to a mail server, and the result of the attempts."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ....model.settings import Network
 from ..classify.classification import ConnectionFailure, FailureKind
+from .networks import may_dial
 
-__all__ = ["Target", "dial", "may_dial"]
+__all__ = ["Target", "dial"]
 
-IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 PAUSE = 0.05  # seconds by which the end of an attempt is late if other code kept the event loop from running
 MAX_ATTEMPTS = 5  # at one address, if each ends in a pause
 REFUSED = frozenset({errno.ECONNREFUSED, errno.ECONNRESET})
@@ -29,32 +28,6 @@ class Target:
     port: int
     source: str | None = None
     allow_networks: tuple[Network, ...] = ()
-
-
-def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
-    """Whether an IP address may be contacted: global unicast, or in a network that was allowed.
-
-    An MX that points to a loopback or private address must not make this host connect to its own network.
-
-    >>> may_dial("127.0.0.1"), may_dial("127.0.0.1", [ipaddress.ip_network("127.0.0.0/8")])
-    (False, True)
-    """
-    try:
-        forms = list(unwrapped(ipaddress.ip_address(address)))
-    except ValueError:
-        return False
-    if any(form in network for form in forms for network in allow_networks):
-        return True
-    return all(form.is_global and not form.is_multicast for form in forms)
-
-
-def unwrapped(address: IPAddress) -> Iterator[IPAddress]:
-    """Every address that packets to `address` can reach: an IPv6 address can contain an IPv4 one."""
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    relayed = address.sixtofour if isinstance(address, ipaddress.IPv6Address) else None
-    yield mapped or address
-    if relayed:
-        yield relayed
 
 
 async def dial(target: Target, protocol: Callable[[], asyncio.Protocol], seconds: float) -> str | ConnectionFailure:
