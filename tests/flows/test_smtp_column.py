@@ -1,6 +1,7 @@
 """A column through `smtp`, against the sandbox's exchanges: real sockets on loopback, counted at the servers."""
 
 import asyncio
+import ipaddress
 from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime
@@ -39,10 +40,10 @@ async def events_of(backend, emails, kind="smtp"):
             yield event
 
 
-async def rows_of(backend, emails):
+async def rows_of(backend, emails, kind="smtp"):
     """Every row, in the order of the batch; each position exactly once."""
     rows = {}
-    async for event in events_of(backend, emails):
+    async for event in events_of(backend, emails, kind):
         if isinstance(event, Settled):
             for position, row in zip(event.positions.tolist(), table_to_rows(event.rows), strict=True):
                 assert position not in rows
@@ -475,6 +476,41 @@ def test_loopback_and_private_exchanges_are_not_dialled_unless_allowed():
     assert {row.metadata["rule"] for row in rows} == {"not_dialled"}
     assert "not a public address" in rows[0].errors[0].message
     assert world.smtp.stats("mx.plain.example").sessions == 0
+
+
+SPECIAL = [
+    "192.0.0.8",
+    "168.63.129.16",
+    "64:ff9b::7f00:1",
+    "64:ff9b:1::a9fe:a9fe",
+    "::7f00:1",
+    "fec0::1",
+    "::ffff:0:7f00:1",
+    "3fff::1",
+    "5f00::1",
+    "4000::1",
+    "2002:7f00:1::1",
+    "2001:0:808:808::80ff:fffe",
+    "2001:4860::5efe:7f00:1",
+]
+
+
+def test_exchanges_at_special_addresses_are_not_dialled_and_the_message_names_the_setting():
+    zones = {f"n{n}.example": mx(f"10 mx.n{n}.example") for n in range(len(SPECIAL))}
+    hosts = [DomainRecords({"AAAA" if ":" in address else "A": (address,)}) for address in SPECIAL]
+    zones |= {f"mx.n{n}.example": host for n, host in enumerate(hosts)}
+    emails = [f"ada@n{n}.example" for n in range(len(SPECIAL))]
+
+    async def run():
+        async with World(zones) as world:  # the user allowed 127.0.0.0/8
+            return [await rows_of(world.make_backend(), emails, kind) for kind in ("smtp", "mx")]
+
+    rows, by_mx = asyncio.run(run())
+    assert {(row.result, row.reasons) for row in rows} == {("unknown", ("port_closed",))}
+    for address, row in zip(SPECIAL, rows, strict=True):
+        ending = f"{ipaddress.ip_address(address)}: not a public address, and not in allow_networks"
+        assert row.errors[0].message.endswith(ending)
+    assert {row.result for row in by_mx} == {"valid"}  # the domain has a mail server, whose address is not looked up
 
 
 def test_one_warning_is_given_when_no_exchange_can_be_connected_to():

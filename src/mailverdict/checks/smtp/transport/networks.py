@@ -1,38 +1,78 @@
-"""Which IP addresses may be contacted."""
+"""Which IP addresses may be contacted.
+
+The address of a mail server comes from somebody else's DNS, and must not make this host connect to its own network.
+Two packaged lists say which networks are special: the rows of IANA's registries, and what these lack. An IPv6 address
+can contain an IPv4 address to which a translator or a tunnel takes the packets, so both are judged.
+"""
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cache
 
 from ....model.settings import Network
+from ...lists.files import find_lists, read_entries
 
 __all__ = ["may_dial"]
 
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+LISTS = ("special_networks", "special_networks_more")
+REACHABLE = ("True", "N/A")  # N/A, of 6to4 and Teredo: the IPv4 addresses inside decide
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052; the other prefix for translation (RFC 8215) is not global
+ISATAP = (0x0000_5EFE, 0x0200_5EFE)  # RFC 5214 section 6.1: in an interface identifier, before the IPv4 address
 
 
 def may_dial(address: str, allow_networks: Sequence[Network] = ()) -> bool:
-    """Whether an IP address may be contacted: global unicast, or in a network that was allowed.
+    """Whether an IP address may be contacted: a global unicast address, or one in a network that was allowed.
 
-    An MX that points to a loopback or private address must not make this host connect to its own network.
+    To allow an IPv4 network does not allow the IPv6 addresses by which a translator or a tunnel leads to one.
 
     >>> may_dial("127.0.0.1"), may_dial("127.0.0.1", [ipaddress.ip_network("127.0.0.0/8")])
     (False, True)
     """
     try:
-        forms = list(unwrapped(ipaddress.ip_address(address)))
+        given = ipaddress.ip_address(address)
     except ValueError:
         return False
-    if any(form in network for form in forms for network in allow_networks):
+    contacted, *inside = destinations(given)
+    if any(each in network for network in allow_networks for each in (given, contacted)):
         return True
-    return all(form.is_global and not form.is_multicast for form in forms)
+    return all(map(is_reachable, (contacted, *inside)))
 
 
-def unwrapped(address: IPAddress) -> Iterator[IPAddress]:
-    """Every address that packets to `address` can reach: an IPv6 address can contain an IPv4 one."""
-    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-    relayed = address.sixtofour if isinstance(address, ipaddress.IPv6Address) else None
-    yield mapped or address
-    if relayed:
-        yield relayed
+def destinations(address: IPAddress) -> list[IPAddress]:
+    """The address that a connection to `address` is to, and the IPv4 addresses inside it."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return [address]
+    if address.ipv4_mapped is not None:  # the operating system connects by IPv4
+        return [address.ipv4_mapped]
+    found: list[IPAddress] = [address]
+    if address.sixtofour is not None:
+        found.append(address.sixtofour)
+    if address.teredo is not None:
+        found += address.teredo  # the server and the client
+    if address in NAT64 or (int(address) >> 32) & 0xFFFF_FFFF in ISATAP:
+        found.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    return found
+
+
+def is_reachable(address: IPAddress) -> bool:
+    """Whether the most specific network of the lists is globally reachable, or there is none."""
+    bits, networks = int(address), special_networks()[address.version]
+    return next((reachable for shift, prefix, reachable in networks if bits >> shift == prefix), True)
+
+
+@cache
+def special_networks() -> dict[int, list[tuple[int, int, bool]]]:
+    """The networks of both lists by IP version, the most specific first: bits to shift out, prefix, if it is reachable.
+
+    A user's copy of a list is not read: what else may be contacted is the setting `allow_networks`.
+    """
+    found: dict[int, list[tuple[int, int, bool]]] = {4: [], 6: []}
+    for entry in (entry for each in find_lists(LISTS).values() for entry in read_entries(each)):
+        block, reachable, _source, _name = entry.split(maxsplit=3)
+        network = ipaddress.ip_network(block)
+        shift = network.max_prefixlen - network.prefixlen
+        found[network.version].append((shift, int(network.network_address) >> shift, reachable in REACHABLE))
+    return {version: sorted(networks) for version, networks in found.items()}
