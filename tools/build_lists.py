@@ -69,7 +69,12 @@ LISTS: Mapping[str, tuple[str, str, str, str]] = {
     "known_domains": (BY_HAND, "MIT", "1", "2026-11-20"),
     "suffixes": (BY_HAND, "MIT", "1", "2026-11-20"),
     "resolver_test": (BY_HAND, "MIT", "1", "2026-11-22"),
-    "special_networks": ("IANA IPv4 and IPv6 Special-Purpose Address Registries", "CC0-1.0", "2026-07-18", "2026-07-18"),
+    "special_networks": (
+        "IANA IPv4 and IPv6 Special-Purpose Address Registries",
+        "CC0-1.0",
+        "2026-07-18",
+        "2026-07-18",
+    ),
     "special_networks_more": (BY_HAND, "MIT", "1", "2026-11-26"),
 }
 
