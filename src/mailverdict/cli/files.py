@@ -17,8 +17,8 @@ import pyarrow as pa
 import mailverdict as mv
 
 from ..frames.columns import RESULT_NAMES
+from ..frames.files.compression import COMPRESSIONS
 from ..frames.files.readers import (
-    COMPRESSIONS,
     SAMPLE_ROWS,
     STDIN,
     UNSPECIFIED,

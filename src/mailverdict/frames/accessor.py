@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ..runs.run import Run
     from .policy import Policy, Split
 
-__all__ = ["FrameAccessor", "SeriesAccessor"]
-
 
 class AccessorBase:
     """What both accessors show of themselves: the public names alone."""

@@ -6,17 +6,6 @@ import re
 
 from .remarks import word_set
 
-__all__ = [
-    "AT_WORDS",
-    "CONJUNCTIONS",
-    "DOT_WORDS",
-    "KNOWN",
-    "LABELS",
-    "PLACEHOLDERS",
-    "SENTENCE",
-    "is_label",
-]
-
 LABELS = word_set("""
     e-mail email mail mails e-mails emails e-post epost e-posta eposta e-mailadres e-mailadresse e-mail-adresse adres
     mailadresse mail-adresse emailadresse emailadres emailaddress kontaktmail correo courriel mél mel posta pec

@@ -13,8 +13,6 @@ import pyarrow as pa
 
 from ..errors import InputError
 
-__all__ = ["problem_of", "to_cells"]
-
 
 def to_cells(data: Any) -> Any:
     """A Series as it is, or the items of any other iterable."""

@@ -68,21 +68,6 @@ NAMES_OF_FORMS = (
 SIGNS = rf'[@&%#=\\\[({{<"]|[^ -~]|(?i:{MAY_BE_GUESSED})'
 INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, characters without a width, controls
 
-__all__ = [
-    "AFTER_CLEANING",
-    "REPAIR_HINT",
-    "USE_EXPLODE",
-    "RepairedColumn",
-    "advise",
-    "clean",
-    "count_repairable",
-    "repair_column",
-    "repairable_rows",
-    "row_index",
-    "show_blanks",
-    "split_address",
-]
-
 
 @overload
 def clean(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...

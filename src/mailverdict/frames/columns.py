@@ -25,44 +25,6 @@ from ..errors import ColumnError, SettingsError
 from ..model.table import SOURCE_LOCAL
 from ..model.words import REASON_MEANING, Reason, Status, Verdict, first_of
 
-__all__ = [
-    "ACTIONS",
-    "ACTION_COLUMNS",
-    "ADDRESS_NAMES",
-    "ARROW_TYPES",
-    "CATEGORIES",
-    "CLEAN_COLUMNS",
-    "COLUMNS",
-    "CONTRADICTION_COLUMNS",
-    "DERIVED_COLUMNS",
-    "DUPLICATE_COLUMNS",
-    "MESSAGE_NAMES",
-    "PANDAS_TYPES",
-    "PART_COLUMNS",
-    "REPAIR_COLUMNS",
-    "RESULT_NAMES",
-    "STATUS_DTYPE",
-    "SUPPRESS_COLUMNS",
-    "VERDICT_DTYPE",
-    "Column",
-    "check_column",
-    "choose_columns",
-    "did_you_mean",
-    "label_of",
-    "listed",
-    "map_columns",
-    "package_version",
-    "result_labels",
-    "take_rows",
-    "to_arrow",
-    "to_boolean",
-    "to_categorical",
-    "to_codes",
-    "to_pandas",
-    "to_string",
-    "to_utc",
-]
-
 LARGE = 100_000  # rows from which several threads are faster than one
 MAX_LISTED = 20  # column names shown in an error
 VERDICT_DTYPE = pd.CategoricalDtype([str(v) for v in Verdict], ordered=False)

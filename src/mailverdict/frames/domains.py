@@ -21,8 +21,6 @@ from .columns import to_boolean, to_string, to_utc
 from .options import Columns, check_flag
 from .verify import kinds_of_data, read_addresses, warn_user
 
-__all__ = ["domains"]
-
 OUTCOME_DTYPE = pd.CategoricalDtype(["mx", "implicit_mx", "null_mx", "nxdomain", "nodata", "undetermined"])
 
 

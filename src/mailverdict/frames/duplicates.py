@@ -25,8 +25,6 @@ from .text_column import TextColumn, read_values
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["IdentityColumn", "duplicates", "group_rows", "read_identities"]
-
 
 @dataclass(frozen=True)
 class IdentityColumn:

@@ -24,8 +24,6 @@ from .text_column import TextColumn, read_values
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["explode"]
-
 
 @overload
 def explode(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...

@@ -17,16 +17,6 @@ from ..checks.syntax.address import canonical_form, is_well_formed
 from .cell_words import AT_WORDS, DOT_WORDS, LABELS, is_label
 from .remarks import word_set
 
-__all__ = [
-    "MAY_BE_GUESSED",
-    "MAY_LOOK_ODD",
-    "decode_again",
-    "guess_address",
-    "guess_plain",
-    "may_hold_address",
-    "write_plain_signs",
-]
-
 LONGEST_GUESS = 320  # characters of a text for which an address is guessed
 MAX_SIGNS = 3  # at signs; more are not one that was typed twice
 

@@ -35,18 +35,6 @@ from .columns import (
 )
 from .text_column import decode, is_list, is_octets, is_text
 
-__all__ = [
-    "ArrowData",
-    "ColumnAlone",
-    "DataKind",
-    "add_columns",
-    "kind_of_data",
-    "put_column",
-    "read_notes",
-    "read_stream",
-    "with_note",
-]
-
 Positions = npt.NDArray[np.int64]
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
 NOTES_KEY, PANDAS_ATTRS = b"mailverdict", b"PANDAS_ATTRS"  # keys in the metadata of an Arrow schema

@@ -17,8 +17,6 @@ import pyarrow.compute as pc
 
 from ..checks.syntax.kernels import Bools, to_bools
 
-__all__ = ["SEQUENCES", "only_text", "read_list_column", "texts_of", "to_json"]
-
 SEQUENCES = (list, tuple, set, frozenset, np.ndarray, pd.api.extensions.ExtensionArray, pd.Series, pd.Index)
 NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 

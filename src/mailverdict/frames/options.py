@@ -21,17 +21,6 @@ if TYPE_CHECKING:  # the accessors need this module, and importing mailverdict s
     from ..model.words import ColumnSet, OnQuota, ScreenWord, ValidationType, ValidationTypeWord
     from ..runs.progress import Listener
 
-__all__ = [
-    "DEFAULTS",
-    "Columns",
-    "VerifyOptions",
-    "check_flag",
-    "check_progress",
-    "each_column",
-    "show_options",
-    "split_options",
-]
-
 
 class VerifyOptions(TypedDict, total=False):
     """Keyword arguments of `mailverdict.verify`."""

@@ -38,8 +38,6 @@ from .repair import ACCEPTED, REPAIRS
 from .text_column import decode, is_text
 from .verified import to_series
 
-__all__ = ["check_overwritten", "earlier_columns", "foreign_value", "other_prefixes", "result_labels"]
-
 CORE_NAMES = tuple(c.name for c in COLUMNS if c.in_core)
 # Columns that are written together.
 NAME_SETS = (

@@ -26,8 +26,6 @@ from ..runs.single import open_backend
 from .options import Columns, VerifyOptions, check_flag, show_options, split_options
 from .verify import AddressColumns, kinds_of_data, read_addresses
 
-__all__ = ["plan", "plan_addresses", "plan_pieces", "quota", "resolver_notices"]
-
 RESOLVER_SECONDS = 5.0  # for the test of the resolver, which waits for the answers to several questions otherwise
 
 

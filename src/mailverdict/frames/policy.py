@@ -25,20 +25,6 @@ from .verified import VerifiedColumn, to_series
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "ACTION_MEANING",
-    "DROPS_DUPLICATES",
-    "POLICIES",
-    "Policy",
-    "Split",
-    "cause_of",
-    "decide",
-    "decide_rows",
-    "find_policy",
-    "read_decided",
-    "split",
-]
-
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
 LONGEST_REMARK = 60  # characters that are shown

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
-__all__ = ["has_remark", "text_beside", "word_set"]
-
 
 def word_set(text: str) -> frozenset[str]:
     """The words of a text that are separated by blanks."""

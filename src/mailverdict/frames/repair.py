@@ -26,8 +26,6 @@ from .cell_words import DOT_WORDS, KNOWN, SENTENCE, is_label
 from .guess import decode_again, guess_address, may_hold_address, write_plain_signs
 from .remarks import has_remark
 
-__all__ = ["ACCEPTED", "MAX_CELL", "REPAIRS", "Repair", "RepairedCell", "repair_cell"]
-
 MAX_CELL = 1_000_000  # characters; a longer cell is not repaired
 
 

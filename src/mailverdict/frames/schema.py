@@ -17,8 +17,6 @@ from .verify import shown_columns
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["schema"]
-
 Wanted: TypeAlias = ColumnSet | Iterable[str]
 KINDS = ("pandas", "polars", "arrow", "spark")
 SPARK_TYPES = {"bool": "BOOLEAN", "moment": "TIMESTAMP"}  # of the kinds that are not STRING

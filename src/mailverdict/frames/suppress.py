@@ -36,8 +36,6 @@ from .text_column import TextColumn, read_values
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["SuppressionList", "read_against", "suppress"]
-
 SHOWN = 3  # entries of a suppression list that a warning quotes
 DOMAIN_MARK = r"^\s*\*?@"  # of an entry such as "@firm.example", which might be read as an address
 REFUSED_DOMAIN = re.compile(r"\.[0-9]+$|^co\.[a-z]{2}$")

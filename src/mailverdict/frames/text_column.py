@@ -28,22 +28,6 @@ from ..model.table import one_array
 from .columns import map_columns
 from .list_cells import SEQUENCES, read_list_column, texts_of, to_json
 
-__all__ = [
-    "LONGEST_TEXT",
-    "ColumnReader",
-    "TextColumn",
-    "cut_long",
-    "is_list",
-    "is_text",
-    "join_texts",
-    "read_values",
-    "replace_texts",
-    "show_where",
-    "spread_texts",
-    "strip_texts",
-    "to_string_array",
-]
-
 # Text beyond this many characters is cut before any work: no address is longer than 254 octets
 # (RFC 5321 section 4.5.3.1.3), and a 10 MB cell must not travel through every later step.
 LONGEST_TEXT = 1_000

@@ -20,8 +20,6 @@ from .kinds import kind_of_data
 from .repair import MAX_CELL
 from .text_column import is_text, read_values
 
-__all__ = ["VerifiedColumn", "to_series"]
-
 
 class VerifiedColumn:
     """A verified column of any kind of frame: its cells and its result columns by their names without prefix.

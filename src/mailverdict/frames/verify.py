@@ -59,20 +59,6 @@ from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, cut_long, join_
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "AddressColumns",
-    "FrameReading",
-    "Origin",
-    "ResultBuilder",
-    "averify",
-    "prepare",
-    "read_addresses",
-    "read_frame",
-    "show_progress",
-    "start",
-    "verify",
-]
-
 
 @dataclass(frozen=True)
 class AddressColumns:

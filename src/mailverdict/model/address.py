@@ -5,8 +5,6 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["identities", "identity", "lower_domain"]
-
 # A domain that may change when lower-cased: anything after the last "@" that is not plainly lower case.
 UPPER_DOMAIN = r"@[^@]*[^\x00-@\[-\x7f][^@]*$"
 

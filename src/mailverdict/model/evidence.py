@@ -9,20 +9,6 @@ from typing import NamedTuple
 
 from .words import Reason
 
-__all__ = [
-    "NO_MAIL",
-    "Action",
-    "BlacklistEvidence",
-    "Classification",
-    "DnsOutcome",
-    "DomainEvidence",
-    "Evidence",
-    "Flags",
-    "MailExchange",
-    "MailboxEvidence",
-    "SyntaxEvidence",
-]
-
 
 class DnsOutcome(StrEnum):
     """What the DNS says about mail for a domain."""

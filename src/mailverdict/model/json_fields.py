@@ -7,8 +7,6 @@ from typing import Any, TypeVar
 
 from ..errors import ContractError
 
-__all__ = ["optional_field", "require_field", "shorten"]
-
 T = TypeVar("T")
 LONGEST = 160  # characters of foreign text in a message
 TYPE_NAMES: dict[type, str] = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["user_path"]
-
 
 def user_path(path: str | os.PathLike[str]) -> Path:
     """The path, where ``~`` at its beginning is the home directory, as in pandas.

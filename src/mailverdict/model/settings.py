@@ -17,23 +17,6 @@ from typing import Any, TypedDict
 from ..errors import SettingsError
 from .paths import user_path
 
-__all__ = [
-    "KNOWN_ZONES",
-    "Blacklist",
-    "Duration",
-    "Entries",
-    "KnownZone",
-    "Lists",
-    "LocalOptions",
-    "LocalSettings",
-    "Network",
-    "Zone",
-    "options_of",
-    "parse_duration",
-    "parse_networks",
-    "parse_resolver",
-]
-
 Duration = int | float | str | timedelta
 
 UNIT_SECONDS = {

@@ -16,17 +16,6 @@ import pyarrow as pa
 from .verification import Fault, Verification, dump_errors
 from .words import Status
 
-__all__ = [
-    "JUDGED_COLUMNS",
-    "SCHEMA",
-    "SOURCE_LOCAL",
-    "SOURCE_REMOTE",
-    "complete_table",
-    "empty_table",
-    "one_array",
-    "table_to_rows",
-]
-
 SOURCE_LOCAL, SOURCE_REMOTE, SOURCE_JOURNAL = "local", "remote", "journal"
 TEXT_CODES = pa.dictionary(pa.int32(), pa.string())
 

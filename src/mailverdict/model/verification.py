@@ -14,16 +14,6 @@ from ..errors import ContractError
 from .json_fields import optional_field, require_field, shorten
 from .words import FLAGS, REASON_MEANING, Reason, ValidationType, Verdict, escape_controls
 
-__all__ = [
-    "Fault",
-    "Verification",
-    "dump_errors",
-    "dump_payload",
-    "is_earlier_payload",
-    "parse_earlier_payload",
-    "parse_payload",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Fault:

@@ -9,33 +9,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Literal
 
-__all__ = [
-    "CAUSE_MEANING",
-    "ERROR_MEANING",
-    "FLAGS",
-    "REASON_LABELS",
-    "REASON_MEANING",
-    "REPAIR_LABELS",
-    "SOURCE_MEANING",
-    "STATE_MEANING",
-    "ColumnSet",
-    "OnQuota",
-    "Reason",
-    "RefreshWord",
-    "ScreenWord",
-    "Status",
-    "ValidationType",
-    "ValidationTypeWord",
-    "Verdict",
-    "VerdictWord",
-    "count_of",
-    "escape_controls",
-    "first_of",
-    "percent",
-    "printable_text",
-    "reason_within",
-]
-
 # Texts that users give as arguments; a test holds them equal to the enumerations below.
 ValidationTypeWord = Literal["regex", "mx", "mx_blacklist", "smtp"]
 VerdictWord = Literal["valid", "risky", "invalid", "unknown"]

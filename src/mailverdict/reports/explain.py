@@ -21,8 +21,6 @@ from ..runs.options import parse_validation_type
 from ..runs.single import check_address, open_backend, parse_email
 from ..theme import MARKS, badge, notebook
 
-__all__ = ["Explanation", "Step", "explain"]
-
 SHOWN = 300  # characters of one line
 
 

@@ -49,16 +49,6 @@ from .summary import (
     top_domains,
 )
 
-__all__ = [
-    "FactsCounter",
-    "ReportFacts",
-    "checked_days",
-    "gather_facts",
-    "gather_trend",
-    "validation_types",
-    "verify_command",
-]
-
 TOP_DOMAINS, TOP_TYPOS, TOP_MOVES = 100, 20, 8
 LONGEST_TYPED = 80  # characters of a mistyped address that are shown
 TOP_CONTRADICTED = 20

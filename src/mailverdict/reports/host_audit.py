@@ -30,8 +30,6 @@ from ..model.words import escape_controls
 from ..runs.single import open_backend
 from ..theme import badge, notebook
 
-__all__ = ["PROBED_DOMAINS", "Finding", "HostAudit", "audit_here", "audit_host"]
-
 MARK = {True: "ok", False: "problem", None: "not established"}
 BADGE = {True: "valid", False: "invalid", None: "unchecked"}
 NAMES = {

@@ -32,17 +32,6 @@ from .summary import buckets
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "CONTRADICTIONS",
-    "OutcomeRows",
-    "actions_of",
-    "contradicted",
-    "count_outcomes",
-    "match_outcomes",
-    "outcomes",
-    "wilson_interval",
-]
-
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
 NO_REASON = "none"

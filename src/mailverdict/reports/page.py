@@ -32,8 +32,6 @@ from .wording import (
     title_of,
 )
 
-__all__ = ["render_page", "render_section"]
-
 SCOPE = ".mv-report.mv-report"  # twice, to come before the style sheet of JupyterLab
 FEW = 12  # rows of a long table inside a notebook
 PRINTED, PRINTED_MORE = 5, 9  # rows of long tables on paper, as in page.css

@@ -30,8 +30,6 @@ from .page import render_page, render_section
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Report", "check_path", "read_earlier", "report"]
-
 
 class Report:
     """A report on one verified column; made by `mailverdict.report`.

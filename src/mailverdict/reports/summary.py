@@ -22,20 +22,6 @@ from ..model.words import FLAGS, REASON_LABELS, Status, ValidationType, Verdict,
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "BUCKETS",
-    "MEANING_OF_VALID",
-    "RunningCounts",
-    "add_domain_counts",
-    "buckets",
-    "by_domain",
-    "diff",
-    "domain_counts",
-    "render_counts",
-    "summary",
-    "top_domains",
-]
-
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
 

@@ -9,21 +9,6 @@ from ..model.words import REASON_LABELS, REPAIR_LABELS, ValidationType, Verdict,
 from ..theme import LABELS
 from .facts import ReportFacts
 
-__all__ = [
-    "CHECKS",
-    "another_check",
-    "capitalize",
-    "checks_of",
-    "days_of",
-    "days_of_earlier",
-    "how_to_verify_again",
-    "made_checks",
-    "outcome_label",
-    "reason_label",
-    "repair_label",
-    "title_of",
-]
-
 CHECKS = {
     ValidationType.REGEX: "Format only",
     ValidationType.MX: "Domain can receive mail",

@@ -30,8 +30,6 @@ from .wording import (
     title_of,
 )
 
-__all__ = ["write_workbook"]
-
 PIECE_ROWS = 65_536  # rows converted at once: bounds memory
 WIDTHS = (34, 30, 14, 14, 14, 14, 14, 14, 14)  # characters, of the summary's columns
 ALL_ROWS = "Share of rows"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ..frames.columns import ACTIONS
-from ..frames.files.readers import COMPRESSIONS
+from ..frames.files.compression import COMPRESSIONS
 from ..frames.files.readers import KINDS as FILE_KINDS
 from ..frames.policy import ACTION_MEANING
 from ..model.words import ValidationType

@@ -26,20 +26,6 @@ from ...atomic_write import atomic_write
 from ...errors import SettingsError
 from ...model.words import printable_text
 
-__all__ = [
-    "MANIFEST",
-    "ListFile",
-    "find_lists",
-    "manifest_table",
-    "packaged_folder",
-    "read_entries",
-    "read_manifest",
-    "redact_source",
-    "split_entries",
-    "user_lists_folder",
-    "write_list",
-]
-
 MANIFEST = "MANIFEST.toml"
 KEYS = ("file", "source", "licence", "version", "date", "sha256", "rows")
 

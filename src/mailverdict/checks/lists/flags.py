@@ -24,8 +24,6 @@ from ...model.settings import Lists
 from ..syntax.kernels import match_locals
 from .files import MANIFEST, ListFile, find_lists, read_entries, split_entries, user_lists_folder
 
-__all__ = ["DomainFlags", "LoadedLists", "below_any", "load_lists", "normal_domain"]
-
 LABEL = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
 DOMAIN = re.compile(rf"(?:{LABEL}\.)+{LABEL}")
 MAX_DOMAIN = 253  # RFC 1035 section 3.1, without the final dot

@@ -22,8 +22,6 @@ import pyarrow.compute as pc
 from ...errors import SettingsError
 from ..syntax.column import SyntaxColumn
 
-__all__ = ["MailboxRule", "canonical_domain", "load_mailbox_rules", "mailbox_identities", "parse_mailbox_rules"]
-
 TABLE = "mailboxes.toml"
 
 

@@ -22,8 +22,6 @@ from functools import lru_cache
 
 from .files import find_lists, read_entries
 
-__all__ = ["SuggestionIndex", "build_index", "suggest_domain", "suggest_domains"]
-
 LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-"  # the characters of an A-label
 MIN_LABEL = 5  # shorter names are one edit away from too many real ones
 MIN_MOVED = 8  # letters that must agree before a moved dot is a typing error and not another name

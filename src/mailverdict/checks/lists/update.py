@@ -33,18 +33,6 @@ from .files import (
 from .flags import below_any, normal_domain
 from .suggestions import parse_pairs
 
-__all__ = [
-    "DEFAULT_SOURCE",
-    "ListUpdate",
-    "UpdateRefusal",
-    "check_update",
-    "clean_domains",
-    "describe_lists",
-    "is_public_suffix",
-    "parse_source",
-    "update_disposable",
-]
-
 DEFAULT_SOURCE = (
     "https://raw.githubusercontent.com/disposable-email-domains/disposable-email-domains/main/"
     "disposable_email_blocklist.conf"

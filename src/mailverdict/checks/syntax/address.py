@@ -15,16 +15,6 @@ from ...model.address import identity
 from ...model.evidence import SyntaxEvidence
 from .faults import MAX_OCTETS, TOO_LONG, describe_non_ascii, describe_unsafe, search_faults
 
-__all__ = [
-    "DomainName",
-    "canonical_form",
-    "describe_refusal",
-    "is_well_formed",
-    "normalize_domain",
-    "normalize_local",
-    "observe_syntax",
-]
-
 # Lower case, so that the normal form is the text itself; labels of RFC 1035 section 2.3.1 and at most 63 octets.
 LOCAL = r"[a-z0-9_+\-]+(?:\.[a-z0-9_+\-]+)*"
 LABEL = r"[a-z0-9](?:[a-z0-9\-]{0,61}[a-z0-9])?"

@@ -46,8 +46,6 @@ from .kernels import (
     with_short_offsets,
 )
 
-__all__ = ["MadeForms", "SyntaxColumn", "fault_messages", "observe_column", "observe_pieces"]
-
 PIECE_ROWS = 131_072  # large enough to hide the cost of a call, small enough to stay in the processor's cache
 REFUSED = np.int32(-1)
 

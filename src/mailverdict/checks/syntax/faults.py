@@ -15,17 +15,6 @@ from dataclasses import dataclass, field
 from email_validator import SPECIAL_USE_DOMAIN_NAMES
 from email_validator.rfc_constants import EMAIL_MAX_LENGTH
 
-__all__ = [
-    "MAX_OCTETS",
-    "SYNTAX_FAULTS",
-    "TOO_LONG",
-    "SyntaxFault",
-    "describe_character",
-    "describe_non_ascii",
-    "describe_unsafe",
-    "search_faults",
-]
-
 MAX_OCTETS = EMAIL_MAX_LENGTH  # RFC 5321 section 4.5.3.1.3 less the angle brackets (RFC 3696 erratum 1690)
 TOO_LONG = f"The address is longer than {MAX_OCTETS} octets."
 

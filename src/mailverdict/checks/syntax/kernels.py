@@ -18,29 +18,6 @@ from email_validator.rfc_constants import CASE_INSENSITIVE_MAILBOX_NAMES
 from ...model.table import one_array
 from .address import normalize_local
 
-__all__ = [
-    "DOMAINS",
-    "LOCAL_PARTS",
-    "Bools",
-    "Codes",
-    "Octets",
-    "Offsets",
-    "Rows",
-    "SplitTexts",
-    "build_strings",
-    "check_local_parts",
-    "concat_texts",
-    "find_rfc2142_names",
-    "match_locals",
-    "match_names",
-    "octets_of",
-    "offsets_of",
-    "select_half",
-    "split_at",
-    "to_bools",
-    "with_short_offsets",
-]
-
 Bools = npt.NDArray[np.bool_]
 Octets = npt.NDArray[np.uint8]
 Offsets = npt.NDArray[np.int32]

@@ -17,8 +17,6 @@ from ...errors import ColumnError, SettingsError
 from ...model.words import Reason
 from ..columns import did_you_mean, listed
 
-__all__ = ["FIELDS", "LAYOUTS", "ExportLayout", "choose_layout", "conclude_row", "parse_moment", "word_meaning"]
-
 FIELDS = ("address", "at", "outcome", "status", "diagnostic", "reason")
 JUDGE = "judge"  # the word does not say why: the reply decides
 SKIP = "skip"  # not about the delivery

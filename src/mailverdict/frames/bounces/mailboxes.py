@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ...checks.bounces.message import MAX_MESSAGE
-from ..files.readers import COMPRESSIONS, KINDS
-
-__all__ = ["Mail", "kind_of_file", "list_files", "read_mails"]
+from ..files.compression import COMPRESSIONS
+from ..files.readers import KINDS
 
 HEAD = 4_096  # octets by which the kind of a file is found
 HEADER_LINE = re.compile(rb"(?:\xef\xbb\xbf)?(?:>?From |[A-Za-z][A-Za-z0-9-]{0,60}:[ \t\r\n])")

@@ -26,8 +26,6 @@ from .mailboxes import kind_of_file, list_files, read_mails
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["NOTE", "OUTCOME_DTYPE", "is_bounce_frame", "read_bounces", "to_bounce_table"]
-
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
 SHOWN = 3  # problems that the warning quotes

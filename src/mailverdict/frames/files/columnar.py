@@ -16,8 +16,6 @@ from ...errors import InputError
 from ...model.words import count_of, first_of
 from .table_file import CELL_MARK, PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
-__all__ = ["PARQUET_ENDINGS", "ArrowFile", "ArrowTableWriter", "ParquetFile", "ParquetFolder", "ParquetTableWriter"]
-
 PARQUET_ENDINGS = (".parquet", ".pq")
 SHOWN = 3  # names in a message
 # What is in the folder of a table whose log decides which of its files count: the others have old or deleted rows.

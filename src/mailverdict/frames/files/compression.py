@@ -19,8 +19,6 @@ import pyarrow as pa
 from ...errors import InputError
 from ...model.words import first_of
 
-__all__ = ["COMPRESSIONS", "describe_members", "member_ending", "pack", "unpack"]
-
 T = TypeVar("T")
 CHUNK = 1 << 20
 MAX_RATIO = 200  # unpacked to packed; tables of real data have less than 50

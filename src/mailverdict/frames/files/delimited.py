@@ -38,8 +38,6 @@ from .json_lines import is_json
 from .lines import LF, Rows, align, split_rows, unquote
 from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
 
-__all__ = ["DelimitedFile", "Dialect", "open_delimited"]
-
 BLOCK = 8 << 20  # bytes split at once: bounds memory, and the length of a row
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
 HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows

@@ -19,21 +19,6 @@ import pyarrow as pa
 from ...errors import InputError
 from .lines import QUOTE
 
-__all__ = [
-    "SAMPLE",
-    "ByteScan",
-    "Encoding",
-    "copy_as_utf8",
-    "decode_cell",
-    "decodes",
-    "errors_of",
-    "find_encoding",
-    "guess_encoding",
-    "needs_copy",
-    "sample_lines",
-    "scan_bytes",
-]
-
 BLOCK = 8 << 20  # bytes read at once: bounds memory
 SAMPLE = 64 << 10  # bytes from which the encoding is found out
 BYTE_ORDER_MARKS = (

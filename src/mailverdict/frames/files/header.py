@@ -6,8 +6,6 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["EMAIL_NAME", "HEAD_ROWS", "find_start", "has_address", "is_plain_address"]
-
 HEAD_ROWS = 50  # rows looked at
 TITLE_ROWS = 20  # rows before a header, at most
 ADDRESS = re.compile(r"[^\s@]@[^\s@]|\S\s*[\[({]\s*at\s*[\])}]\s*\S", re.IGNORECASE)

@@ -15,8 +15,6 @@ from ...errors import InputError
 from .plain import dump, json_value
 from .table_file import PIECE_ROWS, FileFormat, TableFile
 
-__all__ = ["JsonLinesFile", "JsonLinesWriter", "check_members", "is_json"]
-
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
 JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column whose text is JSON
 INT64, EXACT = range(-(2**63), 2**63), range(-(2**53), 2**53)  # EXACT: integers that a float represents

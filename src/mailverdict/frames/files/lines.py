@@ -20,20 +20,6 @@ import pyarrow.compute as pc
 from ...checks.syntax.kernels import to_bools
 from ..text_column import replace_texts
 
-__all__ = [
-    "LF",
-    "QUOTE",
-    "Index",
-    "Rows",
-    "align",
-    "binary_array",
-    "find_line_ends",
-    "join_cells",
-    "split_rows",
-    "strip_line_ends",
-    "unquote",
-]
-
 Index = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]  # in a block, which is shorter than 2 GiB
 Mask = npt.NDArray[np.bool_]

@@ -12,8 +12,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["dump", "json_value", "to_plain"]
-
 
 def to_plain(column: Any) -> Any:
     """Every text type as string, and what a text file cannot contain as text; the rest unchanged.

@@ -37,20 +37,6 @@ from .header import EMAIL_NAME, HEAD_ROWS, find_start
 from .json_lines import JsonLinesFile, is_json
 from .table_file import PIECE_ROWS, FileFormat, TableFile, first_line, stamp_of
 
-__all__ = [
-    "COMPRESSIONS",
-    "KINDS",
-    "SAMPLE_ROWS",
-    "STDIN",
-    "UNSPECIFIED",
-    "ReadOptions",
-    "address_shares",
-    "explain_guess",
-    "guess_column",
-    "open_kind",
-    "open_table",
-]
-
 STDIN = "-"
 SPREADSHEETS = (".ods", ".fods", ".xls", ".xlsb", ".numbers")  # which people have, and no library here reads
 KINDS = {

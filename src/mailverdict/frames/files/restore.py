@@ -13,8 +13,6 @@ import pyarrow as pa
 from ...errors import InputError
 from ..columns import COLUMNS, STATUS_DTYPE, SUPPRESS_COLUMNS, VERDICT_DTYPE, Column, result_labels
 
-__all__ = ["restore", "restore_frame"]
-
 TRUTH = {"true": True, "false": False, "1": True, "0": False, "": None}
 
 

@@ -29,9 +29,6 @@ from ..kinds import kind_of_data
 from ..options import split_options
 from ..verify import ResultBuilder, prepare, shown_columns
 
-__all__ = ["PieceStream", "Stopper", "exit_on_signal", "handled_signals"]
-
-
 REPEAT_SECONDS = 2.0  # in which another signal is taken for a copy of the first
 
 

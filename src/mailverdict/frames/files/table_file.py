@@ -14,8 +14,6 @@ import pyarrow as pa
 from ...errors import ColumnError, InputError
 from ..columns import check_column
 
-__all__ = ["CELL_MARK", "LINE", "PIECE_ROWS", "FileFormat", "TableFile", "first_line", "stamp_of"]
-
 PIECE_ROWS = 250_000  # rows in one piece: bounds memory
 LINE = "\0line\0"  # a column with the rows of a CSV as they are in the file, after the file's own columns
 CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read

@@ -30,18 +30,6 @@ from ..policy import ACTION_MEANING
 from .plain import to_plain
 from .table_file import FileFormat
 
-__all__ = [
-    "XLSX_ROWS",
-    "PersonBook",
-    "TableSheet",
-    "XlsxTableWriter",
-    "check_room",
-    "import_xlsxwriter",
-    "open_other_sheets",
-    "put_chart",
-    "put_row",
-]
-
 XLSX_ROWS, XLSX_COLUMNS = 1_048_576, 16_384
 XLSX_CELL = 32_767  # characters in one cell
 XLSX_OPTIONS = {

@@ -38,8 +38,6 @@ from .readers import KINDS, STDIN
 from .table_file import CELL_MARK, LINE, FileFormat
 from .workbook import XlsxTableWriter, check_room, open_other_sheets
 
-__all__ = ["FormulaColumns", "TableWriter", "create_table", "neutralize"]
-
 STDOUT = STDIN
 WRITABLE = {ending: kind for ending, kind in KINDS.items() if ending != ".xlsm"}  # which needs a macro in it
 # A spreadsheet reads a cell that starts like this as a formula; numbers, also of telephones, are harmless.
