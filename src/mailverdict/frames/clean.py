@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +24,9 @@ from ..checks.syntax.kernels import Rows, octets_of, offsets_of, to_bools
 from ..model.address import identities, lower_domain
 from .columns import CLEAN_COLUMNS, to_string
 from .guess import MAY_BE_GUESSED, MAY_LOOK_ODD, guess_plain
-from .kinds import ArrowData, kind_of_data
+from .kinds import Frame, kind_of_data
 from .repair import MAX_CELL, RepairedCell, repair_cell
 from .text_column import LONGEST_TEXT, TextColumn, read_values, replace_texts, show_where, strip_texts
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MAX_COUNTED = 10_000  # malformed texts that are looked at for a warning ...
 MAX_READ = 500  # ... and of these one by one, which takes about 10 ms
@@ -70,15 +67,9 @@ INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")  # Unicode categories: blanks, charac
 
 
 @overload
-def clean(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def clean(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
-@overload
-def clean(data: pl.Series, column: None = None, *, prefix: str | None = None) -> pl.DataFrame: ...
+def clean(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame: ...
 @overload
 def clean(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def clean(data: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def clean(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the address that a person would read in each cell.
 

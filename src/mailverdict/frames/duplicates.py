@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -18,12 +18,9 @@ from ..checks.lists.mailboxes import mailbox_identities
 from ..checks.syntax.column import observe_column
 from .clean import repair_column, row_index
 from .columns import DUPLICATE_COLUMNS
-from .kinds import ArrowData, kind_of_data
+from .kinds import Frame, kind_of_data
 from .repair import MAX_CELL
 from .text_column import TextColumn, read_values
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -48,15 +45,9 @@ def read_identities(cells: TextColumn) -> IdentityColumn:
 
 
 @overload
-def duplicates(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def duplicates(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
-@overload
-def duplicates(data: pl.Series, column: None = None, *, prefix: str | None = None) -> pl.DataFrame: ...
+def duplicates(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame: ...
 @overload
 def duplicates(data: Iterable[object], column: None = None, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def duplicates(data: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
 def duplicates(data: Any, column: Hashable | None = None, *, prefix: str | None = None) -> Any:
     """Find the rows whose mail reaches the same mailbox. Uses no network, and removes no row.
 

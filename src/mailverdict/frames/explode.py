@@ -5,33 +5,23 @@ from __future__ import annotations
 import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..checks.syntax.column import observe_column
 from .columns import COLUMNS, DERIVED_COLUMNS, PART_COLUMNS, label_of
-from .kinds import ArrowData, kind_of_data
+from .kinds import Frame, kind_of_data
 from .list_cells import only_text
 from .remarks import has_remark, text_beside
 from .repair import MAX_CELL, repair_cell
 from .text_column import TextColumn, read_values
 
-if TYPE_CHECKING:
-    import polars as pl
 
-
-@overload
-def explode(data: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def explode(data: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
-@overload
-def explode(data: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
-def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
+def explode(data: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
     """Give each address of a cell that holds several a row of its own.
 
     Addresses may be separated by blanks, line breaks, ``;``, ``,``, ``/``, ``|`` or words such as
@@ -92,7 +82,8 @@ def explode(data: Any, column: Hashable, *, prefix: str | None = None) -> Any:
         earlier = exploded.earlier(prefix, (*COLUMNS, *DERIVED_COLUMNS))
         exploded = exploded.clear([label_of(column, prefix, name) for name in sorted(earlier)], parts.replaced)
         warn_of_prefixes(kind, prefix)
-    return exploded.attach(pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {})
+    marked: Frame = exploded.attach(pa.table({"part": pa.array(parts.numbers)}), names, PART_COLUMNS, {})
+    return marked
 
 
 def warn_of_prefixes(kind: Any, prefix: str | None) -> None:

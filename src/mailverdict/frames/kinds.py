@@ -12,7 +12,7 @@ import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,29 +36,9 @@ from .columns import (
 from .text_column import decode, is_list, is_octets, is_text
 
 Positions = npt.NDArray[np.int64]
+Frame = TypeVar("Frame")  # a pandas, Polars or Arrow frame, which comes back as the kind it came in
 ATTRS_KEY = "mailverdict"  # key in `DataFrame.attrs` under which the result columns are noted
 NOTES_KEY, PANDAS_ATTRS = b"mailverdict", b"PANDAS_ATTRS"  # keys in the metadata of an Arrow schema
-
-
-class ArrowStream(Protocol):
-    """A table or column with the Arrow PyCapsule interface: a RecordBatchReader, a DuckDB relation and others."""
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """A capsule with an ArrowArrayStream."""
-        ...
-
-
-class ArrowArray(Protocol):
-    """A piece of a table or column with the Arrow PyCapsule interface."""
-
-    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """Capsules with an ArrowSchema and an ArrowArray."""
-        ...
-
-
-# In overloads only for frames: a protocol for `pyarrow.Array` would match every pandas Series, whose stubs have
-# `__getattr__`, and make the result of a Series unknown.
-ArrowData: TypeAlias = ArrowStream | ArrowArray
 
 
 class DataKind(Protocol):

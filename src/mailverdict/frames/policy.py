@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import Any, Generic
 
 import numpy as np
 import pandas as pd
@@ -16,14 +16,11 @@ from ..model.json_fields import shorten
 from ..model.words import REASON_MEANING, STATE_MEANING, Reason, Status, Verdict, count_of
 from .clean import advise
 from .columns import ACTION_COLUMNS, ACTIONS
-from .kinds import ArrowData, kind_of_data
+from .kinds import Frame, kind_of_data
 from .remarks import text_beside
 from .repair import MAX_CELL
 from .text_column import read_values
 from .verified import VerifiedColumn, to_series
-
-if TYPE_CHECKING:
-    import polars as pl
 
 FLAGS_BY_SEVERITY = ("spamtrap", "disposable", "role", "catch_all", "protected", "free")  # the most serious first
 UNCHECKED = "unchecked"
@@ -174,19 +171,7 @@ def find_policy(policy: Policy | str) -> Policy:
     return POLICIES[policy]
 
 
-@overload
-def decide(
-    out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> pd.DataFrame: ...
-@overload
-def decide(
-    out: pl.DataFrame, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> pl.DataFrame: ...
-@overload
-def decide(
-    out: pa.Table | ArrowData, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> pa.Table: ...
-def decide(out: Any, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Any:
+def decide(out: Frame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Frame:
     """Add what to do with each row, and why.
 
     Parameters
@@ -235,7 +220,8 @@ def decide(out: Any, column: Hashable, *, policy: Policy | str = "balanced", pre
             "action_why": pa.array(why.to_numpy(), pa.string()),
         }
     )
-    return rows.data.attach(table, names, ACTION_COLUMNS, {"policy": chosen.name})
+    marked: Frame = rows.data.attach(table, names, ACTION_COLUMNS, {"policy": chosen.name})
+    return marked
 
 
 def read_decided(out: Any, column: Hashable, prefix: str | None) -> VerifiedColumn:
@@ -348,9 +334,6 @@ ACTION_MEANING = {
 }
 
 
-Frame = TypeVar("Frame")
-
-
 @dataclass(frozen=True)
 class Split(Generic[Frame]):
     """A verified frame split by action: every row in exactly one part, index and order kept.
@@ -404,19 +387,9 @@ class Split(Generic[Frame]):
         return notebook(f"{bar(counts)}<table>{''.join(lines)}</table>")
 
 
-@overload
 def split(
-    out: pd.DataFrame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> Split[pd.DataFrame]: ...
-@overload
-def split(
-    out: pl.DataFrame, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> Split[pl.DataFrame]: ...
-@overload
-def split(
-    out: pa.Table | ArrowData, column: str, *, policy: Policy | str = "balanced", prefix: str | None = None
-) -> Split[pa.Table]: ...
-def split(out: Any, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None) -> Split[Any]:
+    out: Frame, column: Hashable, *, policy: Policy | str = "balanced", prefix: str | None = None
+) -> Split[Frame]:
     """Split a verified frame by what to do with each row.
 
     Parameters

@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
@@ -29,12 +29,9 @@ from .clean import repair_column
 from .columns import SUPPRESS_COLUMNS, label_of
 from .duplicates import IdentityColumn, read_identities
 from .files.readers import guess_column, open_table
-from .kinds import ArrowData, DataKind, kind_of_data, read_stream
+from .kinds import DataKind, Frame, kind_of_data, read_stream
 from .repair import MAX_CELL, repair_cell
 from .text_column import TextColumn, read_values
-
-if TYPE_CHECKING:
-    import polars as pl
 
 SHOWN = 3  # entries of a suppression list that a warning quotes
 DOMAIN_MARK = r"^\s*\*?@"  # of an entry such as "@firm.example", which might be read as an address
@@ -44,26 +41,8 @@ SEPARATORS = re.compile(r"[\s;,|]+")
 
 @overload
 def suppress(
-    data: pd.DataFrame,
-    column: Hashable,
-    against: Any,
-    *,
-    against_column: Hashable | None = None,
-    prefix: str | None = None,
-) -> pd.DataFrame: ...
-@overload
-def suppress(
-    data: pl.DataFrame, column: str, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
-) -> pl.DataFrame: ...
-@overload
-def suppress(
-    data: pl.Series,
-    column: None = None,
-    against: Any = None,
-    *,
-    against_column: Hashable | None = None,
-    prefix: str | None = None,
-) -> pl.DataFrame: ...
+    data: Frame, column: Hashable, against: Any, *, against_column: Hashable | None = None, prefix: str | None = None
+) -> Frame: ...
 @overload
 def suppress(
     data: Iterable[object],
@@ -73,15 +52,6 @@ def suppress(
     against_column: Hashable | None = None,
     prefix: str | None = None,
 ) -> pd.DataFrame: ...
-@overload
-def suppress(
-    data: pa.Table | ArrowData,
-    column: str,
-    against: Any,
-    *,
-    against_column: Hashable | None = None,
-    prefix: str | None = None,
-) -> pa.Table: ...
 def suppress(
     data: Any,
     column: Hashable | None = None,

@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +43,7 @@ from .columns import (
     package_version,
     take_rows,
 )
-from .kinds import ArrowData, DataKind, kind_of_data
+from .kinds import DataKind, Frame, kind_of_data
 from .options import (
     Columns,
     VerifyOptions,
@@ -55,9 +55,6 @@ from .options import (
 )
 from .repair import MAX_CELL
 from .text_column import LONGEST_TEXT, ColumnReader, TextColumn, cut_long, join_texts, spread_texts
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 @dataclass(frozen=True)
@@ -246,18 +243,11 @@ class SeveralBuilder:
         return list(dict.fromkeys(field for builder in self.builders for field in builder.fields()))
 
 
-# Overloads: a frame comes back as the kind it came in, anything else as a pandas frame. The Arrow table comes last,
-# since pyarrow has no types of its own and every argument would match it.
+# Overloads: a frame comes back as the kind it came in, a column alone as a pandas frame.
 @overload
-def start(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
-@overload
-def start(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
-@overload
-def start(data: pl.Series, column: None = None, **options: Unpack[VerifyOptions]) -> Run[pl.DataFrame]: ...
+def start(data: Frame, column: Columns, **options: Unpack[VerifyOptions]) -> Run[Frame]: ...
 @overload
 def start(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> Run[pd.DataFrame]: ...
-@overload
-def start(data: pa.Table | ArrowData, column: str | list[str], **options: Unpack[VerifyOptions]) -> Run[pa.Table]: ...
 @show_options(progress=False)
 def start(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Run[Any]:
     """Verify a column in the background and return at once.
@@ -481,15 +471,9 @@ def show_progress(run: Run[Any], column: Columns | None, progress: bool | str | 
 
 
 @overload
-def verify(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
-@overload
-def verify(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
-@overload
-def verify(data: pl.Series, column: None = None, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+def verify(data: Frame, column: Columns, **options: Unpack[VerifyOptions]) -> Frame: ...
 @overload
 def verify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
-@overload
-def verify(data: pa.Table | ArrowData, column: str | list[str], **options: Unpack[VerifyOptions]) -> pa.Table: ...
 @show_options()
 def verify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column of e-mail addresses: a verdict, its reasons and flags for every row.
@@ -647,17 +631,9 @@ def describe_repairable(run: Run[Any]) -> list[str]:
 
 
 @overload
-async def averify(data: pd.DataFrame, column: Columns, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
-@overload
-async def averify(data: pl.DataFrame, column: str | list[str], **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
-@overload
-async def averify(data: pl.Series, column: None = None, **options: Unpack[VerifyOptions]) -> pl.DataFrame: ...
+async def averify(data: Frame, column: Columns, **options: Unpack[VerifyOptions]) -> Frame: ...
 @overload
 async def averify(data: Iterable[object], column: None = None, **options: Unpack[VerifyOptions]) -> pd.DataFrame: ...
-@overload
-async def averify(
-    data: pa.Table | ArrowData, column: str | list[str], **options: Unpack[VerifyOptions]
-) -> pa.Table: ...
 @show_options()
 async def averify(data: Any, column: Columns | None = None, **options: Unpack[VerifyOptions]) -> Any:
     """Verify a column from async code; the event loop is not blocked.

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Hashable
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from ..errors import ColumnError, MailVerdictError, SettingsError
 from ..frames.bounces.read import to_bounce_table
 from ..frames.clean import repair_column, row_index
 from ..frames.columns import ACTIONS, CONTRADICTION_COLUMNS, check_column
-from ..frames.kinds import ArrowData, kind_of_data
+from ..frames.kinds import Frame, kind_of_data
 from ..frames.policy import Policy, decide_rows, find_policy, read_decided
 from ..frames.repair import MAX_CELL
 from ..frames.text_column import TextColumn, read_values
@@ -28,9 +28,6 @@ from ..frames.verified import VerifiedColumn, to_series
 from ..model.address import identities
 from ..model.words import Verdict
 from .summary import buckets
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Z_95 = 1.959963984540054  # 97.5 % quantile of the normal distribution
 COUNTED = (Outcome.HARD, Outcome.BLOCKED, Outcome.SOFT, Outcome.COMPLAINT, Outcome.DELIVERED)
@@ -56,45 +53,15 @@ def wilson_interval(hits: int, trials: int) -> tuple[float, float]:
     return low, 1.0 if hits == trials else min(1.0, middle + half)
 
 
-@overload
 def outcomes(
-    out: pd.DataFrame,
+    out: Frame,
     column: Hashable,
     bounces: Any,
     *,
     mailed: Any = None,
     policy: Policy | str | None = None,
     prefix: str | None = None,
-) -> pd.DataFrame: ...
-@overload
-def outcomes(
-    out: pl.DataFrame,
-    column: str,
-    bounces: Any,
-    *,
-    mailed: Any = None,
-    policy: Policy | str | None = None,
-    prefix: str | None = None,
-) -> pl.DataFrame: ...
-@overload
-def outcomes(
-    out: pa.Table | ArrowData,
-    column: str,
-    bounces: Any,
-    *,
-    mailed: Any = None,
-    policy: Policy | str | None = None,
-    prefix: str | None = None,
-) -> pa.Table: ...
-def outcomes(
-    out: Any,
-    column: Hashable,
-    bounces: Any,
-    *,
-    mailed: Any = None,
-    policy: Policy | str | None = None,
-    prefix: str | None = None,
-) -> Any:
+) -> Frame:
     """Count hard bounces by verdict, reason and action: was the verdict right? Uses no network.
 
     Addresses are matched without regard to case, since mail servers change it in their reports.
@@ -169,22 +136,11 @@ def outcomes(
             UserWarning,
             stacklevel=2,
         )
-    return rows.data.convert(count_outcomes(found, actions))
+    counted: Frame = rows.data.convert(count_outcomes(found, actions))
+    return counted
 
 
-@overload
-def contradicted(
-    out: pd.DataFrame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None
-) -> pd.DataFrame: ...
-@overload
-def contradicted(
-    out: pl.DataFrame, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
-) -> pl.DataFrame: ...
-@overload
-def contradicted(
-    out: pa.Table | ArrowData, column: str, bounces: Any, *, mailed: Any = None, prefix: str | None = None
-) -> pa.Table: ...
-def contradicted(out: Any, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None) -> Any:
+def contradicted(out: Frame, column: Hashable, bounces: Any, *, mailed: Any = None, prefix: str | None = None) -> Frame:
     """List the rows whose verdict was wrong, with what happened. Uses no network.
 
     A `valid` row is contradicted by a hard bounce, an `invalid` one by a delivery or a complaint
@@ -233,7 +189,8 @@ def contradicted(out: Any, column: Hashable, bounces: Any, *, mailed: Any = None
         }
     )
     none = np.empty(0, np.int64)
-    return verified.data.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
+    marked: Frame = verified.data.repeat(rows, none, []).attach(table, names, CONTRADICTION_COLUMNS, {})
+    return marked
 
 
 JUDGED = ("verdict", "details", "status")  # what outcomes are compared with

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -19,16 +19,12 @@ from ..frames.files.plain import to_plain
 from ..frames.files.readers import open_table
 from ..frames.files.restore import restore_frame
 from ..frames.files.workbook import import_xlsxwriter
-from ..frames.kinds import ArrowData
 from ..frames.policy import Policy, find_policy, read_decided, split
 from ..frames.verified import VerifiedColumn
 from ..model.paths import user_path
 from ..model.words import count_of, percent
 from .facts import ReportFacts, gather_facts
 from .page import render_page, render_section
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 class Report:
@@ -157,7 +153,7 @@ WRITERS: dict[str, Callable[[Report, Path], None]] = {".html": write_page, ".htm
 
 
 def report(
-    out: pd.DataFrame | pl.DataFrame | pa.Table | ArrowData,
+    out: Any,
     column: Hashable,
     path: str | os.PathLike[str] | None = None,
     *,

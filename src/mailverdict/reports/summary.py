@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -13,14 +13,11 @@ import pyarrow.compute as pc
 
 from ..frames.clean import row_index, split_address
 from ..frames.columns import to_string
-from ..frames.kinds import ArrowData
+from ..frames.kinds import Frame
 from ..frames.text_column import read_values
 from ..frames.verified import VerifiedColumn
 from ..model.address import identities
 from ..model.words import FLAGS, REASON_LABELS, Status, ValidationType, Verdict, count_of, printable_text
-
-if TYPE_CHECKING:
-    import polars as pl
 
 # The five buckets of the contract, then the rows that were not processed or have no address.
 BUCKETS = (*map(str, Verdict), str(Status.ERROR), str(Status.PENDING), str(Status.MISSING))
@@ -32,13 +29,7 @@ def buckets(rows: VerifiedColumn) -> pd.Series[Any]:
     return pd.Series(pd.Categorical(verdict, categories=list(BUCKETS)))
 
 
-@overload
-def summary(out: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def summary(out: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
-@overload
-def summary(out: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
-def summary(out: Any, column: Hashable, *, prefix: str | None = None) -> Any:
+def summary(out: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
     """Count a verified column: five buckets, and what is pending or missing.
 
     Parameters
@@ -95,7 +86,8 @@ def summary(out: Any, column: Hashable, *, prefix: str | None = None) -> Any:
             "top_reason": pd.Series(top, dtype=object),
         }
     )
-    return rows.data.convert(table.rename_axis(index="bucket"))
+    found: Frame = rows.data.convert(table.rename_axis(index="bucket"))
+    return found
 
 
 def address_keys(cells: pd.Series[Any]) -> pd.Series[Any]:
@@ -110,13 +102,7 @@ def top_value(values: pd.Series[Any]) -> str | None:
     return None if counts.empty else str(counts.index[0])
 
 
-@overload
-def by_domain(out: pd.DataFrame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def by_domain(out: pl.DataFrame, column: str, *, top: int = 20, prefix: str | None = None) -> pl.DataFrame: ...
-@overload
-def by_domain(out: pa.Table | ArrowData, column: str, *, top: int = 20, prefix: str | None = None) -> pa.Table: ...
-def by_domain(out: Any, column: Hashable, *, top: int = 20, prefix: str | None = None) -> Any:
+def by_domain(out: Frame, column: Hashable, *, top: int = 20, prefix: str | None = None) -> Frame:
     """Count a verified column by the domain of the address.
 
     Parameters
@@ -152,7 +138,8 @@ def by_domain(out: Any, column: Hashable, *, top: int = 20, prefix: str | None =
     {'x.example.org': 2, 'y.example.org': 1}
     """
     rows = VerifiedColumn(out, column, prefix, ("verdict", "status"))
-    return rows.data.convert(top_domains(domain_counts(rows), top))
+    found: Frame = rows.data.convert(top_domains(domain_counts(rows), top))
+    return found
 
 
 def domain_counts(rows: VerifiedColumn) -> pd.DataFrame:
@@ -180,13 +167,7 @@ DIFF_COLUMNS = ("before", "after", "details_before", "details_after")
 CHANGE_DTYPE = pd.CategoricalDtype(["added", "removed", "changed"])
 
 
-@overload
-def diff(old: pd.DataFrame, new: pd.DataFrame, column: Hashable, *, prefix: str | None = None) -> pd.DataFrame: ...
-@overload
-def diff(old: Any, new: pl.DataFrame, column: str, *, prefix: str | None = None) -> pl.DataFrame: ...
-@overload
-def diff(old: Any, new: pa.Table | ArrowData, column: str, *, prefix: str | None = None) -> pa.Table: ...
-def diff(old: Any, new: Any, column: Hashable, *, prefix: str | None = None) -> Any:
+def diff(old: Any, new: Frame, column: Hashable, *, prefix: str | None = None) -> Frame:
     """Compare two audits of one list, address by address.
 
     Parameters
@@ -232,7 +213,8 @@ def diff(old: Any, new: Any, column: Hashable, *, prefix: str | None = None) -> 
     change = change.mask(both["before"].isna(), "added").mask(both["after"].isna(), "removed")
     same = (both["before"] == both["after"]) & (both["details_before"].eq(both["details_after"]) | no_details(both))
     both.insert(0, "change", change.astype(CHANGE_DTYPE))
-    return rows.data.convert(both[~same].rename_axis(index="address"))
+    found: Frame = rows.data.convert(both[~same].rename_axis(index="address"))
+    return found
 
 
 def no_details(both: pd.DataFrame) -> pd.Series[Any]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -19,12 +19,9 @@ from ...model.paths import user_path
 from ...model.words import Reason, count_of, printable_text
 from ..columns import to_categorical, to_string, to_utc
 from ..files.readers import ReadOptions, open_table
-from ..kinds import ArrowData, read_stream
+from ..kinds import Frame, read_stream
 from .exports import FIELDS, SKIP, ExportLayout, choose_layout, conclude_row, parse_moment, word_meaning
 from .mailboxes import kind_of_file, list_files, read_mails
-
-if TYPE_CHECKING:
-    import polars as pl
 
 NOTE = "bounces"  # key in `DataFrame.attrs` for what was read and what was not
 OUTCOME_DTYPE = pd.CategoricalDtype(["delivered", "hard", "soft", "blocked", "complaint"])
@@ -44,7 +41,7 @@ SCHEMA = pa.schema(
 
 @overload
 def read_bounces(
-    source: str | Path | pd.DataFrame | Sequence[str | Path],
+    source: str | Path | Sequence[str | Path],
     *,
     columns: Mapping[str, str] | None = None,
     outcomes: Mapping[str, str] | None = None,
@@ -54,12 +51,8 @@ def read_bounces(
 ) -> pd.DataFrame: ...
 @overload
 def read_bounces(
-    source: pl.DataFrame, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
-) -> pl.DataFrame: ...
-@overload
-def read_bounces(
-    source: pa.Table | ArrowData, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
-) -> pa.Table: ...
+    source: Frame, *, columns: Mapping[str, str] | None = None, outcomes: Mapping[str, str] | None = None
+) -> Frame: ...
 def read_bounces(
     source: Any,
     *,
