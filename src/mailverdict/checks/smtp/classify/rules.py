@@ -266,7 +266,7 @@ RULES: tuple[Rule, ...] = (
          sample="rcpt 550 : User unknown",
          seen="KDDI: with an empty address it is the recipient's filter"),
     Rule("unknown_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
-         text=MAILBOX_UNKNOWN_WORDS, unless=NOT_UNKNOWN_WORDS, without_advice=True,
+         text=MAILBOX_UNKNOWN_WORDS, unless=(*NOT_UNKNOWN_WORDS, REVERSE_DNS_WORDS), without_advice=True,
          sample="rcpt 550 5.1.1 User unknown; please check your settings",
          seen="local rules: the advice after the reason may name the sender, a policy or a server"),
     Rule("closed_beside_advice", Reason.MAILBOX_NOT_FOUND, code=MAILBOX_CODES, enhanced=UNKNOWN_CODES, phases="rcpt",
