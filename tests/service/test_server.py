@@ -25,7 +25,14 @@ from mailverdict.service import create_app, run
 from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
 from mailverdict.service.http.replies import RequestRefused
 from mailverdict.service.jobs.store import Store
-from mailverdict.service.server import PIECE, BoundedProtocol, SmallReads, bounded_protocol, configure
+from mailverdict.service.server import (
+    PIECE,
+    BoundedProtocol,
+    SmallReads,
+    bounded_protocol,
+    check_address,
+    configure,
+)
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.listening import listening
 from tests.doubles.service import asynchronous, settings_for, until
@@ -448,6 +455,23 @@ def test_run_refuses_an_address_where_it_cannot_listen(tmp_path: Path) -> None:
             run(settings, port=port)
     with pytest.raises(SettingsError, match=r"cannot listen on host 'a\.\.b'"):
         run(settings, "a..b", 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "lacks_keys", "warns"),
+    [
+        ("0.0.0.0", True, True),
+        ("0.0.0.0", False, False),
+        ("127.0.0.1", True, False),
+        ("localhost", True, False),
+    ],
+)
+def test_service_that_others_can_use_without_keys_gives_a_warning(
+    caplog: pytest.LogCaptureFixture, host: str, lacks_keys: bool, warns: bool
+) -> None:
+    asyncio.run(check_address(host, 0, lacks_keys=lacks_keys))
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * warns
+    assert ("has no client keys" in caplog.text) is warns
 
 
 def test_run_refuses_a_list_that_cannot_be_read(tmp_path: Path) -> None:

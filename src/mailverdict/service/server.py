@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import json
 import logging
 import ssl
@@ -31,6 +32,7 @@ from .settings import ServiceSettings
 
 __all__ = ["configure", "run", "serve"]
 
+LOG = logging.getLogger(__name__)
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
 MAX_PORT = 65_535
 GRACEFUL_SHUTDOWN = 15  # seconds that running requests have when the service is stopped
@@ -67,7 +69,7 @@ def run(
     check_store(settings)
     log = AccessLog(sys.stdout)
     try:
-        serve(create_app(settings, backend, log=log), settings, host, port)
+        serve(create_app(settings, backend, log=log), settings, host, port, lacks_keys=settings.key_file is None)
     finally:
         log.flush()
 
@@ -82,29 +84,39 @@ def check_store(settings: ServiceSettings) -> None:
         store.close()
 
 
-def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> None:
-    """Serve an application until a signal stops the process.
+def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
+    """Serve an application until a signal stops the process; `lacks_keys`: clients should need keys, and do not.
 
     The files of lists and the address are checked first: without a list every check would fail, and uvicorn binds after
     the application has started, when the worker may have begun with jobs.
     """
     config = configure(app, settings, host, port)
     load_lists(settings.local.lists)
-    asyncio.run(check_address(host, port))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    asyncio.run(check_address(host, port, lacks_keys=lacks_keys))
     tune_garbage_collector()
     uvicorn.Server(config).run()
 
 
-async def check_address(host: str, port: int) -> None:
-    """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one."""
+async def check_address(host: str, port: int, *, lacks_keys: bool = False) -> None:
+    """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one.
+
+    Without client keys, an address that other hosts can connect to gives a warning.
+    """
     if not 0 <= port <= MAX_PORT:
         raise SettingsError(f"port={port}: give a number from 0 to {MAX_PORT}; 0 is any free one")
     try:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
     except (OSError, UnicodeError) as exc:  # UnicodeError: a text that cannot be a host name
         raise SettingsError(f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one") from exc
+    addresses = [ipaddress.ip_address(each.getsockname()[0].partition("%")[0]) for each in server.sockets]
     server.close()
+    if lacks_keys and not all(address.is_loopback for address in addresses):
+        LOG.warning(
+            "the service listens on %r and has no client keys: whoever can connect can use it. Give it keys "
+            "(mailverdict keys add, serve --key-file), or let only networks that you trust connect",
+            host,
+        )
 
 
 def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:
@@ -207,7 +219,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timers; drop the requests, which refer to the connection as it does to them, to free their memory."""
+        """Stop the timers, and drop the requests: they refer to the connection, and would keep it as it keeps them."""
         self.stop_timer()
         super().connection_lost(exc)
         self.resume_writing()
