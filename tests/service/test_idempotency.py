@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.doubles.service import asynchronous, serving
+from mailverdict.service.jobs.submission import former_job_ids, keyed_job_ids
+from tests.doubles.service import CLIENT, asynchronous, serving
 
 KEY = "0f1e2d3c-4b5a-4789-8abc-def012345678"
 EMAILS = ["ada@example.org", "not an address", "bo@example.org", "ada@example.org"]
@@ -66,6 +67,45 @@ async def test_same_key_of_another_client_is_another_submission(tmp_path: Path) 
         first = await world.submit(EMAILS, **{"idempotency-key": KEY})
         second = await world.submit(EMAILS, address="192.0.2.9", **{"idempotency-key": KEY})
         assert first.json()["data"] != second.json()["data"]
+        assert (await world.used(), await world.used("192.0.2.9")) == (3, 3)
+
+
+@asynchronous
+async def test_identifiers_cannot_be_computed_from_what_the_client_sends(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        entries = (await world.submit(EMAILS, **{"idempotency-key": KEY})).json()["data"]["results"]
+        computed = {*former_job_ids(CLIENT, KEY, len(EMAILS)), *keyed_job_ids("", CLIENT, KEY, len(EMAILS))}
+        assert not computed & {entry["job_id"] for entry in entries}
+
+
+@asynchronous
+async def test_identifiers_are_the_same_after_a_restart(tmp_path: Path) -> None:
+    replies = []
+    for _ in range(2):
+        async with serving(tmp_path) as world:
+            replies.append((await world.submit(EMAILS, **{"idempotency-key": KEY})).json()["data"])
+            assert await world.used() == 3
+    assert replies[0] == replies[1]
+
+
+@asynchronous
+async def test_submission_that_is_repeated_after_an_upgrade_is_not_paid_for_twice(tmp_path: Path) -> None:
+    async with serving(tmp_path) as world:
+        job_ids = former_job_ids(CLIENT, KEY, len(EMAILS))
+        new_job = world.state.submitter.new_job
+        jobs = tuple(
+            new_job(job_id, email, "regex", is_rate_limited=False, is_saturated=False)
+            for job_id, email in zip(job_ids, EMAILS, strict=True)
+            if "@" in email
+        )
+        await world.state.submitter.submit(CLIENT, jobs, world.clock())
+        reply = await world.submit(EMAILS, **{"idempotency-key": KEY})
+        assert [entry["job_id"] for entry in reply.json()["data"]["results"]] == job_ids
+        assert await world.used() == 3
+        other = await world.submit(["eve@example.org", *EMAILS[1:]], **{"idempotency-key": KEY})
+        assert (other.status_code, other.json()["error"]["code"]) == (422, "IDEMPOTENCY_KEY_REUSED")
+        elsewhere = await world.submit(EMAILS, address="192.0.2.9", **{"idempotency-key": KEY})
+        assert elsewhere.status_code == 202
         assert (await world.used(), await world.used("192.0.2.9")) == (3, 3)
 
 

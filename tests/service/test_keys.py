@@ -80,6 +80,22 @@ def test_damaged_file_keeps_the_keys_and_is_logged(file: Path, caplog: pytest.Lo
     assert key not in caplog.text
 
 
+def test_without_the_file_no_key_is_valid_until_it_is_back(file: Path, caplog: pytest.LogCaptureFixture) -> None:
+    now = [0.0]
+    key = add_key(file, "first")
+    ring = KeyRing(file, clock=lambda: now[0])
+    kept = file.rename(file.with_suffix(".kept"))
+    now[0] = 2.0
+    assert ring.account(f"Bearer {key}") is None
+    assert "keys.json' is missing: no key is valid" in caplog.text
+    file.write_text("{", encoding="utf-8")  # a damaged one changes nothing
+    now[0] = 4.0
+    assert ring.account(f"Bearer {key}") is None
+    kept.rename(file)
+    now[0] = 6.0
+    assert ring.account(f"Bearer {key}") == "key:first"
+
+
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are POSIX")
 @pytest.mark.parametrize("mode", [0o604, 0o644, 0o666, 0o620])
 def test_file_that_others_can_read_is_refused(file: Path, mode: int) -> None:

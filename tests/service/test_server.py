@@ -1,11 +1,16 @@
 """The bounds on what arrives before there is a request."""
 
 import asyncio
+import gc
+import json
+import logging
 import shutil
 import socket
 import sqlite3
 import ssl
 import subprocess
+import threading
+import weakref
 from contextlib import closing
 from pathlib import Path
 
@@ -20,7 +25,14 @@ from mailverdict.service import create_app, run
 from mailverdict.service.http.bodies import BODY_COMPLETE, read_object
 from mailverdict.service.http.replies import RequestRefused
 from mailverdict.service.jobs.store import Store
-from mailverdict.service.server import BoundedProtocol, bounded_protocol, configure
+from mailverdict.service.server import (
+    PIECE,
+    BoundedProtocol,
+    SmallReads,
+    bounded_protocol,
+    check_address,
+    configure,
+)
 from tests.doubles.answering_backend import AnsweringBackend
 from tests.doubles.listening import listening
 from tests.doubles.service import asynchronous, settings_for, until
@@ -28,22 +40,29 @@ from tests.doubles.service import asynchronous, settings_for, until
 START = b"GET /healthz HTTP/1.1\r\nhost: x\r\nx-long: "
 
 
+SHORTEST = b"GET / HTTP/1.1\r\n\r\n"
+
+
 class Wire(asyncio.Transport):
-    """A transport that keeps what is written to it."""
+    """A transport that keeps what is written to it, and fails like uvloop's after its end."""
 
     def __init__(self) -> None:
         super().__init__()
         self.pieces: list[bytes] = []
-        self.closed = False
+        self.closed = self.lost = self.paused = False
 
     @property
     def written(self) -> bytes:
         return b"".join(self.pieces)
 
     def write(self, data: bytes) -> None:
+        assert not self.lost, "the handle is closed"
         self.pieces.append(data)
 
     def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
         self.closed = True
 
     def is_closing(self) -> bool:
@@ -53,10 +72,11 @@ class Wire(asyncio.Transport):
         return default
 
     def pause_reading(self) -> None:
-        """Nothing arrives on its own."""
+        self.paused = True
 
     def resume_reading(self) -> None:
-        """Nothing arrives on its own."""
+        assert not self.lost, "the handle is closed"
+        self.paused = False
 
 
 def connection(folder: Path, **changed: object) -> tuple[BoundedProtocol, Wire]:
@@ -65,9 +85,33 @@ def connection(folder: Path, **changed: object) -> tuple[BoundedProtocol, Wire]:
     config = configure(create_app(settings, AnsweringBackend()), settings, "127.0.0.1", 0)
     config.load()
     protocol = bounded_protocol(settings)(config, ServerState(), {})
+    protocol.linger = 0.0
     wire = Wire()
     protocol.connection_made(wire)
     return protocol, wire
+
+
+async def closed(protocol: BoundedProtocol) -> None:
+    """End a connection, and the service that it belongs to."""
+    protocol.connection_lost(None)
+    await asyncio.gather(*protocol.tasks)
+    await protocol.app.state.service.close()
+
+
+class Network:
+    """Octets on their way to a connection, which takes them while it reads."""
+
+    def __init__(self, protocol: BoundedProtocol, wire: Wire, octets: bytes) -> None:
+        self.reader, self.wire, self.octets = SmallReads(protocol), wire, octets
+
+    def deliver(self) -> bool:
+        """Deliver what is read now; return whether all was."""
+        while self.octets and not self.wire.paused and not self.wire.closed:
+            buffer = self.reader.get_buffer(-1)
+            piece, self.octets = self.octets[: len(buffer)], self.octets[len(buffer) :]
+            buffer[: len(piece)] = piece
+            self.reader.buffer_updated(len(piece))
+        return not self.octets
 
 
 @asynchronous
@@ -78,9 +122,172 @@ async def test_head_without_end_is_cut_off_at_the_limit(tmp_path: Path) -> None:
         assert not wire.closed
         protocol.data_received(b"y" * 1000)
     protocol.data_received(b"y")
-    assert wire.closed
     assert wire.written.startswith(b"HTTP/1.1 431 ")
     assert b"HEADERS_TOO_LARGE" in wire.written
+    protocol.data_received(b"y: z\r\n\r\n" + SHORTEST)
+    await until(lambda: wire.closed)
+    assert len(wire.pieces) == 1
+
+
+@asynchronous
+async def test_head_of_too_many_fields_is_refused(tmp_path: Path) -> None:
+    for end in (b"", b"\r\n"):  # before its end, and as a whole
+        protocol, wire = connection(tmp_path)
+        protocol.data_received(SHORTEST[:-2] + b"a:\r\n" * 102 + end)
+        await until(lambda wire=wire: wire.closed)
+        assert wire.written.startswith(b"HTTP/1.1 431 ")
+        assert b"HEADERS_TOO_LARGE" in wire.written
+        await closed(protocol)
+
+
+CHUNKED = b"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize("fields", [b"a:\r\n", b"y: " + b"y" * 2000 + b"\r\n", b"y" * 2000])
+@asynchronous
+async def test_trailer_without_end_is_cut_off(tmp_path: Path, fields: bytes) -> None:
+    protocol, wire = connection(tmp_path)
+    network = Network(protocol, wire, CHUNKED + b"2\r\n{}\r\n0\r\n" + fields * (200_000 // len(fields)))
+    await until(lambda: network.deliver() or wire.closed)
+    assert len(network.octets) > 150_000
+    await closed(protocol)
+
+
+@asynchronous
+async def test_trailer_is_not_part_of_the_head(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    protocol.data_received(CHUNKED + b"2\r\n{}\r\n0\r\nx-forwarded-for: 192.0.2.9\r\n\r\n")
+    scope = protocol.cycle.scope
+    await until(lambda: wire.written)
+    assert wire.written.startswith(b"HTTP/1.1 400 ")
+    assert [name for name, _ in scope["headers"]] == [b"content-type", b"transfer-encoding"]
+    await closed(protocol)
+
+
+@asynchronous
+async def test_body_in_chunks_may_have_more_of_them_than_a_head_has_octets(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    network = Network(protocol, wire, CHUNKED + b"1\r\n \r\n" * 20_000 + b"2\r\n{}\r\n0\r\n\r\n")
+    await until(lambda: network.deliver() and wire.written)
+    assert b"EMAIL_REQUIRED" in wire.written
+    await closed(protocol)
+
+
+@asynchronous
+async def test_pipeline_is_read_no_further_while_requests_wait(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    network = Network(protocol, wire, SHORTEST * 500)
+    most = 0
+    while not network.deliver() or protocol.is_busy():
+        most = max(most, len(protocol.pipeline))
+        assert wire.paused or not network.octets
+        await asyncio.sleep(0)
+    assert 1 < most <= PIECE // len(SHORTEST) + 1
+    assert not wire.paused
+    assert wire.written.count(b"HTTP/1.1 200 ") == 500
+    await closed(protocol)
+
+
+@pytest.mark.parametrize(
+    "octets", [SHORTEST * 100, CHUNKED + (b"%x\r\n" % PIECE + b" " * PIECE + b"\r\n") * 100 + b"2\r\n{}\r\n0\r\n\r\n"]
+)
+@asynchronous
+async def test_connection_that_has_more_lets_the_event_loop_turn(tmp_path: Path, octets: bytes) -> None:
+    protocol, wire = connection(tmp_path)
+    protocol.data_received(SHORTEST)  # the first request opens the store
+    await until(lambda: not protocol.is_busy())
+    network = Network(protocol, wire, octets)
+    turns = 0
+    while not network.deliver() or protocol.is_busy():
+        turns += 1
+        await asyncio.sleep(0)
+    assert turns > 450
+    await closed(protocol)
+
+
+@asynchronous
+async def test_client_that_does_not_read_is_not_read_from(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    network = Network(protocol, wire, SHORTEST * 500)
+    network.deliver()
+    protocol.pause_writing()  # the transport's buffer is full
+    left = len(network.octets)
+    for _ in range(50):
+        network.deliver()
+        await asyncio.sleep(0)
+    assert (wire.paused, wire.pieces, len(network.octets)) == (True, [], left)
+    protocol.resume_writing()
+    await until(network.deliver)
+    assert protocol.send_timer is None
+    await closed(protocol)
+
+
+@asynchronous
+async def test_client_that_does_not_read_for_long_is_cut_off(tmp_path: Path) -> None:
+    protocol, wire = connection(tmp_path)
+    protocol.send_timeout = 0.0
+    protocol.pause_writing()
+    await until(lambda: wire.closed)
+    await closed(protocol)
+
+
+@asynchronous
+async def test_pipeline_that_ends_in_a_reset_leaves_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    body = b'{"email":"a@example.org","validation_type":"regex"}'
+    check = b"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: 51\r\n\r\n" + body
+    for reading in (True, False):
+        protocol, wire = connection(tmp_path)
+        protocol.data_received(check + SHORTEST + check)
+        if not reading:
+            protocol.pause_writing()
+        await until(lambda protocol=protocol: protocol.app.state.service.is_open)
+        assert wire.pieces == []  # the first request waits for the store, or for the client
+        wire.closed = wire.lost = True
+        protocol.connection_lost(ConnectionResetError())
+        await asyncio.gather(*protocol.tasks)
+        assert wire.pieces == []
+        await protocol.app.state.service.close()
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+@asynchronous
+async def test_connection_with_waiting_requests_is_freed_without_the_garbage_collector(tmp_path: Path) -> None:
+    protocol, _ = connection(tmp_path)
+    service = protocol.app.state.service
+    protocol.data_received(SHORTEST * 20)
+    tasks = set(protocol.tasks)
+    gc.disable()
+    try:
+        protocol.connection_lost(None)
+        await asyncio.gather(*tasks)
+        tasks.clear()
+        found = weakref.ref(protocol)
+        del protocol
+        assert found() is None
+    finally:
+        gc.enable()
+    await service.close()
+
+
+def test_pipeline_is_answered_in_order_whatever_its_sizes(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, daily_limit=1000)
+    sizes = [0, 1, 500, PIECE, 3 * PIECE, 70_000, 200_000] * 5
+    requests, expected = b"", []
+    for number, size in enumerate(sizes):
+        body = json.dumps({"email": f"a{number}@example.org", "validation_type": "regex"}) + " " * size
+        head = f"POST /api/check-email HTTP/1.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+        requests += f"{head}\r\n\r\n{body}".encode() + SHORTEST * (number % 3)
+        expected += [f"a{number}@example.org".encode()] + [b"text/html"] * (number % 3)
+    requests += b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n"
+    with listening(create_app(settings, AnsweringBackend()), settings) as address, address.connect() as connected:
+        sending = threading.Thread(target=connected.sendall, args=(requests,))
+        sending.start()
+        answers = connected.makefile("rb").read().split(b"HTTP/1.1 200 OK\r\n")[1:]
+        sending.join()
+    assert len(answers) == len(expected) + 1
+    assert all(part in answer for part, answer in zip(expected, answers, strict=False))
 
 
 @asynchronous
@@ -99,8 +306,8 @@ async def test_timeout_sends_408_only_if_part_of_a_head_arrived(tmp_path: Path) 
     begun, wire = connection(tmp_path)
     begun.data_received(START)
     begun.on_timeout()
-    assert wire.closed
     assert wire.written.startswith(b"HTTP/1.1 408 ")
+    await until(lambda: wire.closed)
 
 
 @asynchronous
@@ -248,6 +455,23 @@ def test_run_refuses_an_address_where_it_cannot_listen(tmp_path: Path) -> None:
             run(settings, port=port)
     with pytest.raises(SettingsError, match=r"cannot listen on host 'a\.\.b'"):
         run(settings, "a..b", 0)
+
+
+@pytest.mark.parametrize(
+    ("host", "lacks_keys", "warns"),
+    [
+        ("0.0.0.0", True, True),
+        ("0.0.0.0", False, False),
+        ("127.0.0.1", True, False),
+        ("localhost", True, False),
+    ],
+)
+def test_service_that_others_can_use_without_keys_gives_a_warning(
+    caplog: pytest.LogCaptureFixture, host: str, lacks_keys: bool, warns: bool
+) -> None:
+    asyncio.run(check_address(host, 0, lacks_keys=lacks_keys))
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * warns
+    assert ("has no client keys" in caplog.text) is warns
 
 
 def test_run_refuses_a_list_that_cannot_be_read(tmp_path: Path) -> None:

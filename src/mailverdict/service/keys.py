@@ -141,8 +141,9 @@ def iso_now() -> str:
 class KeyRing:
     """The keys of a file, which is read again when it was changed.
 
-    A file that has become unreadable or damaged does not change the keys: the error goes to the log, and the
-    keys that were read last stay in use.
+    Without the file no key is valid: who removes it wants nobody to get in, and a file that is replaced is never
+    missing. One that was damaged does not change the keys, so that a mistake of an editor does not shut out all
+    clients. Both go to the log.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -176,6 +177,10 @@ class KeyRing:
         if version == self.version:
             return
         self.version = version
+        if version is None:
+            self.keys = {}
+            LOG.error("key_file=%r is missing: no key is valid until it is back", str(self.path))
+            return
         try:
             self.keys = {key.identifier: key for key in read_keys(self.path)}
         except SettingsError as exc:

@@ -1,18 +1,21 @@
-"""`run`: the service on uvicorn, with limits on the size and the arrival time of a request's head."""
+"""`run`: the service on uvicorn, with limits on what one connection may hold and on how long it may take."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import json
 import logging
 import ssl
 import sys
 import time
+from collections.abc import Sized
 from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
 from ..backend import Backend
@@ -21,7 +24,7 @@ from ..contract.envelope import dump_short_failure
 from ..errors import SettingsError
 from ..model.settings import Lists
 from .app import create_app
-from .http.access import AccessLog
+from .http.access import FIELD_LIMIT, AccessLog
 from .http.bodies import BODY_COMPLETE
 from .http.replies import WHOLE_REPLY
 from .jobs.store import Store
@@ -29,6 +32,7 @@ from .settings import ServiceSettings
 
 __all__ = ["configure", "run", "serve"]
 
+LOG = logging.getLogger(__name__)
 KEEP_ALIVE = 30  # seconds; clients poll every 2 to 15
 MAX_PORT = 65_535
 GRACEFUL_SHUTDOWN = 15  # seconds that running requests have when the service is stopped
@@ -65,7 +69,7 @@ def run(
     check_store(settings)
     log = AccessLog(sys.stdout)
     try:
-        serve(create_app(settings, backend, log=log), settings, host, port)
+        serve(create_app(settings, backend, log=log), settings, host, port, lacks_keys=settings.key_file is None)
     finally:
         log.flush()
 
@@ -80,29 +84,39 @@ def check_store(settings: ServiceSettings) -> None:
         store.close()
 
 
-def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> None:
-    """Serve an application until a signal stops the process.
+def serve(app: ASGIApp, settings: ServiceSettings, host: str, port: int, *, lacks_keys: bool = False) -> None:
+    """Serve an application until a signal stops the process; `lacks_keys`: clients should need keys, and do not.
 
     The files of lists and the address are checked first: without a list every check would fail, and uvicorn binds after
     the application has started, when the worker may have begun with jobs.
     """
     config = configure(app, settings, host, port)
     load_lists(settings.local.lists)
-    asyncio.run(check_address(host, port))
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    asyncio.run(check_address(host, port, lacks_keys=lacks_keys))
     tune_garbage_collector()
     uvicorn.Server(config).run()
 
 
-async def check_address(host: str, port: int) -> None:
-    """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one."""
+async def check_address(host: str, port: int, *, lacks_keys: bool = False) -> None:
+    """Raise `SettingsError` if no server can listen there, because the port is in use or the host is another one.
+
+    Without client keys, an address that other hosts can connect to gives a warning.
+    """
     if not 0 <= port <= MAX_PORT:
         raise SettingsError(f"port={port}: give a number from 0 to {MAX_PORT}; 0 is any free one")
     try:
         server = await asyncio.get_running_loop().create_server(asyncio.Protocol, host, port)
     except (OSError, UnicodeError) as exc:  # UnicodeError: a text that cannot be a host name
         raise SettingsError(f"cannot listen on host {host!r:.80}, port {port}: {exc}; give another one") from exc
+    addresses = [ipaddress.ip_address(each.getsockname()[0].partition("%")[0]) for each in server.sockets]
     server.close()
+    if lacks_keys and not all(address.is_loopback for address in addresses):
+        LOG.warning(
+            "the service listens on %r and has no client keys: whoever can connect can use it. Give it keys "
+            "(mailverdict keys add, serve --key-file), or let only networks that you trust connect",
+            host,
+        )
 
 
 def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> uvicorn.Config:
@@ -111,11 +125,12 @@ def configure(app: ASGIApp, settings: ServiceSettings, host: str, port: int) -> 
     `SettingsError` if the certificate cannot be used.
     """
     check_certificate(settings)
+    protocol = bounded_protocol(settings)
     return uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=bounded_protocol(settings),
+        http=lambda **given: SmallReads(protocol(**given)),  # type: ignore[arg-type]
         ws="none",
         lifespan="on",
         proxy_headers=False,
@@ -157,28 +172,71 @@ def tune_garbage_collector() -> None:
 EXTENSIONS: dict[str, dict[object, object]] = {WHOLE_REPLY: {}}
 EXTENSIONS_WITH_BODY = {**EXTENSIONS, BODY_COMPLETE: {}}
 
+# Octets that are read and parsed at once; most requests have fewer. uvicorn alone would get 256 KiB, which may be
+# thousands of requests. After a piece at most 57 wait for their turn, since the shortest request has 18 octets.
+PIECE = 1024
+# Turns of the event loop between two pieces of a connection, and before a reply behind which another request waits.
+# uvloop accepts one connection in a turn, so that others waited for seconds while two hundred always had more.
+TURNS = 5
+
+
+class PipelineFlow(FlowControl):
+    """Reads no further while a request waits; uvicorn would read on after each reply."""
+
+    def __init__(self, transport: asyncio.Transport, pipeline: Sized) -> None:
+        super().__init__(transport)
+        self.pipeline = pipeline
+        self.is_held = False  # until it is this connection's turn again
+
+    def resume_reading(self) -> None:
+        """Read on, unless a request waits, others have their turn, or the connection is closed."""
+        if not self.pipeline and not self.is_held and not self._transport.is_closing():
+            super().resume_reading()
+
 
 class BoundedProtocol(HttpToolsProtocol):
-    """HTTP with a limit on the size of a request's head and on the time it takes to arrive.
+    """HTTP with limits on what a connection may hold, and on the time that it may take.
 
-    The parser alone would collect an endless header, and wait for it without a limit.
+    The parser alone would collect an endless head or trailer, and wait for it without a limit. uvicorn alone would make
+    objects of all requests that arrive, and wait without a limit for a client that does not read the replies.
     """
 
+    flow: PipelineFlow
     header_limit = 32_768
     header_timeout = 10.0
+    send_timeout = 10.0  # seconds that replies wait for a client that does not read; less than GRACEFUL_SHUTDOWN
+    linger = 2.0  # seconds until a connection whose request was refused is closed
     in_head = False
-    head_octets = 0
+    is_refused = False
+    head_octets = 0  # since the head or the last part of the body began, so that a trailer is counted too
     head_timer: asyncio.TimerHandle | None = None
+    send_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the timer for the first head."""
         super().connection_made(transport)
+        self.flow = PipelineFlow(transport, self.pipeline)
         self.start_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the timer."""
+        """Stop the timers, and drop the requests: they refer to the connection, and would keep it as it keeps them."""
         self.stop_timer()
         super().connection_lost(exc)
+        self.resume_writing()
+        self.pipeline.clear()
+        self.cycle = None  # type: ignore[assignment]
+
+    def pause_writing(self) -> None:
+        """Give the client some time to read."""
+        super().pause_writing()
+        self.send_timer = self.loop.call_later(self.send_timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Stop the timer: the client reads, or is gone."""
+        super().resume_writing()
+        if self.send_timer is not None:
+            self.send_timer.cancel()
+            self.send_timer = None
 
     def start_timer(self) -> None:
         """Start the timer unless it runs."""
@@ -213,22 +271,30 @@ class BoundedProtocol(HttpToolsProtocol):
         self.scope["extensions"] = EXTENSIONS
         super().on_headers_complete()
         self.cycle.__class__ = ReplyCycle  # the parser's callback makes it, without a name for its class
+        self.headers = []  # of a trailer, which is not part of the head
+
+    def on_body(self, body: bytes) -> None:
+        """Count anew what follows."""
+        self.head_octets = 0
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         """Note in the scope that the application can read the body without a timer."""
+        self.head_octets = 0
         super().on_message_complete()
         self.scope["extensions"] = EXTENSIONS_WITH_BODY
 
     def data_received(self, data: bytes) -> None:
-        """Refuse an incomplete head that exceeds the limit; its first piece is not counted."""
-        head_continues = self.in_head
+        """Refuse an incomplete head, or a trailer, that exceeds a limit; its first piece is not counted."""
+        if self.is_refused:
+            return
+        self.head_octets += len(data)
         super().data_received(data)
-        if self.transport.is_closing():
+        if self.is_refused or self.transport.is_closing():
             return
         if not self.is_busy():
             self.start_timer()
-        self.head_octets += len(data) if head_continues and self.in_head else 0
-        if self.head_octets > self.header_limit:
+        if self.head_octets > self.header_limit or len(self.headers or ()) > FIELD_LIMIT:
             self.refuse(431)
 
     def send_400_response(self, msg: str) -> None:
@@ -236,12 +302,63 @@ class BoundedProtocol(HttpToolsProtocol):
         self.refuse(400)
 
     def refuse(self, status: int) -> None:
-        """Send an error response, unless another response is being sent, and close."""
+        """Send an error response and close, at once if another response is being sent.
+
+        Else what still arrives is discarded for a moment. To close at once would reset the connection while the client
+        is sending, and the reset can overtake the response (RFC 9112 section 9.6).
+        """
         self.stop_timer()
-        if not self.transport.is_closing():
-            if not self.is_busy():
-                self.transport.write(ERROR_RESPONSES[status])
+        if self.is_busy():
             self.transport.close()
+        elif not self.transport.is_closing():
+            self.is_refused = True
+            self.transport.write(ERROR_RESPONSES[status])
+            self.head_timer = self.loop.call_later(self.linger, self.transport.close)
+
+
+class SmallReads(asyncio.BufferedProtocol):
+    """Reads in pieces for a protocol, and lets the event loop serve other connections in between."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self.protocol = protocol
+        self.buffer = memoryview(bytearray(PIECE))
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Pass it on."""
+        self.protocol.connection_made(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass it on."""
+        self.protocol.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self.protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self.protocol.resume_writing()
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Where the transport writes what it reads."""
+        return self.buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Pass on what was read; after a whole piece there may be more."""
+        protocol = self.protocol
+        protocol.data_received(bytes(self.buffer[:nbytes]))
+        if nbytes == PIECE and not protocol.flow.read_paused and not protocol.transport.is_closing():
+            protocol.flow.pause_reading()
+            self.read_on(TURNS)
+
+    def read_on(self, turns: int) -> None:
+        """Read the next piece after so many turns of the event loop."""
+        flow = self.protocol.flow
+        flow.is_held = turns > 0
+        if flow.is_held:
+            self.protocol.loop.call_soon(self.read_on, turns - 1)
+        else:
+            flow.resume_reading()
 
 
 class ReplyCycle(RequestResponseCycle):
@@ -250,14 +367,21 @@ class ReplyCycle(RequestResponseCycle):
     Its header fields are our own and need no check, and its head and body are one system call.
     """
 
+    flow: PipelineFlow
+
     async def send(self, message: Any) -> None:
         """Send a whole reply, or do as uvicorn."""
-        if message["type"] != WHOLE_REPLY or self.response_started:
-            await super().send(message)
-            return
+        if not self.response_started and self.flow.pipeline:
+            for _ in range(TURNS):  # a client that waits for a reply before it sends more comes first
+                await asyncio.sleep(0)
         if self.flow.write_paused and not self.disconnected:
             await self.flow.drain()
+        if self.transport.is_closing():
+            self.disconnected = True  # uvicorn tells it only to the last request of a pipeline
         if self.disconnected:
+            return
+        if message["type"] != WHOLE_REPLY or self.response_started:
+            await super().send(message)
             return
         self.response_started = self.response_complete = True
         fields = self.default_headers + message["headers"]

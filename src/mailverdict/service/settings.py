@@ -89,7 +89,7 @@ class ServiceSettings:
     body_limit : int
         Largest request body in octets; a larger one is refused before it is read.
     header_limit : int
-        Largest request head in octets.
+        Largest request head in octets; it has at most 100 fields.
     body_timeout : duration
         Longest time a request's body may take to arrive.
     header_timeout : duration

@@ -264,6 +264,16 @@ def test_store_of_another_schema_is_left_alone(url: str) -> None:
             Store(url)
 
 
+def test_secret_belongs_to_the_store(url: str, tmp_path: Path) -> None:
+    found = []
+    for each in (url, url, f"sqlite:///{tmp_path / 'another.db'}"):
+        store = Store(each)
+        found.append(store.secret)
+        store.close()
+    assert found[0] == found[1] != found[2]
+    assert len(found[0]) == 64
+
+
 def test_commit_is_on_the_disk(tmp_path: Path) -> None:
     store = Store(f"sqlite:///{tmp_path / 'jobs.db'}")
     with store.writer.connect() as connection:

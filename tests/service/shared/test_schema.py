@@ -1,5 +1,6 @@
 """The schema of a store on PostgreSQL, and the way there from an SQLite file."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ async def test_store_of_the_version_before_is_upgraded_and_keeps_its_jobs(tmp_pa
     engine.dispose()
     async with serving(tmp_path, store=url) as world:
         assert (await world.ended("0" * 32))["status"] == "done"
+
+
+def test_processes_that_start_at_once_have_one_secret(url: str) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        stores = list(pool.map(Store, [url] * 6))
+    assert len({store.secret for store in stores}) == 1
+    for store in stores:
+        store.close()
 
 
 def test_upgrade_is_a_command(url: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -141,6 +150,7 @@ def test_copy_has_every_job_and_the_quota(tmp_path: Path, url: str) -> None:
     copied = copy_store(source, url)
     assert (copied.jobs, copied.quota) == (3, 1)
     old, new = Store(source), Store(url)
+    assert new.secret == old.secret  # a submission that is repeated after the move gets its jobs
     queries = [FindJob(str(n) * 32) for n in range(3)] + [QuotaUsed("192.0.2.1", "2027-01-15")]
     before, after = run_queries(old.reader, queries), run_queries(new.reader, queries)
     assert [each.email for each in after[:3]] == [f"a{n}\x00\ud800@a.org" for n in range(3)]

@@ -27,6 +27,7 @@ from .json_octets import encode_json
 from .replies import JsonReply, LingeringReply, RequestRefused, new_request_id, short_error, standard_error
 
 __all__ = [
+    "FIELD_LIMIT",
     "AccessLog",
     "AccessMiddleware",
     "Endpoint",
@@ -40,6 +41,7 @@ LOG = logging.getLogger(__name__)
 UNEXPECTED = "an unexpected error occurred; the service's log has it under the request_id"
 UNAVAILABLE = (CommitterClosed, *STORE_UNAVAILABLE)
 Endpoint = Callable[[Request], Awaitable[Response]]
+FIELD_LIMIT = 100  # header fields of a request; as objects, short ones take forty times their octets
 UNKNOWN_ROUTE = "(unknown)"  # logged in place of a path without a route, which may hold an address
 
 
@@ -140,13 +142,13 @@ class AccessMiddleware:
         return RequestTrace(new_request_id(), client, time.perf_counter())
 
     def check_head_size(self, scope: Scope) -> None:
-        """Refuse a request head above the limit; the server limits only heads that arrive in pieces."""
+        """Refuse a request head above a limit; the server refuses only heads that are not complete."""
         octets = len(scope.get("raw_path") or b"") + len(scope["query_string"])
         for name, value in scope["headers"]:
             octets += len(name) + len(value) + 4
-        if octets > self.settings.header_limit:
-            limit = self.settings.header_limit
-            message = f"the head of a request has at most {limit} octets"
+        limit = self.settings.header_limit
+        if octets > limit or len(scope["headers"]) > FIELD_LIMIT:
+            message = f"the head of a request has at most {limit} octets and {FIELD_LIMIT} fields"
             raise short_error("HEADERS_TOO_LARGE", message, headers={"connection": "close"})
 
     def record(self, method: str, trace: RequestTrace) -> None:

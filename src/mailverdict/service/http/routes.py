@@ -22,7 +22,15 @@ from ...model.verification import Verification
 from ...model.words import Reason
 from ..engine import FAILURE_MESSAGE, CheckOutcome, EngineFailure, saturated_verification
 from ..jobs.store import DebitResult, FindJob, NewJob, Ping, QuotaUsed, StoredJob
-from ..jobs.submission import MALFORMED, QueueFull, is_job_id, keyed_job_ids, malformed_job, new_job_ids
+from ..jobs.submission import (
+    MALFORMED,
+    QueueFull,
+    former_job_ids,
+    is_job_id,
+    keyed_job_ids,
+    malformed_job,
+    new_job_ids,
+)
 from ..service_state import ServiceState
 from ..settings import ServiceSettings, WhenSaturated
 from .access import Endpoint, RequestTrace
@@ -36,7 +44,7 @@ from .replies import QUEUED, REVISION_FORMATS, JsonReply, RequestRefused, short_
 __all__ = ["Endpoints"]
 
 LOG = logging.getLogger(__name__)
-IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that nobody guesses the jobs' identifiers
+IDEMPOTENCY_KEY = re.compile(r"[!-~]{16,255}")  # long enough that two submissions do not have the same by chance
 
 
 class Endpoints:
@@ -156,7 +164,7 @@ class Endpoints:
         trace.notes = {"validation_type": bulk.validation_type, "addresses": len(bulk.emails)}
         await self.state.worker.refresh()
         key = idempotency_key(request)
-        job_ids = keyed_job_ids(trace.client, key, len(bulk.emails)) if key else new_job_ids(len(bulk.emails))
+        job_ids = await self.job_ids(trace.client, key, len(bulk.emails))
         jobs = await self.new_jobs(trace.client, bulk, job_ids)
         now = self.state.clock()
         if key and await self.is_repeated(trace.client, jobs):
@@ -180,9 +188,7 @@ class Endpoints:
 
     async def is_repeated(self, client: str, jobs: tuple[NewJob, ...]) -> bool:
         """Whether the jobs of a submission with an Idempotency-Key exist; an error reply if others have its key."""
-        found: list[StoredJob | None] = await asyncio.gather(
-            *(self.state.reads.run(FindJob(each.job_id)) for each in jobs)
-        )
+        found = await self.find_jobs([each.job_id for each in jobs])
         same = [
             stored is not None
             and (stored.client, stored.email, stored.validation_type) == (client, new.email, new.validation_type)
@@ -192,6 +198,20 @@ class Endpoints:
             message = "this Idempotency-Key was used for another submission; give each submission its own"
             raise short_error("IDEMPOTENCY_KEY_REUSED", message)
         return bool(jobs) and all(same)
+
+    async def job_ids(self, client: str, key: str | None, count: int) -> list[str]:
+        """The identifiers of a submission's lines; with an Idempotency-Key the same as those of its first time."""
+        if key is None:
+            return new_job_ids(count)
+        former = former_job_ids(client, key, count)
+        if any(await self.find_jobs(former)):
+            return former
+        return keyed_job_ids(self.state.store.secret, client, key, count)
+
+    async def find_jobs(self, job_ids: list[str]) -> list[StoredJob | None]:
+        """The jobs with these identifiers, by one statement."""
+        found: list[StoredJob | None] = await asyncio.gather(*(self.state.reads.run(FindJob(each)) for each in job_ids))
+        return found
 
     async def submit(self, client: str, jobs: tuple[NewJob, ...], now: float) -> int:
         """Submit jobs, or raise the error reply; return the quota that remains."""

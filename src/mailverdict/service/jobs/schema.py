@@ -7,6 +7,7 @@ lock when the process ends, however it ends. Several processes may use a Postgre
 from __future__ import annotations
 
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -41,12 +42,15 @@ from ...errors import MissingExtraError, SettingsError
 
 __all__ = [
     "CONNECTION",
+    "JOB_ID_KEY",
     "SCHEMA_VERSION",
+    "about",
     "add_quota",
     "connect",
     "create_file",
     "create_postgresql_engine",
     "create_tables",
+    "ensure_secret",
     "insert_jobs",
     "is_shared",
     "job",
@@ -83,6 +87,7 @@ quota = Table(
     Column("day", String(10), primary_key=True),
     Column("used", Integer, nullable=False),
 )
+JOB_ID_KEY = "job_id_key"  # the row of `about` with the store's secret
 about = Table("about", METADATA, Column("name", String(32), primary_key=True), Column("value", Text, nullable=False))
 
 INSERTS: dict[str, Callable[[Table], Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
@@ -160,8 +165,8 @@ def prepare_sqlite(connection: Any, _: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def create_tables(engine: Engine) -> None:
-    """Create missing tables and check the schema version; `SettingsError` if the store cannot be used."""
+def create_tables(engine: Engine) -> str:
+    """Create missing tables, return the store's secret; `SettingsError` if it cannot be used or has another version."""
     try:
         with engine.begin() as connection:
             if engine.dialect.name == "sqlite":
@@ -170,11 +175,24 @@ def create_tables(engine: Engine) -> None:
             found = connection.scalar(select(about.c.value).where(about.c.name == "schema"))
             if found is None:
                 connection.execute(insert(about).values(name="schema", value=SCHEMA_VERSION))
+            elif found != SCHEMA_VERSION:
+                raise SettingsError(f"the store has schema {found}, this version reads {SCHEMA_VERSION}")
+            return ensure_secret(connection)
     except SQLAlchemyError as exc:
         shown = engine.url.render_as_string(hide_password=True)
         raise SettingsError(f"store={shown!r} cannot be opened: {exc.__cause__ or exc}") from exc
-    if found not in (None, SCHEMA_VERSION):
-        raise SettingsError(f"the store has schema {found}, this version reads {SCHEMA_VERSION}")
+
+
+def ensure_secret(connection: Connection) -> str:
+    """The store's secret, for job identifiers that nobody else can compute; the first process makes it.
+
+    The caller's transaction excludes other processes.
+    """
+    found: str | None = connection.scalar(select(about.c.value).where(about.c.name == JOB_ID_KEY))
+    if found is None:
+        found = secrets.token_hex(32)
+        connection.execute(insert(about).values(name=JOB_ID_KEY, value=found))
+    return found
 
 
 def check_owner(connection: Connection, path: str | None) -> None:

@@ -233,10 +233,7 @@ class Store:
         self.writer = connect(parsed, writes=True)
         self.reader = connect(parsed, writes=False)
         try:
-            if self.is_shared:
-                prepare(self.writer)
-            else:
-                create_tables(self.writer)
+            self.secret = prepare(self.writer) if self.is_shared else create_tables(self.writer)
         except BaseException:
             self.close()
             raise

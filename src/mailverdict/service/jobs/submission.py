@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import secrets
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -16,7 +17,16 @@ from .group_committer import GroupCommitter
 from .store import Debit, DebitResult, NewJob, Operation
 from .verifier import dump_verification
 
-__all__ = ["MALFORMED", "JobSubmitter", "QueueFull", "is_job_id", "keyed_job_ids", "malformed_job", "new_job_ids"]
+__all__ = [
+    "MALFORMED",
+    "JobSubmitter",
+    "QueueFull",
+    "former_job_ids",
+    "is_job_id",
+    "keyed_job_ids",
+    "malformed_job",
+    "new_job_ids",
+]
 
 MALFORMED = "Invalid email format"
 JOB_ID_OCTETS = 16  # random, so that nobody finds the job of another client by guessing
@@ -105,8 +115,21 @@ def new_job_ids(count: int) -> list[str]:
     return [digits[at : at + size] for at in range(0, len(digits), size)]
 
 
-def keyed_job_ids(client: str, key: str, count: int) -> list[str]:
-    """The identifiers of a submission with an Idempotency-Key: the same each time it is repeated."""
+def keyed_job_ids(secret: str, client: str, key: str, count: int) -> list[str]:
+    """The identifiers of a submission with an Idempotency-Key: the same each time it is repeated.
+
+    Others cannot compute them without the store's secret: if there are no client keys, an identifier is all that is
+    needed to read the job.
+    """
+    names = (f"{client}\n{key}\n{number}".encode() for number in range(count))
+    return [hmac.digest(secret.encode(), name, "sha256").hex()[: 2 * JOB_ID_OCTETS] for name in names]
+
+
+def former_job_ids(client: str, key: str, count: int) -> list[str]:
+    """The identifiers as versions without a secret made them.
+
+    Their jobs are looked for first, so that a submission that is repeated after an upgrade is not paid for twice.
+    """
     names = (f"{client}\n{key}\n{number}" for number in range(count))
     return [hashlib.sha256(name.encode()).hexdigest()[: 2 * JOB_ID_OCTETS] for name in names]
 

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, insert, inspect, select, text, update
 from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from ...errors import MissingExtraError, SettingsError
-from ..jobs.schema import CONNECTION, METADATA, about
+from ..jobs.schema import CONNECTION, METADATA, about, ensure_secret
 
 __all__ = ["SHARED_VERSION", "prepare", "upgrade"]
 
@@ -31,8 +31,10 @@ MIGRATION_LOCK = 0x6D61696C7665  # advisory lock of one who creates or changes t
 PROCRASTINATE = "procrastinate"  # the row of `about` with the name of its last migration
 
 
-def prepare(engine: Engine) -> None:
-    """Create the tables of an empty database; `SettingsError` if the database has another version.
+def prepare(engine: Engine) -> str:
+    """Create the tables of an empty database, and return the store's secret.
+
+    `SettingsError` if the database has another version.
 
     Waits up to `START_WAIT` for a database that does not accept connections yet, as after a reboot of all hosts.
     """
@@ -40,7 +42,7 @@ def prepare(engine: Engine) -> None:
     accepts = is_announced = False
     while True:
         try:
-            found, last = create_or_read_versions(engine)
+            found, last, secret = create_or_read(engine)
             break
         except OperationalError as exc:
             accepted, accepts = accepts, accepts_connections(engine)
@@ -59,17 +61,18 @@ def prepare(engine: Engine) -> None:
         raise SettingsError(
             f"the store has schema {found}, this version knows {SHARED_VERSION}: update mailverdict here"
         )
+    return secret
 
 
-def create_or_read_versions(engine: Engine) -> tuple[int, str | None]:
-    """The versions of the schema and of Procrastinate's tables, which are created in an empty database."""
+def create_or_read(engine: Engine) -> tuple[int, str | None, str]:
+    """The versions of the schema and of Procrastinate's tables, and the secret; all is created in an empty database."""
     with engine.begin() as connection:
         found = locked_version(connection)
         if found is None:
             create_first(connection)
             migrate(connection, FIRST_VERSION)
             found = SHARED_VERSION
-        return found, last_procrastinate(connection)
+        return found, last_procrastinate(connection), ensure_secret(connection)
 
 
 def accepts_connections(engine: Engine) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Table, func, insert, select, text, update
 
 from ...contract.envelope import JobStatus
 from ...errors import SettingsError
-from ..jobs.schema import is_shared, job, parse_url, quota
+from ..jobs.schema import JOB_ID_KEY, about, is_shared, job, parse_url, quota
 from ..jobs.store import Store
 
 __all__ = ["CopiedRows", "copy_store"]
@@ -47,6 +47,8 @@ def copy_store(source: str, target: str) -> CopiedRows:
                 interrupted = (job.c.status == JobStatus.PROCESSING) & job.c.due.is_(None)
                 writer.execute(update(job).where(interrupted).values(status=JobStatus.QUEUED))
                 writer.execute(SET_SEQUENCE)
+                # So that a submission which is repeated after the move gets the jobs that it has.
+                writer.execute(update(about).where(about.c.name == JOB_ID_KEY).values(value=origin.secret))
                 check_counts(reader, writer, path.database or "")
         finally:
             destination.close()

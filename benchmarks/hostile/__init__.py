@@ -1,0 +1,1 @@
+"""What hostile input and hostile peers cost: time and memory of this package, measured on loopback."""
