@@ -462,6 +462,21 @@ class TestService:
         assert (status, backend.asked) == (2, [])
         assert "(it holds 'ask Ada', which mailverdict never writes there)" in said
 
+    @pytest.mark.parametrize("validation_type", ["mx", "regex"])
+    def test_a_row_that_is_too_wide_is_found_before_anything_is_spent(
+        self, run, tmp_path, monkeypatch, validation_type
+    ):
+        path, out = tmp_path / "in.csv", tmp_path / "out.csv"
+        path.write_text("email\n" + "ada@gmail.com\n" * 1_000_000 + "x," * 2_000_000 + "\n")
+        backend = ScriptedBackend()
+        monkeypatch.setattr(tables, "chosen_backend", lambda *_, **__: nullcontext(backend))
+        status, _, said = run("verify", path, "-c", "email", "-t", validation_type, "-o", out)
+        assert (status, out.exists()) == (2, False)
+        assert not backend.asked or validation_type == "regex"
+        assert (
+            "in.csv, line 1000002: 2,000,001 columns or more; 16,384 are read at most: give another --delimiter" in said
+        )
+
     @pytest.mark.parametrize(
         ("more", "told"),
         [

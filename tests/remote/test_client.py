@@ -2,7 +2,9 @@
 
 import asyncio
 import gzip
+import io
 import json
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -18,13 +20,17 @@ from mailverdict.errors import ContractError, SettingsError, TransportError
 from mailverdict.remote.api import ApiAnswer, ApiRequest, NoAnswer
 from mailverdict.remote.client import (
     MAX_BODY,
+    MAX_REDIRECTS,
     TRANSPORT_FAILURES,
+    UNPACKED,
     Client,
     Retries,
     check_headers,
     decode_json,
+    download,
     parse_base_url,
     parse_retry_after,
+    unpack,
 )
 from tests.doubles.clock import run_virtual
 from tests.doubles.scripted_service import FAULTS, HTML, META, ScriptedService, Wire, envelope
@@ -283,11 +289,138 @@ def test_an_answer_too_large_is_not_taken_in() -> None:
     assert "larger than" in str(answer.error)
 
 
-def test_a_small_answer_that_unpacks_to_a_large_one_is_not_taken_in() -> None:
-    bomb = gzip.compress(b" " * (8 * MAX_BODY))
-    answer, *_ = ask(reply(200, bomb, **{"Content-Encoding": "gzip"}))
+class Pieces(httpx.AsyncByteStream):
+    """A body that arrives in pieces, each after some seconds; counts the octets that were taken."""
+
+    def __init__(self, *pieces: bytes, seconds: float = 0.0) -> None:
+        self.pieces, self.seconds, self.taken = pieces, seconds, 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            await asyncio.sleep(self.seconds)
+            self.taken += len(piece)
+            yield piece
+
+
+def ask_pieces(body: Pieces, *codings: str, status: int = 200, **options: Any) -> ApiAnswer:
+    """The answer to a request that is sent once, whose body is not in memory, with these content codings."""
+    fields = [("Content-Encoding", each) for each in codings]
+    options.setdefault("retries", Retries(attempts=1))
+    return ask(lambda _: httpx.Response(status, headers=fields, stream=body), **options)[0]
+
+
+BODY = json.dumps(OK).encode()
+LATER = gzip.compress(BODY, mtime=0)
+
+
+@pytest.mark.parametrize(
+    "codings", [(), ("",), ("identity",), ("gzip",), ("X-GZip",), ("identity, gzip",), ("deflate",)]
+)
+def test_an_answer_of_one_coding_is_read_although_none_was_asked_for(codings: tuple[str, ...]) -> None:
+    packed = {"gzip": LATER, "x-gzip": LATER, "identity, gzip": LATER, "deflate": zlib.compress(BODY)}
+    octets = packed.get("".join(codings).lower(), BODY)
+    for pieces in ([octets], [octets[i : i + 1] for i in range(len(octets))]):
+        assert ask_pieces(Pieces(*pieces), *codings) == SuccessEnvelope({"n": 1}, META)
+
+
+@pytest.mark.parametrize(
+    "codings", [("gzip, gzip, gzip",), ("gzip", "gzip"), ("br",), ("zstd",), ("gzip, br",), ("compress",)]
+)
+@pytest.mark.parametrize("status", [200, 502])
+def test_an_answer_of_several_or_unknown_codings_is_not_even_taken(codings: tuple[str, ...], status: int) -> None:
+    body = Pieces(LATER)
+    lost = ask_pieces(body, *codings, status=status)
+    assert isinstance(lost, NoAnswer)
+    assert isinstance(lost.error, TransportError)
+    assert lost.was_sent
+    assert f"status {status}, Content-Encoding '{codings[0][:3]}" in str(lost.error)
+    assert body.taken == 0
+
+
+def test_a_small_answer_that_unpacks_to_a_large_one_is_unpacked_as_far_as_the_limit() -> None:
+    bomb = gzip.compress(bytes(16 * MAX_BODY))
+    body = Pieces(*(bomb[i : i + 1000] for i in range(0, len(bomb), 1000)))
+    answer = ask_pieces(body, "gzip")
     assert isinstance(answer, NoAnswer)
+    assert f"with {MAX_BODY + 1} octets" in str(answer.error)
     assert "larger than" in str(answer.error)
+    assert body.taken < len(bomb) / 12
+
+
+def test_no_more_is_unpacked_than_the_limit_and_an_octet() -> None:
+    sizes: list[tuple[int, int]] = []
+
+    class Counted:
+        unconsumed_tail = b""
+
+        def __init__(self) -> None:
+            self.inner = zlib.decompressobj()
+
+        def decompress(self, packed: bytes, most: int) -> bytes:
+            part = self.inner.decompress(packed, most)
+            self.unconsumed_tail = self.inner.unconsumed_tail
+            sizes.append((most, len(part)))
+            return part
+
+    body, limit = io.BytesIO(), 3 * UNPACKED
+    unpack(Counted(), zlib.compress(bytes(10 * limit)), body, limit, "")
+    unpack(Counted(), zlib.compress(b"more"), body, limit, "")
+    assert sizes == [(UNPACKED, UNPACKED)] * 3 + [(1, 1)]
+    assert body.tell() == limit + 1
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [LATER[:-1], LATER + LATER, LATER + b"\0", b"xyz", BODY, LATER[:20] + b"????" + LATER[24:]],
+    ids=["truncated", "two members", "more after its end", "not packed", "plain", "damaged"],
+)
+def test_packed_data_that_is_damaged_is_no_answer(octets: bytes) -> None:
+    for pieces in ([octets], [octets[i : i + 1] for i in range(len(octets))]):
+        lost = ask_pieces(Pieces(*pieces), "gzip")
+        assert isinstance(lost, NoAnswer)
+        assert "the answer's compression cannot be read" in str(lost.error)
+        assert lost.was_sent
+        assert not lost.is_permanent
+
+
+@pytest.mark.parametrize("codings", [(), ("gzip",)])
+def test_of_a_body_without_end_little_more_than_the_limit_is_taken(codings: tuple[str, ...]) -> None:
+    nothing = zlib.compressobj(0).flush(zlib.Z_SYNC_FLUSH) if codings else b" "  # which unpacks to nothing
+    rest = b"\0\0\0\xff\xff" * 10_000 if codings else b" " * 50_000
+    body = Pieces(nothing, *[rest] * 1000)
+    assert isinstance(ask_pieces(body, *codings), NoAnswer)
+    assert MAX_BODY < body.taken <= MAX_BODY + len(rest) + len(nothing)
+
+
+def test_a_body_octet_by_octet_is_left_in_time() -> None:
+    body = Pieces(*[b" "] * 1000, seconds=1.0)
+    lost = ask_pieces(body, timeout=20.5)
+    assert isinstance(lost, NoAnswer)
+    assert "no complete answer within 20.5 seconds" in str(lost.error)
+    assert body.taken == 20
+
+
+def test_no_coding_is_asked_for_unless_a_header_says_so() -> None:
+    seen: list[str] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Accept-Encoding"])
+        return httpx.Response(200, json=OK)
+
+    ask(handler)
+    ask(handler, headers={"Accept-Encoding": "gzip"})
+    assert seen == ["identity", "gzip"]
+
+
+def test_cookies_are_not_kept() -> None:
+    seen: list[str | None] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers.get("Cookie"))
+        return httpx.Response(503 if len(seen) < 3 else 200, json=OK, headers={"Set-Cookie": f"a{len(seen)}=b"})
+
+    ask(handler)
+    assert seen == [None] * 3
 
 
 def test_an_answer_nested_too_deeply_is_not_an_answer() -> None:
@@ -488,6 +621,7 @@ def ask_raw(answer: bytes | None, scheme: str = "http", request: ApiRequest = BA
         (b"", "http", True, "incomplete"),
         (b"220 mail.example.org ESMTP\r\n", "http", True, "is incomplete or not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{", "http", True, "incomplete"),
+        (b"HTTP/1.1 200 OK\r\n" + b"A: b\r\n" * 100_000, "http", True, "is incomplete or not HTTP"),
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nxyz", "http", True, "compression"),
     ],
 )
@@ -509,3 +643,75 @@ def test_a_real_socket_that_behaves() -> None:
     body = json.dumps({"daily_limit": 1, "used": 0, "remaining": 1}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     assert isinstance(ask_raw(head + body), SuccessEnvelope)
+
+
+def get(*answers: bytes | None, **options: Any) -> tuple[bytes | str, list[bytes]]:
+    """Download from a server that answers so one after another, the last one always; None: octet by octet, without end.
+
+    Gives the content or the error, and the requests.
+    """
+    requests: list[bytes] = []
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        requests.append(await reader.readuntil(b"\r\n\r\n"))
+        octets = answers[min(len(requests), len(answers)) - 1]
+        writer.write(octets or b"HTTP/1.1 200 OK\r\n\r\n")
+        while octets is None and not writer.is_closing():
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    async def main() -> bytes:
+        async with raw_server(handle) as port:
+            return await asyncio.to_thread(download, f"http://127.0.0.1:{port}/list", **options)
+
+    try:
+        return asyncio.run(main()), requests
+    except TransportError as exc:
+        return str(exc), requests
+
+
+def page(status: str, body: bytes, **fields: str) -> bytes:
+    lines = [
+        f"HTTP/1.1 {status}",
+        f"Content-Length: {len(body)}",
+        *(f"{k.replace('_', '-')}: {v}" for k, v in fields.items()),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def test_a_download_asks_for_no_coding_and_reads_one() -> None:
+    content, requests = get(page("200 OK", b"a.example\n"))
+    assert content == b"a.example\n"
+    assert b"\r\naccept-encoding: identity\r\n" in requests[0].lower()
+    assert get(page("200 OK", gzip.compress(b"a.example\n"), Content_Encoding="gzip"))[0] == b"a.example\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (
+            page("200 OK", gzip.compress(gzip.compress(b"a")), Content_Encoding="gzip, gzip"),
+            "Content-Encoding 'gzip, gzip'",
+        ),
+        (page("200 OK", gzip.compress(bytes(5000)), Content_Encoding="gzip"), "more than 1,000 octets"),
+        (page("200 OK", gzip.compress(b"a")[:-2], Content_Encoding="gzip"), "it is truncated"),
+        (page("200 OK", bytes(1001)), "more than 1,000 octets"),
+        (page("404 Not Found", b""), "HTTP 404"),
+        (page("302 Found", b"", Location="/list"), f"redirected more than {MAX_REDIRECTS} times"),
+        (None, "not complete within 0.2 seconds"),
+    ],
+)
+def test_a_download_that_is_refused(answer: bytes | None, words: str) -> None:
+    timeout = {"timeout": 0.2} if answer is None else {}
+    message, requests = get(answer, limit=1000 if answer else 10**9, **timeout)
+    assert words in str(message)
+    assert "GET http://127.0.0.1" in str(message)
+    assert len(requests) <= MAX_REDIRECTS + 1
+
+
+def test_the_body_of_a_redirection_is_not_read() -> None:
+    endless = page("302 Found", b"", Location="/other").replace(b"Content-Length: 0", b"Content-Length: 99999999")
+    content, requests = get(endless + bytes(1000), page("200 OK", b"a.example\n"))
+    assert content == b"a.example\n"
+    assert [each.split()[1] for each in requests] == [b"/list", b"/other"]

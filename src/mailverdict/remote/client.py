@@ -8,16 +8,20 @@ seconds, only if it cannot be paid for twice.
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import random
 import re
 import ssl
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
 
 import httpx
@@ -25,6 +29,7 @@ import httpx
 from ..backend import Delayed
 from ..contract.envelope import ErrorEnvelope, SuccessEnvelope, parse_envelope
 from ..errors import ContractError, SettingsError, TransportError
+from ..loop import run_sync
 from ..model.json_fields import shorten
 from .api import ApiAnswer, ApiRequest, NoAnswer, is_quota_refusal
 from .gate import Gate
@@ -33,6 +38,11 @@ from .rate_fields import Advertised, read_advertised
 __all__ = ["Client", "FailedRequests", "Retries", "check_headers", "download", "parse_base_url"]
 
 MAX_BODY = 4 * 1024 * 1024  # octets; an answer about 100 jobs has some 30,000
+UNPACKED = 1 << 20  # octets unpacked at a time
+# Content codings that are unpacked: zlib reads both formats (RFC 9110 section 8.4.1).
+CODINGS = {"gzip", "x-gzip", "deflate"}
+NO_CODING = {"Accept-Encoding": "identity"}
+MAX_REDIRECTS = 10  # of a download
 MAX_PAGE = 120  # characters of an unexpected page in a message
 TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 section 5.6.2
 FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110 section 5.5: no CR, LF or NUL
@@ -62,7 +72,7 @@ TRANSPORT_FAILURES: tuple[tuple[type[httpx.RequestError], bool, str], ...] = (
     (httpx.CloseError, True, "the connection failed while closing"),
     (httpx.RemoteProtocolError, True, "the answer is incomplete or not HTTP"),
     (httpx.LocalProtocolError, True, "the request is not valid HTTP"),
-    (httpx.DecodingError, True, "the answer's compression is damaged"),
+    (httpx.DecodingError, True, "the answer's compression cannot be read"),
     (httpx.TooManyRedirects, True, "redirected in a loop"),
     (httpx.RequestError, True, "no answer"),
 )
@@ -242,9 +252,10 @@ class Client:
         self.gate, self.gate_queue = Gate(), asyncio.Lock()
         self.advertised: Advertised | None = None  # the limit that the last answer to a submission announced
         self.http = httpx.AsyncClient(
-            headers={"User-Agent": "mailverdict", "Accept": "application/json"} | dict(headers or {}),
+            headers={"User-Agent": "mailverdict", "Accept": "application/json"} | NO_CODING | dict(headers or {}),
             timeout=timeout,
             follow_redirects=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # kept, they would grow with each answer
             limits=httpx.Limits(max_connections=parallel + 1, max_keepalive_connections=parallel + 1),
             transport=None if transport is None else SharedTransport(transport),
         )
@@ -314,19 +325,15 @@ class Client:
         return parse_response(request, response)
 
     async def read_response(self, request: ApiRequest, where: str) -> HttpResponse:
-        """Send the request and read at most a little more than `MAX_BODY` octets."""
+        """Send the request and read the answer; of its body an octet more than `MAX_BODY` at most."""
         url = self.base_url + request.path
         headers = None if request.key is None else {"Idempotency-Key": request.key}
         async with self.http.stream(request.method, url, json=request.body, headers=headers) as response:
-            body = bytearray()
-            async for piece in response.aiter_bytes():
-                body += piece
-                if len(body) > MAX_BODY:
-                    break
+            body = await read_body(response, MAX_BODY)
         return HttpResponse(
             where=where,
             status=response.status_code,
-            body=bytes(body),
+            body=body,
             content_type=shorten(response.headers.get("Content-Type", "no content type"), 60),
             location=shorten(response.headers.get("Location", "nowhere")),
             advertised=read_advertised(response.headers),
@@ -335,19 +342,74 @@ class Client:
 
 
 def download(url: str, *, limit: int = 16 * 1024 * 1024, timeout: float = 30.0) -> bytes:
-    """Download a file; `TransportError` if that fails or the file is larger than `limit` octets."""
-    body = bytearray()
+    """Download a file; `TransportError` if that fails or takes longer, or the file is larger than `limit` octets."""
     try:
-        with httpx.stream("GET", url, follow_redirects=True, timeout=timeout) as response:
-            if not response.is_success:
-                raise TransportError(f"GET {url}: HTTP {response.status_code}")
-            for piece in response.iter_bytes():
-                body += piece
-                if len(body) > limit:
-                    raise TransportError(f"GET {url}: more than {limit:,} octets")
+        body = run_sync(asyncio.wait_for(fetch(url, limit), timeout))
     except (httpx.RequestError, httpx.InvalidURL) as exc:
         raise TransportError(f"GET {url}: {shorten(str(exc) or type(exc).__name__)}") from exc
-    return bytes(body)
+    except TimeoutError:
+        raise TransportError(f"GET {url}: not complete within {timeout:g} seconds") from None
+    if len(body) > limit:
+        raise TransportError(f"GET {url}: more than {limit:,} octets")
+    return body
+
+
+async def fetch(url: str, limit: int) -> bytes:
+    """The body of a file; httpx itself would read the body of a redirection without a limit."""
+    async with httpx.AsyncClient(headers=NO_CODING, timeout=None) as http:  # noqa: S113 - the caller has one
+        request = http.build_request("GET", url)
+        for _ in range(MAX_REDIRECTS + 1):
+            async with aclosing(await http.send(request, stream=True)) as response:
+                if response.next_request is not None:
+                    request = response.next_request
+                    continue
+                if not response.is_success:
+                    raise TransportError(f"GET {url}: HTTP {response.status_code}")
+                return await read_body(response, limit)
+    raise TransportError(f"GET {url}: redirected more than {MAX_REDIRECTS} times")
+
+
+async def read_body(response: httpx.Response, limit: int) -> bytes:
+    """The body of an answer, unpacked; of a larger one than `limit` octets, one more than that.
+
+    httpx would unpack each piece whole, and through every coding that the answer names, before its octets can be
+    counted: a few hundred become gigabytes. Here at most one coding is unpacked, which a proxy may add although none
+    was asked for. Raises `httpx.DecodingError` for other codings, damaged data, and data that goes on after its end.
+    """
+    if response.is_stream_consumed:  # what httpx.MockTransport gives is in memory, and unpacked
+        return response.content[: limit + 1]
+    named = response.headers.get("Content-Encoding", "")
+    seen = f"status {response.status_code}, Content-Encoding {shorten(named, 60)!r}"
+    codings = [each for each in re.split(r"[,\s]+", named.lower()) if each not in ("", "identity")]
+    if len(codings) > 1 or not {*codings} <= CODINGS:
+        raise httpx.DecodingError(f"{seen}; none was asked for, and only gzip or deflate alone is read")
+    unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if codings else None  # 32: of gzip or of zlib, as it begins
+    body, received = io.BytesIO(), 0
+    async for piece in response.aiter_raw():
+        received += len(piece)
+        if unpacker is None:
+            body.write(piece[: limit + 1 - body.tell()])
+        else:
+            unpack(unpacker, piece, body, limit, seen)
+        if max(received, body.tell()) > limit or (unpacker is not None and unpacker.unused_data):
+            break
+    is_whole = unpacker is None or (unpacker.eof and not unpacker.unused_data)
+    if received and body.tell() <= limit and not is_whole:
+        raise httpx.DecodingError(f"{seen}: it is truncated, or goes on after its end")
+    return body.getvalue()
+
+
+def unpack(unpacker: Any, packed: bytes, body: io.BytesIO, limit: int, seen: str) -> None:
+    """Append to the body what a piece unpacks to, as far as an octet more than `limit`."""
+    while (room := min(limit + 1 - body.tell(), UNPACKED)) > 0:
+        try:
+            part = unpacker.decompress(packed, room)
+        except zlib.error as exc:
+            raise httpx.DecodingError(f"{seen}: {exc}") from exc
+        body.write(part)
+        packed = unpacker.unconsumed_tail
+        if len(part) < room:
+            return
 
 
 def transport_failure(exc: httpx.RequestError, where: str, timeout: float) -> NoAnswer:

@@ -44,11 +44,17 @@ def update(folder: Path, *entries: str, **options: object) -> ListUpdate:
     return update_disposable(serving(*entries), folder=folder, today=lambda: date(2026, 11, 20), **options)
 
 
-def wheel(text: str, name: str = MODULE) -> bytes:
+def wheel(text: str, name: str = MODULE, compression: int = zipfile.ZIP_DEFLATED) -> bytes:
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(out, "w", compression) as archive:
         archive.writestr(name, text)
     return out.getvalue()
+
+
+def with_size(data: bytes, size: int) -> bytes:
+    """A wheel with one file, of which it says that it has so many octets."""
+    at = data.rindex(b"PK\x01\x02") + 24
+    return data[:at] + size.to_bytes(4, "little") + data[at + 4 :]
 
 
 class TestGuards:
@@ -202,6 +208,13 @@ class TestSource:
         assert parse_source(wheel(text), "here") == ("a.example", "b.example")
 
     @pytest.mark.parametrize(
+        "text", ["blocklist = {\n    'a.example',\n    \"b.example\",\n}\nallowlist = {'c.example'}\n"]
+    )
+    @pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+    def test_the_set_in_a_wheel_ends_with_its_bracket(self, text: str, compression: int) -> None:
+        assert parse_source(wheel(text, compression=compression), "here") == ("a.example", "b.example")
+
+    @pytest.mark.parametrize(
         ("data", "message"),
         [
             (b"\xff\xfe\x00", "this is not UTF-8 text"),
@@ -212,8 +225,14 @@ class TestSource:
             (wheel("nothing = 1"), "this is not a wheel"),
             (wheel("not python ("), "this is not a wheel"),
             (wheel("#" * (MAX_BYTES + 1)), "it is too large"),
+            (with_size(wheel("#" * (MAX_BYTES + 1)), 100), "it is too large"),
+            (wheel("blocklist = {'a.example'}", compression=zipfile.ZIP_BZIP2), "this is not a wheel"),
+            (wheel("blocklist = {'a.example'}", compression=zipfile.ZIP_LZMA), "this is not a wheel"),
+            (wheel("blocklist = {1, 2}"), "this is not a wheel"),
+            (wheel("blocklist = {'a.example', b}"), "this is not a wheel"),
+            (wheel("blocklist = {'a.example'"), "this is not a wheel"),
         ],
-        ids=range(8),
+        ids=range(14),
     )
     def test_anything_else_is_an_error_that_names_it(self, data: bytes, message: str) -> None:
         with pytest.raises(InputError, match=message) as caught:

@@ -11,6 +11,7 @@ import pytest
 from mailverdict.errors import InputError
 from mailverdict.frames.files import columnar
 from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.table_file import MAX_COLUMNS
 from mailverdict.frames.files.writers import create_table
 
 TABLE = pa.table(
@@ -162,3 +163,21 @@ class TestParquet:
     def test_a_folder_without_tables_is_refused(self, tmp_path):
         with pytest.raises(InputError, match="is a directory without Parquet files"):
             open_table(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["in.parquet", "in.arrow", "in"])
+def test_more_columns_than_a_spreadsheet_has_are_refused(tmp_path, name):
+    path = tmp_path / name
+    table = pa.table({f"c{n}": pa.array([1], pa.int8()) for n in range(MAX_COLUMNS + 1)})
+    for columns, is_read in ((MAX_COLUMNS, True), (MAX_COLUMNS + 1, False)):
+        part = table.select(range(columns))
+        if name == "in.arrow":
+            pyarrow.feather.write_feather(part, str(path))
+        else:
+            path.mkdir(exist_ok=True) if name == "in" else None
+            pyarrow.parquet.write_table(part, path / "a.parquet" if name == "in" else path)
+        if is_read:
+            assert whole(path, ["c0"]).num_columns == columns
+        else:
+            with pytest.raises(InputError, match=f"{name}: 16,385 columns or more; 16,384 are read at most: leave out"):
+                open_table(path)

@@ -16,6 +16,14 @@ from mailverdict.frames.files import delimited
 from mailverdict.frames.files.delimited import head_texts
 from mailverdict.frames.files.lines import align, find_octets, split_rows, unquote
 from mailverdict.frames.files.readers import ReadOptions, open_table
+from mailverdict.frames.files.table_file import (
+    ALWAYS_ADDED,
+    LONGEST_CELL,
+    LONGEST_HEADER,
+    LONGEST_LINE,
+    MAX_ADDED,
+    MAX_COLUMNS,
+)
 from mailverdict.frames.files.writers import FormulaColumns, create_table
 
 ADDRESS = "+ada@example.org"
@@ -228,6 +236,29 @@ def test_alignment_gives_the_right_number_of_cells_and_loses_no_text(row, column
     assert [cell for cell in joined.split(b",") if cell] == wanted
 
 
+@given(
+    st.lists(st.sampled_from([b"a", b" b", b" ", b"x@y.org"]), max_size=12),
+    st.integers(1, 8),
+    st.integers(0, 7),
+)
+def test_a_name_with_the_delimiter_in_it_is_where_the_only_blanks_are(row, columns, address_at):
+    if address_at >= columns or len(row) <= columns or row.count(b"x@y.org") != 1:
+        return
+    shift = row.index(b"x@y.org") - address_at
+    if not 0 < shift <= len(row) - columns:
+        return
+    fitting = [at for at in range(address_at) if all(c.startswith(b" ") for c in row[at + 1 : at + shift + 1])]
+    place = fitting[0] if len(fitting) == 1 else max(0, address_at - 1)
+    found = align(row, columns, b",", address_at)
+    assert found[place] == b'"' + b",".join(row[place : place + shift + 1]) + b'"'
+    assert found[address_at] == b"x@y.org"
+
+
+@pytest.mark.parametrize("cell", [b"a@b@x.org", b"@" * 100, b"@." * 100, b"<a@b@x.org>"])
+def test_a_cell_with_two_at_signs_is_no_address_to_align_to(cell):
+    assert align([b"x", b"y", cell], 2, b",", 1) == [b"x", b'"y,' + cell + b'"']
+
+
 class TestHeader:
     @pytest.mark.parametrize(
         ("content", "hints", "columns", "rows"),
@@ -344,6 +375,110 @@ def test_the_octets_of_a_wide_row_are_scanned_a_bounded_number_of_times(tmp_path
     with open_table(path) as source:
         assert sum(map(len, source.pieces())) <= 1
     assert sum(scanned) < SCANS * path.stat().st_size, why
+
+
+def commas(cells: int, cell: str = "") -> str:
+    return ",".join([cell] * cells)
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        ("content", "line", "why"),
+        [
+            (f"email,{commas(2_000_000)}\nada@x.org\n", 1, "the header"),
+            (f"\n\nemail,{commas(2_000_000)}\n", 3, "the header below blank lines"),
+            (f"email,note\n\nada@x.org,1\nbob@x.org,{commas(2_000_000, 'x')}\n", 4, "a row"),
+            ("email,note\n" + "ada@x.org,1\n" * 1_000_000 + f"{commas(MAX_COLUMNS + 1)}\n", 1_000_002, "the last row"),
+            (f"email,note\n{commas(MAX_COLUMNS + 1, 'a')}\n", 2, "one cell too many"),
+            ("email,note\n" + 'a"b,' * 1_000_000 + "\n", 2, "a row that is split slowly"),
+            ('a"b,' * 2_000_000 + "\n", 1, "a header that is split slowly"),
+        ],
+        ids=lambda v: v if isinstance(v, str) and len(v) < 60 else "",
+    )
+    def test_a_row_with_too_many_cells_is_refused_with_its_line(self, tmp_path, content, line, why):
+        path = tmp_path / "in.csv"
+        path.write_text(content)
+        with (
+            pytest.raises(InputError, match=rf"in\.csv, line {line}: [0-9,]+ columns or more; 16,384 are read at most"),
+            open_table(path) as table,
+        ):
+            table.check_rows()
+
+    @pytest.mark.parametrize("columns", [500, MAX_COLUMNS])
+    def test_as_many_columns_as_a_spreadsheet_has_are_read(self, tmp_path, columns):
+        path = tmp_path / "in.csv"
+        path.write_text(f"email,{','.join(f'c{n}' for n in range(1, columns))}\nada@x.org,{commas(columns - 1, 'y')}\n")
+        written, _ = copied(path, tmp_path / "out.csv")
+        assert written.endswith(b",y,valid\n")
+
+    def test_of_a_row_that_is_split_slowly_no_more_cells_are_looked_at_than_a_table_has(self):
+        rows = split_rows(b'x,y\na"b\n' + b'a"b,' * 1_000_000 + b"\n1,2\n", b",", is_last=True)
+        assert list(rows.counts()) == [2, 1, MAX_COLUMNS + 1]
+
+    def test_of_the_first_rows_a_bounded_part_is_looked_at(self):
+        data = ("x" * 10_000 + "," + commas(100_000) + "\n").encode() * 3
+        rows = head_texts(data, b",", "utf-8", is_last=True)
+        assert list(map(len, rows)) == [MAX_COLUMNS]
+        assert len(rows[0][0]) == 1_000
+
+    @pytest.mark.parametrize(
+        ("content", "told"),
+        [
+            (
+                f"email,{'x' * LONGEST_HEADER}\nada@x.org,1\n",
+                "line 1: the header has 2,097,158 bytes, and 2,097,152 are",
+            ),
+            (f'email,"\n{"x" * LONGEST_HEADER}"\nada@x.org,1\n', "line 1: the header has 2,097,161 bytes"),
+            (f"email,x\n,y\nada@x.org,{'x' * (LONGEST_CELL + 1)}\n", "line 3: a cell is longer than 4,194,304 bytes"),
+            (
+                'email,x\n"a\nb",y\n"' + "ada@x.org,1\n" * 400_000 + '"\n',
+                "line 4: a cell is longer than 4,194,304 bytes",
+            ),
+            ("email,x,y\n" + f",{'x' * LONGEST_CELL},{'y' * LONGEST_CELL}\n", "line 2: a row is longer than 8,388,608"),
+            (
+                "email,x\n,1\n," + "x" * (3 * LONGEST_LINE) + "\n",
+                "line 3: a row is longer than 8,388,608 bytes, or a quote",
+            ),
+        ],
+        ids=["header", "header of two lines", "cell", "quote", "row", "row beyond two blocks"],
+    )
+    def test_what_is_too_long_is_refused_with_its_line(self, tmp_path, content, told):
+        path = tmp_path / "in.csv"
+        path.write_text(content)
+        with pytest.raises(InputError, match=f"in\\.csv, {told}"), open_table(path) as table:
+            table.check_rows()
+
+    @pytest.mark.parametrize("size", [1 << 20, LONGEST_CELL - 2])
+    def test_long_notes_are_read(self, tmp_path, size):
+        path = tmp_path / "in.csv"
+        notes = "note, " * (size // 6)
+        path.write_text("email,a,b\n" + f'ada@x.org,"{notes}",{"x" * (LONGEST_CELL // 2)}\n' * 3)
+        written, remarks = copied(path, tmp_path / "out.csv")
+        assert (written.count(notes.encode()), written.count(b",valid\n"), remarks) == (3, 3, [])
+
+    def test_rows_with_far_too_few_cells_are_refused(self, tmp_path):
+        path, columns = tmp_path / "in.csv", 10_000
+        path.write_text(f"email,{','.join(f'c{n}' for n in range(1, columns))}\n" + "ada@x.org\n" * 2_500)
+        with (
+            pytest.raises(
+                InputError, match=r"lines from 2 on: rows have far fewer cells than .* so that 24,997,500 empty"
+            ),
+            open_table(path) as table,
+        ):
+            table.check_rows()
+        assert columns * 2_500 > max(ALWAYS_ADDED, MAX_ADDED * path.stat().st_size)
+
+    def test_rows_with_too_few_cells_are_counted_anew_each_time(self, tmp_path):
+        path, columns = tmp_path / "in.csv", 10_000
+        path.write_text(f"email,{','.join(f'c{n}' for n in range(1, columns))}\n" + "ada@x.org\n" * 1_500)
+        with open_table(path) as table:
+            table.check_rows()
+            for _ in range(2):
+                sizes = list(map(len, table.pieces(["email"])))
+                assert sum(sizes) == 1_500
+                assert max(sizes) * columns <= delimited.PIECE_CELLS + columns
+            assert len(table.ragged_lines) == 1_500
+        assert ALWAYS_ADDED // 2 < columns * 1_500 < ALWAYS_ADDED
 
 
 class TestEscapedQuotes:

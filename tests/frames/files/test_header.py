@@ -50,7 +50,18 @@ def test_the_first_row_of_the_table(rows, start, why):
 
 
 @pytest.mark.parametrize(
-    "name", ["email", "E-Mail", "Email Address", "work_email", "Mail", "correo", "メール", "emails"]
+    "name",
+    [
+        "email",
+        "E-Mail",
+        "Email Address",
+        "work_email",
+        "Mail",
+        "correo",
+        "メール",
+        "emails",
+        "of\nwork\nE-Mail\n(or\nnone)",
+    ],
 )
 def test_names_of_columns_of_addresses(name):
     assert EMAIL_NAME.fullmatch(name)

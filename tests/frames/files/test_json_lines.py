@@ -8,6 +8,7 @@ import pytest
 from mailverdict.errors import InputError
 from mailverdict.frames.files import json_lines
 from mailverdict.frames.files.readers import open_table
+from mailverdict.frames.files.table_file import LONGEST_LINE, MAX_COLUMNS
 from mailverdict.frames.files.writers import create_table
 
 LINES = [
@@ -46,6 +47,57 @@ def test_pieces_have_one_schema(path, monkeypatch):
         pieces = list(table.pieces())
     assert [len(piece) for piece in pieces] == [1, 1, 1]
     assert len({str(piece.schema) for piece in pieces}) == 1
+
+
+class TestBounds:
+    @pytest.mark.parametrize(
+        ("lines", "line", "why"),
+        [
+            ([range(5), range(MAX_COLUMNS + 1)], 2, "one object"),
+            ([range(n, n + 1000) for n in range(0, 50_000, 1000)], 17, "all objects together"),
+        ],
+        ids=lambda v: v if isinstance(v, str) else "",
+    )
+    def test_too_many_columns_are_refused_with_the_line(self, tmp_path, lines, line, why):
+        path = tmp_path / "in.jsonl"
+        path.write_text("".join(json.dumps({f"c{n}": 1 for n in numbers}) + "\n" for numbers in lines))
+        with pytest.raises(InputError, match=rf"in\.jsonl, line {line}: [0-9,]+ columns or more; 16,384 are read"):
+            open_table(path)
+
+    def test_as_many_columns_as_a_spreadsheet_has_are_read(self, tmp_path):
+        path = tmp_path / "in.jsonl"
+        path.write_text((json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n") * 2)
+        assert whole(path, ["c0"]).shape == (2, MAX_COLUMNS)
+
+    @pytest.mark.parametrize(
+        ("start", "hint"), [('{"note": "', "leave out what is not needed"), ('[{"note": "', "jq -c '.[]'")]
+    )
+    def test_a_line_that_is_too_long_is_not_read_to_its_end(self, tmp_path, start, hint):
+        path = tmp_path / "in.jsonl"
+        path.write_text('{"note": "short"}\n' + start + "x" * LONGEST_LINE + "\n")
+        with pytest.raises(InputError, match=r"in\.jsonl, line 2 is longer than 8,388,608 bytes") as refused:
+            open_table(path)
+        assert hint in str(refused.value)
+
+    def test_long_notes_are_read(self, tmp_path):
+        path = tmp_path / "in.jsonl"
+        path.write_text((json.dumps({"email": "ada@x.org", "note": "x" * (7 << 20)}) + "\n") * 3)
+        with open_table(path) as table:
+            assert [len(piece) for piece in table.pieces()] == [2, 1], "a piece is bounded by its octets, too"
+
+    def test_objects_with_far_fewer_members_than_there_are_columns_are_refused(self, tmp_path):
+        path = tmp_path / "in.jsonl"
+        path.write_text(json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n" + "{}\n" * 2_000)
+        with pytest.raises(InputError, match="so that 32,768,000 empty cells would be added"):
+            open_table(path)
+
+    def test_a_piece_has_fewer_rows_if_there_are_many_columns(self, tmp_path):
+        path = tmp_path / "in.jsonl"
+        path.write_text(json.dumps({f"c{n}": 1 for n in range(MAX_COLUMNS)}) + "\n" + "{}\n" * 900)
+        with open_table(path) as table:
+            sizes = [len(piece) for piece in table.pieces(["c0"])]
+        assert sum(sizes) == 901
+        assert max(sizes) * MAX_COLUMNS <= json_lines.PIECE_SIZE
 
 
 def test_columns_that_are_not_needed_are_null(path):

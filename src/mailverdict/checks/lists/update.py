@@ -8,11 +8,11 @@ function that the caller gives; this module opens no connection.
 
 from __future__ import annotations
 
-import ast
 import io
+import re
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -39,6 +39,8 @@ DEFAULT_SOURCE = (
 )
 LICENCE = "CC0-1.0"  # of the default source
 MAX_BYTES = 16 * 1024 * 1024  # a hundred times the list of 2026
+BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what is unpacked no further than it is read
+QUOTED = re.compile(r"""(['"])([^'"\\]*)\1""")  # a text in a module
 MAX_LOSS = 0.05  # the list lost 245 of 10,000 names in the year to 2026-08
 MAX_GAIN = 0.25  # and gained 4,000, in small steps
 MAX_MALFORMED = 0.01  # more than that is a web page or another format
@@ -232,25 +234,28 @@ def parse_source(data: bytes, source: str) -> tuple[str, ...]:
 
 
 def parse_wheel(data: bytes, shown: str) -> tuple[str, ...]:
-    """Read ``blocklist = {...}`` from a wheel's module; its code is parsed, never run."""
+    """Read ``blocklist = {...}`` from a wheel's module, which is never run."""
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as wheel:
-            module = wheel.getinfo("disposable_email_domains/__init__.py")
-            if module.file_size > MAX_BYTES:
-                raise ValueError("too large")
-            text = wheel.read(module).decode("utf-8")
-        return tuple(sorted(blocklist_of(text)))
-    except (zipfile.BadZipFile, zlib.error, LookupError, SyntaxError, ValueError, RuntimeError) as exc:
+        with zipfile.ZipFile(io.BytesIO(data)) as wheel, wheel.open("disposable_email_domains/__init__.py") as module:
+            if wheel.getinfo(module.name).compress_type not in BOUNDED:
+                raise ValueError("another compression")
+            text = module.read(MAX_BYTES + 1)  # the size in the archive may be wrong
+        if len(text) > MAX_BYTES:
+            raise ValueError("too large")
+        return tuple(sorted(blocklist_of(text.decode("utf-8"))))
+    except (zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, RuntimeError) as exc:
         raise InputError(f"{shown}: this is not a wheel of disposable-email-domains, or it is too large") from exc
 
 
-def blocklist_of(text: str) -> Iterator[str]:
-    """Yield the texts of the literal that a module assigns to ``blocklist``."""
-    for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "blocklist" for t in node.targets):
-            yield from (str(value) for value in ast.literal_eval(node.value))
-            return
-    raise ValueError("no blocklist")
+def blocklist_of(text: str) -> list[str]:
+    """The texts of the set that a module assigns to ``blocklist``; a syntax tree would need 500 times their memory."""
+    found = re.search(r"^blocklist\s*=\s*\{", text, re.MULTILINE)
+    if found is None:
+        raise ValueError("no blocklist")
+    inner = text[found.end() : text.index("}", found.end())]
+    if QUOTED.sub("", inner).strip(", \t\r\n"):
+        raise ValueError("not a set of texts")
+    return [match[2] for match in QUOTED.finditer(inner)]
 
 
 def describe_lists(folder: Path | None = None) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -36,12 +36,27 @@ from .encodings import (
 from .header import HEAD_ROWS, find_start, is_plain_address
 from .json_lines import is_json
 from .lines import LF, Rows, align, split_rows, unquote
-from .table_file import CELL_MARK, LINE, FileFormat, TableFile, stamp_of
+from .table_file import (
+    CELL_MARK,
+    LINE,
+    LONGEST_CELL,
+    LONGEST_HEADER,
+    LONGEST_LINE,
+    MAX_COLUMNS,
+    FileFormat,
+    TableFile,
+    check_added,
+    check_columns,
+    stamp_of,
+)
 
-BLOCK = 8 << 20  # bytes split at once: bounds memory, and the length of a row
+BLOCK = LONGEST_LINE  # bytes split at once: bounds memory
+PIECE_CELLS = 4 << 20  # cells of rows that are aligned at once
 FEW_ROWS = 5  # too few to find a title by: more bytes are read
 HEAD_CELLS = 60_000  # of the first rows, which are decoded several times; a wide table needs fewer rows
+HEAD_CELL = 1_000  # bytes of a cell of theirs that are looked at
 MAX_LISTED_LINES = 5
+WIDE = "give another --delimiter, or leave out columns"
 DELIMITERS = ",;\t|"
 DELIMITER_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "pipe": "|", "space": " "}
 OTHER_KINDS = {
@@ -226,7 +241,7 @@ def head_texts(data: bytes, delimiter: bytes, encoding: str, *, is_last: bool) -
         rows = split_rows(data, delimiter, is_last=is_last).without_blank_lines()
     before = np.append(0, rows.last_cells + 1)[: len(rows)]  # cells before each row
     few = np.flatnonzero(before <= HEAD_CELLS)[:HEAD_ROWS]
-    return [[decode_cell(unquote(cell), encoding) for cell in rows.row(i)] for i in few]
+    return [[decode_cell(unquote(cell[:HEAD_CELL]), encoding) for cell in rows.row(i, MAX_COLUMNS)] for i in few]
 
 
 @dataclass(frozen=True)
@@ -291,7 +306,15 @@ def read_head(path: Path, name: str, encoding: str, start: int, given: Dialect) 
         rows = split_rows(body[len(title) :], used, is_last=not block)
     if rows.counts()[0] > 1:
         rows = rows.without_blank_lines()
-    return Head(lead + title, count_lines(title), rows, used, has_header)
+    head = Head(lead + title, count_lines(title), rows, used, has_header)
+    where = f"{name}, line {1 + count_lines(head.lead)}"
+    check_columns(where, int(rows.counts()[0]), WIDE)
+    if has_header and len(head.line) > LONGEST_HEADER:
+        raise InputError(
+            f"{where}: the header has {len(head.line):,} bytes, and {LONGEST_HEADER:,} are read at most; is a quote in "
+            "it not closed?"
+        )
+    return head
 
 
 def read_lead(data: bytes) -> tuple[bytes, bytes | None]:
@@ -337,6 +360,7 @@ class DelimitedFile(TableFile):
         self.data_start, self.is_strict = data_start, is_strict
         self.delimiter = file_format.delimiter.encode()
         self.first_line = 1  # number of the line at `data_start`
+        self.added_cells = 0  # to rows with too few
         self.ragged_lines: list[int] = []  # of rows with too many or too few cells
         fields = [pa.field(each, pa.string(), metadata=CELL_MARK) for each in self.columns]
         self.schema = pa.schema(fields)
@@ -353,6 +377,7 @@ class DelimitedFile(TableFile):
 
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows block by block, all with as many cells as there are columns."""
+        self.added_cells = 0
         line, start, left = self.first_line, self.data_start, 0
         with self.path.open("rb") as file:
             is_last = False
@@ -361,14 +386,15 @@ class DelimitedFile(TableFile):
                 data = file.read(left + BLOCK)
                 is_last = len(data) < left + BLOCK
                 rows = self.complete_rows(data, is_last=is_last)
+                self.check_sizes(rows, line)
                 used = int(rows.line_starts[-1])
                 start, left = start + used, len(data) - used
                 if is_last and left:
                     raise InputError(f"{self.name}{self.open_quote(line, data, used)}")
                 if len(rows):
-                    yield self.aligned(rows, line)
+                    yield from self.aligned(rows, line)
                 elif left > BLOCK:
-                    raise InputError(f"{self.name}: a row is longer than {BLOCK:,} bytes, or a quote is not closed")
+                    self.refuse_length(line, "row", LONGEST_LINE)
                 line += count_lines(data, used)
 
     def complete_rows(self, data: bytes, *, is_last: bool) -> Rows:
@@ -395,7 +421,9 @@ class DelimitedFile(TableFile):
             file.seek(self.data_start)
             while block := file.read(BLOCK):
                 data = rest + block
-                used = int(split_rows(data, self.delimiter, is_last=False).line_starts[-1])
+                rows = split_rows(data, self.delimiter, is_last=False)
+                self.check_sizes(rows, line)
+                used = int(rows.line_starts[-1])
                 if not used and len(data) > BLOCK:
                     return  # reading the rows raises the error
                 rest = data[used:]
@@ -420,13 +448,35 @@ class DelimitedFile(TableFile):
                     "pandas.read_csv(path, escapechar='\\', dtype=str, keep_default_na=False).to_csv(new, index=False)"
                 )
 
-    def aligned(self, rows: Rows, line: int) -> Rows:
-        """Give each row as many cells as there are columns."""
+    def check_sizes(self, rows: Rows, line: int) -> None:
+        """Raise `InputError` for a row with too many cells or bytes, or a cell with too many; `line` is the first."""
+        counts, sizes = rows.counts(), rows.ends[rows.last_cells] - rows.line_starts[:-1]
+        for at in np.flatnonzero((counts > MAX_COLUMNS) | (sizes > LONGEST_CELL)):
+            number = line + count_lines(rows.data, int(rows.line_starts[at]))
+            check_columns(f"{self.name}, line {number}", int(counts[at]), WIDE)
+            if sizes[at] > LONGEST_LINE:
+                self.refuse_length(number, "row", LONGEST_LINE)
+            if max(map(len, rows.row(int(at)))) > LONGEST_CELL:
+                self.refuse_length(number, "cell", LONGEST_CELL)
+
+    def refuse_length(self, line: int, what: str, longest: int) -> NoReturn:
+        raise InputError(
+            f"{self.name}, line {line}: a {what} is longer than {longest:,} bytes, or a quote is not closed; correct "
+            "the quotes, or shorten the text"
+        )
+
+    def aligned(self, rows: Rows, line: int) -> Iterator[Rows]:
+        """Give each row as many cells as there are columns; rows that become far larger come in several parts."""
         columns = len(self.columns)
-        ragged = np.flatnonzero(rows.counts() != columns)
+        missing = columns - rows.counts()
+        ragged = np.flatnonzero(missing)
         if not len(ragged):
-            return rows
-        parts, at, counted = [], 0, 0
+            yield rows
+            return
+        self.added_cells += int(missing[missing > 0].sum())
+        check_added(f"{self.name}, lines from {line} on", self.added_cells, self.path.stat().st_size)
+        parts: list[bytes] = []
+        at = counted = cells_of_part = 0
         for i in map(int, ragged):
             start, end = int(rows.line_starts[i]), int(rows.line_starts[i + 1])
             line += count_lines(rows.data[counted:start])
@@ -436,9 +486,16 @@ class DelimitedFile(TableFile):
             row = align(cells, columns, self.delimiter, self.address_at)
             parts += [rows.data[at:start], self.delimiter.join(row), rows.line_end(i)]
             at = end
+            cells_of_part += columns
+            if cells_of_part > PIECE_CELLS:
+                yield self.split_aligned(parts)
+                parts, cells_of_part = [], 0
         parts.append(rows.data[at : int(rows.line_starts[-1])])
-        whole = split_rows(b"".join(parts), self.delimiter, is_last=True)
-        return whole if columns == 1 else whole.without_blank_lines()
+        yield self.split_aligned(parts)
+
+    def split_aligned(self, parts: Sequence[bytes]) -> Rows:
+        rows = split_rows(b"".join(parts), self.delimiter, is_last=True)
+        return rows if len(self.columns) == 1 else rows.without_blank_lines()
 
     def note_ragged(self, line: int, cells: int) -> None:
         if self.is_strict:

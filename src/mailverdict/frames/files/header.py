@@ -9,12 +9,13 @@ from collections.abc import Sequence
 HEAD_ROWS = 50  # rows looked at
 TITLE_ROWS = 20  # rows before a header, at most
 ADDRESS = re.compile(r"[^\s@]@[^\s@]|\S\s*[\[({]\s*at\s*[\])}]\s*\S", re.IGNORECASE)
-PLAIN_ADDRESS = re.compile(r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>]+@[^\s<>]+>\s*')
+PLAIN_ADDRESS = re.compile(r'\s*[^\s@,;|"<>]+@[^\s@,;|"<>]+\.[^\s@,;|"<>]+\s*|[^<,;|\t]*<[^\s<>@]+@[^\s<>@]+>\s*')
 PLACEHOLDER = re.compile(r"(?i)n\.?/?a\.?|#n/a|null|nan|nil")
 NUMBER = re.compile(r"[+\-]?\d[\d .,:/\-]*")
 # What the column of addresses is called, also beside other words: "E-mail", "email_address", "Work Email".
 EMAIL_NAME = re.compile(
-    r"(?i)(?:.*[^a-z])?(?:e[-_ ]?mails?|mails?|correos?|courriels?|adres(?:se)?[-_ ]?e?[-_ ]?mail|メール|邮箱|電子郵件)"
+    r"(?is)(?:.*[^a-z])?"
+    r"(?:e[-_ ]?mails?|mails?|correos?|courriels?|adres(?:se)?[-_ ]?e?[-_ ]?mail|メール|邮箱|電子郵件)"
     r"(?:[^a-z].*|address(?:es)?|adressen?)?|mailadressen?|メールアドレス|電子メール|电子邮件|электронная почта|почта"
 )
 

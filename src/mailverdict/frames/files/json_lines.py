@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import pyarrow as pa
 
 from ...errors import InputError
 from .plain import dump, json_value
-from .table_file import PIECE_ROWS, FileFormat, TableFile
+from .table_file import LONGEST_LINE, PIECE_ROWS, FileFormat, TableFile, check_added, check_columns
 
 ROWS = PIECE_ROWS // 5  # of a piece: Python objects need more memory than Arrow's arrays
+PIECE_SIZE = LONGEST_LINE  # octets of the lines of a piece, and cells in it
 JSON_MARK = {b"mailverdict": b"json"}  # metadata of a column whose text is JSON
 INT64, EXACT = range(-(2**63), 2**63), range(-(2**53), 2**53)  # EXACT: integers that a float represents
 # The type of a column by the kinds of its values that are not null.
@@ -36,11 +38,14 @@ class JsonLinesFile(TableFile):
     def __init__(self, path: Path, name: str) -> None:
         self.path, self.name = path, name
         kinds: dict[str, set[str]] = {}
-        self.has_rows = False
-        for _, row in self.rows():
-            self.has_rows = True
+        rows = cells = 0
+        for number, row, _ in self.rows():
+            rows, cells = rows + 1, cells + len(row)
             for key, value in row.items():
                 kinds.setdefault(key, set()).add(kind_of(value))
+            check_columns(f"{name}, line {number}", len(kinds))
+        check_added(name, rows * len(kinds) - cells, path.stat().st_size)
+        self.has_rows = rows > 0
         if self.has_rows and not kinds:
             raise InputError(f"{name} has no columns: no line is an object with members")
         self.schema = pa.schema([field_of(key, found - {"null"}) for key, found in kinds.items()])
@@ -52,10 +57,13 @@ class JsonLinesFile(TableFile):
             self.columns = (column,)
         super().check_column(column)
 
-    def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """The objects of the lines with their numbers; `InputError` for a line that is not one."""
+    def rows(self) -> Iterator[tuple[int, dict[str, Any], int]]:
+        """The objects of the lines with their numbers and octets; `InputError` for a line that is not one."""
         with self.path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1):
+                if len(line) > LONGEST_LINE:
+                    hint = conversion_hint(line) or "; leave out what is not needed, as with jq"
+                    raise InputError(f"{self.name}, line {number} is longer than {LONGEST_LINE:,} bytes{hint}")
                 if line.isspace():
                     continue
                 try:
@@ -66,16 +74,19 @@ class JsonLinesFile(TableFile):
                 if not isinstance(row, dict):
                     found = f"not a JSON object, but {text.strip():.40}"
                     raise InputError(f"{self.name}, line {number}: {found}{conversion_hint(line)}")
-                yield number, row
+                yield number, row, len(line)
 
     def read(self, only: Collection[str] | None = None, *, with_lines: bool = False) -> Iterator[pa.Table]:
         used = [only is None or field.name in only for field in self.schema]
+        most = max(1, min(ROWS, PIECE_SIZE // max(1, len(used))))
         rows: list[dict[str, Any]] = []
-        for _, row in self.rows():
+        size = 0
+        for _, row, octets in self.rows():
             rows.append(row)
-            if len(rows) == ROWS:
+            size += octets
+            if len(rows) == most or size > PIECE_SIZE:
                 yield self.to_table(rows, used)
-                rows = []
+                rows, size = [], 0
         yield self.to_table(rows, used)
 
     def to_table(self, rows: Sequence[dict[str, Any]], used: Sequence[bool]) -> pa.Table:

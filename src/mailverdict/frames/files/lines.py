@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from ...checks.syntax.kernels import to_bools
 from ..text_column import replace_texts
+from .table_file import MAX_COLUMNS
 
 Index = npt.NDArray[np.int64]
 Places = npt.NDArray[np.int32]  # in a block, which is shorter than 2 GiB
@@ -26,7 +27,7 @@ Mask = npt.NDArray[np.bool_]
 QUOTE, LF, CR = ord('"'), ord("\n"), ord("\r")
 PART = 256 << 10  # bytes looked at once
 SLOW_PART = 64 << 10  # bytes split at once where quotes are irregular: the rest of the block is split fast
-ONE_ADDRESS = re.compile(rb"\s*\S+@\S+\.[^\s.@]+\s*|[^<]*<\S+@\S+>\s*")
+ONE_ADDRESS = re.compile(rb"\s*[^\s@]+@[^\s@]+\.[^\s.@]+\s*|[^<]*<[^\s<>@]+@[^\s<>@]+>\s*")
 
 
 @dataclass(frozen=True)
@@ -82,10 +83,10 @@ class Rows:
             self.has_regular_quotes,
         )
 
-    def row(self, at: int) -> list[bytes]:
-        """The cells of one row as they are in the file."""
+    def row(self, at: int, most: int | None = None) -> list[bytes]:
+        """The cells of one row as they are in the file, or so many of them at most."""
         first = 0 if at == 0 else int(self.last_cells[at - 1]) + 1
-        spans = range(first, int(self.last_cells[at]) + 1)
+        spans = range(first, int(self.last_cells[at]) + 1)[:most]
         return [self.data[self.starts[i] : self.ends[i]] for i in spans]
 
     def line_end(self, at: int) -> bytes:
@@ -119,7 +120,10 @@ class Rows:
 
 
 def split_rows(data: bytes, delimiter: bytes, *, is_last: bool) -> Rows:
-    """Split the complete rows at the beginning of `data`, which begins with a row; with `is_last` it is complete."""
+    """Split the complete rows at the beginning of `data`, which begins with a row; with `is_last` it is complete.
+
+    What follows a row with more than `MAX_COLUMNS` cells, which is refused, may be left out, also of the row itself.
+    """
     found = split_fast(data, delimiter, is_last=is_last)
     is_regular = found is not None
     if found is None:
@@ -231,6 +235,8 @@ def split_in_parts(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
             continue
         used = int(rows[-1]) + 1
         found.append((each[0][:used] + np.int32(start), each[1][:used], each[2][:used]))
+        if np.diff(rows, prepend=-1).max() > MAX_COLUMNS:
+            break
         start, size = int(found[-1][0][-1] + found[-1][1][-1]), SLOW_PART
     if not found:
         return np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.bool_)
@@ -243,6 +249,7 @@ def split_slowly(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
     ends: list[int] = []
     widths: list[int] = []
     is_row_end: list[bool] = []
+    row = 0  # position of the first cell of the row
     other = b"[^" + re.escape(delimiter) + rb"\r\n]"
     cell = re.compile(rb'"(?:[^"]+|"")*+"' + other + rb"*+|(?!\")" + other + b"*+")
     at = 0
@@ -267,6 +274,11 @@ def split_slowly(data: bytes, delimiter: bytes, *, is_last: bool) -> Found:
             ends.append(at)
             widths.append(0)
             is_row_end.append(True)
+        if is_row_end[-1]:
+            row = len(ends)
+        elif len(ends) - row > MAX_COLUMNS:
+            is_row_end[-1] = True
+            break
     return np.array(ends, np.int32), np.array(widths, np.int32), np.array(is_row_end, np.bool_)
 
 
@@ -301,8 +313,10 @@ def align(cells: Sequence[bytes], columns: int, delimiter: bytes, address_at: in
         return [*row, *[b""] * (columns - len(row))]
     if shift > 0 and address_at is not None:
         # Where the delimiter is part of a name, as in "Lovelace, Ada", a blank follows it.
-        places = [p for p in range(address_at) if all(c.startswith(b" ") for c in row[p + 1 : p + shift + 1])]
-        place = places[0] if len(places) == 1 else max(0, address_at - 1)
+        blanks = bytes(cell.startswith(b" ") for cell in row[: address_at + shift])
+        first = blanks.find(b"\1" * shift, 1)  # so many neighbours begin with a blank; the cell before them is a part
+        is_only = first > 0 and blanks.find(b"\1" * shift, first + 1) < 0
+        place = first - 1 if is_only else max(0, address_at - 1)
         row[place : place + shift + 1] = [join_cells(row[place : place + shift + 1], delimiter)]
     while len(row) > columns and not unquote(row[-1]):  # a delimiter at the end of each row is common
         row.pop()

@@ -66,7 +66,7 @@ ADDRESS_LIKE = (  # one address or several, in angle brackets, after a label, or
     r"|^\s*[\w\-]{1,12}\s*[:=]\s*\S+@\S+\.\S+\s*$|^\s*\S+\s*[\[({]\s*at\s*[\])}]\s*\S+\s*$"
 )
 AT_SIGN = r"(?i)@|[\[({]\s*at\s*[\])}]"  # or a word for it; each text that is ADDRESS_LIKE has one
-LONGEST_CELL = 1 << 16  # characters of a cell, which may hold many addresses
+LONGEST_SAMPLE = 1 << 16  # characters of a cell that is looked at for that; it may hold many addresses
 PIPE_WAIT = 10  # seconds
 EXACT_INTEGERS = 2**53  # below this, a workbook's numbers, which are doubles, are exact
 
@@ -451,7 +451,7 @@ def count_addresses(values: Any) -> tuple[float, float]:
     kind = values.type if isinstance(values, pa.Array | pa.ChunkedArray) else pa.null()
     if (pa.types.is_string(kind) or pa.types.is_large_string(kind)) and not has_at_sign(values):
         return 0.0, 0.0  # far quicker than to read the cells, which counts in a table with thousands of columns
-    texts = read_values(values, for_repair=True, longest=LONGEST_CELL).stripped
+    texts = read_values(values, for_repair=True, longest=LONGEST_SAMPLE).stripped
     if not len(texts):
         return 0.0, 0.0
     found = pc.sum(pc.match_substring_regex(texts, ADDRESS_LIKE)).as_py()

@@ -18,6 +18,16 @@ PIECE_ROWS = 250_000  # rows in one piece: bounds memory
 LINE = "\0line\0"  # a column with the rows of a CSV as they are in the file, after the file's own columns
 CELL_MARK = {b"mailverdict": b"cell"}  # metadata of a column that is still as it was read
 
+# What a table file may have at most, in any kind of file, and in octets in text files. A file beyond that is damaged,
+# read with a wrong delimiter, or made to use up time and memory.
+MAX_COLUMNS = 16_384  # as many as a sheet of a spreadsheet
+LONGEST_LINE = 8 << 20
+LONGEST_CELL = 4 << 20
+LONGEST_HEADER = 2 << 20  # 128 for each column
+# Empty cells that are added to rows with too few, for each octet of the file. A few octets cannot become gigabytes.
+MAX_ADDED = 16
+ALWAYS_ADDED = 16 << 20  # added cells for which that does not count
+
 
 Stamp = tuple[int, int, int]
 
@@ -50,6 +60,7 @@ class TableFile(ABC):
     """
 
     def __init__(self, path: Path, name: str, columns: Sequence[str], file_format: FileFormat) -> None:
+        check_columns(name, len(columns))
         self.path = path
         self.name = name  # in messages; the path of standard input is that of a temporary copy
         self.columns = tuple(columns)  # as in the header, including duplicates
@@ -119,6 +130,21 @@ class TableFile(ABC):
     def describe_error(self, exc: Exception) -> str:
         """The text of an error after the file's name, with the position where it is known."""
         return f": {first_line(exc)}"
+
+
+def check_columns(where: str, count: int, advice: str = "leave out some") -> None:
+    """Raise `InputError` for a table or row with too many columns; there may be more than were counted."""
+    if count > MAX_COLUMNS:
+        raise InputError(f"{where}: {count:,} columns or more; {MAX_COLUMNS:,} are read at most: {advice}")
+
+
+def check_added(where: str, count: int, size: int) -> None:
+    """Raise `InputError` if more empty cells would be added than a file of this many octets can need."""
+    if count > max(ALWAYS_ADDED, MAX_ADDED * size):
+        raise InputError(
+            f"{where}: rows have far fewer cells than the table has columns, so that {count:,} empty cells would be "
+            f"added to {size:,} bytes; leave out columns, or write the empty cells"
+        )
 
 
 def stamp_of(path: Path) -> Stamp:
