@@ -1,0 +1,1 @@
+"""Attacks from outside, and what they cost."""
