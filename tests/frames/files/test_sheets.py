@@ -149,6 +149,7 @@ WAYS = {
     "what became of mails": mv.read_bounces,
     "an earlier audit": lambda path: mv.report(verified(), "email", earlier=path),
     "a file of the page": read_file,
+    "a report to replace": lambda path: mv.report(verified(), "email", path),
 }
 
 
